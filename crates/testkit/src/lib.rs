@@ -1,0 +1,20 @@
+//! What tests and benches share, and nothing else: data from seeds, the sqllogictest runner,
+//! and the databases Tessera is compared with.
+//!
+//! ```text
+//! seed -> random -> uniform, skewed, words, decimals      (benches, load tests)
+//!            '----> values                                (property tests)
+//! tests/slt -> slt -> Backend: PostgreSQL | Tessera        (feature `slt`)
+//! verify, bench -> duckdb                                  (a peer process)
+//! ```
+//! Invariant: the same seed gives the same data on every machine and in every build.
+//! No crate of the product depends on this one, except for its tests.
+#![forbid(unsafe_code)]
+
+mod random;
+mod data;
+mod values;
+
+pub use data::{decimals, skewed, uniform, uniform_f64, with_nulls, words};
+pub use random::Random;
+pub use values::{Extremes, values, with_gaps};

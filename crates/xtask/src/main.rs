@@ -1,0 +1,3 @@
+//! `cargo xtask`: the project's development commands.
+
+fn main() {}
