@@ -1,0 +1,24 @@
+//! Columns of values and the loops over them.
+//!
+//! ```text
+//! Vector   one column of plain values, validity only where NULLs occur
+//! Column   a Vector, one repeated value, or codes into a dictionary
+//! Batch    Columns of equal length (about 2,048 rows), passed between operators
+//! ```
+//! Invariants: a kernel's types are fixed when it is chosen, once per batch; each SIMD kernel equals its
+//! scalar twin; a validity bitmap, when present, has one bit per row, 1 = not NULL; the value under a
+//! NULL is arbitrary but initialised.
+//!
+//! Elsewhere: stored rows (`storage`), operators (`exec`).
+
+mod batch;
+mod bitmap;
+mod builder;
+mod strings;
+mod vector;
+
+pub use batch::{Batch, Column, BATCH_ROWS};
+pub use bitmap::Bitmap;
+pub use builder::VectorBuilder;
+pub use strings::{HeapRef, StrBuilder, StrVector, StrView};
+pub use vector::{Vector, VectorData};

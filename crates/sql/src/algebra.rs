@@ -1,0 +1,780 @@
+//! The bound logical algebra: what the binder makes and the planner rewrites.
+//!
+//! Columns have query-wide unique ids: every operator that computes a column gives it a fresh
+//! [`ColumnId`]; a reference names the id alone, so moving operators never renumbers anything. A
+//! sub-query is a plan whose free ids come from its surroundings (a correlated one); the planner
+//! unnests it. All coercions are explicit casts: operand types always fit their operator.
+//!
+//! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
+
+use std::sync::Arc;
+
+use types::{DataType, Position, Value};
+
+use crate::catalog::{TableFunctionRef, TableRef};
+
+/// A column of the query, unique in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u32);
+
+/// A common table expression, unique in the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CteId(pub u32);
+
+/// A typed scalar expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// The type of the result.
+    pub ty: DataType,
+}
+
+/// Comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// IS DISTINCT FROM
+    Distinct,
+    /// IS NOT DISTINCT FROM
+    NotDistinct,
+}
+
+/// `op ANY` or `op ALL`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantifier {
+    /// True when one row makes it true; `IN` is `= ANY`.
+    Any,
+    /// True when no row makes it false; `NOT IN` is `<> ALL`.
+    All,
+}
+
+/// The forms of scalar expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// A column.
+    Column(ColumnId),
+    /// A constant.
+    Literal(Value),
+    /// `$n` of a prepared statement, from 0.
+    Parameter(u32),
+    /// A function or arithmetic operator; arguments have exactly the types that [`Function`] says.
+    Call(Function, Vec<Expr>),
+    /// A comparison of two operands of one type.
+    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    /// Conjunction, two or more.
+    And(Vec<Expr>),
+    /// Disjunction, two or more.
+    Or(Vec<Expr>),
+    /// NOT.
+    Not(Box<Expr>),
+    /// IS NULL.
+    IsNull(Box<Expr>),
+    /// CASE WHEN c THEN r ... ELSE e END; the operand form is bound to comparisons.
+    Case {
+        /// Conditions and results, in order.
+        branches: Vec<(Expr, Expr)>,
+        /// The result when no condition is true; a NULL literal when absent.
+        otherwise: Box<Expr>,
+    },
+    /// Conversion to the expression's type, by PostgreSQL's rules.
+    Cast(Box<Expr>),
+    /// `operand IN (list)` over expressions of one type; NULL semantics as SQL has them.
+    InList(Box<Expr>, Vec<Expr>),
+    /// LIKE and ILIKE.
+    Like {
+        /// Text matched.
+        operand: Box<Expr>,
+        /// The pattern.
+        pattern: Box<Expr>,
+        /// Escape character; None when there is none (`ESCAPE ''`).
+        escape: Option<char>,
+        /// LIKE or ILIKE.
+        case: LikeCase,
+    },
+    /// A sub-query of one column and at most one row: 21000 when it has more, NULL when none.
+    ScalarSubquery(Box<Plan>),
+    /// EXISTS.
+    Exists(Box<Plan>),
+    /// `left op ANY/ALL (subquery)`; several columns for row comparisons with `=` or `<>`.
+    Quantified {
+        /// Left-hand expressions, as many as the sub-query has columns.
+        left: Vec<Expr>,
+        /// The comparison.
+        op: CompareOp,
+        /// ANY or ALL.
+        quantifier: Quantifier,
+        /// The right-hand side.
+        plan: Box<Plan>,
+    },
+}
+
+/// Whether LIKE looks at case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LikeCase {
+    /// LIKE
+    Sensitive,
+    /// ILIKE
+    Insensitive,
+}
+
+/// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
+///
+/// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision and
+/// scale, REAL or DOUBLE); the result's type is on the expression. Integer overflow is 22003.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    // Arithmetic: both arguments of the same family.
+    /// `a + b` on numbers.
+    Add,
+    /// `a - b` on numbers.
+    Subtract,
+    /// `a * b` on numbers.
+    Multiply,
+    /// `a / b`; integers truncate; 22012 on zero.
+    Divide,
+    /// `a % b`; sign of `a`; 22012 on zero.
+    Modulo,
+    /// `- a` on numbers and intervals.
+    Negate,
+    /// DATE + INTEGER days -> DATE.
+    DateAddDays,
+    /// DATE - INTEGER days -> DATE.
+    DateSubtractDays,
+    /// DATE - DATE -> INTEGER days.
+    DateDifference,
+    /// TIMESTAMP or TIMESTAMPTZ + INTERVAL -> same type.
+    TimestampAdd,
+    /// TIMESTAMP or TIMESTAMPTZ - INTERVAL -> same type.
+    TimestampSubtract,
+    /// TIMESTAMP - TIMESTAMP (or both TZ) -> INTERVAL of days and microseconds.
+    TimestampDifference,
+    /// TIME + INTERVAL -> TIME.
+    TimeAdd,
+    /// TIME - INTERVAL -> TIME.
+    TimeSubtract,
+    /// TIME - TIME -> INTERVAL.
+    TimeDifference,
+    /// INTERVAL + INTERVAL.
+    IntervalAdd,
+    /// INTERVAL - INTERVAL.
+    IntervalSubtract,
+    /// INTERVAL * DOUBLE.
+    IntervalMultiply,
+    /// INTERVAL / DOUBLE.
+    IntervalDivide,
+    /// DATE + TIME -> TIMESTAMP.
+    DateTimeAdd,
+    // Bits, on integers of one type.
+    /// `a & b`
+    BitAnd,
+    /// `a | b`
+    BitOr,
+    /// `a # b`
+    BitXor,
+    /// `~ a`
+    BitNot,
+    /// `a << INTEGER`
+    ShiftLeft,
+    /// `a >> INTEGER`
+    ShiftRight,
+    // Numbers.
+    /// abs, result of the argument's type.
+    Abs,
+    /// ceil of NUMERIC or DOUBLE.
+    Ceil,
+    /// floor of NUMERIC or DOUBLE.
+    Floor,
+    /// round(NUMERIC [, INTEGER literal]) half away from zero; round(DOUBLE) half to even.
+    Round,
+    /// trunc(NUMERIC [, INTEGER literal]); trunc(DOUBLE).
+    Trunc,
+    /// sign.
+    Sign,
+    /// sqrt(DOUBLE or NUMERIC); 2201F when negative.
+    Sqrt,
+    /// cbrt(DOUBLE).
+    Cbrt,
+    /// exp(DOUBLE or NUMERIC).
+    Exp,
+    /// ln(DOUBLE or NUMERIC); 2201E when not positive.
+    Ln,
+    /// log10(DOUBLE or NUMERIC), also one-argument log; 2201E when not positive.
+    Log10,
+    /// log(base, x) on NUMERIC.
+    Log,
+    /// power(DOUBLE, DOUBLE) or (NUMERIC, NUMERIC).
+    Power,
+    /// div(NUMERIC, NUMERIC): integer quotient.
+    Div,
+    /// gcd of integers.
+    Gcd,
+    /// lcm of integers.
+    Lcm,
+    /// pi().
+    Pi,
+    /// degrees(DOUBLE).
+    Degrees,
+    /// radians(DOUBLE).
+    Radians,
+    /// sin(DOUBLE).
+    Sin,
+    /// cos(DOUBLE).
+    Cos,
+    /// tan(DOUBLE).
+    Tan,
+    /// cot(DOUBLE).
+    Cot,
+    /// asin(DOUBLE).
+    Asin,
+    /// acos(DOUBLE).
+    Acos,
+    /// atan(DOUBLE).
+    Atan,
+    /// atan2(DOUBLE, DOUBLE).
+    Atan2,
+    /// factorial(BIGINT) -> NUMERIC.
+    Factorial,
+    /// width_bucket(DOUBLE, DOUBLE, DOUBLE, INTEGER).
+    WidthBucket,
+    /// random() -> DOUBLE; volatile.
+    Random,
+    // Text; arguments TEXT unless said otherwise.
+    /// char_length(TEXT) -> INTEGER characters.
+    CharLength,
+    /// octet_length(TEXT or BYTEA) -> INTEGER; length(BYTEA).
+    OctetLength,
+    /// bit_length -> INTEGER.
+    BitLength,
+    /// upper.
+    Upper,
+    /// lower.
+    Lower,
+    /// initcap.
+    Initcap,
+    /// btrim(TEXT, TEXT characters).
+    TrimBoth,
+    /// ltrim(TEXT, TEXT characters).
+    TrimLeft,
+    /// rtrim(TEXT, TEXT characters).
+    TrimRight,
+    /// lpad(TEXT, INTEGER, TEXT fill).
+    PadLeft,
+    /// rpad(TEXT, INTEGER, TEXT fill).
+    PadRight,
+    /// substring(TEXT or BYTEA, INTEGER from [, INTEGER count]), from 1; 22011 on a negative count.
+    Substring,
+    /// left(TEXT, INTEGER).
+    Left,
+    /// right(TEXT, INTEGER).
+    Right,
+    /// replace(TEXT, TEXT, TEXT).
+    Replace,
+    /// repeat(TEXT, INTEGER).
+    Repeat,
+    /// reverse.
+    Reverse,
+    /// strpos(TEXT, TEXT needle) -> INTEGER; position.
+    Position,
+    /// split_part(TEXT, TEXT, INTEGER).
+    SplitPart,
+    /// `a || b` on TEXT or BYTEA: NULL when one is NULL.
+    ConcatOperator,
+    /// concat(TEXT ...): NULL counts as empty.
+    Concat,
+    /// concat_ws(TEXT separator, TEXT ...): NULL values skipped, NULL separator gives NULL.
+    ConcatWs,
+    /// ascii -> INTEGER.
+    Ascii,
+    /// chr(INTEGER).
+    Chr,
+    /// starts_with -> BOOLEAN.
+    StartsWith,
+    /// translate(TEXT, TEXT, TEXT).
+    Translate,
+    /// md5 -> TEXT.
+    Md5,
+    /// encode(BYTEA, TEXT format).
+    Encode,
+    /// decode(TEXT, TEXT format) -> BYTEA.
+    Decode,
+    /// to_hex(BIGINT).
+    ToHex,
+    /// quote_literal(TEXT).
+    QuoteLiteral,
+    /// quote_ident(TEXT).
+    QuoteIdent,
+    /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]).
+    RegexpReplace,
+    /// `text ~ pattern` -> BOOLEAN (and regexp_like).
+    RegexpMatch,
+    /// `text ~* pattern` -> BOOLEAN.
+    RegexpMatchInsensitive,
+    // Date and time; the field of extract and date_trunc is the first argument, a TEXT literal.
+    /// extract(TEXT field, DATE/TIME/TIMESTAMP/TIMESTAMPTZ/INTERVAL) -> NUMERIC, trimmed display,
+    /// as PostgreSQL 14 and later; date_part casts it to DOUBLE.
+    Extract,
+    /// date_trunc(TEXT field, TIMESTAMP/TIMESTAMPTZ/INTERVAL).
+    DateTrunc,
+    /// age(TIMESTAMP, TIMESTAMP) -> INTERVAL.
+    Age,
+    /// make_date(INTEGER, INTEGER, INTEGER).
+    MakeDate,
+    /// make_timestamp(INTEGER x 5, DOUBLE).
+    MakeTimestamp,
+    /// make_interval(INTEGER years, months, weeks, days, hours, mins, DOUBLE secs).
+    MakeInterval,
+    /// to_char(TIMESTAMP/INTERVAL/NUMERIC/DOUBLE/BIGINT, TEXT format).
+    ToChar,
+    /// to_date(TEXT, TEXT format).
+    ToDate,
+    /// to_timestamp(TEXT, TEXT format) -> TIMESTAMPTZ, or to_timestamp(DOUBLE epoch).
+    ToTimestamp,
+    /// to_number(TEXT, TEXT format).
+    ToNumber,
+    /// TIMESTAMP AT TIME ZONE TEXT -> TIMESTAMPTZ, or the reverse; arguments (zone, value).
+    AtTimeZone,
+    /// justify_days, justify_hours, justify_interval.
+    JustifyDays,
+    /// See [`Function::JustifyDays`].
+    JustifyHours,
+    /// See [`Function::JustifyDays`].
+    JustifyInterval,
+    // NULL handling: arguments of one type.
+    /// First argument that is not NULL.
+    Coalesce,
+    /// NULL when both are equal, else the first.
+    NullIf,
+    /// Largest argument, NULLs ignored.
+    Greatest,
+    /// Smallest argument, NULLs ignored.
+    Least,
+    /// gen_random_uuid(); volatile.
+    GenRandomUuid,
+    /// hash of the argument, for tests of skew: hashtext(TEXT) -> INTEGER.
+    HashText,
+    /// pg_typeof(any) -> TEXT; folded by the binder.
+    TypeOf,
+}
+
+/// Aggregate functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    /// count(*) -> BIGINT.
+    CountRows,
+    /// count(x) -> BIGINT.
+    Count,
+    /// sum: BIGINT for SMALLINT and INTEGER, NUMERIC(38,0) for BIGINT, NUMERIC(38,s), REAL, DOUBLE,
+    /// INTERVAL.
+    Sum,
+    /// avg: NUMERIC (see DESIGN) for integers and NUMERIC, DOUBLE, INTERVAL.
+    Avg,
+    /// min of any ordered type.
+    Min,
+    /// max of any ordered type.
+    Max,
+    /// bool_and, every.
+    BoolAnd,
+    /// bool_or.
+    BoolOr,
+    /// bit_and.
+    BitAnd,
+    /// bit_or.
+    BitOr,
+    /// bit_xor.
+    BitXor,
+    /// string_agg(TEXT, TEXT separator).
+    StringAgg,
+    /// stddev_pop -> DOUBLE (NUMERIC for exact types).
+    StddevPop,
+    /// stddev_samp, stddev.
+    StddevSamp,
+    /// var_pop.
+    VarPop,
+    /// var_samp, variance.
+    VarSamp,
+    /// covar_pop(DOUBLE, DOUBLE).
+    CovarPop,
+    /// covar_samp(DOUBLE, DOUBLE).
+    CovarSamp,
+    /// corr(DOUBLE, DOUBLE).
+    Corr,
+    /// any_value; also what single-row scalar sub-queries use after unnesting.
+    AnyValue,
+    /// As [`Self::AnyValue`], but 21000 at the second row: made by unnesting, never by the binder.
+    Single,
+    /// percentile_cont(fraction) WITHIN GROUP (ORDER BY DOUBLE); the fraction is the first argument.
+    PercentileCont,
+    /// percentile_disc(fraction) WITHIN GROUP (ORDER BY x).
+    PercentileDisc,
+    /// mode() WITHIN GROUP (ORDER BY x).
+    Mode,
+}
+
+/// Direction and place of NULLs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// What is ordered by.
+    pub expr: Expr,
+    /// ASC or DESC.
+    pub direction: Direction,
+    /// NULLS FIRST or LAST; PostgreSQL's default (last when ascending) is already applied.
+    pub nulls: NullsOrder,
+}
+
+/// ASC or DESC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// ASC
+    Ascending,
+    /// DESC
+    Descending,
+}
+
+/// NULLS FIRST or NULLS LAST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NullsOrder {
+    /// NULLS FIRST
+    First,
+    /// NULLS LAST
+    Last,
+}
+
+/// One aggregate of an [`Plan::Aggregate`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AggregateCall {
+    /// The function.
+    pub function: AggregateFunction,
+    /// Its arguments.
+    pub arguments: Vec<Expr>,
+    /// DISTINCT or not.
+    pub duplicates: Duplicates,
+    /// FILTER (WHERE ...).
+    pub filter: Option<Expr>,
+    /// ORDER BY inside the call, for string_agg and ordered-set aggregates.
+    pub order_by: Vec<SortKey>,
+    /// The result's type.
+    pub ty: DataType,
+}
+
+/// ALL or DISTINCT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Duplicates {
+    /// ALL
+    Keep,
+    /// DISTINCT
+    Remove,
+}
+
+/// Join kinds. The right side of [`JoinKind::Semi`], [`JoinKind::Anti`] and mark joins is not visible
+/// above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// INNER; CROSS when the condition is TRUE.
+    Inner,
+    /// LEFT OUTER.
+    Left,
+    /// RIGHT OUTER; the planner turns it into [`JoinKind::Left`].
+    Right,
+    /// FULL OUTER.
+    Full,
+    /// Left rows with a match.
+    Semi,
+    /// Left rows whose condition is true for no right row (false or NULL for all).
+    Anti,
+    /// All left rows and a BOOLEAN column: true with a match; NULL when none is true but some condition
+    /// is NULL; else false. Made by unnesting of EXISTS and quantified comparisons.
+    Mark(ColumnId),
+    /// As Left, but 21000 when a left row has two matches: made by unnesting of scalar sub-queries.
+    Single,
+}
+
+/// UNION, INTERSECT or EXCEPT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SetOperator {
+    /// UNION
+    Union,
+    /// INTERSECT
+    Intersect,
+    /// EXCEPT
+    Except,
+}
+
+/// One window function of a [`Plan::Window`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowCall {
+    /// What is computed.
+    pub function: WindowFunction,
+    /// Its arguments.
+    pub arguments: Vec<Expr>,
+    /// PARTITION BY.
+    pub partition_by: Vec<Expr>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// The frame.
+    pub frame: WindowFrame,
+    /// FILTER (WHERE ...), for aggregates.
+    pub filter: Option<Expr>,
+    /// The result's type.
+    pub ty: DataType,
+}
+
+/// Window functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowFunction {
+    /// row_number()
+    RowNumber,
+    /// rank()
+    Rank,
+    /// dense_rank()
+    DenseRank,
+    /// percent_rank()
+    PercentRank,
+    /// cume_dist()
+    CumeDist,
+    /// ntile(INTEGER)
+    Ntile,
+    /// lag(x, INTEGER offset, default)
+    Lag,
+    /// lead(x, INTEGER offset, default)
+    Lead,
+    /// first_value(x)
+    FirstValue,
+    /// last_value(x)
+    LastValue,
+    /// nth_value(x, INTEGER)
+    NthValue,
+    /// An aggregate over the frame.
+    Aggregate(AggregateFunction),
+}
+
+/// ROWS, RANGE or GROUPS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameUnits {
+    /// ROWS
+    Rows,
+    /// RANGE
+    Range,
+    /// GROUPS
+    Groups,
+}
+
+/// One end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// n PRECEDING
+    Preceding(Expr),
+    /// CURRENT ROW
+    CurrentRow,
+    /// n FOLLOWING
+    Following(Expr),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+/// Which rows of its partition a window function sees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowFrame {
+    /// ROWS, RANGE or GROUPS.
+    pub units: FrameUnits,
+    /// First row.
+    pub start: FrameBound,
+    /// Last row.
+    pub end: FrameBound,
+}
+
+/// A logical plan. Its output is a list of column ids in order: [`Plan::output`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Rows of a table.
+    Scan {
+        /// The table.
+        table: TableRef,
+        /// Column ids and the ordinals of the table's columns they stand for.
+        columns: Vec<(ColumnId, usize)>,
+        /// Alias or name, for EXPLAIN.
+        alias: Arc<str>,
+    },
+    /// Rows of a table function: generate_series, read_csv, read_parquet.
+    FunctionScan {
+        /// The function, bound to its constant arguments, with its result columns.
+        function: TableFunctionRef,
+        /// Column ids and ordinals.
+        columns: Vec<(ColumnId, usize)>,
+    },
+    /// generate_series(start, stop, step) over expressions, possibly correlated (lateral).
+    Series {
+        /// start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP with INTERVAL step).
+        arguments: Vec<Expr>,
+        /// The result column and type.
+        column: (ColumnId, DataType),
+    },
+    /// Literal rows; `VALUES`, and the one row without columns of a SELECT without FROM.
+    Values {
+        /// Column ids and types.
+        columns: Vec<(ColumnId, DataType)>,
+        /// Rows of expressions, possibly correlated.
+        rows: Vec<Vec<Expr>>,
+    },
+    /// Rows whose predicate is true.
+    Filter {
+        /// Input.
+        input: Box<Plan>,
+        /// A BOOLEAN expression.
+        predicate: Expr,
+    },
+    /// Exactly these columns; a pass-through column is `(id, Column(id))`.
+    Project {
+        /// Input.
+        input: Box<Plan>,
+        /// Output columns and what they are.
+        columns: Vec<(ColumnId, Expr)>,
+    },
+    /// A join. With correlated references from right to left it is a lateral join.
+    Join {
+        /// Left input.
+        left: Box<Plan>,
+        /// Right input.
+        right: Box<Plan>,
+        /// The kind.
+        kind: JoinKind,
+        /// A BOOLEAN expression over both sides; a TRUE literal when none.
+        condition: Expr,
+    },
+    /// GROUP BY. Output: keys, then aggregates (then the grouping-set number when there are sets).
+    Aggregate {
+        /// Input.
+        input: Box<Plan>,
+        /// Key columns and what they are; none for one group over everything.
+        keys: Vec<(ColumnId, Expr)>,
+        /// Result columns and aggregates.
+        aggregates: Vec<(ColumnId, AggregateCall)>,
+        /// Grouping sets as indexes into `keys`; None is one set of all keys. Keys not in a row's set
+        /// are NULL.
+        grouping_sets: Option<Vec<Vec<usize>>>,
+        /// With grouping sets: BIGINT column whose value is the index of the set, for GROUPING().
+        set_column: Option<ColumnId>,
+    },
+    /// Rows that differ in all output columns.
+    Distinct {
+        /// Input.
+        input: Box<Plan>,
+        /// DISTINCT ON expressions; empty for plain DISTINCT. Of equal rows the first in the order of
+        /// the input stays, so a Sort below decides.
+        on: Vec<Expr>,
+    },
+    /// Window functions: output is the input's columns, then these.
+    Window {
+        /// Input.
+        input: Box<Plan>,
+        /// Result columns and calls.
+        calls: Vec<(ColumnId, WindowCall)>,
+    },
+    /// ORDER BY.
+    Sort {
+        /// Input.
+        input: Box<Plan>,
+        /// Keys, most significant first.
+        keys: Vec<SortKey>,
+    },
+    /// LIMIT and OFFSET, expressions without columns of BIGINT type.
+    Limit {
+        /// Input.
+        input: Box<Plan>,
+        /// At most so many rows.
+        limit: Option<Expr>,
+        /// After so many rows.
+        offset: Option<Expr>,
+    },
+    /// UNION, INTERSECT, EXCEPT. Inputs have the types of `columns`, by position.
+    SetOperation {
+        /// Which.
+        operator: SetOperator,
+        /// ALL or not.
+        duplicates: Duplicates,
+        /// Left input.
+        left: Box<Plan>,
+        /// Right input.
+        right: Box<Plan>,
+        /// Output columns.
+        columns: Vec<(ColumnId, DataType)>,
+    },
+    /// `definition` computed once, read by [`Plan::CteScan`]s in `body`. The binder makes this for every
+    /// CTE; the planner inlines those read once.
+    With {
+        /// The CTE.
+        cte: CteId,
+        /// Its name, for EXPLAIN.
+        name: Arc<str>,
+        /// Its plan.
+        definition: Box<Plan>,
+        /// What reads it.
+        body: Box<Plan>,
+    },
+    /// WITH RECURSIVE: `base`, then `step` over the rows of the last round until it gives none.
+    RecursiveWith {
+        /// The CTE; scanned inside `step` (the last round's rows) and in `body` (all rows).
+        cte: CteId,
+        /// Its name.
+        name: Arc<str>,
+        /// UNION ALL or UNION.
+        duplicates: Duplicates,
+        /// First rows.
+        base: Box<Plan>,
+        /// Further rows; output types as `base`.
+        step: Box<Plan>,
+        /// What reads it.
+        body: Box<Plan>,
+    },
+    /// Rows of a CTE.
+    CteScan {
+        /// Which.
+        cte: CteId,
+        /// Fresh ids and types, by position of the definition's output.
+        columns: Vec<(ColumnId, DataType)>,
+        /// Name, for EXPLAIN.
+        name: Arc<str>,
+    },
+}
+
+/// Name, type and id of a result column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    /// As the user sees it.
+    pub name: String,
+    /// Its type.
+    pub ty: DataType,
+    /// Its id in the plan.
+    pub id: ColumnId,
+}
+
+/// A bound query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The plan.
+    pub plan: Plan,
+    /// Result columns, a permutation or subset (with repeats) of the plan's output.
+    pub columns: Vec<OutputColumn>,
+    /// Types of parameters `$1`...
+    pub parameters: Vec<DataType>,
+    /// The next free column id: the planner makes further ones from here.
+    pub next_column: u32,
+    /// The next free CTE id.
+    pub next_cte: u32,
+}
+
+/// Where an expression stands in the text, kept by the binder for errors at bind time only.
+pub type Place = Option<Position>;

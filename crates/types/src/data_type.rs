@@ -1,0 +1,135 @@
+//! Declared types and their representation in memory.
+
+/// How a NUMERIC is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NumericDisplay {
+    /// Exactly `scale` fractional digits, as PostgreSQL prints NUMERIC(p, s).
+    Fixed,
+    /// Trailing fractional zeros are dropped: unconstrained NUMERIC, quotients and averages.
+    Trimmed,
+}
+
+/// A NUMERIC: an integer of at most `precision` decimal digits, divided by 10 to the `scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NumericType {
+    /// Decimal digits in all, 1 to 38.
+    pub precision: u8,
+    /// Digits after the decimal point, 0 to `precision`.
+    pub scale: u8,
+    /// How it is printed.
+    pub display: NumericDisplay,
+}
+
+impl NumericType {
+    /// The most digits a NUMERIC holds.
+    pub const PRECISION_MAX: u8 = 38;
+    /// The most digits held in 64 bits.
+    pub const PRECISION_64: u8 = 18;
+    /// NUMERIC without precision and scale: 38 digits, 16 of them after the point.
+    pub const UNCONSTRAINED: Self =
+        Self { precision: 38, scale: 16, display: NumericDisplay::Trimmed };
+
+    /// NUMERIC(`precision`, `scale`), printed with all its digits.
+    pub const fn fixed(precision: u8, scale: u8) -> Self {
+        Self { precision, scale, display: NumericDisplay::Fixed }
+    }
+}
+
+/// A SQL type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DataType {
+    /// The type of a bare NULL or an untyped string literal before the binder decides.
+    Unknown,
+    /// BOOLEAN.
+    Boolean,
+    /// SMALLINT, 16 bits.
+    SmallInt,
+    /// INTEGER, 32 bits.
+    Integer,
+    /// BIGINT, 64 bits.
+    BigInt,
+    /// REAL, 32-bit floating point.
+    Real,
+    /// DOUBLE PRECISION.
+    Double,
+    /// NUMERIC.
+    Numeric(NumericType),
+    /// CHAR(n): blank padded to n characters when printed, trailing blanks never significant.
+    /// Stored without its trailing blanks.
+    Char(u32),
+    /// VARCHAR, at most n characters when given.
+    Varchar(Option<u32>),
+    /// TEXT.
+    Text,
+    /// BYTEA.
+    Bytea,
+    /// DATE: days since 1970-01-01.
+    Date,
+    /// TIME: microseconds since midnight.
+    Time,
+    /// TIMESTAMP: microseconds since 1970-01-01 00:00, no zone.
+    Timestamp,
+    /// TIMESTAMPTZ: microseconds since 1970-01-01 00:00 UTC.
+    TimestampTz,
+    /// INTERVAL: months, days, microseconds.
+    Interval,
+    /// UUID.
+    Uuid,
+}
+
+/// How the rows of a column look in memory while a query runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhysicalType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// SMALLINT, INTEGER, DATE.
+    I32,
+    /// BIGINT, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
+    I64,
+    /// NUMERIC to 38 digits; UUID with its top bit flipped, so that signed order is byte order.
+    I128,
+    /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
+    F64,
+    /// CHAR, VARCHAR, TEXT, BYTEA: a 16-byte view.
+    Str,
+    /// INTERVAL, 16 bytes.
+    Interval,
+}
+
+impl DataType {
+    /// How rows of this type look in memory, unless the planner proved a NUMERIC narrower.
+    pub const fn physical(self) -> PhysicalType {
+        match self {
+            Self::Boolean => PhysicalType::Bool,
+            Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
+            Self::BigInt | Self::Time | Self::Timestamp | Self::TimestampTz => PhysicalType::I64,
+            Self::Real | Self::Double => PhysicalType::F64,
+            Self::Numeric(n) if n.precision <= NumericType::PRECISION_64 => PhysicalType::I64,
+            Self::Numeric(_) | Self::Uuid => PhysicalType::I128,
+            Self::Unknown | Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Bytea => {
+                PhysicalType::Str
+            }
+            Self::Interval => PhysicalType::Interval,
+        }
+    }
+
+    /// NUMERIC(`precision`, `scale`).
+    pub const fn numeric(precision: u8, scale: u8) -> Self {
+        Self::Numeric(NumericType::fixed(precision, scale))
+    }
+
+    /// SMALLINT, INTEGER or BIGINT.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
+    }
+
+    /// Integers, NUMERIC and floating point.
+    pub const fn is_number(self) -> bool {
+        self.is_integer() || matches!(self, Self::Numeric(_) | Self::Real | Self::Double)
+    }
+
+    /// CHAR, VARCHAR, TEXT, and literals not yet typed.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Unknown)
+    }
+}

@@ -1,0 +1,18 @@
+//! SQL types, values, and errors: what every other crate speaks about.
+//!
+//! A column has a [`DataType`] (what the user declared) and a [`PhysicalType`] (how rows of it look in
+//! memory). The physical type follows from the data type, except that a computed NUMERIC may be held
+//! narrower when the planner proves that its values fit.
+//!
+//! Elsewhere: columns of values (`kernels::vector`), stored values (`storage`).
+#![forbid(unsafe_code)]
+
+mod data_type;
+mod error;
+mod interval;
+mod value;
+
+pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
+pub use error::{Error, Position, Result, SqlState};
+pub use interval::Interval;
+pub use value::Value;

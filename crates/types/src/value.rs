@@ -1,0 +1,48 @@
+//! One value outside a column: literals, defaults, statistics.
+
+use std::sync::Arc;
+
+use crate::Interval;
+
+/// A value in its physical form; its [`crate::DataType`] is kept beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL of any type.
+    Null,
+    /// BOOLEAN.
+    Bool(bool),
+    /// See [`crate::PhysicalType::I32`].
+    I32(i32),
+    /// See [`crate::PhysicalType::I64`].
+    I64(i64),
+    /// See [`crate::PhysicalType::I128`].
+    I128(i128),
+    /// See [`crate::PhysicalType::F64`].
+    F64(f64),
+    /// Text (UTF-8) or BYTEA.
+    Str(Arc<[u8]>),
+    /// INTERVAL.
+    Interval(Interval),
+}
+
+impl Value {
+    /// A text value.
+    pub fn text(text: &str) -> Self {
+        Self::Str(Arc::from(text.as_bytes()))
+    }
+
+    /// True for NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The integer behind I32, I64 and I128 (days, microseconds, scaled decimals included).
+    pub fn as_integer(&self) -> Option<i128> {
+        match self {
+            Self::I32(v) => Some(i128::from(*v)),
+            Self::I64(v) => Some(i128::from(*v)),
+            Self::I128(v) => Some(*v),
+            _ => None,
+        }
+    }
+}
