@@ -1,0 +1,524 @@
+//! The physical plan: what the executor turns into pipelines.
+//!
+//! Columns are ordinals into the output of the input operator (for a join's residual: probe columns,
+//! then build columns). Every expression carries its physical type: a NUMERIC wider than 18 digits is
+//! held in 64 bits where the planner proved from exact value ranges that no value needs more.
+//! Common sub-expressions are columns of a projection below, never recomputed.
+//! Uncorrelated scalar sub-queries are computed before the query and read as [`ExprKind::Scalar`].
+
+use std::sync::Arc;
+
+use sql::algebra::{
+    AggregateFunction, CompareOp, Direction, Duplicates, FrameUnits, Function, LikeCase,
+    NullsOrder, SetOperator, WindowFunction,
+};
+use sql::catalog::{TableFunctionRef, TableRef};
+use types::{DataType, PhysicalType, Value};
+
+/// An expression over the columns of one input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// SQL type of the result.
+    pub ty: DataType,
+    /// How the result is held.
+    pub physical: PhysicalType,
+}
+
+/// The forms of [`Expr`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// Column of the input, by ordinal.
+    Column(usize),
+    /// A constant, in the expression's physical type.
+    Literal(Value),
+    /// A parameter of a prepared statement, from 0.
+    Parameter(u32),
+    /// Result of the uncorrelated scalar sub-query with this index in [`PhysicalPlan::preludes`].
+    Scalar(usize),
+    /// A function; see [`Function`] for the types of arguments. NUMERIC operands of arithmetic may be
+    /// held as I64 or I128 independently of each other and of the result.
+    Call(Function, Vec<Expr>),
+    /// Comparison of operands of one type (NUMERIC: one scale, possibly different physical types).
+    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    /// Conjunction.
+    And(Vec<Expr>),
+    /// Disjunction.
+    Or(Vec<Expr>),
+    /// NOT.
+    Not(Box<Expr>),
+    /// IS NULL.
+    IsNull(Box<Expr>),
+    /// CASE.
+    Case {
+        /// Conditions and results.
+        branches: Vec<(Expr, Expr)>,
+        /// The result when no condition is true.
+        otherwise: Box<Expr>,
+    },
+    /// Conversion to `ty`, held as `physical`.
+    Cast(Box<Expr>),
+    /// IN over a list of expressions, usually literals.
+    InList(Box<Expr>, Vec<Expr>),
+    /// LIKE and ILIKE.
+    Like {
+        /// Text matched.
+        operand: Box<Expr>,
+        /// The pattern.
+        pattern: Box<Expr>,
+        /// The escape character, if any.
+        escape: Option<char>,
+        /// LIKE or ILIKE.
+        case: LikeCase,
+    },
+}
+
+/// A column of an operator's output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    /// Name, for EXPLAIN and results.
+    pub name: Arc<str>,
+    /// SQL type.
+    pub ty: DataType,
+    /// How it is held.
+    pub physical: PhysicalType,
+}
+
+/// Id of an operator, unique in the plan: the index of its profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperatorId(pub usize);
+
+/// An operator with its output and estimate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its id.
+    pub id: OperatorId,
+    /// What it does.
+    pub operator: Operator,
+    /// Its output columns.
+    pub output: Vec<OutputColumn>,
+    /// Estimated output rows.
+    pub rows: f64,
+}
+
+/// A predicate that a scan evaluates on the stored form. NULL never satisfies one except `IsNull`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanRestriction {
+    /// Index into the scan's `columns`.
+    pub column: usize,
+    /// The condition.
+    pub kind: ScanRestrictionKind,
+}
+
+/// The conditions a scan evaluates. Constants are literals, parameters or scalar sub-queries, already
+/// of the column's type (the planner rewrote constants that do not fit, or left a `Predicate`).
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScanRestrictionKind {
+    /// IS NULL
+    IsNull,
+    /// IS NOT NULL
+    IsNotNull,
+    /// Comparison with a constant; not Distinct or NotDistinct.
+    Compare(CompareOp, Expr),
+    /// Both bounds, each `(constant, inclusive)`.
+    Between {
+        /// Lower bound.
+        low: (Expr, BoundKind),
+        /// Upper bound.
+        high: (Expr, BoundKind),
+    },
+    /// IN over constants.
+    InList(Vec<Expr>),
+    /// Any predicate over this one column, which is `Column(0)` in it: decided once per dictionary entry.
+    Predicate(Expr),
+}
+
+/// Whether a bound belongs to the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoundKind {
+    /// It does.
+    Inclusive,
+    /// It does not.
+    Exclusive,
+}
+
+/// Join kinds by side: the build side is stored, the probe side streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// Pairs that match. Output: probe, build.
+    Inner,
+    /// Pairs, and probe rows without a match with NULLs. Output: probe, build.
+    ProbeOuter,
+    /// Pairs, and build rows without a match with NULLs. Output: probe, build.
+    BuildOuter,
+    /// Both. Output: probe, build.
+    FullOuter,
+    /// Probe rows with a match. Output: probe.
+    ProbeSemi,
+    /// Probe rows without. Output: probe.
+    ProbeAnti,
+    /// Build rows with a match. Output: build.
+    BuildSemi,
+    /// Build rows without. Output: build.
+    BuildAnti,
+    /// Probe rows and a BOOLEAN: true with a match, NULL when unknown, else false. Output: probe, mark.
+    /// With a hash join: the mark is NULL without a match if a NULL was in the probe key (and the build
+    /// side, restricted by the other keys that are NotDistinct, is not empty) or in a build key; key
+    /// comparisons that are `NullKeys::Match` never make it unknown.
+    ProbeMark,
+    /// As ProbeOuter, 21000 at a second match. Output: probe, build.
+    ProbeSingle,
+}
+
+/// How NULLs in a join key compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NullKeys {
+    /// `=`: NULL matches nothing.
+    Differ,
+    /// IS NOT DISTINCT FROM: NULL matches NULL.
+    Match,
+}
+
+/// One key pair of a hash join, of one type and one physical type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinKey {
+    /// Over the probe side.
+    pub probe: Expr,
+    /// Over the build side.
+    pub build: Expr,
+    /// How NULLs compare.
+    pub nulls: NullKeys,
+}
+
+/// How matches are found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum JoinMethod {
+    /// Hash table with tagged directory.
+    Hash,
+    /// Direct array over one integer key whose values statistics put in `min..=max`. Values outside at
+    /// run time (stale statistics) make the executor fall back to `Hash`.
+    Dense {
+        /// Smallest build key.
+        min: i64,
+        /// Largest build key.
+        max: i64,
+    },
+}
+
+/// Whether build keys repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuildKeys {
+    /// At most one build row per key (a declared or derived key): a hint, checked at build.
+    Unique,
+    /// Any number.
+    Any,
+}
+
+/// A sort key over the input's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// What is ordered by.
+    pub expr: Expr,
+    /// Direction.
+    pub direction: Direction,
+    /// Place of NULLs.
+    pub nulls: NullsOrder,
+}
+
+/// An aggregate over the input's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The function; AVG stays AVG.
+    pub function: AggregateFunction,
+    /// Arguments, columns or literals after projection.
+    pub arguments: Vec<Expr>,
+    /// DISTINCT.
+    pub duplicates: Duplicates,
+    /// FILTER.
+    pub filter: Option<Expr>,
+    /// ORDER BY inside the call.
+    pub order_by: Vec<SortKey>,
+    /// Result type.
+    pub ty: DataType,
+    /// How the result is held.
+    pub physical: PhysicalType,
+}
+
+/// How groups are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AggregateMode {
+    /// One group over everything.
+    Scalar,
+    /// One integer key with values in `min..=max`: states in an array. Values outside fall back to hash.
+    Dense {
+        /// Smallest key.
+        min: i64,
+        /// Largest key.
+        max: i64,
+    },
+    /// Thread-local hash tables, merged by partition.
+    Hash,
+}
+
+/// A window function over the input's columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What is computed.
+    pub function: WindowFunction,
+    /// Arguments.
+    pub arguments: Vec<Expr>,
+    /// PARTITION BY.
+    pub partition_by: Vec<Expr>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// Frame units.
+    pub units: FrameUnits,
+    /// Start of the frame.
+    pub start: FrameBound,
+    /// End of the frame.
+    pub end: FrameBound,
+    /// FILTER.
+    pub filter: Option<Expr>,
+    /// Result type.
+    pub ty: DataType,
+    /// How the result is held.
+    pub physical: PhysicalType,
+}
+
+/// One end of a window frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// n PRECEDING, a constant.
+    Preceding(Expr),
+    /// CURRENT ROW
+    CurrentRow,
+    /// n FOLLOWING, a constant.
+    Following(Expr),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+/// The operators.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operator {
+    /// Blocks of a table. Output: exactly `columns`. Columns are unpacked when first needed, so those
+    /// that only restrictions use cost nothing above.
+    Scan {
+        /// The table.
+        table: TableRef,
+        /// Table ordinals.
+        columns: Vec<usize>,
+        /// All must hold.
+        restrictions: Vec<ScanRestriction>,
+        /// Further predicate over the output columns, in order of evaluation.
+        residual: Option<Expr>,
+        /// Alias, for EXPLAIN.
+        alias: Arc<str>,
+    },
+    /// A table function. Output: `columns` of its result.
+    FunctionScan {
+        /// The function.
+        function: TableFunctionRef,
+        /// Ordinals of its result columns.
+        columns: Vec<usize>,
+    },
+    /// generate_series. Without input: constant arguments, output one column. With input (lateral):
+    /// arguments over the input's columns, output is the input's columns and the series.
+    Series {
+        /// Lateral input.
+        input: Option<Box<Node>>,
+        /// start, stop, step.
+        arguments: Vec<Expr>,
+    },
+    /// Literal rows.
+    Values {
+        /// Expressions without columns.
+        rows: Vec<Vec<Expr>>,
+    },
+    /// Rows of a materialised prelude, or of a recursive CTE's last round.
+    CteScan {
+        /// Index into [`PhysicalPlan::preludes`], or a recursive CTE's number.
+        source: CteSource,
+        /// Ordinals of its output.
+        columns: Vec<usize>,
+        /// Name, for EXPLAIN.
+        name: Arc<str>,
+    },
+    /// Rows whose predicate is true. Output: the input's columns.
+    Filter {
+        /// Input.
+        input: Box<Node>,
+        /// BOOLEAN.
+        predicate: Expr,
+    },
+    /// Exactly these expressions.
+    Project {
+        /// Input.
+        input: Box<Node>,
+        /// Expressions.
+        exprs: Vec<Expr>,
+    },
+    /// Join on equal keys. Output by kind, narrowed to `output_columns`.
+    HashJoin {
+        /// Streams.
+        probe: Box<Node>,
+        /// Is stored.
+        build: Box<Node>,
+        /// The kind.
+        kind: JoinKind,
+        /// One or more.
+        keys: Vec<JoinKey>,
+        /// Further condition over probe columns, then build columns; part of the join condition, so it
+        /// decides what counts as a match.
+        residual: Option<Expr>,
+        /// How matches are found.
+        method: JoinMethod,
+        /// Whether build keys repeat.
+        build_keys: BuildKeys,
+        /// Ordinals into the kind's full output.
+        output_columns: Vec<usize>,
+    },
+    /// Join on any condition; the build side is stored, each probe row meets all of it.
+    NestedLoopJoin {
+        /// Streams.
+        probe: Box<Node>,
+        /// Is stored.
+        build: Box<Node>,
+        /// The kind.
+        kind: JoinKind,
+        /// Over probe columns, then build columns; None is TRUE.
+        condition: Option<Expr>,
+        /// Ordinals into the kind's full output.
+        output_columns: Vec<usize>,
+    },
+    /// GROUP BY. Output: keys, aggregates, and with grouping sets the BIGINT index of the set.
+    Aggregate {
+        /// Input.
+        input: Box<Node>,
+        /// Keys.
+        keys: Vec<Expr>,
+        /// Aggregates.
+        aggregates: Vec<Aggregate>,
+        /// Sets as ordinals into `keys`.
+        grouping_sets: Option<Vec<Vec<usize>>>,
+        /// How groups are found.
+        mode: AggregateMode,
+    },
+    /// First row of each group of equal `on` in input order. Output: the input's columns.
+    DistinctOn {
+        /// Input, ordered.
+        input: Box<Node>,
+        /// Expressions.
+        on: Vec<Expr>,
+    },
+    /// Window functions. Output: the input's columns, then results.
+    Window {
+        /// Input.
+        input: Box<Node>,
+        /// Functions.
+        calls: Vec<Window>,
+    },
+    /// ORDER BY, with LIMIT when known (top-k). Output: the input's columns, in order.
+    Sort {
+        /// Input.
+        input: Box<Node>,
+        /// Keys.
+        keys: Vec<SortKey>,
+        /// LIMIT: a constant BIGINT expression.
+        limit: Option<Expr>,
+        /// OFFSET: a constant BIGINT expression.
+        offset: Option<Expr>,
+    },
+    /// LIMIT and OFFSET in input order.
+    Limit {
+        /// Input.
+        input: Box<Node>,
+        /// LIMIT: a constant BIGINT expression; NULL is no limit.
+        limit: Option<Expr>,
+        /// OFFSET: a constant BIGINT expression.
+        offset: Option<Expr>,
+    },
+    /// Concatenation; inputs agree in physical types.
+    UnionAll {
+        /// Inputs, in order.
+        inputs: Vec<Node>,
+    },
+    /// INTERSECT or EXCEPT; UNION is an aggregate over UnionAll.
+    SetOperation {
+        /// Intersect or Except.
+        operator: SetOperator,
+        /// ALL or not.
+        duplicates: Duplicates,
+        /// Left.
+        left: Box<Node>,
+        /// Right.
+        right: Box<Node>,
+    },
+    /// WITH RECURSIVE; output: all rows.
+    Recursive {
+        /// Its number, which CteScans inside `step` name.
+        number: usize,
+        /// UNION or UNION ALL.
+        duplicates: Duplicates,
+        /// First rows.
+        base: Box<Node>,
+        /// Rows from the last round's rows.
+        step: Box<Node>,
+    },
+}
+
+/// Where a CTE scan reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CteSource {
+    /// A prelude.
+    Prelude(usize),
+    /// The last round of the recursive CTE of this number.
+    Recursive(usize),
+}
+
+/// Computed before the main plan, in order; later ones may read earlier ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prelude {
+    /// Its plan.
+    pub node: Node,
+    /// What for.
+    pub kind: PreludeKind,
+}
+
+/// What a prelude is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreludeKind {
+    /// A CTE read more than once: its rows are kept.
+    Materialized,
+    /// A scalar sub-query: column 0 of its at most one row (21000 when more), NULL when none.
+    Scalar,
+}
+
+/// A whole plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhysicalPlan {
+    /// Computed first.
+    pub preludes: Vec<Prelude>,
+    /// The query.
+    pub root: Node,
+    /// Operators in all: profiles have this many entries.
+    pub operator_count: usize,
+}
+
+/// What EXPLAIN ANALYZE shows of one operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperatorProfile {
+    /// Rows out.
+    pub rows: u64,
+    /// Time in the operator itself, summed over workers, in nanoseconds.
+    pub nanos: u64,
+    /// Blocks a scan looked into.
+    pub blocks_scanned: u64,
+    /// Blocks a scan skipped by SMA, lookup table or dictionary.
+    pub blocks_skipped: u64,
+    /// Bytes of hash tables, sort runs and stored rows at their largest.
+    pub memory_bytes: u64,
+}

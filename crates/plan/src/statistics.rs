@@ -1,0 +1,62 @@
+//! What the planner asks about the data. `engine` implements it over `storage`.
+
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::TableRef;
+use types::{Result, Value};
+
+/// How far statistics may be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exactness {
+    /// True of the snapshot that the query will read: may decide representations.
+    Exact,
+    /// An estimate.
+    Estimate,
+}
+
+/// One column.
+#[derive(Clone, Debug)]
+pub struct ColumnStatistics {
+    /// Estimated distinct values, NULL apart.
+    pub distinct: f64,
+    /// Smallest value.
+    pub min: Option<Value>,
+    /// Largest value.
+    pub max: Option<Value>,
+    /// Whether `min` and `max` bound every value.
+    pub bounds: Exactness,
+    /// Share of NULLs, 0 to 1.
+    pub null_fraction: f64,
+    /// Average bytes of a string.
+    pub bytes_average: f64,
+}
+
+/// One table.
+#[derive(Clone, Debug)]
+pub struct TableStatistics {
+    /// Rows.
+    pub rows: f64,
+    /// By ordinal.
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// The planner's window on data and on evaluation.
+pub trait Statistics {
+    /// Statistics of `table`.
+    fn table(&self, table: &TableRef) -> TableStatistics;
+
+    /// Share of a row sample of `table` for which `predicate` is true; its columns are ids mapped to
+    /// table ordinals by `columns`. None when there is no sample or the predicate cannot be evaluated.
+    /// Results are (hits + small constant) / rows, never exactly 0.
+    fn sample_selectivity(
+        &self,
+        table: &TableRef,
+        columns: &[(ColumnId, usize)],
+        predicate: &Expr,
+    ) -> Option<f64>;
+
+    /// The value of an expression without columns, parameters, sub-queries or volatile functions.
+    ///
+    /// # Errors
+    /// What evaluation raises, 22012 say; the planner then leaves the expression to run time.
+    fn fold(&self, expr: &Expr) -> Result<Value>;
+}
