@@ -16,6 +16,13 @@ mod bitmap;
 mod builder;
 mod strings;
 mod vector;
+pub mod cast;
+pub mod like;
+pub mod math_fn;
+pub mod numeric;
+pub mod regexp;
+pub mod text_fn;
+pub mod time_fn;
 
 pub use batch::{Batch, Column, BATCH_ROWS};
 pub use bitmap::Bitmap;

@@ -11,6 +11,10 @@ mod data_type;
 mod error;
 mod interval;
 mod value;
+pub mod calendar;
+pub mod cast;
+pub mod decimal;
+pub mod text;
 
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
 pub use error::{Error, Position, Result, SqlState};
