@@ -1,0 +1,313 @@
+//! The foreman: containers of work orders, one per running query, and the monitor around them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::policy::{Candidate, History};
+use crate::{Policy, Priority, worker};
+
+/// Work that consists of numbered orders, run in any sequence on any worker, each once.
+pub trait WorkOrders: Send + Sync {
+    /// Runs order `order` on worker `worker` (0 to [`Scheduler::slots`] - 1). Two calls with the same
+    /// `worker` never overlap.
+    fn run(&self, worker: usize, order: usize);
+
+    /// True when the remaining orders need not run: cancelled, failed or satisfied.
+    fn stopped(&self) -> bool;
+}
+
+/// Why a run did not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A work order panicked with this message; the others were not run.
+    Panicked(String),
+}
+
+/// A query's place at the scheduler: its priority and the history of its work orders.
+#[derive(Debug)]
+pub struct Ticket {
+    priority: Priority,
+    history: Mutex<History>,
+}
+
+impl Ticket {
+    /// A ticket for one query.
+    pub fn new(priority: Priority) -> Arc<Self> {
+        Arc::new(Self { priority, history: Mutex::new(History::default()) })
+    }
+}
+
+struct Container {
+    ticket: Arc<Ticket>,
+    orders: Arc<dyn WorkOrders>,
+    next: usize,
+    count: usize,
+    running: usize,
+    panicked: Option<String>,
+    id: u64,
+}
+
+impl Container {
+    fn exhausted(&self) -> bool {
+        self.next >= self.count || self.panicked.is_some() || self.orders.stopped()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    containers: Vec<Container>,
+    finished: Vec<(u64, Option<String>)>,
+    next_id: u64,
+    policy: Policy,
+    random: u64,
+    closing: bool,
+}
+
+impl State {
+    fn draw(&mut self) -> f64 {
+        // A splitmix64 step: choice needs no better randomness.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// The next order of the query that the policy chooses.
+    fn take(&mut self) -> Option<(u64, Arc<Ticket>, Arc<dyn WorkOrders>, usize)> {
+        let ready: Vec<usize> =
+            (0..self.containers.len()).filter(|&i| !self.containers[i].exhausted()).collect();
+        if ready.is_empty() {
+            return None;
+        }
+        let chosen = if ready.len() == 1 {
+            ready[0]
+        } else {
+            let candidate = |&i: &usize| Candidate {
+                priority: self.containers[i].ticket.priority,
+                predicted_nanos: self.containers[i].ticket.history.lock().predict(),
+            };
+            let candidates: Vec<Candidate> = ready.iter().map(candidate).collect();
+            let draw = self.draw();
+            ready[self.policy.choose(&candidates, draw)]
+        };
+        let container = &mut self.containers[chosen];
+        let order = container.next;
+        container.next += 1;
+        container.running += 1;
+        let (ticket, orders) = (Arc::clone(&container.ticket), Arc::clone(&container.orders));
+        Some((container.id, ticket, orders, order))
+    }
+
+    /// Notes the end of an order; true when its query's run is over.
+    fn complete(&mut self, id: u64, panicked: Option<String>) -> bool {
+        let Some(i) = self.containers.iter().position(|c| c.id == id) else {
+            return false;
+        };
+        let container = &mut self.containers[i];
+        container.running -= 1;
+        if panicked.is_some() {
+            container.panicked = panicked;
+        }
+        let over = container.running == 0 && container.exhausted();
+        if over {
+            let container = self.containers.swap_remove(i);
+            self.finished.push((id, container.panicked));
+        }
+        over
+    }
+}
+
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    done: Condvar,
+}
+
+impl Shared {
+    /// Runs orders until the scheduler closes.
+    pub(crate) fn serve(&self, worker: usize) {
+        let mut state = self.state.lock();
+        loop {
+            let Some((id, ticket, orders, order)) = state.take() else {
+                if state.closing {
+                    return;
+                }
+                self.work.wait(&mut state);
+                continue;
+            };
+            drop(state);
+            let panicked = run_one(&*orders, &ticket, worker, order);
+            // The last reference to a query's data may be this one: drop it outside the lock.
+            drop(orders);
+            state = self.state.lock();
+            if state.complete(id, panicked) {
+                self.done.notify_all();
+            }
+        }
+    }
+}
+
+/// Runs one order; the message when it panicked.
+fn run_one(orders: &dyn WorkOrders, ticket: &Ticket, worker: usize, order: usize) -> Option<String> {
+    let start = Instant::now();
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        orders.run(worker, order);
+    }));
+    ticket.history.lock().record(start.elapsed().as_nanos() as u64);
+    result.err().map(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "panic without message".to_owned())
+    })
+}
+
+/// The scheduler: a foreman and its workers.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+    workers: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Scheduler {
+    /// A scheduler with `workers` threads (at least one), each pinned to a core when there are enough.
+    pub fn new(workers: usize) -> Arc<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            work: Condvar::new(),
+            done: Condvar::new(),
+        });
+        let workers = (0..workers.max(1)).map(|i| worker::spawn(i, Arc::clone(&shared)));
+        let workers = workers.collect();
+        Arc::new(Self { shared, workers })
+    }
+
+    /// Worker threads.
+    pub fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Numbers that [`WorkOrders::run`] gets as `worker` are below this: the workers, and one for a
+    /// session that runs a single order itself.
+    pub fn slots(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// How workers are shared from now on, also by running queries.
+    pub fn set_policy(&self, policy: Policy) {
+        self.shared.state.lock().policy = policy;
+    }
+
+    /// Runs orders `0..count` and returns when all have ended, or those begun after a stop. A single order
+    /// runs on the calling thread, as worker [`Scheduler::workers`].
+    ///
+    /// # Errors
+    /// [`RunError::Panicked`] if an order panicked.
+    pub fn run(
+        &self,
+        ticket: &Arc<Ticket>,
+        orders: Arc<dyn WorkOrders>,
+        count: usize,
+    ) -> Result<(), RunError> {
+        if count == 0 || orders.stopped() {
+            return Ok(());
+        }
+        if count == 1 {
+            let panicked = run_one(&*orders, ticket, self.workers.len(), 0);
+            return panicked.map_or(Ok(()), |message| Err(RunError::Panicked(message)));
+        }
+        let mut state = self.shared.state.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        let ticket = Arc::clone(ticket);
+        let container = Container { ticket, orders, next: 0, count, running: 0, panicked: None, id };
+        state.containers.push(container);
+        self.shared.work.notify_all();
+        loop {
+            if let Some(i) = state.finished.iter().position(|(finished, _)| *finished == id) {
+                let (_, panicked) = state.finished.swap_remove(i);
+                return panicked.map_or(Ok(()), |message| Err(RunError::Panicked(message)));
+            }
+            // Stopped before any worker took an order: nobody would report the end.
+            let idle = |c: &Container| c.id == id && c.running == 0 && c.exhausted();
+            if let Some(i) = state.containers.iter().position(idle) {
+                state.containers.swap_remove(i);
+                return Ok(());
+            }
+            self.shared.done.wait_for(&mut state, std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.shared.state.lock().closing = true;
+        self.shared.work.notify_all();
+        for worker in self.workers.drain(..) {
+            // A worker catches panics of work orders, so joining fails only if the foreman is broken;
+            // nothing is left to do then.
+            let _ = worker.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use super::*;
+
+    struct Count {
+        hits: Vec<AtomicUsize>,
+        stop: AtomicBool,
+        stop_at: Option<usize>,
+    }
+
+    impl WorkOrders for Count {
+        fn run(&self, _worker: usize, order: usize) {
+            self.hits[order].fetch_add(1, Ordering::Relaxed);
+            assert!(order != 77, "order 77");
+            if self.stop_at == Some(order) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        fn stopped(&self) -> bool {
+            self.stop.load(Ordering::Relaxed)
+        }
+    }
+
+    fn count(orders: usize, stop_at: Option<usize>) -> Arc<Count> {
+        let hits = (0..orders).map(|_| AtomicUsize::new(0)).collect();
+        Arc::new(Count { hits, stop: AtomicBool::new(false), stop_at })
+    }
+
+    #[test]
+    fn every_order_runs_once() {
+        let scheduler = Scheduler::new(3);
+        for orders in [0, 1, 2, 70] {
+            let work = count(orders, None);
+            let ticket = Ticket::new(Priority(1));
+            scheduler.run(&ticket, Arc::clone(&work) as _, orders).expect("no panic");
+            assert!(work.hits.iter().all(|h| h.load(Ordering::Relaxed) == 1));
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_its_run_only() {
+        let scheduler = Scheduler::new(2);
+        let ticket = Ticket::new(Priority(1));
+        let error = scheduler.run(&ticket, count(100, None), 100);
+        assert_eq!(error, Err(RunError::Panicked("order 77".to_owned())));
+        scheduler.run(&ticket, count(50, None), 50).expect("the workers are alive");
+    }
+
+    #[test]
+    fn a_stop_leaves_later_orders_out() {
+        let scheduler = Scheduler::new(1);
+        let work = count(60, Some(10));
+        let ticket = Ticket::new(Priority(1));
+        scheduler.run(&ticket, Arc::clone(&work) as _, 60).expect("no panic");
+        assert_eq!(work.hits[11].load(Ordering::Relaxed), 0);
+    }
+}

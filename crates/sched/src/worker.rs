@@ -1,0 +1,32 @@
+//! Worker threads, pinned to cores.
+
+use std::sync::Arc;
+
+use crate::foreman::Shared;
+
+/// Starts worker `index`.
+pub(crate) fn spawn(index: usize, shared: Arc<Shared>) -> std::thread::JoinHandle<()> {
+    std::thread::Builder::new()
+        .name(format!("worker-{index}"))
+        .stack_size(8 << 20)
+        .spawn(move || {
+            pin(index);
+            shared.serve(index);
+        })
+        .expect("the system starts a thread at start-up")
+}
+
+/// Pins the calling thread to the `index`th core that the process may use. With more workers than cores
+/// nothing is pinned: the kernel shares better then.
+fn pin(index: usize) {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
+        return;
+    };
+    let mut cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
+    if let Some(core) = cores.nth(index) {
+        let mut only = rustix::thread::CpuSet::new();
+        only.set(core);
+        // Pinning is an optimisation; where it is not allowed the worker runs unpinned.
+        let _ = rustix::thread::sched_setaffinity(None, &only);
+    }
+}
