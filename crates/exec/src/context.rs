@@ -1,0 +1,126 @@
+//! What one query's operators share: memory, workers, cancellation, snapshots, profile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use plan::physical::{OperatorId, OperatorProfile};
+use sched::{Scheduler, Ticket};
+use storage::{BufferPool, Table, TableSnapshot};
+use types::{Error, Result, SqlState, Value};
+
+/// Counters of one operator, added to by all workers.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Rows out.
+    pub rows: AtomicU64,
+    /// Own time in nanoseconds.
+    pub nanos: AtomicU64,
+    /// Blocks a scan looked into.
+    pub blocks_scanned: AtomicU64,
+    /// Blocks a scan skipped.
+    pub blocks_skipped: AtomicU64,
+    /// Largest memory.
+    pub memory_bytes: AtomicU64,
+}
+
+/// Whether operators measure themselves: EXPLAIN ANALYZE does, other queries do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Count rows and take times.
+    On,
+    /// Neither.
+    Off,
+}
+
+/// Shared state of one running query.
+pub struct QueryContext {
+    /// Memory.
+    pub pool: Arc<BufferPool>,
+    /// Workers.
+    pub scheduler: Arc<Scheduler>,
+    /// Place at the scheduler.
+    pub ticket: Arc<Ticket>,
+    /// Set by the session's owner to end the query.
+    pub cancel: Arc<AtomicBool>,
+    /// Values of `$1`..., in their declared types' physical form.
+    pub parameters: Vec<Value>,
+    /// Whether operators measure themselves.
+    pub profile: Profile,
+    /// Work orders done and known so far, for a progress display.
+    pub progress: Arc<Progress>,
+    counters: Vec<Counters>,
+    snapshots: Mutex<Vec<(Arc<Table>, Arc<TableSnapshot>)>>,
+}
+
+/// Work orders of a query, as far as known.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Completed.
+    pub done: AtomicU64,
+    /// Completed and still to do in the pipelines begun.
+    pub total: AtomicU64,
+}
+
+impl QueryContext {
+    /// The context of a query with `operator_count` operators.
+    pub fn new(
+        pool: Arc<BufferPool>,
+        scheduler: Arc<Scheduler>,
+        ticket: Arc<Ticket>,
+        operator_count: usize,
+    ) -> Self {
+        Self {
+            pool,
+            scheduler,
+            ticket,
+            cancel: Arc::default(),
+            parameters: Vec::new(),
+            profile: Profile::Off,
+            progress: Arc::default(),
+            counters: (0..operator_count).map(|_| Counters::default()).collect(),
+            snapshots: Mutex::default(),
+        }
+    }
+
+    /// Checks for cancellation: called at least once per flow.
+    ///
+    /// # Errors
+    /// 57014 when the query was cancelled.
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) {
+            let message = "canceling statement due to user request";
+            return Err(Error::new(SqlState::QUERY_CANCELED, message));
+        }
+        Ok(())
+    }
+
+    /// The snapshot of `table` that the whole query reads.
+    pub fn snapshot(&self, table: &Arc<Table>) -> Arc<TableSnapshot> {
+        let mut snapshots = self.snapshots.lock();
+        if let Some((_, snapshot)) = snapshots.iter().find(|(t, _)| Arc::ptr_eq(t, table)) {
+            return Arc::clone(snapshot);
+        }
+        let snapshot = table.snapshot();
+        snapshots.push((Arc::clone(table), Arc::clone(&snapshot)));
+        snapshot
+    }
+
+    /// Counters of an operator.
+    pub fn counters(&self, id: OperatorId) -> &Counters {
+        &self.counters[id.0]
+    }
+
+    /// What EXPLAIN ANALYZE shows, by operator.
+    pub fn profiles(&self) -> Vec<OperatorProfile> {
+        let read = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let profile = |c: &Counters| OperatorProfile {
+            rows: read(&c.rows),
+            nanos: read(&c.nanos),
+            blocks_scanned: read(&c.blocks_scanned),
+            blocks_skipped: read(&c.blocks_skipped),
+            memory_bytes: read(&c.memory_bytes),
+        };
+        self.counters.iter().map(profile).collect()
+    }
+}

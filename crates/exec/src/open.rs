@@ -1,0 +1,281 @@
+//! Opens plan nodes: runs what lies below breakers and gives a stream of the rest.
+
+use std::sync::Arc;
+
+use kernels::Batch;
+use plan::physical::{
+    CteSource, Expr, ExprKind, Node, Operator, PhysicalPlan, Prelude, PreludeKind,
+};
+use storage::KeyFilter;
+use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
+
+use crate::context::QueryContext;
+use crate::pipeline::Stream;
+use crate::result::{ResultSet, StoredRows};
+use crate::{aggregate, join, ordered, scan, set, simple};
+
+/// A filter on one integer column that a join above proved: rows that fail it cannot reach the result.
+#[derive(Clone)]
+pub struct PushedFilter {
+    /// Output ordinal of the node that it is pushed into.
+    pub column: usize,
+    /// The filter.
+    pub filter: Arc<dyn KeyFilter>,
+}
+
+/// Rows of a table function, in work orders that may run in parallel.
+pub trait BatchSource: Send + Sync {
+    /// Work orders.
+    fn orders(&self) -> usize;
+
+    /// Gives the batches of one work order to `push` until it returns false. Columns are the function's
+    /// columns `columns`, in that order.
+    ///
+    /// # Errors
+    /// Whatever reading meets.
+    fn run(
+        &self,
+        order: usize,
+        columns: &[usize],
+        push: &mut dyn FnMut(Batch) -> Result<bool>,
+    ) -> Result<()>;
+}
+
+/// What the object of a [`sql::catalog::BoundTableFunction`] is.
+pub type SharedBatchSource = Arc<dyn BatchSource>;
+
+/// Opens the nodes of one plan.
+pub struct Opener {
+    /// The query.
+    pub context: Arc<QueryContext>,
+    /// Results of preludes, by index.
+    preludes: Vec<Finished>,
+    /// Rows of the last round, by number of the recursive CTE.
+    pub(crate) recursive: Vec<(usize, Arc<StoredRows>)>,
+}
+
+/// What a prelude left.
+enum Finished {
+    Rows(Arc<StoredRows>),
+    Scalar(Value),
+}
+
+/// Runs `plan` and gives its rows.
+///
+/// # Errors
+/// Whatever a query can end with.
+pub fn execute(plan: &PhysicalPlan, context: &Arc<QueryContext>) -> Result<ResultSet> {
+    let mut opener = Opener::new(Arc::clone(context));
+    for prelude in &plan.preludes {
+        opener.run_prelude(prelude)?;
+    }
+    let stream = opener.open(&plan.root, Vec::new())?;
+    ResultSet::collect(context, &stream, &plan.root.output)
+}
+
+impl Opener {
+    /// An opener without preludes.
+    pub fn new(context: Arc<QueryContext>) -> Self {
+        Self { context, preludes: Vec::new(), recursive: Vec::new() }
+    }
+
+    /// Runs `prelude`, which later nodes refer to by its position among all run so far.
+    ///
+    /// # Errors
+    /// 21000 when a scalar one has two rows; whatever its query meets.
+    pub fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
+        let stream = self.open(&prelude.node, Vec::new())?;
+        let rows = StoredRows::collect(&self.context, &stream, &prelude.node.output)?;
+        let finished = match prelude.kind {
+            PreludeKind::Materialized => Finished::Rows(Arc::new(rows)),
+            PreludeKind::Scalar => match rows.rows() {
+                0 => Finished::Scalar(Value::Null),
+                1 => Finished::Scalar(rows.value(0, 0)),
+                _ => return Err(more_than_one_row()),
+            },
+        };
+        self.preludes.push(finished);
+        Ok(())
+    }
+
+    /// The stream of `node`'s rows. `filters` may be used or ignored: the join that made them tests again.
+    ///
+    /// # Errors
+    /// Whatever running the breakers below meets.
+    pub fn open(&mut self, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
+        self.context.check()?;
+        match &node.operator {
+            Operator::Scan { .. } => scan::open(self, node, filters),
+            Operator::FunctionScan { .. } => scan::open_function(self, node),
+            Operator::Series { .. } => simple::open_series(self, node),
+            Operator::Values { .. } => simple::open_values(self, node),
+            Operator::CteScan { source, columns, .. } => {
+                let rows = self.cte(*source)?;
+                Ok(Stream::new(rows.source(columns), Some(node.id)))
+            }
+            Operator::Filter { .. } => simple::open_filter(self, node, filters),
+            Operator::Project { .. } => simple::open_project(self, node, filters),
+            Operator::HashJoin { .. } => join::open_hash_join(self, node, filters),
+            Operator::NestedLoopJoin { .. } => join::open_nested_loop_join(self, node, filters),
+            Operator::Aggregate { .. } => aggregate::open(self, node, filters),
+            Operator::Sort { .. } => ordered::open_sort(self, node, filters),
+            Operator::Window { .. } => ordered::open_window(self, node),
+            Operator::DistinctOn { .. } => ordered::open_distinct_on(self, node),
+            Operator::Limit { .. } => ordered::open_limit(self, node),
+            Operator::UnionAll { .. } => set::open_union_all(self, node, &filters),
+            Operator::SetOperation { .. } => set::open_set_operation(self, node),
+            Operator::Recursive { .. } => set::open_recursive(self, node),
+        }
+    }
+
+    fn cte(&self, source: CteSource) -> Result<Arc<StoredRows>> {
+        let rows = match source {
+            CteSource::Prelude(i) => match self.preludes.get(i) {
+                Some(Finished::Rows(rows)) => Some(rows),
+                _ => None,
+            },
+            CteSource::Recursive(number) => {
+                let last = self.recursive.iter().rev().find(|(n, _)| *n == number);
+                last.map(|(_, rows)| rows)
+            }
+        };
+        rows.cloned().ok_or_else(|| Error::internal(format!("no rows for {source:?}")))
+    }
+
+    /// `expr` with parameters and scalar sub-queries replaced by their values.
+    ///
+    /// # Errors
+    /// 42P02-like when a parameter has no value.
+    pub fn resolve(&self, expr: &Expr) -> Result<Expr> {
+        let mut expr = expr.clone();
+        self.resolve_in(&mut expr)?;
+        Ok(expr)
+    }
+
+    fn resolve_in(&self, expr: &mut Expr) -> Result<()> {
+        let value = match &expr.kind {
+            ExprKind::Parameter(i) => {
+                let value = self.context.parameters.get(*i as usize).cloned();
+                let missing = || {
+                    let message = format!("there is no value for parameter ${}", i + 1);
+                    Error::new(SqlState::UNDEFINED_OBJECT, message)
+                };
+                Some(value.ok_or_else(missing)?)
+            }
+            ExprKind::Scalar(i) => match self.preludes.get(*i) {
+                Some(Finished::Scalar(value)) => Some(value.clone()),
+                _ => return Err(Error::internal(format!("no scalar sub-query {i}"))),
+            },
+            _ => None,
+        };
+        if let Some(value) = value {
+            expr.kind = ExprKind::Literal(fit(value, expr.physical));
+            return Ok(());
+        }
+        for child in children_mut(&mut expr.kind) {
+            self.resolve_in(child)?;
+        }
+        Ok(())
+    }
+
+    /// The value of an expression without columns: LIMIT and the like.
+    ///
+    /// # Errors
+    /// What its evaluation raises.
+    pub fn constant(&self, expr: &Expr) -> Result<Value> {
+        let expr = self.resolve(expr)?;
+        if let ExprKind::Literal(value) = expr.kind {
+            return Ok(value);
+        }
+        let evaluator = crate::expr::Evaluator::new(&expr)?;
+        Ok(evaluator.evaluate(&Batch::new(Vec::new(), 1))?.value(0))
+    }
+}
+
+/// 21000 for a sub-query that must give one row.
+pub(crate) fn more_than_one_row() -> Error {
+    let message = "more than one row returned by a subquery used as an expression";
+    Error::new(SqlState::CARDINALITY_VIOLATION, message)
+}
+
+/// An integer value in the width that the expression holds.
+fn fit(value: Value, physical: PhysicalType) -> Value {
+    match (value.as_integer(), physical) {
+        (Some(v), PhysicalType::I64) => i64::try_from(v).map_or(value, Value::I64),
+        (Some(v), PhysicalType::I128) => Value::I128(v),
+        _ => value,
+    }
+}
+
+/// The direct sub-expressions.
+pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
+    match kind {
+        ExprKind::Column(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Scalar(_) => Vec::new(),
+        ExprKind::Call(_, arguments) => arguments.iter_mut().collect(),
+        ExprKind::And(operands) | ExprKind::Or(operands) => operands.iter_mut().collect(),
+        ExprKind::Compare(_, a, b) => vec![a, b],
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => vec![e],
+        ExprKind::Case { branches, otherwise } => {
+            let mut all: Vec<&mut Expr> = Vec::with_capacity(branches.len() * 2 + 1);
+            for (condition, result) in branches {
+                all.push(condition);
+                all.push(result);
+            }
+            all.push(otherwise);
+            all
+        }
+        ExprKind::InList(operand, list) => {
+            let mut all: Vec<&mut Expr> = vec![operand];
+            all.extend(list);
+            all
+        }
+        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
+    }
+}
+
+/// The columns that `expr` uses, each once, ascending.
+pub fn columns_of(expr: &Expr) -> Vec<usize> {
+    fn collect(kind: &ExprKind, columns: &mut Vec<usize>) {
+        let mut visit = |e: &Expr| collect(&e.kind, columns);
+        match kind {
+            ExprKind::Column(column) => columns.push(*column),
+            ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_) => {}
+            ExprKind::Call(_, list) | ExprKind::And(list) | ExprKind::Or(list) => {
+                list.iter().for_each(visit);
+            }
+            ExprKind::Compare(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => visit(e),
+            ExprKind::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    visit(condition);
+                    visit(result);
+                }
+                visit(otherwise);
+            }
+            ExprKind::InList(operand, list) => {
+                visit(operand);
+                list.iter().for_each(visit);
+            }
+            ExprKind::Like { operand, pattern, .. } => {
+                visit(operand);
+                visit(pattern);
+            }
+        }
+    }
+    let mut columns = Vec::new();
+    collect(&expr.kind, &mut columns);
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// A column reference.
+pub fn column(ordinal: usize, ty: DataType, physical: PhysicalType) -> Expr {
+    Expr { kind: ExprKind::Column(ordinal), ty, physical }
+}

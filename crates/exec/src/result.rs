@@ -1,0 +1,221 @@
+//! Stored rows: query results, materialised CTEs, build sides of nested loops.
+
+use std::sync::Arc;
+
+use kernels::{Batch, Column, VectorBuilder};
+use plan::physical::OutputColumn;
+use storage::{MemoryCategory, Positions, Reservation};
+use types::{DataType, Result, Value};
+
+use crate::context::QueryContext;
+use crate::flow::{Flow, RowSource};
+use crate::pipeline::{Demand, Place, Push, Sink, Source, Stream, drive};
+
+/// Gathers whole batches with their place, so that they can be put in order.
+struct BatchSink {
+    context: Arc<QueryContext>,
+}
+
+/// What a worker gathered.
+struct Gathered {
+    batches: Vec<(Place, Batch)>,
+    bytes: u64,
+    memory: Reservation,
+}
+
+/// Approximate bytes of a batch: fixed-width values and string views.
+fn batch_bytes(batch: &Batch) -> u64 {
+    let row_bytes: u64 = batch.columns.iter().map(|c| column_bytes(c)).sum();
+    row_bytes + 64
+}
+
+fn column_bytes(column: &Column) -> u64 {
+    use types::PhysicalType as P;
+    match column {
+        Column::Constant(..) => 16,
+        Column::Dictionary(codes, _) => codes.len() as u64 * 4,
+        Column::Plain(v) => {
+            let width = match v.physical() {
+                P::Bool => 1,
+                P::I32 => 4,
+                P::I64 | P::F64 => 8,
+                P::I128 | P::Interval | P::Str => 16,
+            };
+            v.len() as u64 * width
+        }
+    }
+}
+
+impl Sink for BatchSink {
+    type Local = Gathered;
+
+    fn local(&self) -> Gathered {
+        let memory = Reservation::empty(&self.context.pool, MemoryCategory::Temporary);
+        Gathered { batches: Vec::new(), bytes: 0, memory }
+    }
+
+    fn consume(&self, local: &mut Gathered, flow: Flow, place: Place) -> Result<Demand> {
+        let batch = flow.into_batch()?;
+        local.bytes += batch_bytes(&batch);
+        local.memory.resize(local.bytes)?;
+        local.batches.push((place, batch));
+        Ok(Demand::More)
+    }
+}
+
+/// The rows of a query, in order, as batches.
+pub struct ResultSet {
+    /// Name and type of each column.
+    pub columns: Vec<(String, DataType)>,
+    /// Rows.
+    pub batches: Vec<Batch>,
+    memory: Vec<Reservation>,
+}
+
+impl ResultSet {
+    /// Runs `stream` and keeps its rows in stream order.
+    ///
+    /// # Errors
+    /// Whatever running meets, 53200 when the result does not fit in memory.
+    pub fn collect(
+        context: &Arc<QueryContext>,
+        stream: &Stream,
+        output: &[OutputColumn],
+    ) -> Result<Self> {
+        let sink = Arc::new(BatchSink { context: Arc::clone(context) });
+        let gathered = drive(context, stream, &sink)?;
+        let mut batches = Vec::new();
+        let mut memory = Vec::new();
+        for local in gathered {
+            batches.extend(local.batches);
+            memory.push(local.memory);
+        }
+        // Stable: flows of one work order arrived in their order.
+        batches.sort_by_key(|(place, _)| *place);
+        let batches = batches.into_iter().map(|(_, batch)| batch).collect();
+        let columns = output.iter().map(|c| (c.name.to_string(), c.ty)).collect();
+        Ok(Self { columns, batches, memory })
+    }
+
+    /// A result made elsewhere: SHOW, EXPLAIN.
+    pub fn from_batches(columns: Vec<(String, DataType)>, batches: Vec<Batch>) -> Self {
+        Self { columns, batches, memory: Vec::new() }
+    }
+
+    /// Rows in all.
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(|b| b.rows).sum()
+    }
+
+    /// Bytes of memory that the result holds.
+    pub fn bytes(&self) -> u64 {
+        self.memory.iter().map(Reservation::bytes).sum()
+    }
+}
+
+/// Rows kept as one batch, readable by row number and as a source.
+pub struct StoredRows {
+    batch: Batch,
+    _memory: Vec<Reservation>,
+}
+
+/// Rows per work order of a stored source.
+const ORDER_ROWS: usize = 1 << 16;
+
+impl StoredRows {
+    /// Runs `stream` and keeps its rows in stream order.
+    ///
+    /// # Errors
+    /// Whatever running meets, 53200 when the rows do not fit in memory.
+    pub fn collect(
+        context: &Arc<QueryContext>,
+        stream: &Stream,
+        output: &[OutputColumn],
+    ) -> Result<Self> {
+        let mut result = ResultSet::collect(context, stream, output)?;
+        let rows = result.rows();
+        let build = |(i, column): (usize, &OutputColumn)| {
+            let mut builder = VectorBuilder::with_capacity(column.physical, rows);
+            for batch in &result.batches {
+                builder.append(&batch.columns[i].to_vector(), None);
+            }
+            Column::plain(builder.finish_pinned())
+        };
+        let columns = output.iter().enumerate().map(build).collect();
+        let batch = Batch::new(columns, rows);
+        // The batches go now; their reservation stays for the copy of the same size.
+        result.batches.clear();
+        Ok(Self { batch, _memory: result.memory })
+    }
+
+    /// Rows held by `batch`, accounted for by `memory`.
+    pub fn from_batch(batch: Batch, memory: Vec<Reservation>) -> Self {
+        Self { batch, _memory: memory }
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.batch.rows
+    }
+
+    /// All rows.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// One value.
+    pub fn value(&self, column: usize, row: usize) -> Value {
+        self.batch.columns[column].value(row)
+    }
+
+    /// A source of these columns of all rows, in order.
+    pub fn source(self: &Arc<Self>, columns: &[usize]) -> Arc<dyn Source> {
+        let rows = Arc::new(Picked { rows: Arc::clone(self), columns: columns.to_vec() });
+        Arc::new(StoredSource { rows })
+    }
+}
+
+/// Some columns of stored rows.
+struct Picked {
+    rows: Arc<StoredRows>,
+    columns: Vec<usize>,
+}
+
+impl RowSource for Picked {
+    fn fetch(&self, column: usize, positions: &Positions) -> Result<Column> {
+        let column = &self.rows.batch.columns[self.columns[column]];
+        Ok(match positions {
+            Positions::Range { start, len } => {
+                Column::plain(column.to_vector().slice(*start as usize, *len as usize))
+            }
+            Positions::List(list) => column.gather(list),
+        })
+    }
+}
+
+/// Stored rows as a source.
+struct StoredSource {
+    rows: Arc<Picked>,
+}
+
+impl Source for StoredSource {
+    fn orders(&self) -> usize {
+        self.rows.rows.rows().div_ceil(ORDER_ROWS)
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let end = ((order + 1) * ORDER_ROWS).min(self.rows.rows.rows());
+        let mut start = order * ORDER_ROWS;
+        while start < end {
+            let len = (end - start).min(kernels::BATCH_ROWS);
+            let positions = Positions::Range { start: start as u32, len: len as u32 };
+            let source = Arc::clone(&self.rows) as Arc<dyn RowSource>;
+            let flow = Flow::from_source(source, self.rows.columns.len(), positions);
+            if push(flow)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+            start += len;
+        }
+        Ok(Demand::More)
+    }
+}

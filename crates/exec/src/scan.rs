@@ -1,0 +1,235 @@
+//! Scans of tables and of table functions.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
+use parking_lot::Mutex;
+use plan::physical::{
+    BoundKind, Expr, Node, Operator, OperatorId, ScanRestriction, ScanRestrictionKind,
+};
+use sql::algebra::CompareOp;
+use sql::catalog::TableRef;
+use storage::{
+    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, Table,
+    TableSnapshot,
+};
+use types::{Error, Result, Value};
+
+use crate::context::QueryContext;
+use crate::expr::Evaluator;
+use crate::flow::{Flow, RowSource};
+use crate::open::{Opener, PushedFilter, SharedBatchSource};
+use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::simple::FilterOperator;
+
+/// The stored table behind a reference.
+pub(crate) fn stored_table(table: &TableRef) -> Result<Arc<Table>> {
+    let object = table.object();
+    object.downcast::<Table>().map_err(|_| {
+        Error::internal(format!("table {} has no storage", table.name()))
+    })
+}
+
+/// Opens [`Operator::Scan`].
+pub(crate) fn open(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Stream> {
+    let Operator::Scan { table, columns, restrictions, residual, .. } = &node.operator else {
+        return Err(Error::internal("not a scan"));
+    };
+    let table = stored_table(table)?;
+    let snapshot = opener.context.snapshot(&table);
+    let mut all = Vec::with_capacity(restrictions.len() + filters.len());
+    for restriction in restrictions {
+        let kind = restriction_kind(opener, restriction, node)?;
+        all.push(Restriction { column: columns[restriction.column], kind });
+    }
+    for pushed in filters {
+        let kind = RestrictionKind::KeyFilter(pushed.filter);
+        all.push(Restriction { column: columns[pushed.column], kind });
+    }
+    let plan = ScanPlan::new(table.schema(), all);
+    let source = ScanSource {
+        context: Arc::clone(&opener.context),
+        snapshot,
+        plan,
+        columns: Arc::from(columns.as_slice()),
+        id: node.id,
+    };
+    let mut stream = Stream::new(Arc::new(source), Some(node.id));
+    if let Some(residual) = residual {
+        let residual = opener.resolve(residual)?;
+        stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
+    }
+    Ok(stream)
+}
+
+fn restriction_kind(
+    opener: &Opener,
+    restriction: &ScanRestriction,
+    node: &Node,
+) -> Result<RestrictionKind> {
+    let constant = |expr: &Expr| opener.constant(expr);
+    Ok(match &restriction.kind {
+        ScanRestrictionKind::IsNull => RestrictionKind::IsNull,
+        ScanRestrictionKind::IsNotNull => RestrictionKind::IsNotNull,
+        ScanRestrictionKind::Compare(op, expr) => match constant(expr)? {
+            Value::Null => RestrictionKind::Never,
+            value => RestrictionKind::Compare(compare_kind(*op)?, value),
+        },
+        ScanRestrictionKind::Between { low, high } => {
+            let (low_value, high_value) = (constant(&low.0)?, constant(&high.0)?);
+            if low_value.is_null() || high_value.is_null() {
+                return Ok(RestrictionKind::Never);
+            }
+            RestrictionKind::Between {
+                low: bound(low_value, low.1),
+                high: bound(high_value, high.1),
+            }
+        }
+        ScanRestrictionKind::InList(list) => {
+            let values: Vec<Value> = list.iter().map(constant).collect::<Result<_>>()?;
+            RestrictionKind::InList(values.into_iter().filter(|v| !v.is_null()).collect())
+        }
+        ScanRestrictionKind::Predicate(expr) => {
+            let evaluator = Evaluator::new(&opener.resolve(expr)?)?;
+            let name = node.output[restriction.column].name.to_string();
+            RestrictionKind::Predicate(Arc::new(OneColumn { evaluator, name }))
+        }
+    })
+}
+
+fn bound(value: Value, kind: BoundKind) -> Bound<Value> {
+    match kind {
+        BoundKind::Inclusive => Bound::Included(value),
+        BoundKind::Exclusive => Bound::Excluded(value),
+    }
+}
+
+fn compare_kind(op: CompareOp) -> Result<CompareKind> {
+    Ok(match op {
+        CompareOp::Equal => CompareKind::Equal,
+        CompareOp::NotEqual => CompareKind::NotEqual,
+        CompareOp::Less => CompareKind::Less,
+        CompareOp::LessEqual => CompareKind::LessEqual,
+        CompareOp::Greater => CompareKind::Greater,
+        CompareOp::GreaterEqual => CompareKind::GreaterEqual,
+        CompareOp::Distinct | CompareOp::NotDistinct => {
+            return Err(Error::internal("IS DISTINCT FROM is no scan restriction"));
+        }
+    })
+}
+
+/// A predicate over one column, decided on its values.
+struct OneColumn {
+    evaluator: Evaluator,
+    name: String,
+}
+
+impl ColumnPredicate for OneColumn {
+    fn select(&self, values: &Vector) -> Result<Bitmap> {
+        let rows = values.len();
+        let batch = Batch::new(vec![Column::plain(values.clone())], rows);
+        let mut positions = (0..rows as u32).collect();
+        self.evaluator.select(&batch, &mut positions)?;
+        let mut bits = Bitmap::filled(rows, false);
+        positions.iter().for_each(|&p| bits.set(p as usize, true));
+        Ok(bits)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+/// The blocks of a snapshot.
+struct ScanSource {
+    context: Arc<QueryContext>,
+    snapshot: Arc<TableSnapshot>,
+    plan: ScanPlan,
+    columns: Arc<[usize]>,
+    id: OperatorId,
+}
+
+/// The rows of one block.
+struct BlockRows {
+    snapshot: Arc<TableSnapshot>,
+    block: usize,
+    columns: Arc<[usize]>,
+}
+
+impl RowSource for BlockRows {
+    fn fetch(&self, column: usize, positions: &Positions) -> Result<Column> {
+        self.snapshot.unpack(self.block, self.columns[column], positions)
+    }
+}
+
+impl Source for ScanSource {
+    fn orders(&self) -> usize {
+        self.snapshot.block_count()
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let counters = self.context.counters(self.id);
+        let Some(mut cursor) = self.plan.open(&self.snapshot, order)? else {
+            counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
+            return Ok(Demand::More);
+        };
+        counters.blocks_scanned.fetch_add(1, Ordering::Relaxed);
+        let rows: Arc<dyn RowSource> = Arc::new(BlockRows {
+            snapshot: Arc::clone(&self.snapshot),
+            block: order,
+            columns: Arc::clone(&self.columns),
+        });
+        let mut positions = Positions::List(Vec::new());
+        while cursor.next(BATCH_ROWS, &mut positions)? {
+            if positions.is_empty() {
+                continue;
+            }
+            let found = std::mem::replace(&mut positions, Positions::List(Vec::new()));
+            let flow = Flow::from_source(Arc::clone(&rows), self.columns.len(), found);
+            if push(flow)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+}
+
+/// Opens [`Operator::FunctionScan`].
+pub(crate) fn open_function(_opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::FunctionScan { function, columns } = &node.operator else {
+        return Err(Error::internal("not a function scan"));
+    };
+    let object = function.0.object();
+    let source = object.downcast::<SharedBatchSource>().map_err(|_| {
+        Error::internal(format!("table function {} has no rows", function.0.name()))
+    })?;
+    let source = FunctionSource { source: Arc::clone(&source), columns: columns.clone() };
+    Ok(Stream::new(Arc::new(source), Some(node.id)))
+}
+
+struct FunctionSource {
+    source: SharedBatchSource,
+    columns: Vec<usize>,
+}
+
+impl Source for FunctionSource {
+    fn orders(&self) -> usize {
+        self.source.orders()
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let demand = Mutex::new(Demand::More);
+        self.source.run(order, &self.columns, &mut |batch| {
+            let answer = push(Flow::from_batch(batch))?;
+            *demand.lock() = answer;
+            Ok(answer == Demand::More)
+        })?;
+        Ok(demand.into_inner())
+    }
+}
