@@ -1,14 +1,18 @@
-//! Casts of single values.
-#![allow(unused_variables)]
+//! Casts of single values. Columns: `kernels::cast`, which agrees with this.
 
-use crate::{DataType, Error, Result, Value};
+use crate::calendar::{
+    DAY, check_timestamp, date_to_timestamp, is_finite_timestamp, timestamp_to_date,
+};
+use crate::decimal;
+use crate::text::{self, Excess};
+use crate::{DataType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value};
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
 ///
 /// # Errors
 /// 22003, 22P02 and so on; 42846 when there is no such cast.
 pub fn cast_value(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    Err(Error::internal("not there yet"))
+    convert(value, from, to, Excess::Cut)
 }
 
 /// As [`cast_value`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the
@@ -17,5 +21,224 @@ pub fn cast_value(value: &Value, from: DataType, to: DataType) -> Result<Value> 
 /// # Errors
 /// As [`cast_value`], and 22001.
 pub fn assign_value(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    Err(Error::internal("not there yet"))
+    convert(value, from, to, Excess::Error)
+}
+
+fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Result<Value> {
+    use DataType as T;
+    match (value, to) {
+        (Value::Null, _) => Ok(Value::Null),
+        (_, T::Char(_) | T::Varchar(_) | T::Text | T::Unknown) => to_text(value, from, to, excess),
+        (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
+        (Value::Str(bytes), _) if from.is_text() => text::parse(utf8(bytes)?, to),
+        (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
+        (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
+        (Value::Bool(v), T::BigInt) => Ok(Value::I64(i64::from(*v))),
+        (Value::F64(v), _) => from_float(*v, from, to),
+        (Value::Interval(v), T::Interval) => Ok(Value::Interval(*v)),
+        (Value::Interval(v), T::Time) => Ok(Value::I64(v.micros.rem_euclid(DAY))),
+        (Value::I128(v), T::Uuid) if from == T::Uuid => Ok(Value::I128(*v)),
+        _ => match (from, value.as_integer()) {
+            (T::Numeric(n), Some(v)) => from_numeric(v, n, to),
+            (T::Date | T::Time | T::Timestamp | T::TimestampTz, Some(v)) => {
+                // Such values are at most 64 bits wide.
+                from_time(v as i64, from, to)
+            }
+            (_, Some(v)) if from.is_integer() => from_integer(v, to),
+            _ => Err(no_cast(from, to)),
+        },
+    }
+}
+
+/// 42846.
+#[cold]
+pub fn no_cast(from: DataType, to: DataType) -> Error {
+    let message = format!("cannot cast type {} to {}", from.name(), to.name());
+    Error::new(SqlState::CANNOT_COERCE, message)
+}
+
+/// 22003 for an integer type.
+#[cold]
+pub fn integer_out_of_range(to: DataType) -> Error {
+    Error::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        format!("{} out of range", to.name()),
+    )
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| {
+        Error::new(
+            SqlState::INVALID_ENCODING,
+            "invalid byte sequence for encoding \"UTF8\"",
+        )
+    })
+}
+
+fn to_text(value: &Value, from: DataType, to: DataType, excess: Excess) -> Result<Value> {
+    let held;
+    let text = match value {
+        Value::Str(bytes) if from.is_text() => utf8(bytes)?,
+        Value::Bool(v) => {
+            if *v {
+                "true"
+            } else {
+                "false"
+            }
+        }
+        _ => {
+            held = text::format(value, from);
+            &held
+        }
+    };
+    Ok(match (to, value) {
+        (DataType::Char(n), _) => Value::text(text::fit_char(text, n, excess)?),
+        (DataType::Varchar(Some(n)), _) => Value::text(text::fit_varchar(text, n, excess)?),
+        (_, Value::Str(bytes)) if from.is_text() => Value::Str(bytes.clone()),
+        _ => Value::text(text),
+    })
+}
+
+/// A scaled integer in the usual physical form of its type.
+pub fn numeric_value(value: i128, ty: NumericType) -> Value {
+    match DataType::Numeric(ty).physical() {
+        // A value of at most 18 digits.
+        PhysicalType::I64 => Value::I64(value as i64),
+        _ => Value::I128(value),
+    }
+}
+
+/// An integer as SMALLINT, INTEGER or BIGINT.
+///
+/// # Errors
+/// 22003.
+#[inline]
+fn integer_value(value: i128, to: DataType) -> Result<Value> {
+    let fitted = match to {
+        DataType::SmallInt => i16::try_from(value).ok().map(|v| Value::I32(i32::from(v))),
+        DataType::Integer => i32::try_from(value).ok().map(Value::I32),
+        _ => i64::try_from(value).ok().map(Value::I64),
+    };
+    fitted.ok_or_else(|| integer_out_of_range(to))
+}
+
+fn from_integer(value: i128, to: DataType) -> Result<Value> {
+    match to {
+        DataType::SmallInt | DataType::Integer | DataType::BigInt => integer_value(value, to),
+        DataType::Real => Ok(Value::F64(f64::from(value as f32))),
+        DataType::Double => Ok(Value::F64(value as f64)),
+        DataType::Boolean => Ok(Value::Bool(value != 0)),
+        DataType::Numeric(n) => {
+            let scaled = value.checked_mul(decimal::pow10(u32::from(n.scale)));
+            Ok(numeric_value(decimal::check(scaled, n)?, n))
+        }
+        _ => Err(no_cast(DataType::BigInt, to)),
+    }
+}
+
+fn from_numeric(value: i128, from: NumericType, to: DataType) -> Result<Value> {
+    match to {
+        DataType::SmallInt | DataType::Integer | DataType::BigInt => {
+            let unit = decimal::pow10(u32::from(from.scale));
+            integer_value(decimal::divide_round(value, unit), to)
+        }
+        DataType::Real => Ok(Value::F64(decimal::to_f32(value, from.scale))),
+        DataType::Double => Ok(Value::F64(decimal::to_f64(value, from.scale))),
+        DataType::Numeric(n) => {
+            let scaled = decimal::rescale(value, from.scale, n.scale);
+            Ok(numeric_value(decimal::check(scaled, n)?, n))
+        }
+        _ => Err(no_cast(DataType::Numeric(from), to)),
+    }
+}
+
+/// A floating-point number, rounded half to even, as an integer within `low..high`.
+///
+/// # Errors
+/// 22003.
+#[inline]
+pub fn float_to_integer(value: f64, to: DataType) -> Result<i64> {
+    let (low, high) = match to {
+        DataType::SmallInt => (-32_768.0, 32_768.0),
+        DataType::Integer => (-2_147_483_648.0, 2_147_483_648.0),
+        _ => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
+    };
+    let rounded = value.round_ties_even();
+    // False for NaN.
+    if rounded >= low && rounded < high {
+        Ok(rounded as i64)
+    } else {
+        Err(integer_out_of_range(to))
+    }
+}
+
+/// A DOUBLE rounded to REAL.
+///
+/// # Errors
+/// 22003 when it becomes infinite or 0.
+#[inline]
+pub fn double_to_real(value: f64) -> Result<f64> {
+    let rounded = value as f32;
+    let failure = if rounded.is_infinite() && value.is_finite() {
+        "value out of range: overflow"
+    } else if rounded == 0.0 && value != 0.0 {
+        "value out of range: underflow"
+    } else {
+        return Ok(f64::from(rounded));
+    };
+    Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, failure))
+}
+
+fn from_float(value: f64, from: DataType, to: DataType) -> Result<Value> {
+    match to {
+        DataType::SmallInt | DataType::Integer => {
+            Ok(Value::I32(float_to_integer(value, to)? as i32))
+        }
+        DataType::BigInt => Ok(Value::I64(float_to_integer(value, to)?)),
+        DataType::Double => Ok(Value::F64(value)),
+        DataType::Real => Ok(Value::F64(double_to_real(value)?)),
+        DataType::Numeric(n) => {
+            let digits = match from {
+                DataType::Real => decimal::from_f32(value, n)?,
+                _ => decimal::from_f64(value, n)?,
+            };
+            Ok(numeric_value(digits, n))
+        }
+        _ => Err(no_cast(from, to)),
+    }
+}
+
+fn from_time(value: i64, from: DataType, to: DataType) -> Result<Value> {
+    use DataType as T;
+    Ok(match (from, to) {
+        (T::Date, T::Date) => Value::I32(value as i32),
+        (T::Date, T::Timestamp | T::TimestampTz) => Value::I64(date_to_timestamp(value as i32)?),
+        (T::Time, T::Time) => Value::I64(value),
+        (T::Time, T::Interval) => Value::Interval(Interval {
+            months: 0,
+            days: 0,
+            micros: value,
+        }),
+        (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Value::I64(value),
+        (T::Timestamp | T::TimestampTz, T::Date) => Value::I32(timestamp_to_date(value)),
+        (T::Timestamp | T::TimestampTz, T::Time) if is_finite_timestamp(value) => {
+            Value::I64(value.rem_euclid(DAY))
+        }
+        // PostgreSQL: an infinite time is NULL.
+        (T::Timestamp | T::TimestampTz, T::Time) => Value::Null,
+        _ => return Err(no_cast(from, to)),
+    })
+}
+
+/// `micros` as a timestamp: for sums of dates and times.
+///
+/// # Errors
+/// 22008 when out of range.
+pub fn date_and_time(days: i32, micros: i64) -> Result<i64> {
+    let midnight = date_to_timestamp(days)?;
+    if is_finite_timestamp(midnight) {
+        check_timestamp(midnight.checked_add(micros))
+    } else {
+        Ok(midnight)
+    }
 }

@@ -1,1 +1,436 @@
-//! Exact arithmetic on scaled integers.
+//! Exact arithmetic on decimals: an `i128` divided by a power of ten, the scale.
+//!
+//! ```text
+//! 12.345 at scale 3: 12345        at scale 5: 1234500        rounded to scale 1: 123
+//! ```
+//! Invariant: a value has at most 38 digits, so every sum of two fits 128 bits and every product 256.
+//! Rounding is half away from zero, as PostgreSQL's NUMERIC. `None` is always an overflow.
+//!
+//! Elsewhere: text (`text`), columns (`kernels::numeric`).
+
+use crate::{Error, NumericDisplay, NumericType, Result, SqlState};
+
+/// The largest exponent of [`pow10`].
+pub const EXPONENT_MAX: u32 = 38;
+
+const POWERS: [i128; 39] = {
+    let mut powers = [1i128; 39];
+    let mut i = 1;
+    while i < 39 {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
+/// 10 to the `exponent`.
+///
+/// # Panics
+/// If `exponent` exceeds [`EXPONENT_MAX`].
+#[inline]
+pub const fn pow10(exponent: u32) -> i128 {
+    POWERS[exponent as usize]
+}
+
+/// True when `value` has at most `precision` digits.
+#[inline]
+pub fn fits(value: i128, precision: u8) -> bool {
+    value.unsigned_abs() < POWERS[usize::from(precision)].unsigned_abs()
+}
+
+/// How many decimal digits `value` has; 0 has none.
+#[inline]
+pub fn digit_count(value: i128) -> u32 {
+    value
+        .unsigned_abs()
+        .checked_ilog10()
+        .map_or(0, |log| log + 1)
+}
+
+/// `a / b`, rounded half away from zero.
+///
+/// # Panics
+/// If `b` is 0, or the quotient is 2 to the 127.
+#[inline]
+pub fn divide_round(a: i128, b: i128) -> i128 {
+    let (quotient, rest) = (a / b, a % b);
+    // |rest| < |b|, so the difference cannot overflow, unlike twice the rest.
+    if rest != 0 && rest.unsigned_abs() >= b.unsigned_abs() - rest.unsigned_abs() {
+        quotient + if (a < 0) == (b < 0) { 1 } else { -1 }
+    } else {
+        quotient
+    }
+}
+
+/// `value` of scale `from` at scale `to`, rounded.
+#[inline]
+pub fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
+    if to >= from {
+        value.checked_mul(*POWERS.get(usize::from(to - from))?)
+    } else {
+        // A scale is at most 38, so the power exists.
+        Some(divide_round(value, POWERS[usize::from(from - to)]))
+    }
+}
+
+/// `value` of scale `scale`, rounded to `digits` after the point (before it when negative), same scale.
+pub fn round(value: i128, scale: u8, digits: i32) -> Option<i128> {
+    with_unit(value, scale, digits, divide_round)
+}
+
+/// As [`round`], towards zero.
+pub fn trunc(value: i128, scale: u8, digits: i32) -> Option<i128> {
+    with_unit(value, scale, digits, |a, b| a / b)
+}
+
+fn with_unit(
+    value: i128,
+    scale: u8,
+    digits: i32,
+    divide: impl Fn(i128, i128) -> i128,
+) -> Option<i128> {
+    let exponent = i64::from(scale) - i64::from(digits);
+    match u32::try_from(exponent) {
+        Err(_) => Some(value),
+        Ok(exponent) if exponent > EXPONENT_MAX => Some(0),
+        Ok(exponent) => divide(value, pow10(exponent)).checked_mul(pow10(exponent)),
+    }
+}
+
+/// The largest whole number not above `value`, at the same scale.
+#[inline]
+pub fn floor(value: i128, scale: u8) -> Option<i128> {
+    let unit = pow10(u32::from(scale));
+    value.div_euclid(unit).checked_mul(unit)
+}
+
+/// The smallest whole number not below `value`, at the same scale.
+#[inline]
+pub fn ceil(value: i128, scale: u8) -> Option<i128> {
+    let unit = pow10(u32::from(scale));
+    let whole = value.div_euclid(unit) + i128::from(value.rem_euclid(unit) != 0);
+    whole.checked_mul(unit)
+}
+
+/// The 256-bit product of `a` and `b`: high and low half.
+pub(crate) fn widening_multiply(a: u128, b: u128) -> (u128, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let (low, cross1, cross2, high) = (a0 * b0, a1 * b0, a0 * b1, a1 * b1);
+    let middle = (low >> 64) + (cross1 & LOW) + (cross2 & LOW);
+    let high = high + (cross1 >> 64) + (cross2 >> 64) + (middle >> 64);
+    (high, (middle << 64) | (low & LOW))
+}
+
+/// Quotient and remainder of the 256-bit `high:low` by `divisor`; None when the quotient exceeds 128
+/// bits.
+fn wide_divide(high: u128, low: u128, divisor: u128) -> Option<(u128, u128)> {
+    if high >= divisor {
+        return None;
+    }
+    if high == 0 {
+        return Some((low / divisor, low % divisor));
+    }
+    // Knuth's algorithm D in base 2^64: the divisor is shifted so that its top bit is 1.
+    let shift = divisor.leading_zeros();
+    let divisor = divisor << shift;
+    let high = if shift == 0 {
+        high
+    } else {
+        high << shift | low >> (128 - shift)
+    };
+    let low = low << shift;
+    let (q1, rest) = divide_digit(high, (low >> 64) as u64, divisor);
+    let (q0, rest) = divide_digit(rest, low as u64, divisor);
+    Some((u128::from(q1) << 64 | u128::from(q0), rest >> shift))
+}
+
+/// One digit of the quotient: `(rest:digit) / divisor` with `rest < divisor`, `divisor` normalised.
+fn divide_digit(rest: u128, digit: u64, divisor: u128) -> (u64, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    let (d1, d0) = (divisor >> 64, divisor & LOW);
+    let mut quotient = (rest / d1).min(LOW);
+    let mut excess = rest - quotient * d1;
+    // The estimate is at most 2 too large.
+    while excess <= LOW && quotient * d0 > (excess << 64 | u128::from(digit)) {
+        quotient -= 1;
+        excess += d1;
+    }
+    // The true remainder is below the divisor, so arithmetic modulo 2^128 gives it exactly.
+    let rest = (rest << 64 | u128::from(digit)).wrapping_sub(quotient.wrapping_mul(divisor));
+    (quotient as u64, rest)
+}
+
+fn signed(magnitude: u128, negative: bool) -> Option<i128> {
+    let value = i128::try_from(magnitude).ok()?;
+    Some(if negative { -value } else { value })
+}
+
+/// `a * b / 10^drop`, rounded: a product of scales s and t at scale s + t - `drop`.
+#[inline]
+pub fn multiply(a: i128, b: i128, drop: u32) -> Option<i128> {
+    if let Some(product) = a.checked_mul(b) {
+        return match drop {
+            0 => Some(product),
+            1..=EXPONENT_MAX => Some(divide_round(product, pow10(drop))),
+            _ => multiply_wide(a, b, drop),
+        };
+    }
+    multiply_wide(a, b, drop)
+}
+
+fn multiply_wide(a: i128, b: i128, drop: u32) -> Option<i128> {
+    let negative = (a < 0) != (b < 0);
+    let (mut high, mut low) = widening_multiply(a.unsigned_abs(), b.unsigned_abs());
+    let mut drop = drop;
+    if drop > EXPONENT_MAX {
+        // Drop most digits first: half of the remaining unit is whole, so what they were never decides
+        // the rounding.
+        let unit = pow10(drop - EXPONENT_MAX).unsigned_abs();
+        let high_rest = high % unit;
+        high /= unit;
+        low = wide_divide(high_rest, low, unit)?.0;
+        drop = EXPONENT_MAX;
+    }
+    let unit = pow10(drop).unsigned_abs();
+    let (quotient, rest) = wide_divide(high, low, unit)?;
+    let up = rest != 0 && rest >= unit - rest;
+    signed(quotient.checked_add(u128::from(up))?, negative)
+}
+
+/// `a * 10^exponent / b`, rounded; `b` is not 0, `exponent` at most 76.
+pub fn divide_scaled(a: i128, b: i128, exponent: i32) -> Option<i128> {
+    if exponent < 0 {
+        let unit = pow10(exponent.unsigned_abs().min(EXPONENT_MAX));
+        // Rounding twice would be wrong: divide by b * 10^-exponent at once.
+        return match b.checked_mul(unit) {
+            Some(divisor) if exponent >= -(EXPONENT_MAX as i32) => Some(divide_round(a, divisor)),
+            // The divisor exceeds 2^127, at least 1.7 times any dividend of 38 digits.
+            _ => Some(0),
+        };
+    }
+    let exponent = exponent as u32;
+    if exponent <= EXPONENT_MAX
+        && let Some(dividend) = a.checked_mul(pow10(exponent))
+    {
+        return Some(divide_round(dividend, b));
+    }
+    let negative = (a < 0) != (b < 0);
+    let divisor = b.unsigned_abs();
+    let first = exponent.min(EXPONENT_MAX);
+    let (high, low) = widening_multiply(a.unsigned_abs(), pow10(first).unsigned_abs());
+    let (mut quotient, mut rest) = wide_divide(high, low, divisor)?;
+    if exponent > first {
+        let unit = pow10(exponent - first).unsigned_abs();
+        let (high, low) = widening_multiply(rest, unit);
+        let (more, last) = wide_divide(high, low, divisor)?;
+        quotient = quotient.checked_mul(unit)?.checked_add(more)?;
+        rest = last;
+    }
+    let up = rest != 0 && rest >= divisor - rest;
+    signed(quotient.checked_add(u128::from(up))?, negative)
+}
+
+/// Position in base 10000 of the first digit of `value` at `scale`, and that digit.
+fn leading_digit(value: i128, scale: u8) -> (i32, u32) {
+    let digits = digit_count(value);
+    if digits == 0 {
+        return (0, 0);
+    }
+    let weight = (digits as i32 - 1 - i32::from(scale)).div_euclid(4);
+    let exponent = i32::from(scale) + 4 * weight;
+    let magnitude = value.unsigned_abs();
+    let digit = if exponent >= 0 {
+        magnitude / pow10(exponent as u32).unsigned_abs()
+    } else {
+        magnitude * pow10(exponent.unsigned_abs()).unsigned_abs()
+    };
+    (weight, digit as u32)
+}
+
+/// Digits after the point that `value` shows when printed as `ty` says.
+fn display_scale(value: i128, ty: NumericType) -> i32 {
+    match ty.display {
+        NumericDisplay::Fixed => i32::from(ty.scale),
+        NumericDisplay::Trimmed => i32::from(trimmed_scale(value, ty.scale)),
+    }
+}
+
+/// The smallest scale at which `value` of scale `scale` is exact.
+pub fn trimmed_scale(value: i128, scale: u8) -> u8 {
+    let (mut value, mut scale) = (value, scale);
+    while scale > 0 && value % 10 == 0 {
+        value /= 10;
+        scale -= 1;
+    }
+    scale
+}
+
+/// Digits after the point to which PostgreSQL rounds the quotient of `a` and `b`: at least 16
+/// significant ones.
+///
+/// Source: PostgreSQL 15, numeric.c, `select_div_scale`.
+pub fn quotient_scale(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType) -> u32 {
+    let (a_weight, a_first) = leading_digit(a, a_ty.scale);
+    let (b_weight, b_first) = leading_digit(b, b_ty.scale);
+    let weight = a_weight - b_weight - i32::from(a_first <= b_first);
+    let scale = (16 - weight * 4)
+        .max(display_scale(a, a_ty))
+        .max(display_scale(b, b_ty));
+    scale.max(0).unsigned_abs()
+}
+
+/// `a / b` at scale `scale`: rounded to [`quotient_scale`] digits, or to `scale` when that is less.
+/// Equals PostgreSQL's quotient whenever that has at most `scale` digits after the point.
+///
+/// # Errors
+/// 22012 when `b` is 0, 22003 when the quotient exceeds 128 bits.
+pub fn divide(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType, scale: u8) -> Result<i128> {
+    if b == 0 {
+        return Err(division_by_zero());
+    }
+    let shown = quotient_scale(a, a_ty, b, b_ty).min(u32::from(scale));
+    let exponent = shown as i32 + i32::from(b_ty.scale) - i32::from(a_ty.scale);
+    divide_scaled(a, b, exponent)
+        .and_then(|quotient| quotient.checked_mul(pow10(u32::from(scale) - shown)))
+        .ok_or_else(overflow)
+}
+
+/// The whole square root of `high:low`, rounded down.
+fn wide_sqrt(high: u128, low: u128) -> u128 {
+    let (mut root, mut bit) = (0u128, 1u128 << 127);
+    while bit != 0 {
+        let candidate = root | bit;
+        if widening_multiply(candidate, candidate) <= (high, low) {
+            root = candidate;
+        }
+        bit >>= 1;
+    }
+    root
+}
+
+/// The square root of `value` of scale `scale`, at `result_scale`, rounded; `value` is not negative.
+pub fn sqrt(value: i128, scale: u8, result_scale: u8) -> Option<i128> {
+    // sqrt(v / 10^s) * 10^r = sqrt(v * 10^(2r - s)).
+    let exponent = 2 * i32::from(result_scale) - i32::from(scale);
+    let magnitude = value.unsigned_abs();
+    if exponent < 0 {
+        let unit = pow10(exponent.unsigned_abs()).unsigned_abs();
+        let (whole, rest) = (magnitude / unit, magnitude % unit);
+        let root = wide_sqrt(0, whole);
+        // Exact comparison with (root + 1/2)^2 = root^2 + root + 1/4.
+        let middle = root * root + root;
+        let up = whole > middle || whole == middle && rest >= unit.div_ceil(4);
+        return signed(root + u128::from(up), false);
+    }
+    let exponent = exponent as u32;
+    let first = exponent.min(EXPONENT_MAX);
+    let (high, low) = widening_multiply(magnitude, pow10(first).unsigned_abs());
+    let unit = pow10(exponent - first).unsigned_abs();
+    let (carry, low) = widening_multiply(low, unit);
+    let high = high.checked_mul(unit)?.checked_add(carry)?;
+    let root = wide_sqrt(high, low);
+    let (square_high, square_low) = widening_multiply(root, root);
+    let (square_low, carry) = square_low.overflowing_add(root);
+    let up = (high, low) > (square_high + u128::from(carry), square_low);
+    signed(root.checked_add(u128::from(up))?, false)
+}
+
+/// The nearest double.
+pub fn to_f64(value: i128, scale: u8) -> f64 {
+    // Both exact, so the quotient is rounded once.
+    if value.unsigned_abs() < 1 << 53 && scale <= 22 {
+        return value as f64 / pow10(u32::from(scale)) as f64;
+    }
+    let mut buffer = crate::text::Buffer::default();
+    buffer.write(format_args!("{value}e-{scale}"));
+    buffer.as_str().parse().unwrap_or(f64::NAN)
+}
+
+/// The nearest 32-bit float, widened.
+pub fn to_f32(value: i128, scale: u8) -> f64 {
+    if value.unsigned_abs() < 1 << 24 && scale <= 10 {
+        return f64::from(value as f32 / pow10(u32::from(scale)) as f32);
+    }
+    let mut buffer = crate::text::Buffer::default();
+    buffer.write(format_args!("{value}e-{scale}"));
+    f64::from(buffer.as_str().parse::<f32>().unwrap_or(f32::NAN))
+}
+
+/// `value` at the type's scale, from its first 15 significant digits as PostgreSQL does.
+///
+/// # Errors
+/// 22003 when it exceeds the precision; 0A000 for NaN and infinities.
+pub fn from_f64(value: f64, ty: NumericType) -> Result<i128> {
+    from_float(value, 14, ty)
+}
+
+/// As [`from_f64`] for a REAL: 6 significant digits.
+///
+/// # Errors
+/// As [`from_f64`].
+pub fn from_f32(value: f64, ty: NumericType) -> Result<i128> {
+    from_float(value, 5, ty)
+}
+
+fn from_float(value: f64, fraction_digits: usize, ty: NumericType) -> Result<i128> {
+    if value.is_nan() {
+        return Err(Error::unsupported("NaN in NUMERIC"));
+    }
+    if value.is_infinite() {
+        return Err(Error::unsupported("infinity in NUMERIC"));
+    }
+    if value.abs() < 1e15 && value.trunc() == value && fraction_digits == 14 {
+        let scaled = (value as i128).checked_mul(pow10(u32::from(ty.scale)));
+        return scaled
+            .filter(|&v| fits(v, ty.precision))
+            .ok_or_else(|| field_overflow(ty));
+    }
+    let mut buffer = crate::text::Buffer::default();
+    buffer.write(format_args!("{value:.fraction_digits$e}"));
+    crate::text::parse_decimal(buffer.as_str(), ty)
+}
+
+/// `value` if it has at most the type's precision.
+///
+/// # Errors
+/// 22003 otherwise.
+#[inline]
+pub fn check(value: Option<i128>, ty: NumericType) -> Result<i128> {
+    value
+        .filter(|&v| fits(v, ty.precision))
+        .ok_or_else(|| field_overflow(ty))
+}
+
+/// 22003 with PostgreSQL's message for a value that NUMERIC(p, s) cannot hold.
+#[cold]
+pub fn field_overflow(ty: NumericType) -> Error {
+    if ty.precision == NumericType::PRECISION_MAX {
+        return overflow();
+    }
+    let whole = ty.precision - ty.scale;
+    let bound = if whole == 0 {
+        "1".to_owned()
+    } else {
+        format!("10^{whole}")
+    };
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "numeric field overflow").with_detail(format!(
+        "A field with precision {}, scale {} must round to an absolute value less than {bound}.",
+        ty.precision, ty.scale
+    ))
+}
+
+/// 22003 for a result of more than 38 digits.
+#[cold]
+pub fn overflow() -> Error {
+    Error::new(
+        SqlState::NUMERIC_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
+}
+
+/// 22012.
+#[cold]
+pub fn division_by_zero() -> Error {
+    Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}

@@ -10,6 +10,7 @@
 mod data_type;
 mod error;
 mod interval;
+mod names;
 mod value;
 pub mod calendar;
 pub mod cast;

@@ -1,14 +1,90 @@
 //! Values from and to text, by PostgreSQL's rules.
-#![allow(unused_variables)]
+//!
+//! `parse` is the input function of a type: what COPY and untyped literals go through. `format` is its
+//! output function: what a client sees. The session's settings are fixed: `DateStyle` ISO, MDY,
+//! `IntervalStyle` postgres, `bytea_output` hex, `TimeZone` UTC.
+//!
+//! Elsewhere: conversions between types (`cast`).
 
-use crate::{DataType, Error, Result, Value};
+mod bytes;
+mod datetime;
+mod interval;
+mod number;
+mod print;
+mod tokens;
 
-/// The value of type `ty` that `text` denotes, by PostgreSQL's input rules.
+use std::fmt::{self, Write};
+
+use crate::{DataType, Error, Result, SqlState, Value};
+
+pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
+pub(crate) use number::parse_decimal;
+pub use print::{format_decimal, format_f32, format_f64};
+
+/// A short text built without allocation; what exceeds 80 bytes is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    bytes: [u8; 80],
+    len: usize,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self {
+            bytes: [0; 80],
+            len: 0,
+        }
+    }
+}
+
+impl Buffer {
+    pub(crate) fn write(&mut self, arguments: fmt::Arguments<'_>) {
+        // `write_str` below never fails.
+        let _ = self.write_fmt(arguments);
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("")
+    }
+}
+
+impl Write for Buffer {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - self.len;
+        let count = text.len().min(room);
+        self.bytes[self.len..self.len + count].copy_from_slice(&text.as_bytes()[..count]);
+        self.len += count;
+        Ok(())
+    }
+}
+
+/// The value of type `ty` that `text` denotes, by PostgreSQL's input rules. Text longer than CHAR(n) or
+/// VARCHAR(n) is an error unless the excess is blank.
 ///
 /// # Errors
 /// 22P02, 22003, 22007, 22008, 22001 with PostgreSQL's messages.
 pub fn parse(text: &str, ty: DataType) -> Result<Value> {
-    Err(Error::internal("not there yet"))
+    Ok(match ty {
+        DataType::Boolean => Value::Bool(parse_boolean(text)?),
+        DataType::SmallInt => {
+            Value::I32(i32::from(number::parse_integer::<i16>(text, "smallint")?))
+        }
+        DataType::Integer => Value::I32(number::parse_integer::<i32>(text, "integer")?),
+        DataType::BigInt => Value::I64(number::parse_integer::<i64>(text, "bigint")?),
+        DataType::Real => Value::F64(number::parse_f32(text)?),
+        DataType::Double => Value::F64(number::parse_f64(text)?),
+        DataType::Numeric(n) => crate::cast::numeric_value(parse_decimal(text, n)?, n),
+        DataType::Unknown | DataType::Text | DataType::Varchar(None) => Value::text(text),
+        DataType::Char(n) => Value::text(fit_char(text, n, Excess::Error)?),
+        DataType::Varchar(Some(n)) => Value::text(fit_varchar(text, n, Excess::Error)?),
+        DataType::Bytea => Value::Str(bytes::parse_bytea(text)?.into()),
+        DataType::Uuid => Value::I128(bytes::parse_uuid(text)?),
+        DataType::Date => Value::I32(datetime::parse_date(text)?),
+        DataType::Time => Value::I64(datetime::parse_time(text)?),
+        DataType::Timestamp => Value::I64(datetime::parse_timestamp(text, ty)?),
+        DataType::TimestampTz => Value::I64(datetime::parse_timestamp(text, ty)?),
+        DataType::Interval => Value::Interval(interval::parse_interval(text)?),
+    })
 }
 
 /// `value` of type `ty` as PostgreSQL prints it; NULL is the empty string.
@@ -19,4 +95,123 @@ pub fn format(value: &Value, ty: DataType) -> String {
 }
 
 /// As [`format()`], appended to `out`.
-pub fn format_into(out: &mut String, value: &Value, ty: DataType) {}
+pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
+    match (value, ty) {
+        (Value::Null, _) => {}
+        (Value::Bool(v), _) => out.push(if *v { 't' } else { 'f' }),
+        (Value::F64(v), DataType::Real) => print::format_f32(out, *v),
+        (Value::F64(v), _) => print::format_f64(out, *v),
+        (Value::I32(v), DataType::Date) => print::format_date(out, *v),
+        (Value::I64(v), DataType::Time) => print::format_time(out, *v),
+        (Value::I64(v), DataType::Timestamp) => print::format_timestamp(out, *v, ""),
+        (Value::I64(v), DataType::TimestampTz) => print::format_timestamp(out, *v, "+00"),
+        (Value::I128(v), DataType::Uuid) => bytes::format_uuid(out, *v),
+        (Value::I32(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
+        (Value::I64(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
+        (Value::I128(v), DataType::Numeric(n)) => print::format_decimal(out, *v, n),
+        (Value::I32(v), _) => push(out, format_args!("{v}")),
+        (Value::I64(v), _) => push(out, format_args!("{v}")),
+        (Value::I128(v), _) => push(out, format_args!("{v}")),
+        (Value::Interval(v), _) => interval::format_interval(out, *v),
+        (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
+        (Value::Str(v), ty) => {
+            let start = out.len();
+            push_utf8(out, v);
+            if let DataType::Char(n) = ty {
+                let blanks = (n as usize).saturating_sub(out[start..].chars().count());
+                out.extend(std::iter::repeat_n(' ', blanks));
+            }
+        }
+    }
+}
+
+fn push(out: &mut String, arguments: fmt::Arguments<'_>) {
+    // A String takes whatever is written.
+    let _ = out.write_fmt(arguments);
+}
+
+fn push_utf8(out: &mut String, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => out.push_str(text),
+        Err(_) => out.push_str(&String::from_utf8_lossy(bytes)),
+    }
+}
+
+/// What becomes of text that is too long for its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// 22001, unless it is blank: assignment.
+    Error,
+    /// It is cut off: explicit casts.
+    Cut,
+}
+
+/// The byte at which character `count` starts, None when there are no more than `count` characters.
+fn character_start(text: &str, count: u32) -> Option<usize> {
+    let count = count as usize;
+    if text.len() <= count {
+        return None;
+    }
+    if text.is_ascii() {
+        Some(count)
+    } else {
+        text.char_indices().nth(count).map(|(at, _)| at)
+    }
+}
+
+/// `text` as VARCHAR(`count`).
+///
+/// # Errors
+/// 22001.
+pub fn fit_varchar(text: &str, count: u32, excess: Excess) -> Result<&str> {
+    fit(text, count, excess, "character varying")
+}
+
+/// `text` as CHAR(`count`) is stored: without trailing blanks.
+///
+/// # Errors
+/// 22001.
+pub fn fit_char(text: &str, count: u32, excess: Excess) -> Result<&str> {
+    fit(text, count, excess, "character").map(|text| text.trim_end_matches(' '))
+}
+
+fn fit<'a>(text: &'a str, count: u32, excess: Excess, name: &str) -> Result<&'a str> {
+    match character_start(text, count) {
+        None => Ok(text),
+        Some(at) if excess == Excess::Cut || text[at..].bytes().all(|b| b == b' ') => {
+            Ok(&text[..at])
+        }
+        Some(_) => {
+            let message = format!("value too long for type {name}({count})");
+            Err(Error::new(SqlState::STRING_TOO_LONG, message))
+        }
+    }
+}
+
+/// True for what C's isspace takes.
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+pub(crate) fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_ascii() && is_space(c as u8))
+}
+
+/// 22P02 in PostgreSQL's words.
+#[cold]
+pub(crate) fn syntax_error(type_name: &str, text: &str) -> Error {
+    let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
+    Error::new(SqlState::INVALID_TEXT, message)
+}
+
+fn parse_boolean(text: &str) -> Result<bool> {
+    let word = trim(text).to_ascii_lowercase();
+    let prefix = |of: &str, least: usize| word.len() >= least && of.starts_with(word.as_str());
+    if prefix("true", 1) || prefix("yes", 1) || word == "on" || word == "1" {
+        Ok(true)
+    } else if prefix("false", 1) || prefix("no", 1) || prefix("off", 2) || word == "0" {
+        Ok(false)
+    } else {
+        Err(syntax_error("boolean", text))
+    }
+}

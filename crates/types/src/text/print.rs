@@ -1,0 +1,254 @@
+//! Numbers, dates and times to text.
+
+use std::fmt::Write;
+
+use super::Buffer;
+use crate::calendar::{
+    DATE_INFINITY, DATE_MINUS_INFINITY, HOUR, MINUTE, SECOND, TIMESTAMP_INFINITY,
+    TIMESTAMP_MINUS_INFINITY, civil_from_days, split_timestamp,
+};
+use crate::{NumericDisplay, NumericType};
+
+/// Appends a DOUBLE: the fewest digits that read back as the same number, exponent form from 1e15 and
+/// below 1e-4.
+pub fn format_f64(out: &mut String, value: f64) {
+    if format_special(out, value) {
+        return;
+    }
+    let mut buffer = Buffer::default();
+    buffer.write(format_args!("{value:e}"));
+    let bits = value.to_bits();
+    let exponent = ((bits >> 52 & 0x7ff) as i32).max(1) - 1075;
+    let fraction = bits & ((1 << 52) - 1);
+    let mantissa = if bits >> 52 & 0x7ff == 0 {
+        fraction
+    } else {
+        fraction | 1 << 52
+    };
+    if is_tie(buffer.as_str(), mantissa, exponent) {
+        for digits in 1..=17 {
+            let mut longer = Buffer::default();
+            longer.write(format_args!("{value:.digits$e}"));
+            let exact = longer.as_str().parse() == Ok(value);
+            if exact && !is_tie(longer.as_str(), mantissa, exponent) {
+                buffer = longer;
+                break;
+            }
+        }
+    }
+    place_point(out, buffer.as_str(), 15);
+}
+
+/// Appends a REAL: as [`format_f64`], exponent form from 1e6.
+pub fn format_f32(out: &mut String, value: f64) {
+    if format_special(out, value) {
+        return;
+    }
+    let value = value as f32;
+    let mut buffer = Buffer::default();
+    buffer.write(format_args!("{value:e}"));
+    let bits = value.to_bits();
+    let exponent = ((bits >> 23 & 0xff) as i32).max(1) - 150;
+    let fraction = bits & ((1 << 23) - 1);
+    let mantissa = if bits >> 23 & 0xff == 0 {
+        fraction
+    } else {
+        fraction | 1 << 23
+    };
+    if is_tie(buffer.as_str(), u64::from(mantissa), exponent) {
+        for digits in 1..=9 {
+            let mut longer = Buffer::default();
+            longer.write(format_args!("{value:.digits$e}"));
+            let exact = longer.as_str().parse() == Ok(value);
+            if exact && !is_tie(longer.as_str(), u64::from(mantissa), exponent) {
+                buffer = longer;
+                break;
+            }
+        }
+    }
+    place_point(out, buffer.as_str(), 6);
+}
+
+fn format_special(out: &mut String, value: f64) -> bool {
+    if value.is_nan() {
+        out.push_str("NaN");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+    }
+    !value.is_finite()
+}
+
+/// Digits without point, and the power of ten of the last one.
+fn split_scientific(text: &str) -> (&str, &str, i32) {
+    let text = text.trim_start_matches('-');
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    (whole, fraction, exponent.parse().unwrap_or(0))
+}
+
+/// True when `text` lies exactly between two floating-point numbers, `mantissa * 2^exponent` and a
+/// neighbour. Readers that do not round half to even misread it, so PostgreSQL prints one more digit.
+fn is_tie(text: &str, mantissa: u64, exponent: i32) -> bool {
+    if mantissa % 2 == 1 {
+        return false;
+    }
+    let (whole, fraction, ten) = split_scientific(text);
+    let digits = whole.bytes().chain(fraction.bytes());
+    let value = digits.fold(0u128, |v, b| v * 10 + u128::from(b - b'0'));
+    let ten = ten - fraction.len() as i32;
+    if value == 0 {
+        return false;
+    }
+    // value * 10^ten = odd * 2^two; a middle is (2 * mantissa +- 1) * 2^(exponent - 1).
+    let mut odd = value >> value.trailing_zeros();
+    let two = value.trailing_zeros() as i32 + ten;
+    for _ in 0..ten.unsigned_abs() {
+        if ten > 0 {
+            match odd.checked_mul(5) {
+                Some(product) => odd = product,
+                None => return false,
+            }
+        } else if odd % 5 == 0 {
+            odd /= 5;
+        } else {
+            return false;
+        }
+    }
+    let middle = u128::from(mantissa) * 2;
+    two == exponent - 1 && (odd == middle + 1 || odd == middle.wrapping_sub(1))
+}
+
+/// Writes scientific `text` as C's `%g` does, in exponent form from 10^`limit` and below 10^-4.
+fn place_point(out: &mut String, text: &str, limit: i32) {
+    if text.starts_with('-') {
+        out.push('-');
+    }
+    let (whole, fraction, exponent) = split_scientific(text);
+    let fraction = fraction.trim_end_matches('0');
+    if exponent < -4 || exponent >= limit {
+        out.push_str(whole);
+        if !fraction.is_empty() {
+            out.push('.');
+            out.push_str(fraction);
+        }
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
+    } else if exponent < 0 {
+        out.push_str("0.");
+        out.extend(std::iter::repeat_n(
+            '0',
+            exponent.unsigned_abs() as usize - 1,
+        ));
+        out.push_str(whole);
+        out.push_str(fraction);
+    } else {
+        let exponent = exponent as usize;
+        out.push_str(whole);
+        out.push_str(&fraction[..exponent.min(fraction.len())]);
+        out.extend(std::iter::repeat_n(
+            '0',
+            exponent.saturating_sub(fraction.len()),
+        ));
+        if fraction.len() > exponent {
+            out.push('.');
+            out.push_str(&fraction[exponent..]);
+        }
+    }
+}
+
+/// Appends the NUMERIC `value` of type `ty`.
+pub fn format_decimal(out: &mut String, value: i128, ty: NumericType) {
+    let mut digits = [b'0'; 80];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    let scale = usize::from(ty.scale);
+    // 64-bit division is several times faster than 128-bit.
+    while rest > u128::from(u64::MAX) {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    let mut rest = rest as u64;
+    while rest != 0 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    at = at.min(digits.len() - scale - 1);
+    let (whole, mut fraction) = digits[at..].split_at(digits.len() - scale - at);
+    if ty.display == NumericDisplay::Trimmed {
+        let zeros = fraction.iter().rev().take_while(|&&b| b == b'0').count();
+        fraction = &fraction[..fraction.len() - zeros];
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.extend(whole.iter().map(|&b| b as char));
+    if !fraction.is_empty() {
+        out.push('.');
+        out.extend(fraction.iter().map(|&b| b as char));
+    }
+}
+
+fn push_two(out: &mut String, value: i64) {
+    out.push((b'0' + (value / 10 % 10) as u8) as char);
+    out.push((b'0' + (value % 10) as u8) as char);
+}
+
+/// Appends year, month and day; returns what follows the whole text for years before 1.
+fn push_civil(out: &mut String, days: i32) -> &'static str {
+    let (year, month, day) = civil_from_days(days);
+    let shown = if year > 0 { year } else { 1 - year };
+    let _ = write!(out, "{shown:04}-");
+    push_two(out, i64::from(month));
+    out.push('-');
+    push_two(out, i64::from(day));
+    if year > 0 { "" } else { " BC" }
+}
+
+/// Appends a DATE.
+pub(super) fn format_date(out: &mut String, days: i32) {
+    match days {
+        DATE_INFINITY => out.push_str("infinity"),
+        DATE_MINUS_INFINITY => out.push_str("-infinity"),
+        days => {
+            let era = push_civil(out, days);
+            out.push_str(era);
+        }
+    }
+}
+
+/// Appends `.ffffff` without trailing zeros, nothing for 0.
+pub(super) fn push_fraction(out: &mut String, micros: i64) {
+    if micros != 0 {
+        let mut buffer = Buffer::default();
+        buffer.write(format_args!(".{micros:06}"));
+        out.push_str(buffer.as_str().trim_end_matches('0'));
+    }
+}
+
+/// Appends a TIME.
+pub(super) fn format_time(out: &mut String, micros: i64) {
+    push_two(out, micros / HOUR);
+    out.push(':');
+    push_two(out, micros / MINUTE % 60);
+    out.push(':');
+    push_two(out, micros / SECOND % 60);
+    push_fraction(out, micros % SECOND);
+}
+
+/// Appends a TIMESTAMP or, with a `zone`, a TIMESTAMPTZ.
+pub(super) fn format_timestamp(out: &mut String, micros: i64, zone: &str) {
+    match micros {
+        TIMESTAMP_INFINITY => out.push_str("infinity"),
+        TIMESTAMP_MINUS_INFINITY => out.push_str("-infinity"),
+        micros => {
+            let (days, time) = split_timestamp(micros);
+            let era = push_civil(out, days);
+            out.push(' ');
+            format_time(out, time);
+            out.push_str(zone);
+            out.push_str(era);
+        }
+    }
+}
