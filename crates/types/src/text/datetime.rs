@@ -8,7 +8,7 @@ use super::trim;
 use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, DAY, HOUR, JULIAN_EPOCH, MINUTE, SECOND,
     TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY, abbreviation_offset, check_timestamp,
-    date_from_civil, days_from_civil, days_in_month, is_leap_year, local_to_utc,
+    date_from_civil, days_from_civil, days_in_month, local_to_utc,
 };
 use crate::{DataType, Error, Result, SqlState};
 
@@ -162,7 +162,7 @@ impl Fields {
         cursor.spaces();
         if cursor.peek().is_some_and(|b| b.is_ascii_alphabetic()) {
             let word = cursor.letters().to_ascii_lowercase();
-            if self.special.is_some() || !matches!(word.as_str(), "infinity" | "inf") {
+            if self.special.is_some() || word != "infinity" {
                 return Err(Failure::Format);
             }
             let found = if negative {
@@ -216,7 +216,7 @@ impl Fields {
 
     fn read_plain_word(&mut self, word: &str) -> Parsed<()> {
         let special = match word {
-            "infinity" | "inf" => Some(Special::Infinity),
+            "infinity" => Some(Special::Infinity),
             "epoch" => Some(Special::Epoch),
             "now" => Some(Special::Now),
             "today" => Some(Special::Today(0)),
@@ -446,8 +446,7 @@ impl Fields {
         }
         let year = self.civil_year()?;
         if let Some(day) = self.day_of_year {
-            let in_year = 1..=if is_leap_year(year) { 366 } else { 365 };
-            if !in_year.contains(&day) {
+            if !(1..=366).contains(&day) {
                 return Err(Failure::Range);
             }
             return Ok(days_from_civil(year, 1, 1) + day as i32 - 1);
@@ -598,6 +597,10 @@ pub(super) fn parse_time(text: &str) -> Result<i64> {
         Some(Special::Now) => Ok(now().rem_euclid(DAY)),
         Some(_) => Err(Failure::Format),
         None if fields.micros.is_none() => Err(Failure::Format),
+        // The rules of a named zone depend on the date.
+        None if fields.year.is_none() && matches!(fields.zone, Some(Zone::Named(_))) => {
+            Err(Failure::Format)
+        }
         None => {
             if fields.year.is_some() {
                 fields.date()?;

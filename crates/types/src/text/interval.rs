@@ -9,12 +9,16 @@ use std::fmt::Write;
 use super::print::push_fraction;
 use super::tokens::{Cursor, fraction_micros};
 use super::trim;
-use crate::calendar::{DAY, HOUR, MINUTE, SECOND};
+use crate::calendar::{DAY, HOUR, MINUTE, SECOND, interval_out_of_range};
 use crate::{Error, Interval, Result, SqlState};
 
 enum Failure {
+    /// 22007.
     Format,
+    /// 22015, a field by itself.
     Range,
+    /// 22008, all fields together.
+    Total,
 }
 
 type Parsed<T> = std::result::Result<T, Failure>;
@@ -30,7 +34,6 @@ enum Unit {
     Day,
     Week,
     Month,
-    Quarter,
     Year,
     Decade,
     Century,
@@ -48,7 +51,6 @@ fn unit(word: &str) -> Option<Unit> {
         "d" | "day" | "days" => Unit::Day,
         "w" | "week" | "weeks" => Unit::Week,
         "mon" | "mons" | "month" | "months" => Unit::Month,
-        "qtr" | "quarter" => Unit::Quarter,
         "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
         "dec" | "decs" | "decade" | "decades" => Unit::Decade,
         "c" | "cent" | "century" | "centuries" => Unit::Century,
@@ -78,9 +80,10 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-/// The sum so far; years in months, weeks in days.
+/// The sum so far; decades in years, weeks in days.
 #[derive(Default)]
 struct Sum {
+    years: i64,
     months: i64,
     days: i64,
     micros: i64,
@@ -135,7 +138,6 @@ impl Sum {
 
     /// `whole` and `fraction` (of equal sign) of `unit`.
     fn add(&mut self, whole: i64, fraction: f64, unit: Unit) -> Parsed<()> {
-        let years = |count: i64| whole.checked_mul(count * 12);
         let fraction_months = |count: f64| (fraction * 12.0 * count).round_ties_even() as i64;
         let (count, months) = match unit {
             Unit::Year => (1, true),
@@ -145,14 +147,14 @@ impl Sum {
             _ => (0, false),
         };
         if months {
-            self.add_months(years(count))?;
+            let years = whole
+                .checked_mul(count)
+                .and_then(|y| self.years.checked_add(y));
+            self.years = checked(years)?;
+            i32::try_from(self.years).map_err(|_| Failure::Range)?;
             return self.add_months(Some(fraction_months(count as f64)));
         }
         match unit {
-            Unit::Quarter => {
-                self.add_months(whole.checked_mul(3))?;
-                self.add_fraction_days(fraction, 90)
-            }
             Unit::Month => {
                 self.add_months(Some(whole))?;
                 self.add_fraction_days(fraction, 30)
@@ -190,7 +192,7 @@ impl Sum {
     }
 
     fn finish(self) -> Parsed<Interval> {
-        let months = i32::try_from(self.months).map_err(|_| Failure::Range)?;
+        let months = i32::try_from(self.years * 12 + self.months).map_err(|_| Failure::Total)?;
         let days = i32::try_from(self.days).map_err(|_| Failure::Range)?;
         Ok(Interval {
             months,
@@ -373,8 +375,7 @@ fn read_iso(text: &str) -> Parsed<Interval> {
     while let Some(byte) = cursor.peek() {
         if byte == b'T' {
             cursor.skip();
-            in_time = true;
-            found = false;
+            (in_time, found) = (true, true);
             continue;
         }
         let (whole, fraction) = iso_number(&mut cursor)?;
@@ -395,7 +396,6 @@ fn read_iso(text: &str) -> Parsed<Interval> {
             _ => return Err(Failure::Format),
         };
         cursor.skip();
-        sum.note(unit)?;
         sum.add(whole, fraction, unit)?;
         found = true;
     }
@@ -446,6 +446,7 @@ pub(super) fn parse_interval(text: &str) -> Result<Interval> {
             let message = format!("interval field value out of range: \"{text}\"");
             Error::new(SqlState(*b"22015"), message)
         }
+        Failure::Total => interval_out_of_range(),
     })
 }
 

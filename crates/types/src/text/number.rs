@@ -27,9 +27,8 @@ pub(super) fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Res
         value.and_then(i64::checked_neg)
     };
     match value.and_then(|v| T::try_from(v).ok()) {
-        _ if digits == 0 => Err(syntax_error(type_name, text)),
+        _ if digits == 0 || !rest_blank => Err(syntax_error(type_name, text)),
         None => Err(out_of_range(text, type_name)),
-        Some(_) if !rest_blank => Err(syntax_error(type_name, text)),
         Some(value) => Ok(value),
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers, dates and times to text.
 
-use std::fmt::Write;
+use std::fmt::{LowerExp, Write};
+use std::ops::RangeInclusive;
 
 use super::Buffer;
 use crate::calendar::{
@@ -15,8 +16,6 @@ pub fn format_f64(out: &mut String, value: f64) {
     if format_special(out, value) {
         return;
     }
-    let mut buffer = Buffer::default();
-    buffer.write(format_args!("{value:e}"));
     let bits = value.to_bits();
     let exponent = ((bits >> 52 & 0x7ff) as i32).max(1) - 1075;
     let fraction = bits & ((1 << 52) - 1);
@@ -25,18 +24,14 @@ pub fn format_f64(out: &mut String, value: f64) {
     } else {
         fraction | 1 << 52
     };
-    if is_tie(buffer.as_str(), mantissa, exponent) {
-        for digits in 1..=17 {
-            let mut longer = Buffer::default();
-            longer.write(format_args!("{value:.digits$e}"));
-            let exact = longer.as_str().parse() == Ok(value);
-            if exact && !is_tie(longer.as_str(), mantissa, exponent) {
-                buffer = longer;
-                break;
-            }
-        }
-    }
-    place_point(out, buffer.as_str(), 15);
+    let text = shortest(
+        value,
+        15..=17,
+        |t| t.parse() == Ok(value),
+        mantissa,
+        exponent,
+    );
+    place_point(out, text.as_str(), 15);
 }
 
 /// Appends a REAL: as [`format_f64`], exponent form from 1e6.
@@ -45,8 +40,6 @@ pub fn format_f32(out: &mut String, value: f64) {
         return;
     }
     let value = value as f32;
-    let mut buffer = Buffer::default();
-    buffer.write(format_args!("{value:e}"));
     let bits = value.to_bits();
     let exponent = ((bits >> 23 & 0xff) as i32).max(1) - 150;
     let fraction = bits & ((1 << 23) - 1);
@@ -55,18 +48,38 @@ pub fn format_f32(out: &mut String, value: f64) {
     } else {
         fraction | 1 << 23
     };
-    if is_tie(buffer.as_str(), u64::from(mantissa), exponent) {
-        for digits in 1..=9 {
-            let mut longer = Buffer::default();
-            longer.write(format_args!("{value:.digits$e}"));
-            let exact = longer.as_str().parse() == Ok(value);
-            if exact && !is_tie(longer.as_str(), u64::from(mantissa), exponent) {
-                buffer = longer;
-                break;
+    let same = |t: &str| t.parse() == Ok(value);
+    let text = shortest(value, 6..=9, same, u64::from(mantissa), exponent);
+    place_point(out, text.as_str(), 6);
+}
+
+/// The shortest scientific text that reads back as `value`, `mantissa * 2^exponent`. It differs from
+/// Rust's in two cases: it is never a tie between two numbers, and of two equally near texts it is the
+/// even one. Both occur with `digits` digits or few more only.
+fn shortest(
+    value: impl LowerExp,
+    digits: RangeInclusive<usize>,
+    same: impl Fn(&str) -> bool,
+    mantissa: u64,
+    exponent: i32,
+) -> Buffer {
+    let mut buffer = Buffer::default();
+    buffer.write(format_args!("{value:e}"));
+    let (whole, fraction, _) = split_scientific(buffer.as_str());
+    let count = whole.len() + fraction.len();
+    let tie = is_tie(buffer.as_str(), mantissa, exponent);
+    let first = if tie { count + 1 } else { count };
+    if tie || count >= *digits.start() {
+        for count in first..=*digits.end() {
+            // Rust rounds to a given number of digits half to even.
+            let mut exact = Buffer::default();
+            exact.write(format_args!("{value:.*e}", count - 1));
+            if same(exact.as_str()) && !is_tie(exact.as_str(), mantissa, exponent) {
+                return exact;
             }
         }
     }
-    place_point(out, buffer.as_str(), 6);
+    buffer
 }
 
 fn format_special(out: &mut String, value: f64) -> bool {
