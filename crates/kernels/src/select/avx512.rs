@@ -268,9 +268,8 @@ fn bits_at(words: &[u64], len: usize, codes: __m512i) -> u16 {
     let zero = _mm512_setzero_si512();
     debug_assert!(words.len() * 64 >= len);
     // SAFETY: only lanes with `code < len` are read, and `words` holds `len` bits.
-    let found = unsafe {
-        _mm512_mask_i32gather_epi32::<4>(zero, inside, index, words.as_ptr().cast())
-    };
+    let found =
+        unsafe { _mm512_mask_i32gather_epi32::<4>(zero, inside, index, words.as_ptr().cast()) };
     let bit = _mm512_and_si512(codes, _mm512_set1_epi32(31));
     _mm512_test_epi32_mask(found, _mm512_sllv_epi32(_mm512_set1_epi32(1), bit))
 }

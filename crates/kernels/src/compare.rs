@@ -1,0 +1,282 @@
+//! Comparison of columns.
+//!
+//! Operands have equally many rows, or one row that counts for all. Integers of different physical
+//! types compare by value. As PostgreSQL: NaN equals itself and is greater than every other number;
+//! text compares byte by byte.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use types::Interval;
+
+use crate::broadcast::{self, both_valid, zip};
+use crate::loops::map_into;
+use crate::{Bitmap, StrVector, Vector, VectorData};
+
+/// The comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// IS DISTINCT FROM: never NULL.
+    Distinct,
+    /// IS NOT DISTINCT FROM: never NULL.
+    NotDistinct,
+}
+
+impl Comparison {
+    /// The operator that gives the same with operands exchanged.
+    #[must_use]
+    pub fn exchanged(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            other => other,
+        }
+    }
+
+    /// True when operands that are in the order `ordering` satisfy it.
+    pub fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal | Self::NotDistinct => ordering.is_eq(),
+            Self::NotEqual | Self::Distinct => ordering.is_ne(),
+            Self::Less => ordering.is_lt(),
+            Self::LessEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// Values of one physical type in SQL's order.
+pub trait Ordered: Copy + Send + Sync + 'static {
+    /// `self = other`.
+    fn equal(self, other: Self) -> bool;
+    /// `self < other`.
+    fn less(self, other: Self) -> bool;
+    /// `self <= other`.
+    fn less_equal(self, other: Self) -> bool;
+
+    /// All three in one.
+    #[inline(always)]
+    fn order(self, other: Self) -> Ordering {
+        if self.less(other) {
+            Ordering::Less
+        } else if self.equal(other) {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
+        }
+    }
+}
+
+macro_rules! ordered {
+    ($($value:ty),*) => {$(
+        impl Ordered for $value {
+            #[inline(always)]
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            #[inline(always)]
+            fn less(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn less_equal(self, other: Self) -> bool {
+                self <= other
+            }
+        }
+    )*};
+}
+
+ordered!(u8, i32, i64, i128, Interval);
+
+impl Ordered for f64 {
+    #[inline(always)]
+    fn equal(self, other: Self) -> bool {
+        (self == other) | (self.is_nan() & other.is_nan())
+    }
+    #[inline(always)]
+    fn less(self, other: Self) -> bool {
+        (self < other) | (!self.is_nan() & other.is_nan())
+    }
+    #[inline(always)]
+    fn less_equal(self, other: Self) -> bool {
+        (self <= other) | other.is_nan()
+    }
+}
+
+fn compare_fixed<T: Ordered>(op: Comparison, a: &[T], b: &[T]) -> Vec<u8> {
+    match op {
+        Comparison::Equal | Comparison::NotDistinct => zip(a, b, |x, y| u8::from(x.equal(y))),
+        Comparison::NotEqual | Comparison::Distinct => zip(a, b, |x, y| u8::from(!x.equal(y))),
+        Comparison::Less => zip(a, b, |x, y| u8::from(x.less(y))),
+        Comparison::LessEqual => zip(a, b, |x, y| u8::from(x.less_equal(y))),
+        Comparison::Greater => zip(a, b, |x, y| u8::from(y.less(x))),
+        Comparison::GreaterEqual => zip(a, b, |x, y| u8::from(y.less_equal(x))),
+    }
+}
+
+/// True when row `i` of `a` equals row `j` of `b`: length and first four bytes decide most.
+#[inline(always)]
+pub fn str_equal(a: &StrVector, i: usize, b: &StrVector, j: usize) -> bool {
+    let (x, y) = (&a.views()[i], &b.views()[j]);
+    if x.head() != y.head() {
+        return false;
+    }
+    x.tail() == y.tail() || (!x.is_inline() && a.get(i) == b.get(j))
+}
+
+/// The order of row `i` of `a` and row `j` of `b`: the first four bytes decide most.
+#[inline(always)]
+pub fn str_order(a: &StrVector, i: usize, b: &StrVector, j: usize) -> Ordering {
+    // The prefix is zero padded, so different prefixes are in the order of the strings.
+    let prefix = |v: &StrVector, i: usize| ((v.views()[i].head() >> 32) as u32).swap_bytes();
+    let (x, y) = (prefix(a, i), prefix(b, j));
+    if x != y { x.cmp(&y) } else { a.get(i).cmp(b.get(j)) }
+}
+
+fn compare_str(op: Comparison, a: &StrVector, b: &StrVector) -> Vec<u8> {
+    let rows = broadcast::rows(a.len(), b.len());
+    let at = |i| (broadcast::row(a.len(), i), broadcast::row(b.len(), i));
+    let equal = |i| {
+        let (i, j) = at(i);
+        str_equal(a, i, b, j)
+    };
+    match op {
+        Comparison::Equal | Comparison::NotDistinct => {
+            (0..rows).map(|i| u8::from(equal(i))).collect()
+        }
+        Comparison::NotEqual | Comparison::Distinct => {
+            (0..rows).map(|i| u8::from(!equal(i))).collect()
+        }
+        _ => (0..rows)
+            .map(|i| {
+                let (i, j) = at(i);
+                u8::from(op.accepts(str_order(a, i, b, j)))
+            })
+            .collect(),
+    }
+}
+
+/// The integers of `data` in 64 bits; None when one does not fit, or they are not integers.
+fn narrow_i64(data: &VectorData) -> Option<Cow<'_, [i64]>> {
+    match data {
+        VectorData::I64(v) => Some(Cow::Borrowed(v)),
+        VectorData::I32(v) => {
+            let mut out = Vec::new();
+            map_into(v, &mut out, i64::from);
+            Some(Cow::Owned(out))
+        }
+        // Only for constants: a column that was held in 128 bits stays so.
+        VectorData::I128(v) if v.len() == 1 => {
+            i64::try_from(v[0]).ok().map(|v| Cow::Owned(vec![v]))
+        }
+        _ => None,
+    }
+}
+
+/// The integers of `data` in 128 bits; None when they are not integers.
+fn widen_i128(data: &VectorData) -> Option<Cow<'_, [i128]>> {
+    let mut out = Vec::new();
+    match data {
+        VectorData::I128(v) => return Some(Cow::Borrowed(v)),
+        VectorData::I64(v) => map_into(v, &mut out, i128::from),
+        VectorData::I32(v) => map_into(v, &mut out, i128::from),
+        _ => return None,
+    }
+    Some(Cow::Owned(out))
+}
+
+fn compare_integers(op: Comparison, a: &VectorData, b: &VectorData) -> Option<Vec<u8>> {
+    if let (Some(a), Some(b)) = (narrow_i64(a), narrow_i64(b)) {
+        return Some(compare_fixed(op, &a, &b));
+    }
+    Some(compare_fixed(op, &widen_i128(a)?, &widen_i128(b)?))
+}
+
+/// 1 per row that satisfies `op`; rows with a NULL are arbitrary.
+///
+/// # Panics
+/// If the types do not fit: the planner fixed them before.
+fn compare_values(op: Comparison, a: &VectorData, b: &VectorData) -> Vec<u8> {
+    match (a, b) {
+        (VectorData::Bool(a), VectorData::Bool(b)) => compare_fixed(op, a, b),
+        (VectorData::I32(a), VectorData::I32(b)) => compare_fixed(op, a, b),
+        (VectorData::I64(a), VectorData::I64(b)) => compare_fixed(op, a, b),
+        (VectorData::I128(a), VectorData::I128(b)) => compare_fixed(op, a, b),
+        (VectorData::F64(a), VectorData::F64(b)) => compare_fixed(op, a, b),
+        (VectorData::Interval(a), VectorData::Interval(b)) => compare_fixed(op, a, b),
+        (VectorData::Str(a), VectorData::Str(b)) => compare_str(op, a, b),
+        (a, b) => match compare_integers(op, a, b) {
+            Some(values) => values,
+            None => panic!("comparison of columns of different types"),
+        },
+    }
+}
+
+/// `a op b`: Bool, NULL where an operand is, except for (not) distinct.
+///
+/// # Panics
+/// If row counts or types do not fit: the planner fixed them before.
+pub fn compare(op: Comparison, a: &Vector, b: &Vector) -> Vector {
+    let mut values = compare_values(op, &a.data, &b.data);
+    let nullable = a.validity.is_some() || b.validity.is_some();
+    if !matches!(op, Comparison::Distinct | Comparison::NotDistinct) {
+        return Vector::with_validity(VectorData::Bool(values), both_valid(a, b));
+    }
+    if nullable {
+        let distinct = op == Comparison::Distinct;
+        let (rows_a, rows_b) = (a.len(), b.len());
+        for (i, value) in values.iter_mut().enumerate() {
+            let null_a = a.is_null(broadcast::row(rows_a, i));
+            let null_b = b.is_null(broadcast::row(rows_b, i));
+            if null_a || null_b {
+                *value = u8::from((null_a != null_b) == distinct);
+            }
+        }
+    }
+    Vector::new(VectorData::Bool(values))
+}
+
+/// The order of row `i` of `a` and row `j` of `b`, which are of one type and not NULL: for merging
+/// and for tests, not for loops over batches.
+///
+/// # Panics
+/// If the types differ.
+pub fn order_rows(a: &Vector, i: usize, b: &Vector, j: usize) -> Ordering {
+    match (&a.data, &b.data) {
+        (VectorData::Bool(a), VectorData::Bool(b)) => a[i].order(b[j]),
+        (VectorData::I32(a), VectorData::I32(b)) => a[i].order(b[j]),
+        (VectorData::I64(a), VectorData::I64(b)) => a[i].order(b[j]),
+        (VectorData::I128(a), VectorData::I128(b)) => a[i].order(b[j]),
+        (VectorData::F64(a), VectorData::F64(b)) => a[i].order(b[j]),
+        (VectorData::Interval(a), VectorData::Interval(b)) => a[i].order(b[j]),
+        (VectorData::Str(a), VectorData::Str(b)) => str_order(a, i, b, j),
+        _ => panic!("comparison of columns of different types"),
+    }
+}
+
+/// Bit `i` is 1 when row `i` is true: value not 0 and not NULL.
+pub fn true_bits(vector: &Vector) -> Bitmap {
+    let bits = crate::logic::pack_bits(vector.as_bool());
+    match &vector.validity {
+        None => bits,
+        Some(validity) => bits.and(validity),
+    }
+}
+
+#[cfg(test)]
+mod tests;
