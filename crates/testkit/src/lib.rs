@@ -4,8 +4,8 @@
 //! ```text
 //! seed -> random -> uniform, skewed, words, decimals      (benches, load tests)
 //!            '----> values                                (property tests)
-//! tests/slt -> slt -> Backend: PostgreSQL | Tessera        (feature `slt`)
-//! verify, bench -> duckdb                                  (a peer process)
+//! tests/slt -> slt -> Backend: postgres | Tessera         (feature `slt`)
+//! verify, bench -> duckdb                                 (a peer process)
 //! ```
 //! Invariant: the same seed gives the same data on every machine and in every build.
 //! No crate of the product depends on this one, except for its tests.
@@ -14,6 +14,11 @@
 mod random;
 mod data;
 mod values;
+pub mod duckdb;
+#[cfg(feature = "slt")]
+pub mod slt;
+#[cfg(feature = "slt")]
+pub mod postgres;
 
 pub use data::{decimals, skewed, uniform, uniform_f64, with_nulls, words};
 pub use random::Random;

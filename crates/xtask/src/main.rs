@@ -1,3 +1,10 @@
 //! `cargo xtask`: the project's development commands.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod slt;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    slt::main_probe()
+}

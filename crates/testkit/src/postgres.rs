@@ -1,0 +1,206 @@
+//! A PostgreSQL server of our own: the oracle of the SQL tests.
+//!
+//! ```text
+//! initdb -> postgres on a private socket -> one database per file -> removed with the server
+//! ```
+//! Invariants: it listens on no network, and it ends with the process that started it. As root it
+//! runs as the user `postgres`, because it refuses to run as root.
+
+mod wire;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::slt::{Backend, Connection, Database, SqlError};
+use wire::Wire;
+
+/// Settings the expected results depend on, and speed over durability.
+const SETTINGS: &str = "
+listen_addresses = ''
+timezone = 'UTC'
+datestyle = 'ISO, MDY'
+intervalstyle = 'postgres'
+client_min_messages = error
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+autovacuum = off
+jit = off
+";
+
+/// The major version whose answers are the expected ones.
+const MAJOR: &str = "15";
+
+/// Time to wait for the server to accept connections.
+const START_SECONDS: u64 = 60;
+
+/// What to tell someone who has no PostgreSQL.
+pub const HOW_TO_INSTALL: &str =
+    "PostgreSQL 15 was not found; on Debian 12: apt-get install -y postgresql-15";
+
+/// A running server; dropping it stops it and removes its files.
+pub struct Postgres {
+    home: PathBuf,
+    process: Child,
+    databases: AtomicU64,
+}
+
+impl Postgres {
+    /// Makes a cluster in a temporary directory and starts it.
+    ///
+    /// # Errors
+    /// [`HOW_TO_INSTALL`] when there is no PostgreSQL; else what its programs said.
+    pub fn start() -> Result<Self, SqlError> {
+        let programs = programs().ok_or_else(|| SqlError::internal(HOW_TO_INSTALL))?;
+        let home = std::env::temp_dir().join(format!("tessera-postgres-{}", std::process::id()));
+        prepare(&home, &programs)?;
+        let log = fs::File::create(home.join("log")).map_err(SqlError::internal)?;
+        let process = as_server_user(&programs.join("postgres"))
+            .arg("-D")
+            .arg(home.join("data"))
+            .arg("-k")
+            .arg(&home)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(SqlError::internal)?;
+        let server = Self {
+            home,
+            process,
+            databases: AtomicU64::new(0),
+        };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&self) -> Result<(), SqlError> {
+        let start = Instant::now();
+        loop {
+            match Wire::connect(&self.home, "postgres") {
+                Ok(_) => return Ok(()),
+                Err(error) if start.elapsed() > Duration::from_secs(START_SECONDS) => {
+                    let log = fs::read_to_string(self.home.join("log")).unwrap_or_default();
+                    return Err(SqlError::internal(format!("{error}\n{log}")));
+                }
+                Err(_) => sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // SIGQUIT ends all of the server at once; its files are thrown away, so nothing is lost.
+        let pid = self.process.id().to_string();
+        let _ = Command::new("kill").args(["-QUIT", &pid]).status();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+impl Backend for Postgres {
+    fn name(&self) -> &str {
+        "postgres"
+    }
+
+    fn create(&self) -> Result<Box<dyn Database>, SqlError> {
+        let name = format!("slt{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let mut admin = Wire::connect(&self.home, "postgres")?;
+        admin.run(&format!("CREATE DATABASE {name} TEMPLATE template0"))?;
+        Ok(Box::new(OneDatabase {
+            socket: self.home.clone(),
+            name,
+        }))
+    }
+}
+
+struct OneDatabase {
+    socket: PathBuf,
+    name: String,
+}
+
+impl Database for OneDatabase {
+    fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
+        Ok(Box::new(Wire::connect(&self.socket, &self.name)?))
+    }
+}
+
+/// The directory with `initdb` and `postgres`.
+fn programs() -> Option<PathBuf> {
+    let debian = PathBuf::from(format!("/usr/lib/postgresql/{MAJOR}/bin"));
+    let on_path = std::env::var_os("PATH")?;
+    std::iter::once(debian)
+        .chain(std::env::split_paths(&on_path).collect::<Vec<_>>())
+        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+fn prepare(home: &Path, programs: &Path) -> Result<(), SqlError> {
+    let data = home.join("data");
+    fs::create_dir_all(&data).map_err(SqlError::internal)?;
+    if is_root() {
+        let owned = Command::new("chown")
+            .args(["-R", "postgres"])
+            .arg(home)
+            .status();
+        check(
+            owned.map_err(SqlError::internal)?.success(),
+            "chown to postgres failed",
+        )?;
+    }
+    let made = as_server_user(&programs.join("initdb"))
+        .args([
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+        ])
+        .arg("--no-sync")
+        .arg("-D")
+        .arg(&data)
+        .output()
+        .map_err(SqlError::internal)?;
+    check(
+        made.status.success(),
+        &String::from_utf8_lossy(&made.stderr),
+    )?;
+    let mut settings = fs::OpenOptions::new()
+        .append(true)
+        .open(data.join("postgresql.conf"))
+        .map_err(SqlError::internal)?;
+    settings
+        .write_all(SETTINGS.as_bytes())
+        .map_err(SqlError::internal)
+}
+
+fn check(good: bool, message: &str) -> Result<(), SqlError> {
+    if good {
+        Ok(())
+    } else {
+        Err(SqlError::internal(message))
+    }
+}
+
+/// `program`, as the user `postgres` when we are root.
+fn as_server_user(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    if is_root() {
+        command = Command::new("setpriv");
+        command
+            .args(["--reuid=postgres", "--regid=postgres", "--init-groups"])
+            .arg(program);
+    }
+    // The caller's directory may be closed to the server's user.
+    command.current_dir("/");
+    command
+}
+
+/// Whether this process has all rights: the owner of its entry in /proc is user 0.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+}

@@ -1,0 +1,158 @@
+//! As much of PostgreSQL's protocol as simple queries need.
+//!
+//! ```text
+//! message: type (1 byte) | length, itself included (4 bytes, big-endian) | body
+//! query:   Q -> T columns, D row ..., C tag | E error -> Z ready
+//! ```
+//! Elsewhere: a full client; this one knows no passwords, no COPY streams, no prepared statements.
+
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use crate::slt::{Answer, Connection, SqlError};
+
+/// Version 3.0 of the protocol.
+const PROTOCOL: i32 = 3 << 16;
+
+/// One connection.
+pub(super) struct Wire {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Wire {
+    /// Connects to `database` through the socket in `folder`.
+    pub(super) fn connect(folder: &Path, database: &str) -> Result<Self, SqlError> {
+        let stream =
+            UnixStream::connect(folder.join(".s.PGSQL.5432")).map_err(SqlError::internal)?;
+        let reader = BufReader::new(stream.try_clone().map_err(SqlError::internal)?);
+        let mut wire = Self {
+            reader,
+            writer: stream,
+        };
+        let mut body = PROTOCOL.to_be_bytes().to_vec();
+        for text in ["user", "postgres", "database", database] {
+            body.extend_from_slice(text.as_bytes());
+            body.push(0);
+        }
+        body.push(0);
+        wire.send(None, &body).map_err(SqlError::internal)?;
+        wire.answer()?;
+        Ok(wire)
+    }
+
+    fn send(&mut self, kind: Option<u8>, body: &[u8]) -> io::Result<()> {
+        let mut message: Vec<u8> = kind.into_iter().collect();
+        message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+        message.extend_from_slice(body);
+        self.writer.write_all(&message)
+    }
+
+    fn receive(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        let mut head = [0; 5];
+        self.reader.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let mut body = vec![0; length.saturating_sub(4)];
+        self.reader.read_exact(&mut body)?;
+        Ok((head[0], body))
+    }
+
+    /// Reads until the server is ready again.
+    fn answer(&mut self) -> Result<Answer, SqlError> {
+        let mut columns = None;
+        let mut rows = Vec::new();
+        let mut changed = 0;
+        let mut error = None;
+        loop {
+            let (kind, body) = self.receive().map_err(SqlError::internal)?;
+            let mut body = Body(&body);
+            match kind {
+                b'T' => columns = Some(usize::from(body.short())),
+                b'D' => rows.push(body.row()),
+                b'C' => changed = changed_rows(&body.text()),
+                b'E' => error = Some(body.error()),
+                b'Z' => break,
+                _ => {}
+            }
+        }
+        match (error, columns) {
+            (Some(error), _) => Err(error),
+            (None, Some(columns)) => Ok(Answer::Rows { columns, rows }),
+            (None, None) => Ok(Answer::Done(changed)),
+        }
+    }
+}
+
+impl Connection for Wire {
+    fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
+        let mut body = sql.as_bytes().to_vec();
+        body.push(0);
+        self.send(Some(b'Q'), &body).map_err(SqlError::internal)?;
+        self.answer()
+    }
+}
+
+/// The rest of a message's body. A short body reads as zeros: the server is trusted.
+struct Body<'a>(&'a [u8]);
+
+impl Body<'_> {
+    fn take(&mut self, bytes: usize) -> &[u8] {
+        let (taken, rest) = self.0.split_at(bytes.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or(0)
+    }
+
+    fn short(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    fn long(&mut self) -> i32 {
+        i32::from_be_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
+    }
+
+    fn text(&mut self) -> String {
+        let end = self
+            .0
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(self.0.len());
+        let text = String::from_utf8_lossy(self.take(end)).into_owned();
+        self.byte();
+        text
+    }
+
+    fn row(&mut self) -> Vec<Option<String>> {
+        let count = self.short();
+        (0..count)
+            .map(|_| match self.long() {
+                -1 => None,
+                bytes => Some(String::from_utf8_lossy(self.take(bytes as usize)).into_owned()),
+            })
+            .collect()
+    }
+
+    fn error(&mut self) -> SqlError {
+        let mut error = SqlError::internal("");
+        loop {
+            match self.byte() {
+                0 => return error,
+                b'C' => error.sqlstate = self.text(),
+                b'M' => error.message = self.text(),
+                _ => drop(self.text()),
+            }
+        }
+    }
+}
+
+/// The count at the end of a command tag such as `INSERT 0 5`.
+fn changed_rows(tag: &str) -> u64 {
+    tag.rsplit(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0)
+}

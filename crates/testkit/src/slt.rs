@@ -1,0 +1,16 @@
+//! Runs sqllogictest files against any database that speaks Tessera's dialect.
+//!
+//! ```text
+//! file -> records -> Connection::run -> cells -> compared with the lines of the file
+//! ```
+//! Invariants: each file sees a database of its own; a record that fails does not stop its file.
+//!
+//! Cells are compared as text: NULL is `NULL`, the empty string `(empty)`, booleans `t` and `f`, and
+//! a decimal number loses the zeros at the end of its fraction, for the display scale of a NUMERIC
+//! quotient is nobody's contract.
+
+mod backend;
+mod run;
+
+pub use backend::{Answer, Backend, Connection, Database, SqlError};
+pub use run::{COPY_DIR, Failure, Report, files, rewrite_file, run_file};

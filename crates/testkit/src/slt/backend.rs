@@ -1,0 +1,117 @@
+//! What the runner asks of a database system.
+
+use std::fmt;
+
+/// An error with its SQLSTATE.
+#[derive(Clone, Debug)]
+pub struct SqlError {
+    /// Five characters; `XX000` when the system gave none.
+    pub sqlstate: String,
+    /// What the user reads.
+    pub message: String,
+}
+
+impl SqlError {
+    /// An error of the test machinery itself, not of a statement.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        Self {
+            sqlstate: "XX000".into(),
+            message: message.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.sqlstate, self.message)
+    }
+}
+
+impl std::error::Error for SqlError {}
+
+/// What a statement came back with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Rows of a query, each cell as PostgreSQL writes it; NULL is `None`.
+    Rows {
+        /// Columns of each row, also when there is no row.
+        columns: usize,
+        /// The rows, in the order they came.
+        rows: Vec<Vec<Option<String>>>,
+    },
+    /// A statement without result, and the rows it changed.
+    Done(u64),
+}
+
+/// One session.
+pub trait Connection: Send {
+    /// Runs one statement.
+    ///
+    /// # Errors
+    /// Whatever the statement or the connection met.
+    fn run(&mut self, sql: &str) -> Result<Answer, SqlError>;
+}
+
+/// A database for one file; dropped when the file is done.
+pub trait Database: Send {
+    /// A new session on it.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    fn connect(&self) -> Result<Box<dyn Connection>, SqlError>;
+}
+
+/// A database system under test.
+pub trait Backend: Send + Sync {
+    /// Its name: the condition of `skipif` and `onlyif`.
+    fn name(&self) -> &str;
+
+    /// A new, empty database.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn create(&self) -> Result<Box<dyn Database>, SqlError>;
+}
+
+/// A cell as the files write it.
+pub(super) fn cell_text(cell: Option<String>) -> String {
+    match cell {
+        None => "NULL".into(),
+        Some(text) if text.is_empty() => "(empty)".into(),
+        Some(text) => match plain_decimal(&text) {
+            true => text.trim_end_matches('0').trim_end_matches('.').into(),
+            false => text,
+        },
+    }
+}
+
+/// True for digits, a point and digits, with or without a minus sign.
+fn plain_decimal(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    unsigned
+        .split_once('.')
+        .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell_text;
+
+    #[test]
+    fn decimals_lose_trailing_zeros_and_nothing_else_changes() {
+        for (cell, text) in [
+            ("1.500", "1.5"),
+            ("-2.00", "-2"),
+            ("0.0", "0"),
+            ("100", "100"),
+            ("1.0e10", "1.0e10"),
+            (".50", ".50"),
+            ("1.2.30", "1.2.30"),
+            ("", "(empty)"),
+        ] {
+            assert_eq!(cell_text(Some(cell.into())), text);
+        }
+        assert_eq!(cell_text(None), "NULL");
+    }
+}
