@@ -1,1 +1,32 @@
-//! engine.
+//! The database: sessions, catalog, statements.
+//!
+//! ```text
+//! Session::execute: text -> sql::parse -> sql::bind -> plan::plan -> exec::execute -> QueryResult
+//! ```
+//! Invariants: a statement either happens as a whole or not at all; a session's error leaves the database
+//! and other sessions as they were.
+//!
+//! Elsewhere: files (`formats`), generated data (`workloads`), the shell (`server`); all three register
+//! themselves through [`registry`].
+#![forbid(unsafe_code)]
+
+mod bulk;
+mod catalog;
+mod config;
+mod copy;
+mod database;
+mod ddl;
+mod insert;
+pub mod registry;
+mod result;
+mod session;
+mod settings;
+mod statistics;
+mod system;
+
+pub use bulk::BulkLoad;
+pub use catalog::{TableEntry, TableInfo};
+pub use config::Config;
+pub use database::Database;
+pub use result::QueryResult;
+pub use session::{CancelHandle, ProgressHandle, Session};

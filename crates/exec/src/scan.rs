@@ -233,3 +233,58 @@ impl Source for FunctionSource {
         Ok(demand.into_inner())
     }
 }
+
+/// All rows of one block, these columns.
+///
+/// # Errors
+/// Whatever unpacking meets.
+pub fn read_block(
+    snapshot: &Arc<TableSnapshot>,
+    block: usize,
+    columns: &[usize],
+) -> Result<Batch> {
+    let rows = snapshot.block_rows(block);
+    let positions = Positions::Range { start: 0, len: rows as u32 };
+    let unpack = |&column: &usize| snapshot.unpack(block, column, &positions);
+    Ok(Batch::new(columns.iter().map(unpack).collect::<Result<_>>()?, rows))
+}
+
+/// Where a column of a table row comes from: a column of the source, or NULL; and its type.
+pub type RowColumn = (Option<usize>, types::DataType);
+
+/// The rows of `source` (its columns `columns`), laid out as `full` says.
+pub fn function_source(
+    source: SharedBatchSource,
+    columns: Vec<usize>,
+    full: Vec<RowColumn>,
+) -> Arc<dyn Source> {
+    Arc::new(FullRows { source: FunctionSource { source, columns }, full })
+}
+
+struct FullRows {
+    source: FunctionSource,
+    full: Vec<RowColumn>,
+}
+
+impl Source for FullRows {
+    fn orders(&self) -> usize {
+        self.source.orders()
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let nulls: Vec<Arc<Vector>> = self
+            .full
+            .iter()
+            .map(|(_, ty)| Arc::new(Vector::repeat(ty.physical(), &Value::Null, 1)))
+            .collect();
+        self.source.run(order, &mut |flow: Flow| {
+            let batch = flow.into_batch()?;
+            let column = |((from, _), null): (&RowColumn, &Arc<Vector>)| match from {
+                Some(i) => batch.columns[*i].clone(),
+                None => Column::Constant(Arc::clone(null), batch.rows),
+            };
+            let columns = self.full.iter().zip(&nulls).map(column).collect();
+            push(Flow::from_batch(Batch::new(columns, batch.rows)))
+        })
+    }
+}

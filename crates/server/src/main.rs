@@ -1,1 +1,29 @@
-fn main() {}
+//! The binary `tessera`: shell, scripts, demo.
+//!
+//! Exit status: 0 fine, 1 an SQL error, 2 a wrong call.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod complete;
+mod demo;
+mod interrupt;
+mod meta;
+mod progress;
+mod render;
+mod report;
+mod run;
+mod scan;
+mod shell;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // clap prints usage errors itself and ends with status 2.
+    let arguments = arguments::Arguments::parse();
+    run::run(&arguments)
+}

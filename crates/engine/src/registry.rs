@@ -1,0 +1,158 @@
+//! What other crates add to a database: table functions, procedures, file formats.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use exec::BatchSource;
+use kernels::Batch;
+use parking_lot::RwLock;
+use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef};
+use types::{DataType, Result};
+
+use crate::{QueryResult, Session};
+
+/// A function that stands in FROM.
+pub trait TableFunction: Send + Sync {
+    /// Binds it to constant arguments.
+    ///
+    /// # Errors
+    /// Whatever is wrong with them.
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef>;
+}
+
+/// A procedure, run by CALL.
+pub trait Procedure: Send + Sync {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Whatever it meets; nothing of it stays then.
+    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult>;
+}
+
+/// A file opened for reading.
+pub struct OpenedFile {
+    /// Columns of the file.
+    pub columns: Vec<(String, DataType)>,
+    /// Rows, when known.
+    pub rows: Option<u64>,
+    /// The rows.
+    pub source: Arc<dyn BatchSource>,
+}
+
+/// A file opened for writing.
+pub trait FileWriter: Send {
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// 58030 or 53100.
+    fn write(&mut self, batch: &Batch) -> Result<()>;
+
+    /// Writes what is still buffered and makes the file whole. Dropped without, the file is removed.
+    ///
+    /// # Errors
+    /// 58030 or 53100.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Options of COPY or of a reading function: names in lower case.
+pub type FileOptions = [(String, String)];
+
+/// A file format.
+pub trait FileFormat: Send + Sync {
+    /// Opens `path`. With `target` (COPY FROM) the columns of the file are read as these names and types,
+    /// by position; without, the file says or they are guessed.
+    ///
+    /// # Errors
+    /// 58P01 for a missing file, 22P04 and others for what is wrong inside.
+    fn open(
+        &self,
+        path: &str,
+        options: &FileOptions,
+        target: Option<&[(String, DataType)]>,
+    ) -> Result<OpenedFile>;
+
+    /// Creates `path`.
+    ///
+    /// # Errors
+    /// 58030 when it cannot.
+    fn create(
+        &self,
+        path: &str,
+        options: &FileOptions,
+        columns: &[(String, DataType)],
+    ) -> Result<Box<dyn FileWriter>>;
+}
+
+/// A table function whose rows are those of an opened file or another source.
+pub struct SourceFunction {
+    name: String,
+    columns: Vec<(String, DataType)>,
+    rows: Option<u64>,
+    source: Arc<dyn BatchSource>,
+}
+
+impl SourceFunction {
+    /// The function called `name` (with arguments, for EXPLAIN) over `file`.
+    pub fn bound(name: String, file: OpenedFile) -> TableFunctionRef {
+        let OpenedFile { columns, rows, source } = file;
+        TableFunctionRef(Arc::new(Self { name, columns, rows, source }))
+    }
+}
+
+impl BoundTableFunction for SourceFunction {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn columns(&self) -> &[(String, DataType)] {
+        &self.columns
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn object(&self) -> Arc<dyn std::any::Any + Send + Sync> {
+        Arc::new(Arc::clone(&self.source))
+    }
+}
+
+/// Everything registered with a database.
+#[derive(Default)]
+pub struct Registry {
+    functions: RwLock<HashMap<String, Arc<dyn TableFunction>>>,
+    procedures: RwLock<HashMap<String, Arc<dyn Procedure>>>,
+    formats: RwLock<HashMap<String, Arc<dyn FileFormat>>>,
+}
+
+impl Registry {
+    /// Adds a table function.
+    pub fn add_function(&self, name: &str, function: Arc<dyn TableFunction>) {
+        self.functions.write().insert(name.to_owned(), function);
+    }
+
+    /// Adds a procedure.
+    pub fn add_procedure(&self, name: &str, procedure: Arc<dyn Procedure>) {
+        self.procedures.write().insert(name.to_owned(), procedure);
+    }
+
+    /// Adds a file format.
+    pub fn add_format(&self, name: &str, format: Arc<dyn FileFormat>) {
+        self.formats.write().insert(name.to_owned(), format);
+    }
+
+    /// The table function called `name`.
+    pub fn function(&self, name: &str) -> Option<Arc<dyn TableFunction>> {
+        self.functions.read().get(name).cloned()
+    }
+
+    /// The procedure called `name`.
+    pub fn procedure(&self, name: &str) -> Option<Arc<dyn Procedure>> {
+        self.procedures.read().get(name).cloned()
+    }
+
+    /// The format called `name`.
+    pub fn format(&self, name: &str) -> Option<Arc<dyn FileFormat>> {
+        self.formats.read().get(name).cloned()
+    }
+}

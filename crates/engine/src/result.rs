@@ -1,0 +1,93 @@
+//! What a statement gives back.
+
+use exec::ResultSet;
+use kernels::{Batch, Column, VectorBuilder};
+use types::{DataType, Value, text};
+
+/// Rows, if any, and the command tag that PostgreSQL would send.
+pub struct QueryResult {
+    tag: String,
+    rows: Option<ResultSet>,
+}
+
+impl QueryResult {
+    /// A statement without rows.
+    pub fn command(tag: impl Into<String>) -> Self {
+        Self { tag: tag.into(), rows: None }
+    }
+
+    /// Rows of a query.
+    pub fn from_rows(rows: ResultSet) -> Self {
+        Self { tag: format!("SELECT {}", rows.rows()), rows: Some(rows) }
+    }
+
+    /// Rows made from values: SHOW, EXPLAIN, procedures.
+    pub fn from_values(
+        tag: impl Into<String>,
+        columns: Vec<(String, DataType)>,
+        rows: &[Vec<Value>],
+    ) -> Self {
+        let column = |(i, (_, ty)): (usize, &(String, DataType))| {
+            let mut builder = VectorBuilder::new(ty.physical());
+            rows.iter().for_each(|row| builder.push_value(&row[i]));
+            Column::plain(builder.finish())
+        };
+        let vectors = columns.iter().enumerate().map(column).collect();
+        let batch = Batch::new(vectors, rows.len());
+        let rows = ResultSet::from_batches(columns, vec![batch]);
+        Self { tag: tag.into(), rows: Some(rows) }
+    }
+
+    /// "SELECT 5", "INSERT 0 3", "CREATE TABLE".
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// True when the statement has rows, even if there are none of them.
+    pub fn has_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Names and types of the columns.
+    pub fn columns(&self) -> &[(String, DataType)] {
+        self.rows.as_ref().map_or(&[], |r| &r.columns)
+    }
+
+    /// How many rows.
+    pub fn row_count(&self) -> usize {
+        self.rows.as_ref().map_or(0, ResultSet::rows)
+    }
+
+    /// The rows as batches, in order.
+    pub fn batches(&self) -> &[Batch] {
+        self.rows.as_ref().map_or(&[], |r| &r.batches)
+    }
+
+    /// Calls `row` for each row with the text of its values, None for NULL, until it returns false.
+    pub fn for_each_text(&self, mut row: impl FnMut(&[Option<String>]) -> bool) {
+        let types: Vec<DataType> = self.columns().iter().map(|(_, ty)| *ty).collect();
+        let mut cells = vec![None; types.len()];
+        for batch in self.batches() {
+            let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
+            for i in 0..batch.rows {
+                for ((cell, column), ty) in cells.iter_mut().zip(&columns).zip(&types) {
+                    let value = column.value(i);
+                    *cell = (!value.is_null()).then(|| text::format(&value, *ty));
+                }
+                if !row(&cells) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// All rows as text.
+    pub fn text_rows(&self) -> Vec<Vec<Option<String>>> {
+        let mut rows = Vec::with_capacity(self.row_count());
+        self.for_each_text(|row| {
+            rows.push(row.to_vec());
+            true
+        });
+        rows
+    }
+}

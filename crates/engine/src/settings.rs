@@ -1,0 +1,102 @@
+//! SET and SHOW: what a session may say about itself.
+
+use types::{Error, Result, SqlState};
+
+/// A setting: its name, default, and whether SET may change it.
+struct Known {
+    name: &'static str,
+    default: &'static str,
+    access: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Any value is kept.
+    Any,
+    /// Only the default is accepted: other behaviour does not exist.
+    Fixed,
+    /// SHOW only.
+    ReadOnly,
+}
+
+const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
+    Known { name, default, access }
+}
+
+/// Settings with text values; `threads` and `memory_limit` are the session's.
+const KNOWN: &[Known] = &[
+    known("application_name", "", Access::Any),
+    known("client_encoding", "UTF8", Access::Fixed),
+    known("client_min_messages", "notice", Access::Any),
+    known("datestyle", "ISO, MDY", Access::Any),
+    known("default_transaction_isolation", "repeatable read", Access::Any),
+    known("extra_float_digits", "1", Access::Any),
+    known("intervalstyle", "postgres", Access::Fixed),
+    known("search_path", "public", Access::Any),
+    known("server_encoding", "UTF8", Access::ReadOnly),
+    known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
+    known("standard_conforming_strings", "on", Access::Fixed),
+    known("statement_timeout", "0", Access::Any),
+    known("timezone", "UTC", Access::Fixed),
+];
+
+/// The values a session changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    changed: Vec<(&'static str, String)>,
+}
+
+fn find(name: &str) -> Result<&'static Known> {
+    KNOWN.iter().find(|k| k.name == name).ok_or_else(|| unknown(name))
+}
+
+/// 42704 for a setting that does not exist.
+pub(crate) fn unknown(name: &str) -> Error {
+    let message = format!("unrecognized configuration parameter \"{name}\"");
+    Error::new(SqlState::UNDEFINED_OBJECT, message)
+}
+
+impl Settings {
+    /// The value of `name`.
+    pub(crate) fn get(&self, name: &str) -> Result<String> {
+        let known = find(name)?;
+        let changed = self.changed.iter().find(|(n, _)| *n == known.name);
+        Ok(changed.map_or_else(|| known.default.to_owned(), |(_, value)| value.clone()))
+    }
+
+    /// Changes `name`; None resets it.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let known = find(name)?;
+        self.changed.retain(|(n, _)| *n != known.name);
+        let Some(value) = value else {
+            return Ok(());
+        };
+        let same = value.eq_ignore_ascii_case(known.default);
+        let utc = known.name == "timezone" && matches!(value, "Etc/UTC" | "GMT" | "utc");
+        match known.access {
+            Access::ReadOnly => {
+                let message = format!("parameter \"{name}\" cannot be changed");
+                Err(Error::new(SqlState(*b"55P02"), message))
+            }
+            Access::Fixed if !same && !utc => {
+                Err(Error::unsupported(format!("{name} other than '{}'", known.default)))
+            }
+            Access::Fixed => Ok(()),
+            Access::Any => {
+                self.changed.push((known.name, value.to_owned()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Resets everything.
+    pub(crate) fn reset(&mut self) {
+        self.changed.clear();
+    }
+
+    /// Names and values of all settings.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
+        let value = |k: &Known| (k.name.to_owned(), self.get(k.name).unwrap_or_default());
+        KNOWN.iter().map(value).collect()
+    }
+}

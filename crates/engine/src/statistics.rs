@@ -1,0 +1,74 @@
+//! What the planner asks about stored tables.
+//!
+//! Selectivities come from a row sample: the predicate is evaluated on sampled rows, so correlated
+//! columns and LIKE patterns are estimated as they are.
+
+use kernels::{Batch, Column};
+use plan::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::TableRef;
+use types::{Error, Result, Value};
+
+/// Statistics of the tables of a database.
+#[derive(Default)]
+pub(crate) struct StoredStatistics {}
+
+fn storage_of(table: &TableRef) -> Option<std::sync::Arc<storage::Table>> {
+    table.object().downcast::<storage::Table>().ok()
+}
+
+impl Statistics for StoredStatistics {
+    fn table(&self, table: &TableRef) -> TableStatistics {
+        let Some(storage) = storage_of(table) else {
+            return TableStatistics { rows: 1000.0, columns: Vec::new() };
+        };
+        let stored = storage.statistics();
+        let column = |c: &storage::ColumnStatistics| ColumnStatistics {
+            distinct: c.distinct,
+            min: c.min.clone(),
+            max: c.max.clone(),
+            bounds: if c.exact { Exactness::Exact } else { Exactness::Estimate },
+            null_fraction: c.null_fraction,
+            bytes_average: c.bytes_average,
+        };
+        TableStatistics {
+            rows: stored.rows as f64,
+            columns: stored.columns.iter().map(column).collect(),
+        }
+    }
+
+    fn sample_selectivity(
+        &self,
+        table: &TableRef,
+        columns: &[(ColumnId, usize)],
+        predicate: &Expr,
+    ) -> Option<f64> {
+        let storage = storage_of(table)?;
+        let stored = storage.statistics();
+        let sample = |&(_, ordinal): &(ColumnId, usize)| stored.sample(ordinal);
+        let vectors = columns.iter().map(sample).collect::<Option<Vec<_>>>()?;
+        let rows = vectors.first()?.len();
+        if rows == 0 {
+            return None;
+        }
+        let position = |id: ColumnId| columns.iter().position(|(c, _)| *c == id);
+        let expr = plan::lower(predicate, &position).ok()?;
+        let evaluator = exec::expr::Evaluator::new(&expr).ok()?;
+        let batch = Batch::new(vectors.into_iter().map(Column::Plain).collect(), rows);
+        let mut positions: Vec<u32> = (0..rows as u32).collect();
+        evaluator.select(&batch, &mut positions).ok()?;
+        // Half a row for none: what the sample does not hold may still exist.
+        Some((positions.len() as f64).max(0.5) / rows as f64)
+    }
+
+    fn fold(&self, expr: &Expr) -> Result<Value> {
+        let none = |_: ColumnId| None;
+        let expr = plan::lower(expr, &none)?;
+        let evaluator = exec::expr::Evaluator::new(&expr)?;
+        let column = evaluator.evaluate(&Batch::new(Vec::new(), 1))?;
+        if column.is_empty() {
+            return Err(Error::internal("a constant has one row"));
+        }
+        Ok(column.value(0))
+    }
+}

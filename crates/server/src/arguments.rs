@@ -1,0 +1,111 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Tessera: transactions and analytics on one copy of the data.
+#[derive(Debug, Parser)]
+#[command(name = "tessera", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    /// Database directory; without it the database is in memory and ends with the program
+    pub(crate) path: Option<PathBuf>,
+
+    /// Run this SQL and exit; may be given several times
+    #[arg(short = 'c', value_name = "SQL")]
+    pub(crate) commands: Vec<String>,
+
+    /// Run the statements of this file and exit (after those of -c); - is standard input
+    #[arg(short = 'f', value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// How rows are printed
+    #[arg(long, value_enum, default_value_t = Format::Table, global = true)]
+    pub(crate) format: Format,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What the database may use.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Limits {
+    /// Worker threads [default: one per core]
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Memory for data and queries: bytes, or with KB, MB, GB, KiB, MiB, GiB [default: 80 % of the machine's]
+    #[arg(long, value_name = "BYTES", global = true, value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
+}
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned columns
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// One JSON object per line
+    Json,
+    /// Arrow IPC stream
+    Arrow,
+}
+
+/// Commands other than running SQL.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
+    Demo {
+        /// Scale factor: 1 is about 1 GB of raw data
+        #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
+        sf: f64,
+    },
+}
+
+/// Bytes with an optional unit.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "kb" => 1e3,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "mb" => 1e6,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "gb" => 1e9,
+        _ => return Err(format!("unknown unit \"{unit}\"")),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("\"{text}\" is no size"))?;
+    let bytes = number * factor;
+    if bytes < 1e6 {
+        return Err("at least 1MB is needed".to_owned());
+    }
+    Ok(bytes as u64)
+}
+
+fn parse_scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(sf) if sf > 0.0 && sf <= 10_000.0 => Ok(sf),
+        _ => Err("a number above 0 and at most 10000 is needed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("256MB"), Ok(256_000_000));
+        assert_eq!(parse_bytes("2 GiB"), Ok(2 << 30));
+        assert_eq!(parse_bytes("1048576"), Ok(1 << 20));
+        assert!(parse_bytes("12").is_err());
+        assert!(parse_bytes("many").is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! Opens the database and does what the command line says.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+
+use engine::{Config, Database, Session};
+use types::{Error, Result};
+
+use crate::arguments::{Arguments, Command, Format, Limits};
+use crate::{demo, interrupt, progress, render, report, shell};
+
+const SQL_ERROR: u8 = 1;
+const USAGE_ERROR: u8 = 2;
+
+/// Runs the program.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let outcome = match &arguments.command {
+        Some(Command::Demo { sf }) => {
+            open(&arguments.limits).and_then(|db| demo::run(&db, *sf, arguments.format))
+        }
+        None => statements(arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            report::print("", &error);
+            ExitCode::from(SQL_ERROR)
+        }
+    }
+}
+
+/// A database with formats and workloads registered.
+fn open(limits: &Limits) -> Result<Database> {
+    let mut config = Config::default();
+    if let Some(threads) = limits.threads {
+        config.threads = threads.into();
+    }
+    if let Some(memory) = limits.memory {
+        config.memory_bytes = memory;
+    }
+    let database = Database::open_in_memory(config)?;
+    formats::register(&database);
+    workloads::register(&database);
+    Ok(database)
+}
+
+fn statements(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(path) = &arguments.path {
+        let what = format!("a database on disk ({})", path.display());
+        let hint = "Start without a path: the database is then in memory; COPY moves data.";
+        return Err(Error::unsupported(what).with_hint(hint));
+    }
+    let database = open(&arguments.limits)?;
+    let mut session = database.session();
+    interrupt::watch(&session.cancel_handle());
+    for sql in &arguments.commands {
+        if !run_text(&mut session, sql, arguments.format) {
+            return Ok(ExitCode::from(SQL_ERROR));
+        }
+    }
+    if let Some(path) = &arguments.file {
+        let text = if path.as_os_str() == "-" {
+            read_standard_input()
+        } else {
+            std::fs::read_to_string(path)
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("tessera: {}: {error}", path.display());
+                return Ok(ExitCode::from(USAGE_ERROR));
+            }
+        };
+        return Ok(status(run_text(&mut session, &text, arguments.format)));
+    }
+    if !arguments.commands.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if std::io::stdin().is_terminal() {
+        shell::run(&mut session, arguments.format);
+        return Ok(ExitCode::SUCCESS);
+    }
+    match read_standard_input() {
+        Ok(text) => Ok(status(shell::run_script(&mut session, &text, arguments.format))),
+        Err(error) => {
+            eprintln!("tessera: standard input: {error}");
+            Ok(ExitCode::from(USAGE_ERROR))
+        }
+    }
+}
+
+fn status(fine: bool) -> ExitCode {
+    if fine { ExitCode::SUCCESS } else { ExitCode::from(SQL_ERROR) }
+}
+
+fn read_standard_input() -> std::io::Result<String> {
+    let mut text = String::new();
+    std::io::stdin().lock().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Runs all statements of `text` and prints their results; false after an error, which is reported.
+pub(crate) fn run_text(session: &mut Session, text: &str, format: Format) -> bool {
+    let bar = progress::Watch::start(session);
+    let outcome = session.execute_each(text, |result| {
+        bar.pause();
+        render::print(&result, format)
+    });
+    bar.stop();
+    if let Err(error) = outcome {
+        report::print(text, &error);
+        return false;
+    }
+    true
+}

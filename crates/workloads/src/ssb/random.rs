@@ -1,0 +1,43 @@
+//! Pseudo-random numbers that depend on table, row and the count of draws alone.
+
+/// The draws of one row.
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    /// The draws of row `row` of table number `table`.
+    pub(crate) fn new(table: u64, row: u64) -> Self {
+        let mut draw = Self(table << 48 ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        draw.next();
+        draw
+    }
+
+    /// A splitmix64 step.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `low..=high`.
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+        let span = (high - low + 1) as u64;
+        low + ((u128::from(self.next()) * u128::from(span)) >> 64) as i64
+    }
+
+    /// One of `words`.
+    pub(crate) fn pick(&mut self, words: &[&'static str]) -> &'static str {
+        words[self.between(0, words.len() as i64 - 1) as usize]
+    }
+
+    /// 10 to 25 letters and digits.
+    pub(crate) fn address(&mut self) -> String {
+        const LETTERS: &[u8; 64] =
+            b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ, ";
+        let length = self.between(10, 25);
+        // Ends in a letter: trailing blanks would not survive every system's import.
+        let letter = |i: i64| LETTERS[self.between(0, if i + 1 < length { 63 } else { 61 }) as usize];
+        (0..length).map(letter).map(char::from).collect()
+    }
+}
