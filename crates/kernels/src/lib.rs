@@ -28,6 +28,7 @@ pub mod hash;
 pub mod keys;
 pub mod join_table;
 pub mod aggregate;
+mod rows;
 pub mod cast;
 pub mod like;
 pub mod math_fn;

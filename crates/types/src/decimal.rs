@@ -296,6 +296,45 @@ pub fn divide(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType, scale: u8)
         .ok_or_else(overflow)
 }
 
+/// `a % b` with the sign of `a`, at the larger of both scales; `b` is not 0.
+pub fn modulo(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128> {
+    let scale = a_scale.max(b_scale);
+    let Some(divisor) = b.checked_mul(pow10(u32::from(scale - b_scale))) else {
+        // The divisor exceeds every dividend of its own scale, and `a` has the larger one.
+        return Some(a);
+    };
+    let unit = pow10(u32::from(scale - a_scale));
+    if let Some(dividend) = a.checked_mul(unit) {
+        return dividend.checked_rem(divisor).or(Some(0));
+    }
+    let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
+    let divisor = divisor.unsigned_abs();
+    signed(wide_divide(high % divisor, low, divisor)?.1, a < 0)
+}
+
+/// The whole part of `a / b`, as an integer; `b` is not 0.
+pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128> {
+    if a_scale > b_scale {
+        let unit = pow10(u32::from(a_scale - b_scale));
+        // A divisor beyond 128 bits exceeds the dividend.
+        return Some(b.checked_mul(unit).map_or(0, |b| a / b));
+    }
+    let unit = pow10(u32::from(b_scale - a_scale));
+    if let Some(dividend) = a.checked_mul(unit) {
+        return dividend.checked_div(b);
+    }
+    let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
+    signed(wide_divide(high, low, b.unsigned_abs())?.0, (a < 0) != (b < 0))
+}
+
+/// Digits after the point to which PostgreSQL rounds the square root of `value`.
+///
+/// Source: PostgreSQL 15, numeric.c, `numeric_sqrt`.
+pub fn sqrt_scale(value: i128, ty: NumericType) -> u32 {
+    let (weight, _) = leading_digit(value, ty.scale);
+    (15 - 2 * weight).max(display_scale(value, ty)).max(0).unsigned_abs()
+}
+
 /// The whole square root of `high:low`, rounded down.
 fn wide_sqrt(high: u128, low: u128) -> u128 {
     let (mut root, mut bit) = (0u128, 1u128 << 127);
@@ -362,7 +401,7 @@ pub fn to_f32(value: i128, scale: u8) -> f64 {
 /// # Errors
 /// 22003 when it exceeds the precision; 0A000 for NaN and infinities.
 pub fn from_f64(value: f64, ty: NumericType) -> Result<i128> {
-    from_float(value, 14, ty)
+    from_f64_rounded(value, 15, ty)
 }
 
 /// As [`from_f64`] for a REAL: 6 significant digits.
@@ -370,24 +409,27 @@ pub fn from_f64(value: f64, ty: NumericType) -> Result<i128> {
 /// # Errors
 /// As [`from_f64`].
 pub fn from_f32(value: f64, ty: NumericType) -> Result<i128> {
-    from_float(value, 5, ty)
+    from_f64_rounded(value, 6, ty)
 }
 
-fn from_float(value: f64, fraction_digits: usize, ty: NumericType) -> Result<i128> {
+/// As [`from_f64`] with `digits` significant digits, at least 1.
+///
+/// # Errors
+/// As [`from_f64`].
+pub fn from_f64_rounded(value: f64, digits: usize, ty: NumericType) -> Result<i128> {
     if value.is_nan() {
         return Err(Error::unsupported("NaN in NUMERIC"));
     }
     if value.is_infinite() {
         return Err(Error::unsupported("infinity in NUMERIC"));
     }
-    if value.abs() < 1e15 && value.trunc() == value && fraction_digits == 14 {
+    if digits >= 15 && value.abs() < 1e15 && value.trunc() == value {
+        // All its digits are whole and significant.
         let scaled = (value as i128).checked_mul(pow10(u32::from(ty.scale)));
-        return scaled
-            .filter(|&v| fits(v, ty.precision))
-            .ok_or_else(|| field_overflow(ty));
+        return check(scaled, ty);
     }
     let mut buffer = crate::text::Buffer::default();
-    buffer.write(format_args!("{value:.fraction_digits$e}"));
+    buffer.write(format_args!("{value:.*e}", digits - 1));
     crate::text::parse_decimal(buffer.as_str(), ty)
 }
 
