@@ -1,1 +1,35 @@
-//! storage.
+//! Tables as mosaics of blocks: memory, layouts, freezing, scans, statistics.
+//!
+//! ```text
+//! BufferPool <- Memory <- Block (row | column | frozen) <- Table -- snapshot --> TableSnapshot
+//! Restriction -> ScanPlan -> BlockCursor -> Positions -> TableSnapshot::unpack -> kernels::Column
+//! ```
+//! Invariants: all block memory comes from the pool; a snapshot never changes; whatever is unsafe here
+//! stays here.
+//! Elsewhere: loops over codes (`kernels`), operators and work orders (`exec`), transactions and logs (the
+//! issues "Transactions" and "Durability").
+
+mod memory;
+mod schema;
+mod positions;
+mod block;
+mod hot;
+mod freeze;
+mod unpack;
+mod restriction;
+mod scan;
+mod snapshot;
+mod statistics;
+mod table;
+mod load;
+
+pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
+pub use load::{BulkWriter, TableLoad, batch_of};
+pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
+pub use positions::Positions;
+pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
+pub use scan::{BlockCursor, ScanPlan};
+pub use schema::{ColumnSpec, Layout, Schema};
+pub use snapshot::TableSnapshot;
+pub use statistics::{ColumnStatistics, TableStatistics};
+pub use table::{BlockInfo, SegmentInfo, Table};

@@ -1,0 +1,225 @@
+//! A block: rows of one table in one contiguous range of memory that describes itself.
+//!
+//! ```text
+//! frozen: | header | segment descriptions | areas of column 0 | areas of column 1 | ... | padding |
+//!         areas of a column: SMA, dictionary, codes or values, validity, lookup table, string bytes
+//! column: | header | segment descriptions | stripe, validity of column 0 | ... | string bytes      |
+//! row:    | header | segment descriptions | tuples                             | string bytes      |
+//! ```
+//! Invariants: at most [`BLOCK_ROWS_MAX`] rows; no pointers, only offsets; a frozen block never changes;
+//! rows of a hot block below `rows` never change, so a block value is an immutable view that shares its
+//! memory with later, longer views of the same block.
+//! Elsewhere: encoding (`freeze`), appending (`hot`), reading (`unpack`), finding rows (`scan`).
+//! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and physical
+//! types in the header, so that a damaged block is reported; validity bitmaps for plain values with NULLs.
+
+mod fixed;
+mod header;
+mod validate;
+
+use std::sync::{Arc, OnceLock};
+
+use kernels::Vector;
+use types::{PhysicalType, Result};
+
+pub(crate) use fixed::{Fixed, float_key, value_bytes, value_of_key, with_fixed};
+pub use header::{BlockLayout, Scheme};
+pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
+
+use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
+
+/// The most rows of a block, so that a row id takes 16 bits.
+pub const BLOCK_ROWS_MAX: usize = 1 << 16;
+
+/// Alignment of areas, and free bytes at the end so that wide loads stay inside.
+pub(crate) const AREA_ALIGN: usize = 64;
+
+/// Rows of one table. Cheap to share; see the module for what may change behind it.
+#[derive(Debug)]
+pub struct Block {
+    id: u64,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) header: Header,
+    /// By column, frozen blocks only: the dictionary or the single value as a vector, made when first
+    /// asked for.
+    pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
+}
+
+/// The codes of a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Codes<'a> {
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+}
+
+/// Runs `$body` with `$codes` bound to the slice of codes, whatever its width.
+macro_rules! with_codes {
+    ($all:expr, $codes:ident => $body:expr) => {
+        match $all {
+            $crate::block::Codes::U8($codes) => $body,
+            $crate::block::Codes::U16($codes) => $body,
+            $crate::block::Codes::U32($codes) => $body,
+        }
+    };
+}
+pub(crate) use with_codes;
+
+impl Block {
+    pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header) -> Self {
+        let cached = if header.layout == BlockLayout::Frozen {
+            header.segments.len()
+        } else {
+            0
+        };
+        let cache = (0..cached).map(|_| OnceLock::new()).collect();
+        Self {
+            id,
+            memory,
+            header,
+            cache,
+        }
+    }
+
+    /// Opens a copy of `bytes`, which [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// XX001 when the bytes are not a whole, consistent block; 53200 without memory.
+    pub fn from_bytes(id: u64, bytes: &[u8], pool: &Arc<BufferPool>) -> Result<Self> {
+        let header = Header::read(bytes)?;
+        if header.bytes != bytes.len() as u64 {
+            let message = format!("{} bytes where it has {}", bytes.len(), header.bytes);
+            return Err(corrupt(24, message));
+        }
+        let category = match header.layout {
+            BlockLayout::Frozen => MemoryCategory::FrozenBlocks,
+            BlockLayout::Row | BlockLayout::Column => MemoryCategory::HotBlocks,
+        };
+        let mut memory = pool.allocate(category, bytes.len() as u64)?;
+        memory.as_mut_slice().copy_from_slice(bytes);
+        validate::validate(&header, &memory)?;
+        Ok(Self::new(id, Arc::new(memory), header))
+    }
+
+    /// The block as bytes that [`Self::from_bytes`] opens.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self.layout() {
+            BlockLayout::Frozen => self.memory.as_slice().to_vec(),
+            BlockLayout::Row | BlockLayout::Column => crate::hot::image(self),
+        }
+    }
+
+    /// Its number in its table; unique while the table lives.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.header.rows as usize
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> u64 {
+        self.memory.held_bytes()
+    }
+
+    /// How its rows are laid out.
+    pub fn layout(&self) -> BlockLayout {
+        self.header.layout
+    }
+
+    /// How column `column` is held.
+    pub fn scheme(&self, column: usize) -> Scheme {
+        self.header.segments[column].scheme
+    }
+
+    /// Bytes of a code or value of column `column`; 0 for a single value.
+    pub fn width(&self, column: usize) -> usize {
+        usize::from(self.header.segments[column].width)
+    }
+
+    pub(crate) fn segment(&self, column: usize) -> &Segment {
+        &self.header.segments[column]
+    }
+
+    pub(crate) fn codes(&self, column: usize) -> Codes<'_> {
+        let segment = self.segment(column);
+        debug_assert!(segment.has_codes());
+        let (at, rows) = (segment.data as usize, self.rows());
+        match segment.width {
+            1 => Codes::U8(self.memory.slice_of(at, rows)),
+            2 => Codes::U16(self.memory.slice_of(at, rows)),
+            _ => Codes::U32(self.memory.slice_of(at, rows)),
+        }
+    }
+
+    /// Plain values of a frozen segment or a column store.
+    pub(crate) fn values<T: Plain>(&self, column: usize) -> &[T] {
+        self.memory
+            .slice_of(self.segment(column).data as usize, self.rows())
+    }
+
+    /// The sorted dictionary of fixed-width values, or the single value.
+    pub(crate) fn entries<T: Plain>(&self, column: usize) -> &[T] {
+        let segment = self.segment(column);
+        self.memory
+            .slice_of(segment.dictionary as usize, segment.entries as usize)
+    }
+
+    /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary entries, or
+    /// of the rows when the scheme is plain.
+    pub(crate) fn string_offsets(&self, column: usize) -> &[u32] {
+        let segment = self.segment(column);
+        if segment.scheme == Scheme::Plain {
+            self.memory.slice_of(segment.data as usize, self.rows() + 1)
+        } else {
+            self.memory
+                .slice_of(segment.dictionary as usize, segment.entries as usize + 1)
+        }
+    }
+
+    /// All string bytes of a frozen segment.
+    pub(crate) fn string_bytes(&self, column: usize) -> &[u8] {
+        let segment = self.segment(column);
+        self.memory
+            .slice_of(segment.strings as usize, segment.strings_bytes as usize)
+    }
+
+    /// String `idx` of a frozen segment: a dictionary entry, or a row when the scheme is plain.
+    pub(crate) fn string(&self, column: usize, idx: usize) -> &[u8] {
+        let offsets = self.string_offsets(column);
+        &self.string_bytes(column)[offsets[idx] as usize..offsets[idx + 1] as usize]
+    }
+
+    /// The validity words of a plain frozen segment with NULLs.
+    pub(crate) fn validity_words(&self, column: usize) -> Option<&[u64]> {
+        let segment = self.segment(column);
+        let present = segment.scheme == Scheme::Plain && segment.nulls == Nulls::Some;
+        let words = self.rows().div_ceil(64);
+        present.then(|| self.memory.slice_of(segment.validity as usize, words))
+    }
+
+    /// Smallest and largest order key of a frozen segment of fixed-width values; None without values.
+    pub(crate) fn sma_keys(&self, column: usize) -> Option<(i128, i128)> {
+        let segment = self.segment(column);
+        if segment.physical == PhysicalType::Str || segment.sma == 0 {
+            return None;
+        }
+        let keys = self.memory.slice_of::<i128>(segment.sma as usize, 2);
+        Some((keys[0], keys[1]))
+    }
+
+    /// Smallest and largest string of a frozen segment; None without values.
+    pub(crate) fn sma_strings(&self, column: usize) -> Option<(&[u8], &[u8])> {
+        let segment = self.segment(column);
+        if segment.physical != PhysicalType::Str || segment.sma == 0 {
+            return None;
+        }
+        let idx = self.memory.slice_of::<u32>(segment.sma as usize, 2);
+        Some((
+            self.string(column, idx[0] as usize),
+            self.string(column, idx[1] as usize),
+        ))
+    }
+}

@@ -1,0 +1,184 @@
+//! Fixed-width values: how they stand in a block, and the integer by which they order.
+
+use kernels::VectorData;
+use types::{Interval, PhysicalType, Value};
+
+use crate::memory::{IntervalBits, Plain};
+
+/// A fixed-width physical type.
+pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
+    /// Its form in a block.
+    type Bits: Plain;
+    fn to_stored(self) -> Self::Bits;
+    fn from_stored(bits: Self::Bits) -> Self;
+    /// The integer by which values order and are equal as SQL has it.
+    fn key(self) -> i128;
+    /// Distinguishes values that order as equal but look different (-0.0 and 0.0; 1 month and 30 days).
+    fn identity(self) -> u128;
+    fn slice(data: &VectorData) -> &[Self];
+    fn data(values: Vec<Self>) -> VectorData;
+}
+
+macro_rules! fixed {
+    ($ty:ty, $bits:ty, $variant:ident, $key:expr, $identity:expr) => {
+        impl Fixed for $ty {
+            type Bits = $bits;
+            #[inline]
+            fn to_stored(self) -> $bits {
+                self.into()
+            }
+            #[inline]
+            fn from_stored(bits: $bits) -> Self {
+                bits.into()
+            }
+            #[inline]
+            fn key(self) -> i128 {
+                #[allow(clippy::redundant_closure_call)]
+                ($key)(self)
+            }
+            #[inline]
+            fn identity(self) -> u128 {
+                #[allow(clippy::redundant_closure_call)]
+                ($identity)(self)
+            }
+            fn slice(data: &VectorData) -> &[Self] {
+                match data {
+                    VectorData::$variant(values) => values,
+                    other => panic!("unexpected {:?}", std::mem::discriminant(other)),
+                }
+            }
+            fn data(values: Vec<Self>) -> VectorData {
+                VectorData::$variant(values)
+            }
+        }
+    };
+}
+
+fixed!(u8, u8, Bool, i128::from, u128::from);
+fixed!(i32, i32, I32, i128::from, |v: i32| v as u32 as u128);
+fixed!(i64, i64, I64, i128::from, |v: i64| v as u64 as u128);
+fixed!(i128, i128, I128, |v| v, |v: i128| v as u128);
+fixed!(f64, f64, F64, float_key, |v: f64| u128::from(
+    canonical(v).to_bits()
+));
+fixed!(
+    Interval,
+    IntervalBits,
+    Interval,
+    Interval::comparable,
+    |v: Interval| {
+        u128::from(v.months as u32) << 96
+            | u128::from(v.days as u32) << 64
+            | v.micros as u64 as u128
+    }
+);
+
+/// One NaN for all, because SQL knows only one.
+fn canonical(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value }
+}
+
+/// Orders floating-point numbers as PostgreSQL does: -0 equals 0, NaN equals itself and is the largest.
+#[inline]
+pub(crate) fn float_key(value: f64) -> i128 {
+    if value.is_nan() {
+        return i128::from(i64::MAX);
+    }
+    let bits = (value + 0.0).to_bits() as i64;
+    i128::from(if bits < 0 {
+        i64::MIN.wrapping_sub(bits)
+    } else {
+        bits
+    })
+}
+
+/// The inverse of [`float_key`].
+fn float_of_key(key: i128) -> f64 {
+    let key = key as i64;
+    if key == i64::MAX {
+        return f64::NAN;
+    }
+    f64::from_bits(if key < 0 {
+        i64::MIN.wrapping_sub(key) as u64
+    } else {
+        key as u64
+    })
+}
+
+/// The value with order key `key`; None for intervals, where several values share one.
+pub(crate) fn value_of_key(physical: PhysicalType, key: i128) -> Option<Value> {
+    match physical {
+        PhysicalType::Bool => Some(Value::Bool(key != 0)),
+        PhysicalType::I32 => i32::try_from(key).ok().map(Value::I32),
+        PhysicalType::I64 => i64::try_from(key).ok().map(Value::I64),
+        PhysicalType::I128 => Some(Value::I128(key)),
+        PhysicalType::F64 => Some(Value::F64(float_of_key(key))),
+        PhysicalType::Str | PhysicalType::Interval => None,
+    }
+}
+
+/// Runs `$body` with `$T` the fixed-width type of `$physical`; strings have their own arm.
+macro_rules! with_fixed {
+    ($physical:expr, $T:ident => $body:expr, $text:expr) => {
+        match $physical {
+            types::PhysicalType::Bool => {
+                type $T = u8;
+                $body
+            }
+            types::PhysicalType::I32 => {
+                type $T = i32;
+                $body
+            }
+            types::PhysicalType::I64 => {
+                type $T = i64;
+                $body
+            }
+            types::PhysicalType::I128 => {
+                type $T = i128;
+                $body
+            }
+            types::PhysicalType::F64 => {
+                type $T = f64;
+                $body
+            }
+            types::PhysicalType::Interval => {
+                type $T = types::Interval;
+                $body
+            }
+            types::PhysicalType::Str => $text,
+        }
+    };
+}
+pub(crate) use with_fixed;
+
+/// Bytes of a value in a block; for strings those of (offset, length) in a hot block.
+pub(crate) fn value_bytes(physical: PhysicalType) -> usize {
+    with_fixed!(physical, T => size_of::<<T as Fixed>::Bits>(), 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_order_by_their_keys() {
+        let ascending = [
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1.5,
+            -f64::MIN_POSITIVE,
+            0.0,
+            f64::MIN_POSITIVE,
+            1.5,
+            f64::MAX,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        let keys: Vec<i128> = ascending.iter().map(|&v| float_key(v)).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(float_key(-0.0), float_key(0.0));
+        assert_eq!(float_key(-f64::NAN), float_key(f64::NAN));
+        let back = keys.iter().map(|&k| float_of_key(k).to_bits());
+        assert!(back.eq(ascending.iter().map(|v| v.to_bits())));
+    }
+}

@@ -1,0 +1,84 @@
+//! The lookup table of a segment: code byte to the range of rows where such codes occur.
+//!
+//! ```text
+//! slot(code) = most significant byte of code that is not 0, + 256 * its index      (1, 2 or 4 x 256 slots)
+//! table:       first row of slot 0..n as u16 | last row of slot 0..n as u16        (first > last: no row)
+//! ```
+//! Invariant: rows with a code of `lo..=hi` all lie in `rows(lo, hi)`; slots ascend with codes.
+//! Source: Funke 2015, section 5.4, Table 5.2. Departures: 16-bit row ids (4 bytes a slot, not 8), and a
+//! table whose slots cover most of the block on average is not kept.
+
+use std::ops::Range;
+
+use crate::block::Segment;
+use crate::memory::Memory;
+
+/// Slots of a table over codes of `width` bytes.
+pub(crate) fn table_entries(width: u8) -> usize {
+    usize::from(width) * 256
+}
+
+#[inline]
+fn slot(code: u32) -> usize {
+    let byte = (31 - (code | 1).leading_zeros()) / 8;
+    (code >> (byte * 8)) as usize + 256 * byte as usize
+}
+
+/// Below so many rows a scan costs less than a table.
+const ROWS_MIN: usize = 4096;
+/// A table is kept when its slots cover on average at most this share of the rows.
+const COVER_MAX: f64 = 0.7;
+
+/// The table over `codes`, when it is worth its bytes.
+pub(crate) fn build<C: kernels::unpack::Code>(codes: &[C]) -> Option<Vec<u16>> {
+    if codes.len() < ROWS_MIN {
+        return None;
+    }
+    let entries = size_of::<C>() * 256;
+    let mut table = vec![0u16; 2 * entries];
+    let (first, last) = table.split_at_mut(entries);
+    first.fill(u16::MAX);
+    for (row, code) in codes.iter().enumerate() {
+        last[slot(code.widen())] = row as u16;
+    }
+    for (row, code) in codes.iter().enumerate().rev() {
+        first[slot(code.widen())] = row as u16;
+    }
+    let covers = first.iter().zip(last.iter()).filter(|(f, l)| f <= l);
+    let covers = covers.map(|(&f, &l)| f64::from(l - f) + 1.0);
+    let (used, sum) = covers.fold((0.0, 0.0), |(n, sum), cover| (n + 1.0, sum + cover));
+    (sum <= COVER_MAX * used * codes.len() as f64).then_some(table)
+}
+
+/// A table in a block.
+pub(crate) struct LookupTable<'a> {
+    first: &'a [u16],
+    last: &'a [u16],
+}
+
+impl<'a> LookupTable<'a> {
+    /// The table of `segment`, which has one.
+    pub(crate) fn new(memory: &'a Memory, segment: &Segment) -> Self {
+        let entries = table_entries(segment.width);
+        let table = memory.slice_of::<u16>(segment.lookup as usize, 2 * entries);
+        let (first, last) = table.split_at(entries);
+        Self { first, last }
+    }
+
+    /// The rows of slot `slot`; None when there are none.
+    pub(crate) fn entry(&self, slot: usize) -> Option<Range<u32>> {
+        let (first, last) = (self.first[slot], self.last[slot]);
+        (first <= last).then(|| u32::from(first)..u32::from(last) + 1)
+    }
+
+    /// A range that holds all rows with a code of `lo..=hi`; empty when there are none.
+    pub(crate) fn rows(&self, lo: u32, hi: u32) -> Range<u32> {
+        if lo > hi {
+            return 0..0;
+        }
+        let slots = slot(lo)..slot(hi).min(self.first.len() - 1) + 1;
+        let ranges = slots.filter_map(|s| self.entry(s));
+        let union = |a: Range<u32>, b: Range<u32>| a.start.min(b.start)..a.end.max(b.end);
+        ranges.reduce(union).unwrap_or(0..0)
+    }
+}

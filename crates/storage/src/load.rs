@@ -1,0 +1,249 @@
+//! Bulk loads: writers on many threads, all of whose rows appear at once.
+//!
+//! ```text
+//! BulkWriter -- push --> columns of up to 65,536 rows -- freeze --> blocks --. finish
+//! BulkWriter -- push --> ...                                                 +--> TableLoad -- commit
+//! ```
+//! Invariants: rows of one writer keep their order; a load that is dropped leaves nothing; blocks are made
+//! on the thread that pushes.
+
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder};
+use parking_lot::Mutex;
+use types::{Error, Result};
+
+use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout};
+use crate::freeze::freeze;
+use crate::hot;
+use crate::memory::{MemoryCategory, Reservation};
+use crate::schema::Layout;
+use crate::statistics::{ColumnSummary, Sample};
+use crate::table::Table;
+
+/// String bytes of one column after which a block is full before it has all its rows.
+const STRING_BYTES_MAX: usize = 256 << 20;
+
+/// What one writer made.
+struct Written {
+    blocks: Vec<Arc<Block>>,
+    summaries: Vec<ColumnSummary>,
+    sample: Sample,
+    rows: u64,
+}
+
+impl Written {
+    fn new(table: &Table, threshold: f64) -> Self {
+        let types = table.schema().physical();
+        Self {
+            blocks: Vec::new(),
+            summaries: types.iter().map(|_| ColumnSummary::nulls(0)).collect(),
+            sample: Sample::new(&types, threshold),
+            rows: 0,
+        }
+    }
+}
+
+/// One load of one table.
+pub struct TableLoad {
+    table: Arc<Table>,
+    threshold: f64,
+    state: Mutex<LoadState>,
+}
+
+#[derive(Default)]
+struct LoadState {
+    writers: usize,
+    /// By number of the writer.
+    finished: Vec<(usize, Written)>,
+    committed: bool,
+}
+
+impl TableLoad {
+    pub(crate) fn new(table: Arc<Table>, threshold: f64) -> Arc<Self> {
+        Arc::new(Self {
+            table,
+            threshold,
+            state: Mutex::default(),
+        })
+    }
+
+    /// A writer, for one thread. Writers made earlier come first in the table.
+    pub fn writer(self: &Arc<Self>) -> BulkWriter {
+        let mut state = self.state.lock();
+        state.writers += 1;
+        BulkWriter::new(Arc::clone(self), state.writers - 1, OnFinish::HandOver)
+    }
+
+    pub(crate) fn sole_writer(self: &Arc<Self>) -> BulkWriter {
+        BulkWriter::new(Arc::clone(self), 0, OnFinish::Commit)
+    }
+
+    /// Makes the rows of all finished writers visible; returns how many. Rows of writers that did not
+    /// finish are dropped.
+    ///
+    /// # Errors
+    /// XX000 when the load was committed before.
+    pub fn commit(&self) -> Result<u64> {
+        let mut state = self.state.lock();
+        if std::mem::replace(&mut state.committed, true) {
+            return Err(Error::internal("the load was committed before"));
+        }
+        let mut finished = std::mem::take(&mut state.finished);
+        finished.sort_by_key(|(number, _)| *number);
+        let mut all = Written::new(&self.table, self.threshold);
+        for (_, written) in finished {
+            all.blocks.extend(written.blocks);
+            all.rows += written.rows;
+            all.sample.merge(&written.sample);
+            for (summary, more) in all.summaries.iter_mut().zip(&written.summaries) {
+                summary.merge(more);
+            }
+        }
+        self.table.publish(all.blocks, &all.summaries, &all.sample);
+        Ok(all.rows)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnFinish {
+    HandOver,
+    Commit,
+}
+
+/// Collects rows of one thread and makes blocks of them.
+pub struct BulkWriter {
+    load: Arc<TableLoad>,
+    number: usize,
+    on_finish: OnFinish,
+    builders: Vec<VectorBuilder>,
+    reservation: Option<Reservation>,
+    written: Written,
+}
+
+impl BulkWriter {
+    fn new(load: Arc<TableLoad>, number: usize, on_finish: OnFinish) -> Self {
+        let written = Written::new(&load.table, load.threshold);
+        let builders = empty_builders(&load.table);
+        Self {
+            load,
+            number,
+            on_finish,
+            builders,
+            reservation: None,
+            written,
+        }
+    }
+
+    /// Adds the rows of `batch`, whose columns are in schema order. After an error drop the writer.
+    ///
+    /// # Errors
+    /// 23502 for NULL in a NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
+    pub fn push(&mut self, batch: &Batch) -> Result<()> {
+        let vectors = self.load.table.conform(batch)?;
+        let mut from = 0;
+        while from < batch.rows {
+            let buffered = self.builders.first().map_or(0, VectorBuilder::len);
+            let taken = (BLOCK_ROWS_MAX - buffered).min(batch.rows - from);
+            for (builder, vector) in self.builders.iter_mut().zip(&vectors) {
+                if taken == vector.len() {
+                    builder.append(vector, None);
+                } else {
+                    builder.append(&vector.slice(from, taken), None);
+                }
+            }
+            from += taken;
+            let full = buffered + taken == BLOCK_ROWS_MAX
+                || self.builders.iter().any(|b| b.bytes() > STRING_BYTES_MAX);
+            self.count_memory()?;
+            if full {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_memory(&mut self) -> Result<()> {
+        let bytes = self.builders.iter().map(|b| b.bytes() as u64).sum();
+        match &mut self.reservation {
+            Some(reservation) => reservation.resize(bytes),
+            None => {
+                let pool = self.load.table.pool();
+                self.reservation = Some(pool.reserve(MemoryCategory::Load, bytes)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a block of the rows collected.
+    fn flush(&mut self) -> Result<()> {
+        let table = Arc::clone(&self.load.table);
+        let builders = std::mem::replace(&mut self.builders, empty_builders(&table));
+        let vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
+        let rows = vectors.first().map_or(0, Vector::len);
+        if rows == 0 {
+            return Ok(());
+        }
+        let id = table.next_block_id();
+        let (block, summaries) = match table.layout() {
+            Layout::Frozen | Layout::Auto => freeze(id, &vectors, rows, table.pool())?,
+            Layout::Row => hot_block(id, BlockLayout::Row, &vectors, rows, &table)?,
+            Layout::Column => hot_block(id, BlockLayout::Column, &vectors, rows, &table)?,
+        };
+        for (summary, more) in self.written.summaries.iter_mut().zip(&summaries) {
+            summary.merge(more);
+        }
+        self.written.sample.add(&vectors, rows, id);
+        self.written.blocks.push(Arc::new(block));
+        self.written.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Makes a block of the last rows and hands all of them to the load, for [`TableLoad::commit`]; the
+    /// writer of [`Table::bulk_writer`] commits at once. Returns how many rows were pushed.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub fn finish(mut self) -> Result<u64> {
+        self.flush()?;
+        let Self {
+            load,
+            number,
+            on_finish,
+            written,
+            ..
+        } = self;
+        let rows = written.rows;
+        load.state.lock().finished.push((number, written));
+        if on_finish == OnFinish::Commit {
+            load.commit()?;
+        }
+        Ok(rows)
+    }
+}
+
+fn empty_builders(table: &Table) -> Vec<VectorBuilder> {
+    table
+        .schema()
+        .physical()
+        .into_iter()
+        .map(VectorBuilder::new)
+        .collect()
+}
+
+fn hot_block(
+    id: u64,
+    layout: BlockLayout,
+    vectors: &[Vector],
+    rows: usize,
+    table: &Table,
+) -> Result<(Block, Vec<ColumnSummary>)> {
+    let block = hot::build(id, layout, vectors, rows, table.pool())?;
+    Ok((block, vectors.iter().map(ColumnSummary::of).collect()))
+}
+
+/// A batch of vectors, for callers that have no columns yet.
+pub fn batch_of(vectors: Vec<Vector>) -> Batch {
+    let rows = vectors.first().map_or(0, Vector::len);
+    Batch::new(vectors.into_iter().map(Column::plain).collect(), rows)
+}

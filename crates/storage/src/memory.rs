@@ -1,0 +1,309 @@
+//! All large memory: who holds how much of it, and the limit nobody passes.
+//!
+//! ```text
+//! BufferPool -- reserve --> Reservation   bytes promised, held elsewhere (vectors of an operator, say)
+//!            '- allocate -> Memory        bytes from a mapping of whole slots, or part of a shared slot
+//! ```
+//! Invariants: the sum over categories never exceeds the limit; what a reservation or memory counted is
+//! given back when it is dropped.
+//! Elsewhere: mappings and slots (`slots`).
+//! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that is told
+//! can spill; huge pages are asked for, not demanded; eviction waits for the issue on durability.
+
+mod region;
+mod slots;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use types::{Error, Result, SqlState};
+
+pub use region::{AtomicMemory, Memory};
+pub(crate) use region::{IntervalBits, Plain, bytes_of};
+use slots::Slots;
+
+/// What memory is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryCategory {
+    /// Row and column stores that still change.
+    HotBlocks,
+    /// Frozen blocks.
+    FrozenBlocks,
+    /// Rows on their way into blocks.
+    Load,
+    /// Intermediate results.
+    Temporary,
+    /// Join hash tables and filters.
+    HashTables,
+    /// Groups and their aggregates.
+    Aggregation,
+    /// Sorted runs.
+    Sort,
+}
+
+impl MemoryCategory {
+    /// Every category, in the order of [`BufferPool::usage`].
+    pub const ALL: [Self; 7] = [
+        Self::HotBlocks,
+        Self::FrozenBlocks,
+        Self::Load,
+        Self::Temporary,
+        Self::HashTables,
+        Self::Aggregation,
+        Self::Sort,
+    ];
+
+    /// Its name in `tessera_memory()`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HotBlocks => "hot blocks",
+            Self::FrozenBlocks => "frozen blocks",
+            Self::Load => "load",
+            Self::Temporary => "temporary",
+            Self::HashTables => "hash tables",
+            Self::Aggregation => "aggregation",
+            Self::Sort => "sort",
+        }
+    }
+}
+
+/// The owner of all large memory of one database. Shared by all threads.
+#[derive(Debug)]
+pub struct BufferPool {
+    limit: u64,
+    total: AtomicU64,
+    peak: AtomicU64,
+    used: [AtomicU64; MemoryCategory::ALL.len()],
+    slots: Mutex<Slots>,
+}
+
+impl BufferPool {
+    /// A pool that gives out at most `limit_bytes`.
+    pub fn new(limit_bytes: u64) -> Arc<Self> {
+        Arc::new(Self {
+            limit: limit_bytes,
+            total: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            used: Default::default(),
+            slots: Mutex::new(Slots::default()),
+        })
+    }
+
+    /// The most bytes it gives out.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes given out now.
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes given out at any time since the start, or since [`Self::reset_peak`].
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Starts a new measurement of [`Self::peak`].
+    pub fn reset_peak(&self) {
+        self.peak.store(self.total(), Ordering::Relaxed);
+    }
+
+    /// Bytes given out now, by category.
+    pub fn usage(&self) -> Vec<(MemoryCategory, u64)> {
+        let bytes = self.used.iter().map(|b| b.load(Ordering::Relaxed));
+        MemoryCategory::ALL.into_iter().zip(bytes).collect()
+    }
+
+    /// Counts `bytes` that the caller is about to take from the general allocator.
+    ///
+    /// # Errors
+    /// 53200 when the limit would be passed.
+    pub fn reserve(self: &Arc<Self>, category: MemoryCategory, bytes: u64) -> Result<Reservation> {
+        self.take(category, bytes)?;
+        Ok(Reservation {
+            pool: Arc::clone(self),
+            category,
+            bytes,
+        })
+    }
+
+    /// Zeroed memory of `bytes`, aligned to 64: part of a slot when small, else whole pages of its own,
+    /// huge ones where the system has them.
+    ///
+    /// # Errors
+    /// 53200 when the limit would be passed, or the system has no more memory.
+    pub fn allocate(self: &Arc<Self>, category: MemoryCategory, bytes: u64) -> Result<Memory> {
+        let too_large = || out_of_memory(category, bytes, self.limit);
+        let held = slots::held_bytes(usize::try_from(bytes).map_err(|_| too_large())?)
+            .ok_or_else(too_large)?;
+        let reservation = self.reserve(category, held as u64)?;
+        let place = self.slots.lock().take(held).map_err(|_| too_large())?;
+        Ok(Memory::new(place, bytes as usize, reservation))
+    }
+
+    fn give_back(&self, place: slots::Place) {
+        self.slots.lock().give_back(place);
+    }
+
+    fn take(&self, category: MemoryCategory, bytes: u64) -> Result<()> {
+        let add = |total: u64| total.checked_add(bytes).filter(|&t| t <= self.limit);
+        let before = self
+            .total
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+            .map_err(|_| out_of_memory(category, bytes, self.limit))?;
+        self.peak.fetch_max(before + bytes, Ordering::Relaxed);
+        self.used[category as usize].fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn release(&self, category: MemoryCategory, bytes: u64) {
+        self.used[category as usize].fetch_sub(bytes, Ordering::Relaxed);
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn out_of_memory(category: MemoryCategory, bytes: u64, limit: u64) -> Error {
+    let message = format!("out of memory: {bytes} more bytes for {}", category.name());
+    Error::new(SqlState::OUT_OF_MEMORY, message)
+        .with_detail(format!("The memory limit is {limit} bytes."))
+        .with_hint("Raise the limit with --memory.")
+}
+
+/// Bytes counted in the pool until it is dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    pool: Arc<BufferPool>,
+    category: MemoryCategory,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Nothing counted yet.
+    pub fn empty(pool: &Arc<BufferPool>, category: MemoryCategory) -> Self {
+        Self {
+            pool: Arc::clone(pool),
+            category,
+            bytes: 0,
+        }
+    }
+
+    /// Bytes counted.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Counts `bytes` from now on instead.
+    ///
+    /// # Errors
+    /// 53200 when the limit would be passed; the old count stays.
+    pub fn resize(&mut self, bytes: u64) -> Result<()> {
+        if bytes > self.bytes {
+            self.pool.take(self.category, bytes - self.bytes)?;
+        } else {
+            self.pool.release(self.category, self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Counts `bytes` more.
+    ///
+    /// # Errors
+    /// As [`Self::resize`].
+    pub fn grow(&mut self, bytes: u64) -> Result<()> {
+        self.resize(self.bytes.saturating_add(bytes))
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<BufferPool> {
+        &self.pool
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.release(self.category, self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_holds_and_everything_comes_back() {
+        let pool = BufferPool::new(8 << 20);
+        let mut first = pool.reserve(MemoryCategory::Sort, 3 << 20).expect("fits");
+        let error = pool
+            .reserve(MemoryCategory::Sort, 6 << 20)
+            .expect_err("too much");
+        assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
+        assert!(first.resize(9 << 20).is_err());
+        assert_eq!(pool.total(), 3 << 20);
+        first.resize(1 << 20).expect("smaller");
+        let memory = pool
+            .allocate(MemoryCategory::HashTables, 6 << 20)
+            .expect("fits");
+        assert!(pool.allocate(MemoryCategory::HashTables, 2 << 20).is_err());
+        assert_eq!(pool.usage()[4], (MemoryCategory::HashTables, 6 << 20));
+        drop((first, memory));
+        assert_eq!(pool.total(), 0);
+        assert_eq!(pool.peak(), 7 << 20);
+        assert!(pool.usage().iter().all(|&(_, bytes)| bytes == 0));
+    }
+
+    #[test]
+    fn memory_is_zeroed_aligned_and_reused() {
+        let pool = BufferPool::new(1 << 30);
+        for bytes in [
+            0u64,
+            1,
+            63,
+            64,
+            65,
+            4096,
+            100_000,
+            (1 << 20) - 1,
+            1 << 20,
+            5 << 20,
+        ] {
+            for _ in 0..3 {
+                let mut memory = pool
+                    .allocate(MemoryCategory::Temporary, bytes)
+                    .expect("fits");
+                assert_eq!(memory.len() as u64, bytes);
+                assert!(memory.as_slice().as_ptr().addr().is_multiple_of(64));
+                assert!(memory.as_slice().iter().all(|&b| b == 0));
+                memory.as_mut_slice().fill(0xab);
+            }
+        }
+        assert_eq!(pool.total(), 0);
+    }
+
+    #[test]
+    fn parts_of_a_slot_do_not_overlap() {
+        let pool = BufferPool::new(1 << 30);
+        let mut random = testkit::Random::new(7);
+        let mut held: Vec<(u8, Memory)> = Vec::new();
+        for round in 0..2_000u32 {
+            if random.chance(40) && !held.is_empty() {
+                let (mark, memory) = held.swap_remove(random.below(held.len() as u64) as usize);
+                assert!(memory.as_slice().iter().all(|&b| b == mark));
+            } else {
+                let bytes = random.below(200_000) + 1;
+                let mut memory = pool
+                    .allocate(MemoryCategory::Temporary, bytes)
+                    .expect("fits");
+                memory.as_mut_slice().fill(round as u8);
+                held.push((round as u8, memory));
+            }
+        }
+        assert!(
+            held.iter()
+                .all(|(mark, m)| m.as_slice().iter().all(|b| b == mark))
+        );
+        drop(held);
+        assert_eq!(pool.total(), 0);
+    }
+}

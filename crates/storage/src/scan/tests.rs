@@ -1,0 +1,431 @@
+//! Scans and unpacking against brute force over all layouts, types, shapes of data, and restrictions.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use kernels::{Batch, Bitmap, Column, Vector, VectorBuilder};
+use proptest::prelude::*;
+use testkit::Random;
+use types::{DataType, Interval, PhysicalType, Result, Value};
+
+use crate::{
+    BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
+    Restriction, RestrictionKind, ScanPlan, Scheme, Table,
+};
+
+const TYPES: [DataType; 7] = [
+    DataType::Boolean,
+    DataType::Integer,
+    DataType::BigInt,
+    DataType::numeric(38, 2),
+    DataType::Double,
+    DataType::Text,
+    DataType::Interval,
+];
+
+/// How values of a column are distributed.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Same,
+    Narrow,
+    Middle,
+    Wide,
+    FewFarApart,
+    Clustered,
+    Extreme,
+}
+
+const SHAPES: [Shape; 7] = [
+    Shape::Same,
+    Shape::Narrow,
+    Shape::Middle,
+    Shape::Wide,
+    Shape::FewFarApart,
+    Shape::Clustered,
+    Shape::Extreme,
+];
+
+fn number(random: &mut Random, shape: Shape, row: usize) -> i128 {
+    match shape {
+        Shape::Same => 7,
+        Shape::Narrow => i128::from(random.within(-5..20)),
+        Shape::Middle => i128::from(random.within(1000..30_000)),
+        Shape::Wide => i128::from(random.bits() as i32),
+        Shape::FewFarApart => i128::from(random.below(40)) * 40_000_003 - 700_000_000,
+        Shape::Clustered => row as i128 * 3 + i128::from(random.below(9)),
+        Shape::Extreme => match random.below(6) {
+            0 => i128::MIN,
+            1 => i128::MAX,
+            2 => i128::from(i64::MIN),
+            3 => i128::from(i64::MAX),
+            4 => i128::from(i32::MIN),
+            _ => i128::from(i32::MAX),
+        },
+    }
+}
+
+fn value(random: &mut Random, ty: DataType, shape: Shape, row: usize) -> Value {
+    let n = number(random, shape, row);
+    match ty.physical() {
+        PhysicalType::Bool => Value::Bool(n & 1 == 1),
+        PhysicalType::I32 => Value::I32(n.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
+        PhysicalType::I64 => Value::I64(n.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
+        PhysicalType::I128 => Value::I128(n),
+        PhysicalType::F64 => match (shape, random.below(8)) {
+            (Shape::Extreme, 0) => Value::F64(f64::NAN),
+            (Shape::Extreme, 1) => Value::F64(-0.0),
+            (Shape::Extreme, 2) => Value::F64(0.0),
+            (Shape::Extreme, 3) => Value::F64(f64::NEG_INFINITY),
+            (Shape::Wide, _) => Value::F64(n as f64 / 7.0),
+            _ => Value::F64(n as f64),
+        },
+        PhysicalType::Str => match shape {
+            Shape::Extreme if random.chance(30) => Value::text(""),
+            Shape::Wide | Shape::Clustered => Value::text(&format!("a longer text about {n}")),
+            _ => Value::text(&format!("{n}")),
+        },
+        PhysicalType::Interval => Value::Interval(Interval {
+            months: (n % 3) as i32,
+            days: random.below(2) as i32 * 30,
+            micros: (n % 1_000_000) as i64,
+        }),
+    }
+}
+
+/// SQL order of values of one type.
+fn order(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::F64(a), Value::F64(b)) => a
+            .partial_cmp(b)
+            .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+        (Value::Str(a), Value::Str(b)) => a.cmp(b),
+        (Value::Interval(a), Value::Interval(b)) => a.cmp(b),
+        _ => a.as_integer().cmp(&b.as_integer()),
+    }
+}
+
+fn passes(kind: &RestrictionKind, value: &Value) -> bool {
+    let compare = |kind: CompareKind, other: &Value| {
+        let order = order(value, other);
+        !value.is_null()
+            && !other.is_null()
+            && match kind {
+                CompareKind::Eq => order.is_eq(),
+                CompareKind::Ne => order.is_ne(),
+                CompareKind::Lt => order.is_lt(),
+                CompareKind::Le => order.is_le(),
+                CompareKind::Gt => order.is_gt(),
+                CompareKind::Ge => order.is_ge(),
+            }
+    };
+    match kind {
+        RestrictionKind::IsNull => value.is_null(),
+        RestrictionKind::IsNotNull => !value.is_null(),
+        RestrictionKind::Never => false,
+        RestrictionKind::Compare(kind, other) => compare(*kind, other),
+        RestrictionKind::Between { low, high } => {
+            let low = match low {
+                Bound::Unbounded => !value.is_null(),
+                Bound::Included(v) => compare(CompareKind::Ge, v),
+                Bound::Excluded(v) => compare(CompareKind::Gt, v),
+            };
+            low && match high {
+                Bound::Unbounded => true,
+                Bound::Included(v) => compare(CompareKind::Le, v),
+                Bound::Excluded(v) => compare(CompareKind::Lt, v),
+            }
+        }
+        RestrictionKind::InList(values) => values.iter().any(|v| compare(CompareKind::Eq, v)),
+        RestrictionKind::Predicate(predicate) => match predicate.name().as_str() {
+            "odd" => is_odd(value),
+            _ => value.is_null() || is_odd(value),
+        },
+        RestrictionKind::KeyFilter(_) => value.as_integer().is_some_and(in_filter),
+    }
+}
+
+fn is_odd(value: &Value) -> bool {
+    let text = format!("{value:?}");
+    !value.is_null() && text.bytes().map(u32::from).sum::<u32>() % 3 == 1
+}
+
+struct Odd {
+    with_null: bool,
+}
+
+impl ColumnPredicate for Odd {
+    fn select(&self, values: &Vector) -> Result<Bitmap> {
+        Ok(Bitmap::from_fn(values.len(), |i| {
+            let value = values.value(i);
+            if value.is_null() {
+                self.with_null
+            } else {
+                is_odd(&value)
+            }
+        }))
+    }
+
+    fn name(&self) -> String {
+        if self.with_null { "odd or null" } else { "odd" }.into()
+    }
+}
+
+fn in_filter(key: i128) -> bool {
+    i64::try_from(key).is_ok_and(|k| k.rem_euclid(3) == 0)
+}
+
+struct Thirds;
+
+impl KeyFilter for Thirds {
+    fn retain_i64(&self, values: &[i64], positions: &mut Vec<u32>) {
+        assert_eq!(values.len(), positions.len());
+        let mut keys = values.iter();
+        positions.retain(|_| keys.next().is_some_and(|&k| in_filter(k.into())));
+    }
+
+    fn overlaps(&self, min: i64, max: i64) -> bool {
+        (min..=max).take(3).any(|k| in_filter(k.into()))
+    }
+}
+
+fn restriction(
+    random: &mut Random,
+    ty: DataType,
+    shape: Shape,
+    values: &[Value],
+) -> RestrictionKind {
+    let mut constant = || match random.below(10) {
+        0 => Value::Null,
+        1..=5 => values[random.below(values.len() as u64) as usize].clone(),
+        _ => {
+            let row = random.below(values.len() as u64) as usize;
+            value(random, ty, shape, row)
+        }
+    };
+    let (a, b, c) = (constant(), constant(), constant());
+    let kinds = [
+        CompareKind::Eq,
+        CompareKind::Ne,
+        CompareKind::Lt,
+        CompareKind::Le,
+        CompareKind::Gt,
+        CompareKind::Ge,
+    ];
+    let integer = matches!(
+        ty.physical(),
+        PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128
+    );
+    let bound = |random: &mut Random, v: Value| match random.below(5) {
+        0 => Bound::Unbounded,
+        1 | 2 => Bound::Excluded(v),
+        _ => Bound::Included(v),
+    };
+    match random.below(12) {
+        0 => RestrictionKind::IsNull,
+        1 => RestrictionKind::IsNotNull,
+        2 => RestrictionKind::InList(vec![a, b, c]),
+        3 => RestrictionKind::InList(values.iter().step_by(5).take(20).cloned().collect()),
+        4 | 5 => {
+            let (low, high) = if order(&a, &b).is_le() {
+                (a, b)
+            } else {
+                (b, a)
+            };
+            RestrictionKind::Between {
+                low: bound(random, low),
+                high: bound(random, high),
+            }
+        }
+        6 => RestrictionKind::Predicate(Arc::new(Odd {
+            with_null: random.chance(50),
+        })),
+        7 | 8 if integer => RestrictionKind::KeyFilter(Arc::new(Thirds)),
+        _ => RestrictionKind::Compare(kinds[random.below(6) as usize], a),
+    }
+}
+
+struct Made {
+    table: Arc<Table>,
+    /// By column, then row.
+    values: Vec<Vec<Value>>,
+    shapes: Vec<(DataType, Shape)>,
+}
+
+/// A table of `columns` random columns, loaded in a random way.
+fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Made {
+    let mut shapes = Vec::new();
+    let mut values = Vec::new();
+    for _ in 0..columns {
+        let ty = TYPES[random.below(7) as usize];
+        let shape = SHAPES[random.below(7) as usize];
+        let nulls = [0, 0, 10, 60, 100][random.below(5) as usize];
+        let column = (0..rows).map(|row| {
+            if random.chance(nulls) {
+                Value::Null
+            } else {
+                value(random, ty, shape, row)
+            }
+        });
+        values.push(column.collect::<Vec<_>>());
+        shapes.push((ty, shape));
+    }
+    let specs = shapes.iter().enumerate();
+    let specs = specs
+        .map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty))
+        .collect::<Vec<_>>();
+    let table = Table::new("t", specs.into(), layout, BufferPool::new(1 << 32));
+    let bulk = random.chance(50);
+    let mut writer = table.bulk_writer();
+    let mut from = 0;
+    while from < rows {
+        let len = (random.below(rows as u64) as usize + 1).min(rows - from);
+        let columns = values.iter().zip(&shapes).map(|(column, (ty, _))| {
+            let mut builder = VectorBuilder::new(ty.physical());
+            column[from..from + len]
+                .iter()
+                .for_each(|v| builder.push_value(v));
+            Column::plain(builder.finish())
+        });
+        let batch = Batch::new(columns.collect(), len);
+        if bulk {
+            writer.push(&batch).expect("fits");
+        } else {
+            table.append(&batch).expect("fits");
+        }
+        from += len;
+    }
+    assert_eq!(
+        writer.finish().expect("fits"),
+        if bulk { rows as u64 } else { 0 }
+    );
+    Made {
+        table,
+        values,
+        shapes,
+    }
+}
+
+/// Identical, not only equal: NaN and NaN, 1 month and 1 month, but not 1 month and 30 days.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::F64(a), Value::F64(b)) if a.is_nan() => b.is_nan(),
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+        (Value::Interval(a), Value::Interval(b)) => {
+            (a.months, a.days, a.micros) == (b.months, b.days, b.micros)
+        }
+        _ => a == b,
+    }
+}
+
+fn check_round_trip(made: &Made, random: &mut Random) {
+    let snapshot = made.table.snapshot();
+    assert_eq!(snapshot.rows() as usize, made.values[0].len());
+    let mut first = 0;
+    for b in 0..snapshot.block_count() {
+        let rows = snapshot.block(b).rows();
+        let all = Positions::Range {
+            start: 0,
+            len: rows as u32,
+        };
+        let some = Positions::List((0..rows as u32).filter(|_| random.chance(30)).collect());
+        let start = random.below(rows as u64) as u32;
+        let part = Positions::Range {
+            start,
+            len: random.below(u64::from(rows as u32 - start) + 1) as u32,
+        };
+        for (c, values) in made.values.iter().enumerate() {
+            for positions in [&all, &some, &part] {
+                let column = snapshot.unpack(b, c, positions).expect("in memory");
+                assert_eq!(column.len(), positions.len());
+                for i in 0..column.len() {
+                    let expected = &values[first + positions.get(i) as usize];
+                    let found = column.value(i);
+                    assert!(
+                        same(&found, expected),
+                        "{found:?}, not {expected:?}, column {c}"
+                    );
+                }
+            }
+        }
+        first += rows;
+    }
+}
+
+fn check_scan(made: &Made, random: &mut Random) {
+    let count = 1 + random.below(3) as usize;
+    let restrictions: Vec<Restriction> = (0..count)
+        .map(|_| {
+            let column = random.below(made.shapes.len() as u64) as usize;
+            let (ty, shape) = made.shapes[column];
+            let kind = restriction(random, ty, shape, &made.values[column]);
+            Restriction { column, kind }
+        })
+        .collect();
+    let rows = made.values[0].len();
+    let expected: Vec<usize> = (0..rows)
+        .filter(|&row| {
+            restrictions
+                .iter()
+                .all(|r| passes(&r.kind, &made.values[r.column][row]))
+        })
+        .collect();
+    let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
+    let snapshot = made.table.snapshot();
+    let mut found = Vec::new();
+    let mut first = 0;
+    let rows_max = [1, 7, 100, 2048][random.below(4) as usize];
+    let mut positions = Positions::default();
+    for b in 0..snapshot.block_count() {
+        if let Some(mut cursor) = plan.open(&snapshot, b).expect("no errors here") {
+            while cursor
+                .next(rows_max, &mut positions)
+                .expect("no errors here")
+            {
+                assert!((1..=rows_max).contains(&positions.len()));
+                found.extend(positions.to_list().into_iter().map(|p| first + p as usize));
+            }
+            assert!(positions.is_empty());
+        }
+        first += snapshot.block(b).rows();
+    }
+    let schemes: Vec<Scheme> = match snapshot.block_count() {
+        0 => vec![],
+        _ => restrictions
+            .iter()
+            .map(|r| snapshot.block(0).scheme(r.column))
+            .collect(),
+    };
+    assert_eq!(found, expected, "{restrictions:?} on {schemes:?}");
+}
+
+const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn scans_and_unpacking_equal_brute_force(seed: u64, rows in 1usize..600, layout in 0usize..4) {
+        let random = &mut Random::new(seed);
+        let made = make(random, rows, LAYOUTS[layout], 3);
+        check_round_trip(&made, random);
+        for _ in 0..10 {
+            check_scan(&made, random);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn large_blocks_with_lookup_tables_equal_brute_force(seed: u64, rows in 4096usize..90_000) {
+        let random = &mut Random::new(seed);
+        let made = make(random, rows, Layout::Frozen, 2);
+        check_round_trip(&made, random);
+        for _ in 0..8 {
+            check_scan(&made, random);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Prepared restrictions on plain values: hot blocks, plain segments, and single values.
+
+use kernels::{Vector, VectorData};
+use types::Result;
+
+use crate::block::Fixed;
+use crate::restriction::{KeyTest, Test, TextTest};
+
+/// Keeps `positions[i]` where `keep(i)`, in order.
+pub(super) fn retain(positions: &mut Vec<u32>, mut keep: impl FnMut(usize) -> bool) {
+    let mut kept = 0;
+    for i in 0..positions.len() {
+        positions[kept] = positions[i];
+        kept += usize::from(keep(i));
+    }
+    positions.truncate(kept);
+}
+
+/// Keeps the positions whose value satisfies `test`; `values` has the value of each position.
+///
+/// # Errors
+/// What a predicate raises.
+pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u32>) -> Result<()> {
+    debug_assert_eq!(values.len(), positions.len());
+    match test {
+        Test::Never => positions.clear(),
+        Test::IsNull => retain(positions, |i| values.is_null(i)),
+        Test::IsNotNull => {
+            if values.validity.is_some() {
+                retain(positions, |i| !values.is_null(i));
+            }
+        }
+        Test::Keys(test) => retain_keys(test, values, positions),
+        Test::Texts(test) => {
+            let strings = values.as_str();
+            retain(positions, |i| {
+                !values.is_null(i) && accepts(test, strings.get(i))
+            });
+        }
+        Test::Predicate(predicate) => {
+            let kept = predicate.select(values)?;
+            retain(positions, |i| kept.get(i));
+        }
+        Test::Filter(filter) => {
+            let valid;
+            let values = match &values.validity {
+                None => values,
+                Some(validity) => {
+                    let rows = validity.ones();
+                    kernels::select::compose(positions, &rows);
+                    valid = values.gather(&rows);
+                    &valid
+                }
+            };
+            match &values.data {
+                VectorData::I32(v) => filter.retain_i32(v, positions),
+                VectorData::I64(v) => filter.retain_i64(v, positions),
+                other => {
+                    let wide = <i128 as Fixed>::slice(other);
+                    let fits = |i: &u32| i64::try_from(wide[*i as usize]).is_ok();
+                    let rows: Vec<u32> = (0..wide.len() as u32).filter(fits).collect();
+                    kernels::select::compose(positions, &rows);
+                    let narrow: Vec<i64> = rows.iter().map(|&i| wide[i as usize] as i64).collect();
+                    filter.retain_i64(&narrow, positions);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn accepts(test: &TextTest, text: &[u8]) -> bool {
+    test.accepts(text)
+}
+
+fn retain_keys(test: &KeyTest, values: &Vector, positions: &mut Vec<u32>) {
+    match (&values.data, test) {
+        (VectorData::I32(v), &KeyTest::Range(lo, hi)) => {
+            let (lo, hi) = (lo as i32, hi as i32);
+            retain_valid(values, positions, |i| lo <= v[i] && v[i] <= hi);
+        }
+        (VectorData::I64(v), &KeyTest::Range(lo, hi)) => {
+            let (lo, hi) = (lo as i64, hi as i64);
+            retain_valid(values, positions, |i| lo <= v[i] && v[i] <= hi);
+        }
+        (VectorData::Bool(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::I32(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::I64(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::I128(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::F64(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::Interval(v), test) => retain_by_key(v, test, values, positions),
+        (VectorData::Str(_), _) => unreachable!("strings have tests of their own"),
+    }
+}
+
+fn retain_by_key<T: Fixed>(typed: &[T], test: &KeyTest, values: &Vector, positions: &mut Vec<u32>) {
+    retain_valid(values, positions, |i| test.accepts(typed[i].key()));
+}
+
+fn retain_valid(values: &Vector, positions: &mut Vec<u32>, accepts: impl Fn(usize) -> bool) {
+    match &values.validity {
+        None => retain(positions, accepts),
+        Some(validity) => retain(positions, |i| validity.get(i) && accepts(i)),
+    }
+}
