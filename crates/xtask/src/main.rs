@@ -1,10 +1,177 @@
-//! `cargo xtask`: the project's development commands.
+//! `cargo xtask`: the command line of the development commands.
 #![forbid(unsafe_code)]
 
-mod slt;
-
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use xtask::{Outcome, check, slt, test};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Tessera's development commands")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks layers, ceilings, lints; with --full also formatting and clippy
+    Check {
+        /// Run `cargo fmt --check` and `cargo clippy`, too
+        #[arg(long)]
+        full: bool,
+    },
+    /// Runs tests/slt: against Tessera, or against PostgreSQL to check the expected results
+    Slt(SltArgs),
+    /// Everything CI runs
+    Test,
+    /// Compares Tessera's results with DuckDB's on the same data
+    Verify(SuiteArgs),
+    /// Measures Tessera beside a peer, in alternating runs
+    Bench {
+        #[command(flatten)]
+        suite: SuiteArgs,
+        /// What to compare with
+        #[arg(long, value_enum, default_value_t = Peer::Duckdb)]
+        peer: Peer,
+        /// Timed runs of each query, after one to warm up
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+        /// Give the peer a database file instead of memory
+        #[arg(long)]
+        peer_file: bool,
+    },
+}
+
+#[derive(Args)]
+struct SltArgs {
+    /// Run PostgreSQL instead of Tessera
+    #[arg(long)]
+    postgres: bool,
+    /// Write PostgreSQL's answers into the files
+    #[arg(long, requires = "postgres")]
+    rewrite: bool,
+    /// Layout of Tessera's tables
+    #[arg(long, default_value = "auto")]
+    layout: String,
+    /// Tessera's worker threads
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// How many failures of each file to show
+    #[arg(long, default_value_t = 10)]
+    show: usize,
+    /// Files or directories; all of tests/slt without
+    paths: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+struct SuiteArgs {
+    /// The benchmark
+    #[arg(value_enum)]
+    suite: Suite,
+    /// Scale factor
+    #[arg(long, default_value_t = 0.01)]
+    sf: f64,
+    /// Worker threads of both; all cores without
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Only these queries, by number
+    #[arg(long, value_delimiter = ',')]
+    queries: Vec<usize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Suite {
+    Tpch,
+    Ssb,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Peer {
+    Duckdb,
+}
+
 fn main() -> ExitCode {
-    slt::main_probe()
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Outcome {
+    match command {
+        Command::Check { full } => check::run(full),
+        Command::Test => test::run(),
+        Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
+        product => run_product(product),
+    }
+}
+
+/// Runs a command that needs Tessera itself: this program again, with it compiled in.
+#[cfg(not(feature = "tessera"))]
+fn run_product(_: Command) -> Outcome {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = std::process::Command::new(cargo)
+        .args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "xtask",
+            "--features",
+            "tessera",
+            "--",
+        ])
+        .args(std::env::args_os().skip(1))
+        .status()
+        .map_err(xtask::text)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("it ended with {status}"))
+    }
+}
+
+#[cfg(feature = "tessera")]
+fn run_product(command: Command) -> Outcome {
+    match command {
+        Command::Slt(args) => {
+            let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
+            slt::run(&args.paths, &backend, args.show)
+        }
+        Command::Verify(args) => xtask::verify::run(&options(&args)),
+        Command::Bench {
+            suite,
+            peer: Peer::Duckdb,
+            runs,
+            peer_file,
+        } => {
+            let options = options(&suite);
+            xtask::bench::run(&xtask::bench::Plan {
+                options,
+                runs,
+                peer_file,
+            })
+        }
+        Command::Check { .. } | Command::Test => unreachable!("these need no product"),
+    }
+}
+
+#[cfg(feature = "tessera")]
+fn options(args: &SuiteArgs) -> xtask::suite::Options {
+    let suite = match args.suite {
+        Suite::Tpch => xtask::suite::Suite::tpch(),
+        Suite::Ssb => xtask::suite::Suite::ssb(),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    xtask::suite::Options {
+        suite,
+        scale: args.sf,
+        threads: args.threads.unwrap_or(cores),
+        queries: args.queries.clone(),
+    }
 }

@@ -1,21 +1,91 @@
-//! probe
-use std::process::ExitCode;
-pub(crate) fn main_probe() -> ExitCode {
-    let start = std::time::Instant::now();
-    let server = match testkit::postgres::Postgres::start() { Ok(s) => s, Err(e) => { eprintln!("{e}"); return ExitCode::FAILURE } };
-    eprintln!("started {:?}", start.elapsed());
-    let rewrite = std::env::args().any(|a| a == "--rewrite");
-    let mut total = 0;
-    for f in testkit::slt::files(std::path::Path::new("tests/slt")).unwrap_or_default() {
-        if rewrite {
-            match testkit::slt::rewrite_file(&f, &server) { Ok(c) => if c { eprintln!("changed {}", f.display()) }, Err(e) => eprintln!("{e}") }
-            continue;
-        }
-        match testkit::slt::run_file(&f, &server) {
-            Ok(r) => { total += r.queries; for x in r.failures { eprintln!("{}:{}: {}", f.display(), x.line, x.message); } }
-            Err(e) => eprintln!("{}: {e}", f.display()),
+//! `cargo xtask slt`: the SQL tests against one database system.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use testkit::postgres::Postgres;
+use testkit::slt::{self, Backend, Report};
+
+use crate::{Outcome, root, text};
+
+/// Where the files are.
+pub fn corpus() -> PathBuf {
+    root().join("tests/slt")
+}
+
+/// Checks `paths` against PostgreSQL, or writes its answers into them.
+///
+/// # Errors
+/// When PostgreSQL cannot be started, or a record does not hold there.
+pub fn postgres(paths: &[PathBuf], rewrite: bool, show: usize) -> Outcome {
+    let server = Postgres::start().map_err(|error| error.message)?;
+    if !rewrite {
+        return run(paths, &server, show);
+    }
+    for path in all_files(paths)? {
+        let changed = slt::rewrite_file(&path, &server).map_err(text)?;
+        if changed {
+            println!("rewritten: {}", short(&path));
         }
     }
-    eprintln!("{total} queries {:?}", start.elapsed());
-    ExitCode::SUCCESS
+    Ok(())
+}
+
+/// Runs `paths` on `backend` and prints what failed.
+///
+/// # Errors
+/// How many files failed.
+pub fn run(paths: &[PathBuf], backend: &dyn Backend, show: usize) -> Outcome {
+    let start = Instant::now();
+    let mut total = Report::default();
+    let mut failed_files = 0;
+    for path in all_files(paths)? {
+        let report = slt::run_file(&path, backend).map_err(text)?;
+        for failure in report.failures.iter().take(show) {
+            println!("{}:{}: {}\n", short(&path), failure.line, failure.message);
+        }
+        if !report.failures.is_empty() {
+            let records = report.queries + report.statements;
+            println!(
+                "{}: {} of {records} failed\n",
+                short(&path),
+                report.failures.len()
+            );
+            failed_files += 1;
+        }
+        total.queries += report.queries;
+        total.statements += report.statements;
+        total.failures.extend(report.failures);
+    }
+    println!(
+        "{}: {} queries and {} statements, {} failed, {:.1} s",
+        backend.name(),
+        total.queries,
+        total.statements,
+        total.failures.len(),
+        start.elapsed().as_secs_f64()
+    );
+    if failed_files == 0 {
+        Ok(())
+    } else {
+        Err(format!("{failed_files} files failed"))
+    }
+}
+
+fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    if paths.is_empty() {
+        return slt::files(&corpus()).map_err(text);
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        found.extend(slt::files(path).map_err(text)?);
+    }
+    Ok(found)
+}
+
+fn short(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }

@@ -1,0 +1,78 @@
+//! `cargo xtask check`: the rules of the style guide that a program can see.
+//!
+//! ```text
+//! crates/*/Cargo.toml -> layers, heavy dependencies, lints
+//! crates/**/*.rs      -> ceilings, width, unfinished marks, unsafe policy
+//! ```
+
+mod layers;
+mod manifests;
+mod sources;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Outcome, root, test, text};
+
+/// Checks the workspace; with `full` also its formatting and clippy's lints.
+///
+/// # Errors
+/// How many rules are broken; each is printed.
+pub fn run(full: bool) -> Outcome {
+    let mut problems = Vec::new();
+    let crates = crates().map_err(text)?;
+    manifests::check_workspace(&mut problems)?;
+    for folder in &crates {
+        manifests::check(folder, &mut problems)?;
+        sources::check(folder, &mut problems)?;
+    }
+    for problem in &problems {
+        println!("{problem}");
+    }
+    match problems.len() {
+        0 => println!("check: {} crates keep the rules", crates.len()),
+        count => return Err(format!("{count} rules broken")),
+    }
+    if full {
+        test::cargo(&["fmt", "--all", "--check"])?;
+        test::cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ])?;
+    }
+    Ok(())
+}
+
+/// The directories of the workspace's crates, sorted.
+fn crates() -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let path = entry?.path();
+        if path.join("Cargo.toml").is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The last part of a crate's directory: its name.
+fn crate_name(folder: &Path) -> &str {
+    folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("")
+}
+
+/// `path` as seen from the workspace.
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}

@@ -1,0 +1,145 @@
+//! Which crate may know which: the order of DESIGN section 2.
+//!
+//! ```text
+//! types < kernels < storage < txn      bus < sched      types < sql < plan
+//! all of these < exec < engine < formats, workloads, wire, procs < server
+//! ```
+
+/// Chains of crates, lower ones first: each may depend on what stands before it.
+const CHAINS: &[&[&str]] = &[
+    &["types", "kernels", "storage", "txn"],
+    &["types", "bus", "sched"],
+    &["types", "sql", "plan"],
+];
+
+/// Crates above all chains, in layers; crates of one layer do not know each other.
+const LAYERS: &[&[&str]] = &[
+    &["exec"],
+    &["engine"],
+    &["formats", "workloads", "wire", "procs"],
+    &["server"],
+];
+
+/// Crates that only tests and developers use.
+const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
+
+/// External crates that stay at the leaves: a name or `prefix*`, and who may use it.
+const HEAVY: &[(&str, &[&str])] = &[
+    ("sqlparser", &["sql"]),
+    (
+        "arrow*",
+        &[
+            "formats",
+            "wire",
+            "procs",
+            "server",
+            "workloads",
+            "testkit",
+            "xtask",
+        ],
+    ),
+    (
+        "parquet",
+        &[
+            "formats",
+            "wire",
+            "procs",
+            "server",
+            "workloads",
+            "testkit",
+            "xtask",
+        ],
+    ),
+    ("tokio*", &["wire"]),
+    ("pgwire", &["wire"]),
+    ("rustls", &["wire"]),
+    ("sqllogictest", &["testkit"]),
+];
+
+/// Why `user` may not depend on the workspace crate `used`, if it may not.
+pub(super) fn objection(user: &str, used: &str) -> Option<String> {
+    if DEVELOPMENT.contains(&used) && user != "xtask" {
+        return Some(format!(
+            "{used} is for development: [dev-dependencies] only"
+        ));
+    }
+    if user == "testkit" && !DEVELOPMENT.contains(&used) {
+        return Some("testkit knows nothing of the product".into());
+    }
+    if user == "xtask" || below(used, user) {
+        return None;
+    }
+    Some(match layer(user).is_some() || in_chain(user) {
+        true => format!("{used} is not below {user}"),
+        false => format!("{user} has no place in the order of the crates yet"),
+    })
+}
+
+/// Why `user` may not use the external crate `used`, if it may not.
+pub(super) fn heavy(user: &str, used: &str) -> Option<String> {
+    let (_, users) = HEAVY
+        .iter()
+        .find(|(pattern, _)| match pattern.strip_suffix('*') {
+            Some(prefix) => used.starts_with(prefix),
+            None => used == *pattern,
+        })?;
+    (!users.contains(&user)).then(|| format!("{used} stays in {}", users.join(", ")))
+}
+
+fn below(lower: &str, upper: &str) -> bool {
+    match (layer(lower), layer(upper)) {
+        (Some(a), Some(b)) => a < b,
+        (None, Some(_)) => in_chain(lower),
+        (Some(_), None) => false,
+        (None, None) => CHAINS.iter().any(|chain| {
+            let place = |name| chain.iter().position(|member| *member == name);
+            matches!((place(lower), place(upper)), (Some(a), Some(b)) if a < b)
+        }),
+    }
+}
+
+fn layer(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&name))
+}
+
+fn in_chain(name: &str) -> bool {
+    CHAINS.iter().any(|chain| chain.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_the_design_holds() {
+        for (user, used) in [("kernels", "types"), ("txn", "types"), ("plan", "sql")] {
+            assert_eq!(objection(user, used), None);
+        }
+        for (user, used) in [("exec", "plan"), ("engine", "sched"), ("server", "formats")] {
+            assert_eq!(objection(user, used), None);
+        }
+    }
+
+    #[test]
+    fn what_points_upwards_or_sideways_is_refused() {
+        for (user, used) in [
+            ("types", "kernels"),
+            ("storage", "sql"),
+            ("sched", "exec"),
+            ("formats", "workloads"),
+            ("engine", "formats"),
+            ("engine", "testkit"),
+            ("unknown", "types"),
+        ] {
+            assert!(objection(user, used).is_some(), "{user} -> {used}");
+        }
+    }
+
+    #[test]
+    fn heavy_crates_stay_at_the_leaves() {
+        assert!(heavy("engine", "sqlparser").is_some());
+        assert!(heavy("exec", "arrow-array").is_some());
+        assert_eq!(heavy("formats", "arrow-array"), None);
+        assert_eq!(heavy("engine", "hashbrown"), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! Tessera as a backend of the SQL tests: in process, a database in memory for each file.
+
+use engine::{Config, QueryResult, Session};
+use storage::Layout;
+use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
+
+/// Memory of a test's database in bytes: tests run side by side.
+const MEMORY_BYTES: u64 = 4 << 30;
+
+/// Makes databases of one configuration.
+pub struct Tessera {
+    config: Config,
+}
+
+impl Tessera {
+    /// Databases whose tables have `layout`, with `threads` workers.
+    ///
+    /// # Errors
+    /// When there is no such layout.
+    pub fn new(layout: &str, threads: usize) -> Result<Self, String> {
+        let layout =
+            Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
+        Ok(Self {
+            config: Config {
+                threads,
+                memory_bytes: MEMORY_BYTES,
+                layout,
+            },
+        })
+    }
+}
+
+impl Backend for Tessera {
+    fn name(&self) -> &str {
+        "tessera"
+    }
+
+    fn create(&self) -> Result<Box<dyn Database>, SqlError> {
+        Ok(Box::new(OneDatabase(
+            open(self.config.clone()).map_err(sql_error)?,
+        )))
+    }
+}
+
+/// A database in memory with everything registered.
+///
+/// # Errors
+/// What the engine says.
+pub fn open(config: Config) -> types::Result<engine::Database> {
+    let database = engine::Database::open_in_memory(config)?;
+    formats::register(&database);
+    workloads::register(&database);
+    Ok(database)
+}
+
+struct OneDatabase(engine::Database);
+
+impl Database for OneDatabase {
+    fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
+        Ok(Box::new(OneSession(self.0.session())))
+    }
+}
+
+struct OneSession(Session);
+
+impl Connection for OneSession {
+    fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
+        let result = self.0.execute(sql).map_err(sql_error)?;
+        Ok(match result.has_rows() {
+            true => Answer::Rows {
+                columns: result.columns().len(),
+                rows: result.text_rows(),
+            },
+            false => Answer::Done(changed_rows(&result)),
+        })
+    }
+}
+
+fn sql_error(error: types::Error) -> SqlError {
+    SqlError {
+        sqlstate: error.state().to_string(),
+        message: error.to_string(),
+    }
+}
+
+/// The count at the end of a command tag such as `INSERT 0 5`.
+fn changed_rows(result: &QueryResult) -> u64 {
+    result
+        .tag()
+        .rsplit(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,162 @@
+//! `cargo xtask verify`: Tessera's rows against DuckDB's, query by query.
+//!
+//! Integers, decimals, dates and strings must be equal; floating-point columns may differ by a
+//! relative 1e-9, because the order of additions is nobody's contract.
+
+use std::cmp::Ordering;
+
+use crate::suite::{self, Options, Pair};
+use crate::{Outcome, text};
+
+/// Allowed relative difference of floating-point values.
+const TOLERANCE: f64 = 1e-9;
+
+type Row = Vec<Option<String>>;
+
+/// Runs the chosen queries on both sides and compares their rows.
+///
+/// # Errors
+/// Which queries differ.
+pub fn run(options: &Options) -> Outcome {
+    let mut pair = suite::open(options, false)?;
+    let mut different = Vec::new();
+    for (number, query) in options.chosen() {
+        match compare(&mut pair, query) {
+            Ok(rows) => println!("{} {number:>2}: equal, {rows} rows", options.suite.name),
+            Err(message) => {
+                println!("{} {number:>2}: DIFFERENT: {message}", options.suite.name);
+                different.push(number.to_string());
+            }
+        }
+    }
+    match different.is_empty() {
+        true => Ok(()),
+        false => Err(format!("queries {} differ", different.join(", "))),
+    }
+}
+
+fn compare(pair: &mut Pair, query: &str) -> Result<usize, String> {
+    let ours = pair.tessera.execute(query).map_err(text)?.text_rows();
+    let theirs = pair.duckdb.rows(query).map_err(text)?;
+    let floating: Vec<bool> = theirs
+        .types
+        .iter()
+        .map(|kind| kind == "DOUBLE" || kind == "FLOAT")
+        .collect();
+    equal_rows(ours, theirs.rows, &floating)
+}
+
+/// Compares in order, and if that fails as multisets: ties of ORDER BY come in any order.
+fn equal_rows(
+    mut ours: Vec<Row>,
+    mut theirs: Vec<Row>,
+    floating: &[bool],
+) -> Result<usize, String> {
+    if ours.len() != theirs.len() {
+        return Err(format!("{} rows, DuckDB has {}", ours.len(), theirs.len()));
+    }
+    let same = |(a, b): (&Row, &Row)| same_row(a, b, floating);
+    if ours.iter().zip(&theirs).all(same) {
+        return Ok(ours.len());
+    }
+    ours.sort_by(|a, b| order(a, b, floating));
+    theirs.sort_by(|a, b| order(a, b, floating));
+    match ours
+        .iter()
+        .zip(&theirs)
+        .find(|(a, b)| !same_row(a, b, floating))
+    {
+        None => Ok(ours.len()),
+        Some((a, b)) => Err(format!("\n  Tessera {}\n  DuckDB  {}", show(a), show(b))),
+    }
+}
+
+fn same_row(a: &Row, b: &Row, floating: &[bool]) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .zip(floating)
+            .all(|((a, b), floating)| match (a, b) {
+                (Some(a), Some(b)) if *floating => close(a, b),
+                (Some(a), Some(b)) => exact(a) == exact(b),
+                (a, b) => a == b,
+            })
+}
+
+fn close(a: &str, b: &str) -> bool {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a == b || (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()),
+        _ => a == b,
+    }
+}
+
+/// The text without what only the display scale adds, and blanks that pad a CHAR(n).
+fn exact(cell: &str) -> &str {
+    let number = |text: &str| {
+        text.bytes()
+            .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
+    };
+    match cell.contains('.') && number(cell) {
+        true => cell.trim_end_matches('0').trim_end_matches('.'),
+        false => cell.trim_end_matches(' '),
+    }
+}
+
+/// Orders rows by their exact columns first, so that rounding cannot shuffle them.
+fn order(a: &Row, b: &Row, floating: &[bool]) -> Ordering {
+    let columns = |row: &Row, wanted: bool| -> Vec<Option<String>> {
+        let pairs = row
+            .iter()
+            .zip(floating)
+            .filter(|(_, floating)| **floating == wanted);
+        pairs
+            .map(|(cell, _)| cell.as_deref().map(|cell| exact(cell).to_owned()))
+            .collect()
+    };
+    columns(a, false)
+        .cmp(&columns(b, false))
+        .then_with(|| columns(a, true).cmp(&columns(b, true)))
+}
+
+fn show(row: &Row) -> String {
+    row.iter()
+        .map(|cell| cell.as_deref().unwrap_or("NULL"))
+        .collect::<Vec<_>>()
+        .join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::equal_rows;
+
+    fn row(cells: &[&str]) -> Vec<Option<String>> {
+        cells.iter().map(|cell| Some((*cell).to_owned())).collect()
+    }
+
+    #[test]
+    fn decimals_are_exact_and_doubles_nearly() {
+        let check = |a: &str, b: &str, floating| {
+            equal_rows(vec![row(&[a])], vec![row(&[b])], &[floating]).is_ok()
+        };
+        assert!(check("1.50", "1.5", false));
+        assert!(!check("1.51", "1.5", false));
+        assert!(!check("0.30000000001", "0.3", false));
+        assert!(check("0.30000000000000004", "0.3", true));
+        assert!(!check("0.3000001", "0.3", true));
+    }
+
+    #[test]
+    fn ties_may_come_in_any_order() {
+        let (a, b) = (row(&["1", "x"]), row(&["1", "y"]));
+        let exact = [false, false];
+        assert_eq!(
+            equal_rows(
+                vec![a.clone(), b.clone()],
+                vec![b.clone(), a.clone()],
+                &exact
+            ),
+            Ok(2)
+        );
+        assert!(equal_rows(vec![a.clone(), a.clone()], vec![b, a], &exact).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! The SQL tests on Tessera: every file in every layout, with one worker and with two.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use testkit::slt;
+use xtask::tessera::Tessera;
+
+/// Layouts of tables, by their names in SQL.
+const LAYOUTS: [&str; 3] = ["row", "column", "frozen"];
+
+/// Numbers of workers.
+const THREADS: [usize; 2] = [1, 2];
+
+/// Failures of one file that are shown.
+const SHOWN: usize = 5;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn trials() -> Result<Vec<Trial>, String> {
+    let corpus = xtask::slt::corpus();
+    let files = slt::files(&corpus).map_err(xtask::text)?;
+    let mut trials = Vec::new();
+    for layout in LAYOUTS {
+        for threads in THREADS {
+            let backend = Arc::new(Tessera::new(layout, threads)?);
+            for path in &files {
+                let name = path
+                    .strip_prefix(&corpus)
+                    .unwrap_or(path)
+                    .with_extension("");
+                let name = format!("{layout}/{threads}/{}", name.display());
+                let (backend, path) = (Arc::clone(&backend), path.clone());
+                trials.push(Trial::test(name, move || run(&path, &backend)));
+            }
+        }
+    }
+    Ok(trials)
+}
+
+fn run(path: &std::path::Path, backend: &Tessera) -> Result<(), Failed> {
+    let report = slt::run_file(path, backend)?;
+    if report.failures.is_empty() {
+        return Ok(());
+    }
+    let mut message = format!("{} records failed\n", report.failures.len());
+    for failure in report.failures.iter().take(SHOWN) {
+        message += &format!("line {}: {}\n\n", failure.line, failure.message);
+    }
+    Err(message.into())
+}
