@@ -15,10 +15,8 @@ use crate::text;
 const FILE_LINES: usize = 800;
 /// Lines a function may have, from its signature to its brace.
 const FUNCTION_LINES: usize = 70;
-/// Characters a line of code may have.
+/// Characters a line may have.
 const WIDTH: usize = 100;
-/// Characters a line of comment may have: the style guide's own examples need them.
-const COMMENT_WIDTH: usize = 120;
 /// Crates that may contain `unsafe`.
 const UNSAFE_CRATES: &[&str] = &["kernels", "storage", "bus"];
 /// A mark of unfinished work; only with the number of an issue: `TODO(#12)`.
