@@ -1,7 +1,10 @@
 //! From the bound logical algebra to a physical plan.
 //!
-//! Order of work: folding, unnesting, push-down (also partial), join order by cost, pruning, physical
-//! choices.
+//! ```text
+//! Query -> fold -> cte -> unnest -> fold -> push_down -> prune -> join_order -> lower -> PhysicalPlan
+//! ```
+//! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types and
+//! methods. Columns have ids that are unique in the query, so passes never renumber.
 //!
 //! Elsewhere: names and types (`sql`), running the plan (`exec`), the data behind [`Statistics`]
 //! (`engine`).
@@ -9,5 +12,23 @@
 
 pub mod physical;
 mod statistics;
+mod column_set;
+mod tree;
+mod context;
+mod range;
+mod cardinality;
+mod fold;
+mod cte;
+mod unnest;
+mod push_down;
+mod prune;
+mod fingerprint;
+mod join_order;
+mod cost;
+mod lower;
+mod explain;
+mod planner;
 
+pub use explain::explain;
+pub use planner::{PlanOptions, plan};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics};

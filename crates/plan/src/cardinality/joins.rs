@@ -1,0 +1,226 @@
+//! How many rows a join gives, and what stays known of them.
+
+use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind};
+use types::DataType;
+
+use super::selectivity::note_facts;
+use super::{ColumnProperty, Properties, expr_distinct, keeps_right, selectivity};
+use crate::column_set::ColumnSet;
+use crate::tree;
+
+/// `left = right`, each over one side only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EquiPair<'a> {
+    /// Over the left side.
+    pub(crate) left: &'a Expr,
+    /// Over the right side.
+    pub(crate) right: &'a Expr,
+}
+
+/// The equalities of `condition` between both sides, and its other conjuncts.
+pub(crate) fn split_condition<'a>(
+    condition: &'a Expr,
+    left: &ColumnSet,
+    right: &ColumnSet,
+) -> (Vec<EquiPair<'a>>, Vec<&'a Expr>) {
+    let (mut pairs, mut rest) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    borrow_conjuncts(condition, &mut parts);
+    for part in parts {
+        let mut found = None;
+        if let ExprKind::Compare(CompareOp::Equal | CompareOp::NotDistinct, a, b) = &part.kind {
+            let (in_a, in_b) = (tree::mentioned(a), tree::mentioned(b));
+            let proper = !in_a.is_empty() && !in_b.is_empty();
+            if proper && in_a.is_subset(left) && in_b.is_subset(right) {
+                found = Some(EquiPair { left: a, right: b });
+            } else if proper && in_a.is_subset(right) && in_b.is_subset(left) {
+                found = Some(EquiPair { left: b, right: a });
+            }
+        }
+        match found {
+            Some(pair) => pairs.push(pair),
+            None => rest.push(part),
+        }
+    }
+    (pairs, rest)
+}
+
+fn borrow_conjuncts<'a>(expr: &'a Expr, out: &mut Vec<&'a Expr>) {
+    match &expr.kind {
+        ExprKind::And(parts) => parts.iter().for_each(|part| borrow_conjuncts(part, out)),
+        _ if tree::is_true(expr) => {}
+        _ => out.push(expr),
+    }
+}
+
+fn domain(expr: &Expr, input: &Properties) -> f64 {
+    let known = tree::as_column(expr).and_then(|id| input.column(id));
+    known.map_or_else(|| expr_distinct(expr, input), |column| column.domain)
+}
+
+fn columns_of<'a>(exprs: impl Iterator<Item = &'a Expr>) -> ColumnSet {
+    exprs.filter_map(tree::as_column).collect()
+}
+
+/// Share of all pairs that satisfy the equalities.
+pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Properties) -> f64 {
+    if pairs.is_empty() {
+        return 1.0;
+    }
+    let sides = [
+        (left, columns_of(pairs.iter().map(|p| p.left))),
+        (right, columns_of(pairs.iter().map(|p| p.right))),
+    ];
+    let mut product = 1.0;
+    for pair in pairs {
+        product /= domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
+    }
+    if pairs.len() == 1 {
+        return product;
+    }
+    for (side, columns) in sides {
+        let keys = side.keys.iter().filter(|key| key.columns.is_subset(&columns));
+        for key in keys {
+            product = product.max(1.0 / key.domain.max(1.0));
+        }
+    }
+    product
+}
+
+/// Estimated rows of a join.
+pub(crate) fn join_rows(
+    kind: JoinKind,
+    pairs: &[EquiPair<'_>],
+    rest_share: f64,
+    left: &Properties,
+    right: &Properties,
+) -> f64 {
+    let inner = left.rows * right.rows * pair_share(pairs, left, right) * rest_share;
+    let rows = match kind {
+        JoinKind::Inner => inner,
+        JoinKind::Left | JoinKind::Single => inner.max(left.rows),
+        JoinKind::Right => inner.max(right.rows),
+        JoinKind::Full => inner.max(left.rows).max(right.rows),
+        JoinKind::Mark(_) => left.rows,
+        JoinKind::Semi => left.rows * matched(pairs, rest_share, left, right),
+        JoinKind::Anti => left.rows * (1.0 - matched(pairs, rest_share, left, right)).max(0.02),
+    };
+    rows.max(1.0)
+}
+
+/// Estimated share of left rows with a match.
+fn matched(pairs: &[EquiPair<'_>], rest_share: f64, left: &Properties, right: &Properties) -> f64 {
+    if pairs.is_empty() {
+        return (right.rows * rest_share).min(1.0).max(if rest_share < 1.0 { 0.0 } else { 1.0 });
+    }
+    let mut share = 1.0;
+    let mut keys = 1.0;
+    for pair in pairs {
+        let distinct = expr_distinct(pair.right, right);
+        let whole = domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
+        share *= (distinct / whole).min(1.0);
+        keys *= distinct;
+    }
+    let per_key = (right.rows / keys.min(right.rows)).max(1.0);
+    share * (1.0 - (1.0 - rest_share).powf(per_key))
+}
+
+/// Properties of a join.
+pub(crate) fn joined(
+    kind: JoinKind,
+    condition: &Expr,
+    left: Properties,
+    right: Properties,
+) -> Properties {
+    let left_columns: ColumnSet = left.columns.keys().copied().collect();
+    let right_columns: ColumnSet = right.columns.keys().copied().collect();
+    let (pairs, rest) = split_condition(condition, &left_columns, &right_columns);
+    let mut both = Properties { rows: left.rows * right.rows, ..Properties::default() };
+    if !rest.is_empty() {
+        both.columns.extend(left.columns.iter().map(|(id, c)| (*id, c.clone())));
+        both.columns.extend(right.columns.iter().map(|(id, c)| (*id, c.clone())));
+    }
+    let rest_share: f64 = rest.iter().map(|e| selectivity(e, &both)).product();
+    let rows = join_rows(kind, &pairs, rest_share, &left, &right);
+    combine(kind, condition, &pairs, rows, left, right)
+}
+
+fn combine(
+    kind: JoinKind,
+    condition: &Expr,
+    pairs: &[EquiPair<'_>],
+    rows: f64,
+    left: Properties,
+    right: Properties,
+) -> Properties {
+    let left_unique = left.is_unique(&columns_of(pairs.iter().map(|p| p.left)));
+    let right_unique = right.is_unique(&columns_of(pairs.iter().map(|p| p.right)));
+    let product = left.rows_max.zip(right.rows_max).map(|(a, b)| a * b);
+    if !keeps_right(kind) {
+        let mut out = left.scaled(rows);
+        if let JoinKind::Mark(id) = kind {
+            out.columns.insert(id, ColumnProperty::unknown(2.0, DataType::Boolean));
+        }
+        return out;
+    }
+    let rows_max = match kind {
+        JoinKind::Single => left.rows_max,
+        JoinKind::Left if right_unique => left.rows_max,
+        JoinKind::Inner if right_unique => left.rows_max,
+        JoinKind::Inner if left_unique => right.rows_max,
+        JoinKind::Inner => product,
+        _ => left.rows_max.zip(right.rows_max).map(|(a, b)| a * b + a + b),
+    };
+    let mut equal: Vec<(ColumnId, ColumnId)> = Vec::new();
+    for pair in pairs {
+        equal.extend(tree::as_column(pair.left).zip(tree::as_column(pair.right)));
+    }
+    let mut out = Properties { rows, rows_max, ..Properties::default() };
+    let keep_left = right_unique || kind == JoinKind::Single;
+    if keep_left && kind != JoinKind::Full && kind != JoinKind::Right {
+        out.keys.extend(left.keys.iter().cloned());
+    }
+    if left_unique && kind == JoinKind::Inner {
+        out.keys.extend(right.keys.iter().cloned());
+    }
+    let (left_outer, right_outer) = match kind {
+        JoinKind::Inner => (false, false),
+        JoinKind::Full => (true, true),
+        JoinKind::Right => (true, false),
+        _ => (false, true),
+    };
+    for (side, outer) in [(left, left_outer), (right, right_outer)] {
+        let mut side = side.scaled(rows);
+        if outer {
+            extend_with_nulls(&mut side);
+        }
+        out.dependencies.append(&mut side.dependencies);
+        out.columns.extend(side.columns);
+    }
+    for (a, b) in equal {
+        equate_distinct(&mut out, a, b);
+    }
+    if kind == JoinKind::Inner {
+        tree::conjuncts(condition.clone()).iter().for_each(|part| note_facts(&mut out, part));
+    }
+    out
+}
+
+/// A row of NULLs may join these rows: columns become nullable, and a dependency holds on only when
+/// its determinant tells that row from all others.
+fn extend_with_nulls(side: &mut Properties) {
+    let columns = &side.columns;
+    let never_null = |id: ColumnId| columns.get(&id).is_some_and(|column| !column.nullable);
+    side.dependencies.retain(|dependency| dependency.determinant.iter().any(never_null));
+    side.columns.values_mut().for_each(|column| column.nullable = true);
+}
+
+fn equate_distinct(out: &mut Properties, a: ColumnId, b: ColumnId) {
+    let distinct = |id: &ColumnId| out.columns.get(id).map_or(1.0, |c| c.distinct);
+    let least = distinct(&a).min(distinct(&b));
+    for id in [a, b] {
+        if let Some(column) = out.columns.get_mut(&id) {
+            column.distinct = least;
+        }
+    }
+}

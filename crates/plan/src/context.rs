@@ -1,0 +1,145 @@
+//! What the passes share: fresh ids, statistics, and the parts of a query that are computed once.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use sql::algebra::{ColumnId, CteId, Duplicates, Expr, ExprKind, Plan, Query};
+use sql::catalog::TableRef;
+use types::DataType;
+
+use crate::tree::{self, Renaming};
+use crate::{Statistics, TableStatistics};
+
+/// A CTE that is computed once and read by [`Plan::CteScan`].
+#[derive(Clone, Debug)]
+pub(crate) struct Cte {
+    /// Its id.
+    pub(crate) id: CteId,
+    /// Its name, for EXPLAIN.
+    pub(crate) name: Arc<str>,
+    /// What computes it.
+    pub(crate) body: CteBody,
+}
+
+/// What computes a CTE. Outputs are positional, so each plan is a Project.
+#[derive(Clone, Debug)]
+pub(crate) enum CteBody {
+    /// A plan.
+    Plain(Plan),
+    /// WITH RECURSIVE.
+    Recursive {
+        /// UNION or UNION ALL.
+        duplicates: Duplicates,
+        /// First rows.
+        base: Plan,
+        /// Further rows.
+        step: Plan,
+    },
+}
+
+impl CteBody {
+    /// Calls `f` with each plan of the body.
+    pub(crate) fn plans_mut(&mut self, f: &mut dyn FnMut(&mut Plan)) {
+        match self {
+            Self::Plain(plan) => f(plan),
+            Self::Recursive { base, step, .. } => {
+                f(base);
+                f(step);
+            }
+        }
+    }
+}
+
+/// State of one planning.
+pub(crate) struct Context<'a> {
+    /// The data.
+    pub(crate) statistics: &'a dyn Statistics,
+    next_column: u32,
+    next_cte: u32,
+    /// Parameters of the query itself; later numbers are `scalars`.
+    parameter_count: u32,
+    /// Uncorrelated scalar sub-queries: `Parameter(parameter_count + i)`.
+    pub(crate) scalars: Vec<Plan>,
+    /// CTEs computed once.
+    pub(crate) ctes: Vec<Cte>,
+    tables: HashMap<*const u8, Arc<TableStatistics>>,
+}
+
+impl<'a> Context<'a> {
+    /// State for `query`.
+    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics) -> Self {
+        Self {
+            statistics,
+            next_column: query.next_column,
+            next_cte: query.next_cte,
+            parameter_count: query.parameters.len() as u32,
+            scalars: Vec::new(),
+            ctes: Vec::new(),
+            tables: HashMap::new(),
+        }
+    }
+
+    /// A new column id.
+    pub(crate) fn fresh(&mut self) -> ColumnId {
+        self.next_column += 1;
+        ColumnId(self.next_column - 1)
+    }
+
+    /// A new CTE id.
+    pub(crate) fn fresh_cte(&mut self) -> CteId {
+        self.next_cte += 1;
+        CteId(self.next_cte - 1)
+    }
+
+    /// Makes an uncorrelated scalar sub-query a constant of the query.
+    pub(crate) fn add_scalar(&mut self, plan: Plan, ty: DataType) -> Expr {
+        self.scalars.push(plan);
+        let index = self.parameter_count + self.scalars.len() as u32 - 1;
+        Expr { kind: ExprKind::Parameter(index), ty }
+    }
+
+    /// The index of the scalar sub-query that parameter `number` stands for.
+    pub(crate) fn scalar_index(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.parameter_count).map(|index| index as usize)
+    }
+
+    /// Statistics of `table`, asked for once.
+    pub(crate) fn table(&mut self, table: &TableRef) -> Arc<TableStatistics> {
+        let key = Arc::as_ptr(&table.0).cast::<u8>();
+        let statistics = self.statistics;
+        let ask = || Arc::new(statistics.table(table));
+        Arc::clone(self.tables.entry(key).or_insert_with(ask))
+    }
+
+    /// A copy of `plan` in which every column it defines has a new id, and the renaming.
+    pub(crate) fn copy(&mut self, plan: &Plan) -> (Plan, Renaming) {
+        let mut map = Renaming::new();
+        tree::definitions(plan, &mut |id| {
+            map.entry(id).or_insert_with(|| self.fresh());
+        });
+        let mut copy = plan.clone();
+        tree::rename(&mut copy, &map);
+        self.renew_recursive(&mut copy);
+        (copy, map)
+    }
+
+    fn renew_recursive(&mut self, plan: &mut Plan) {
+        let mut renewed = HashMap::new();
+        tree::every_plan(plan, &mut |p| {
+            if let Plan::RecursiveWith { cte, .. } = p {
+                renewed.insert(*cte, *cte);
+            }
+        });
+        for id in renewed.values_mut() {
+            *id = self.fresh_cte();
+        }
+        if renewed.is_empty() {
+            return;
+        }
+        tree::every_plan_mut(plan, &mut |p| {
+            if let Plan::RecursiveWith { cte, .. } | Plan::CteScan { cte, .. } = p {
+                *cte = *renewed.get(cte).unwrap_or(cte);
+            }
+        });
+    }
+}

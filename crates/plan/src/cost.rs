@@ -1,0 +1,34 @@
+//! What joins cost, in units of one row passing through a pipeline.
+
+use sql::algebra::JoinKind;
+
+/// Bytes of one row in a hash table, roughly.
+const ROW_BYTES: f64 = 24.0;
+
+/// How much slower a random access is when the table is as large as this.
+fn miss_factor(rows: f64) -> f64 {
+    match rows * ROW_BYTES {
+        bytes if bytes < 1e6 => 1.0,
+        bytes if bytes < 3e7 => 1.7,
+        _ => 2.6,
+    }
+}
+
+/// Building a table of `build` rows and probing it with `probe` rows.
+pub(crate) fn hash_join(build: f64, probe: f64, dense: bool) -> f64 {
+    let (per_build, per_probe) = if dense { (1.0, 0.5) } else { (3.0, 1.0) };
+    (build * per_build + probe * per_probe) * miss_factor(build)
+}
+
+/// Every probe row meets every build row.
+pub(crate) fn nested_loops(build: f64, probe: f64) -> f64 {
+    build + probe + build * probe * 0.3
+}
+
+/// How much more a join costs that keeps rows of its build side.
+pub(crate) fn swap_factor(kind: JoinKind) -> f64 {
+    match kind {
+        JoinKind::Inner => 1.0,
+        _ => 1.3,
+    }
+}

@@ -1,0 +1,123 @@
+//! Common table expressions: read once they are inlined, else computed once.
+//!
+//! A definition that is cheap to repeat (a filtered table) or correlated is copied to each place with
+//! new column ids; every other one becomes a prelude of the query.
+
+use hashbrown::HashMap;
+use sql::algebra::{ColumnId, CteId, Expr, Plan};
+use types::DataType;
+
+use crate::context::{Context, Cte, CteBody};
+use crate::tree;
+
+/// Removes every [`Plan::With`] of `plan`, those in sub-queries included.
+pub(crate) fn resolve(context: &mut Context<'_>, plan: &mut Plan) {
+    resolve_at(context, plan);
+}
+
+fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
+    tree::inputs_mut(plan, &mut |input| resolve_at(context, input));
+    tree::exprs_mut(plan, &mut |expr| resolve_in(context, expr));
+    if !matches!(plan, Plan::With { .. }) {
+        return;
+    }
+    let Plan::With { cte, name, definition, mut body } = tree::take(plan) else { return };
+    let scans = weighted_scans(&body, cte);
+    let correlated = !tree::free(&definition).is_empty();
+    if scans == 1 || correlated || is_cheap(&definition) {
+        let mut original = Some(*definition);
+        inline(context, &mut body, cte, scans, &mut original);
+    } else if scans > 1 {
+        context.ctes.push(Cte { id: cte, name, body: CteBody::Plain(*definition) });
+    }
+    *plan = *body;
+}
+
+fn resolve_in(context: &mut Context<'_>, expr: &mut Expr) {
+    tree::operands_mut(expr, &mut |operand| resolve_in(context, operand));
+    if let Some(plan) = tree::sub_plan_mut(expr) {
+        resolve_at(context, plan);
+    }
+}
+
+/// Scans of `cte`, where one that recursion repeats counts twice.
+fn weighted_scans(plan: &Plan, cte: CteId) -> usize {
+    let mut count = tree::cte_scans(plan, cte);
+    tree::every_plan(plan, &mut |p| {
+        if let Plan::RecursiveWith { step, .. } = p {
+            count += tree::cte_scans(step, cte);
+        }
+    });
+    count
+}
+
+/// True when reading it again costs no more than keeping its rows.
+pub(crate) fn is_cheap(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan { .. } => true,
+        Plan::Values { rows, .. } => rows.len() <= 64,
+        Plan::Filter { input, predicate } => is_cheap(input) && !tree::is_volatile(predicate),
+        Plan::Project { input, columns } => {
+            is_cheap(input) && columns.iter().all(|(_, e)| tree::as_column(e).is_some())
+        }
+        _ => false,
+    }
+}
+
+/// Replaces scans of `cte` in `body` by its definition; the last one takes the original.
+fn inline(
+    context: &mut Context<'_>,
+    body: &mut Plan,
+    cte: CteId,
+    mut left: usize,
+    original: &mut Option<Plan>,
+) {
+    tree::every_plan_mut(body, &mut |plan| {
+        let Plan::CteScan { cte: scanned, columns, .. } = plan else { return };
+        if *scanned != cte {
+            return;
+        }
+        left = left.saturating_sub(1);
+        let definition = if left == 0 {
+            original.take()
+        } else {
+            original.as_ref().map(|definition| context.copy(definition).0)
+        };
+        if let Some(definition) = definition {
+            *plan = renamed_output(definition, columns);
+        }
+    });
+}
+
+/// `definition` with its output, by position, named `columns`.
+fn renamed_output(definition: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
+    let outputs = tree::output(&definition);
+    let columns = columns
+        .iter()
+        .zip(outputs)
+        .map(|(&(id, _), (inner, ty))| (id, tree::column(inner, ty)))
+        .collect();
+    Plan::Project { input: Box::new(definition), columns }
+}
+
+/// Makes every recursive CTE of `plan`, which has no sub-queries, a CTE of the query.
+pub(crate) fn hoist_recursive(context: &mut Context<'_>, plan: &mut Plan) {
+    tree::inputs_mut(plan, &mut |input| hoist_recursive(context, input));
+    if !matches!(plan, Plan::RecursiveWith { .. }) {
+        return;
+    }
+    if let Plan::RecursiveWith { cte, name, duplicates, base, step, body } = tree::take(plan) {
+        let recursive = CteBody::Recursive { duplicates, base: *base, step: *step };
+        context.ctes.push(Cte { id: cte, name, body: recursive });
+        *plan = *body;
+    }
+}
+
+/// Scans of each CTE in `plan`.
+pub(crate) fn count_scans(plan: &Plan, counts: &mut HashMap<CteId, usize>) {
+    tree::every_plan(plan, &mut |p| {
+        if let Plan::CteScan { cte, .. } = p {
+            *counts.entry(*cte).or_default() += 1;
+        }
+    });
+}

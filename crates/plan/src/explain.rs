@@ -1,0 +1,231 @@
+//! EXPLAIN: the physical plan as an indented tree.
+//!
+//! Elsewhere: expressions as text (`text`).
+
+mod text;
+
+use std::fmt::Write;
+
+pub(crate) use text::{aggregate_text, short_text};
+
+use crate::physical::{
+    AggregateMode, BuildKeys, CteSource, JoinMethod, Node, NullKeys, Operator, OperatorProfile,
+    OutputColumn, PhysicalPlan, PreludeKind, ScanRestriction,
+};
+use text::{expr_text, list_text, restriction_text, sort_text, window_text};
+
+/// The plan as text, one operator a line, inputs below and indented, the build side of a join last.
+/// With `profiles` (by [`crate::physical::OperatorId`]) each line shows what happened too.
+pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> String {
+    let mut out = String::new();
+    for (i, prelude) in plan.preludes.iter().enumerate() {
+        let kind = match prelude.kind {
+            PreludeKind::Materialized => "Materialized",
+            PreludeKind::Scalar => "Scalar",
+        };
+        let _ = writeln!(out, "{kind} ${i}:");
+        show(&prelude.node, 1, profiles, &mut out);
+    }
+    show(&plan.root, 0, profiles, &mut out);
+    out
+}
+
+fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
+    let (head, details) = describe(node);
+    let _ = write!(out, "{:indent$}{head}  (rows={}", "", count(node.rows), indent = depth * 2);
+    if let Some(profile) = profiles.and_then(|p| p.get(node.id.0)) {
+        let millis = profile.nanos as f64 / 1e6;
+        let _ = write!(out, ", actual={}, time={millis:.3} ms", profile.rows);
+        if profile.blocks_scanned + profile.blocks_skipped > 0 {
+            let (scanned, skipped) = (profile.blocks_scanned, profile.blocks_skipped);
+            let _ = write!(out, ", blocks={scanned} scanned {skipped} skipped");
+        }
+        if profile.memory_bytes > 0 {
+            let _ = write!(out, ", memory={}", bytes(profile.memory_bytes));
+        }
+    }
+    out.push_str(")\n");
+    for detail in details {
+        let _ = writeln!(out, "{:indent$}{detail}", "", indent = depth * 2 + 4);
+    }
+    for input in inputs(node) {
+        show(input, depth + 1, profiles, out);
+    }
+}
+
+fn count(rows: f64) -> String {
+    format!("{:.0}", rows.max(0.0))
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..=9_999 => format!("{count} B"),
+        10_000..=9_999_999 => format!("{} KiB", count / 1024),
+        _ => format!("{} MiB", count >> 20),
+    }
+}
+
+/// Inputs in the order shown: what streams first.
+fn inputs(node: &Node) -> Vec<&Node> {
+    match &node.operator {
+        Operator::Scan { .. }
+        | Operator::FunctionScan { .. }
+        | Operator::Values { .. }
+        | Operator::CteScan { .. } => Vec::new(),
+        Operator::Series { input, .. } => input.iter().map(|node| &**node).collect(),
+        Operator::Filter { input, .. }
+        | Operator::Project { input, .. }
+        | Operator::Aggregate { input, .. }
+        | Operator::DistinctOn { input, .. }
+        | Operator::Window { input, .. }
+        | Operator::Sort { input, .. }
+        | Operator::Limit { input, .. } => vec![input],
+        Operator::HashJoin { probe, build, .. } | Operator::NestedLoopJoin { probe, build, .. } => {
+            vec![probe, build]
+        }
+        Operator::UnionAll { inputs } => inputs.iter().collect(),
+        Operator::SetOperation { left, right, .. } => vec![left, right],
+        Operator::Recursive { base, step, .. } => vec![base, step],
+    }
+}
+
+fn names(node: &Node) -> &[OutputColumn] {
+    &node.output
+}
+
+fn both(probe: &Node, build: &Node) -> Vec<OutputColumn> {
+    probe.output.iter().chain(&build.output).cloned().collect()
+}
+
+/// Head line and detail lines of an operator.
+fn describe(node: &Node) -> (String, Vec<String>) {
+    match &node.operator {
+        Operator::Scan { table, restrictions, residual, alias, .. } => {
+            let mut head = format!("Scan {}", table.name());
+            if &**alias != table.name() {
+                let _ = write!(head, " as {alias}");
+            }
+            let mut details = Vec::new();
+            if !restrictions.is_empty() {
+                let text = |r: &ScanRestriction| restriction_text(r, &node.output);
+                let parts: Vec<String> = restrictions.iter().map(text).collect();
+                details.push(format!("where {}", parts.join(" and ")));
+            }
+            details.extend(residual.iter().map(|e| {
+                format!("residual {}", expr_text(e, &node.output))
+            }));
+            (head, details)
+        }
+        Operator::FunctionScan { function, .. } => {
+            (format!("FunctionScan {}", function.0.name()), Vec::new())
+        }
+        Operator::Series { input, arguments } => {
+            let columns = input.as_ref().map_or(&[][..], |input| names(input));
+            (format!("Series {}", list_text(arguments, columns)), Vec::new())
+        }
+        Operator::Values { rows } => (format!("Values {} rows", rows.len()), Vec::new()),
+        Operator::CteScan { source, name, .. } => match source {
+            CteSource::Prelude(i) => (format!("CteScan {name} of ${i}"), Vec::new()),
+            CteSource::Recursive(i) => (format!("CteScan {name} of round {i}"), Vec::new()),
+        },
+        Operator::Filter { input, predicate } => {
+            ("Filter".into(), vec![expr_text(predicate, names(input))])
+        }
+        Operator::Project { input, exprs } => {
+            ("Project".into(), vec![list_text(exprs, names(input))])
+        }
+        Operator::HashJoin { .. } | Operator::NestedLoopJoin { .. } => describe_join(node),
+        Operator::Aggregate { .. } => describe_aggregate(node),
+        Operator::DistinctOn { input, on } => {
+            ("DistinctOn".into(), vec![list_text(on, names(input))])
+        }
+        Operator::Window { input, calls } => {
+            let details = calls.iter().map(|call| window_text(call, names(input))).collect();
+            ("Window".into(), details)
+        }
+        Operator::Sort { input, keys, limit, offset } => {
+            let top = limit.is_some() || offset.is_some();
+            let mut details = vec![sort_text(keys, names(input))];
+            details.extend(bounds(limit.as_ref(), offset.as_ref()));
+            (if top { "TopK".into() } else { "Sort".into() }, details)
+        }
+        Operator::Limit { limit, offset, .. } => {
+            ("Limit".into(), bounds(limit.as_ref(), offset.as_ref()).into_iter().collect())
+        }
+        Operator::UnionAll { .. } => ("UnionAll".into(), Vec::new()),
+        Operator::SetOperation { operator, duplicates, .. } => {
+            (format!("{operator:?} {duplicates:?}"), Vec::new())
+        }
+        Operator::Recursive { number, .. } => (format!("Recursive {number}"), Vec::new()),
+    }
+}
+
+fn bounds(
+    limit: Option<&crate::physical::Expr>,
+    offset: Option<&crate::physical::Expr>,
+) -> Option<String> {
+    let limit = limit.map(|e| format!("limit {}", expr_text(e, &[])));
+    let offset = offset.map(|e| format!("offset {}", expr_text(e, &[])));
+    let parts: Vec<String> = limit.into_iter().chain(offset).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+fn describe_join(node: &Node) -> (String, Vec<String>) {
+    match &node.operator {
+        Operator::HashJoin { probe, build, kind, keys, residual, method, build_keys, .. } => {
+            let method = match method {
+                JoinMethod::Hash => "Hash".to_string(),
+                JoinMethod::Dense { min, max } => format!("Dense {min}..{max}"),
+            };
+            let unique = match build_keys {
+                BuildKeys::Unique => " unique",
+                BuildKeys::Any => "",
+            };
+            let pairs: Vec<String> = keys
+                .iter()
+                .map(|key| {
+                    let op = match key.nulls {
+                        NullKeys::Differ => "=",
+                        NullKeys::Match => "is not distinct from",
+                    };
+                    let probe = expr_text(&key.probe, names(probe));
+                    format!("{probe} {op} {}", expr_text(&key.build, names(build)))
+                })
+                .collect();
+            let mut details = vec![format!("on {}", pairs.join(" and "))];
+            details.extend(
+                residual.iter().map(|e| format!("residual {}", expr_text(e, &both(probe, build)))),
+            );
+            (format!("{kind:?} join [{method}{unique}]"), details)
+        }
+        Operator::NestedLoopJoin { probe, build, kind, condition, .. } => {
+            let text = condition.iter().map(|e| format!("on {}", expr_text(e, &both(probe, build))));
+            (format!("{kind:?} nested loops"), text.collect())
+        }
+        _ => (String::new(), Vec::new()),
+    }
+}
+
+fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
+    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator else {
+        return (String::new(), Vec::new());
+    };
+    let mode = match mode {
+        AggregateMode::Scalar => "Scalar".to_string(),
+        AggregateMode::Dense { min, max } => format!("Dense {min}..{max}"),
+        AggregateMode::Hash => "Hash".to_string(),
+    };
+    let mut details = Vec::new();
+    if !keys.is_empty() {
+        details.push(format!("by {}", list_text(keys, names(input))));
+    }
+    if let Some(sets) = grouping_sets {
+        details.push(format!("sets {sets:?}"));
+    }
+    if !aggregates.is_empty() {
+        let calls: Vec<String> =
+            aggregates.iter().map(|call| aggregate_text(call, names(input))).collect();
+        details.push(calls.join(", "));
+    }
+    (format!("Aggregate [{mode}]"), details)
+}

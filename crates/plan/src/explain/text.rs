@@ -1,0 +1,342 @@
+//! Expressions as SQL-like text with column names.
+
+use std::fmt::Write;
+
+use sql::algebra::{
+    CompareOp, Direction, Duplicates, Function, LikeCase, NullsOrder, WindowFunction,
+};
+use types::{DataType, Value};
+
+use crate::physical::{
+    Aggregate, BoundKind, Expr, ExprKind, OutputColumn, ScanRestriction, ScanRestrictionKind,
+    SortKey, Window,
+};
+
+/// Names of computed columns are cut after so many characters.
+const NAME_CHARS: usize = 48;
+/// Of a longer list only the first are shown.
+const LIST_ITEMS: usize = 8;
+
+/// The expression as text over the columns of its input.
+pub(crate) fn expr_text(expr: &Expr, columns: &[OutputColumn]) -> String {
+    let mut out = String::new();
+    write_expr(expr, columns, &mut out);
+    out
+}
+
+/// The expression as the name of a column.
+pub(crate) fn short_text(expr: &Expr, columns: &[OutputColumn]) -> String {
+    let text = expr_text(expr, columns);
+    match text.char_indices().nth(NAME_CHARS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Expressions, with commas between.
+pub(crate) fn list_text(list: &[Expr], columns: &[OutputColumn]) -> String {
+    let mut out = String::new();
+    write_list(list, columns, usize::MAX, &mut out);
+    out
+}
+
+fn write_list(list: &[Expr], columns: &[OutputColumn], most: usize, out: &mut String) {
+    for (i, expr) in list.iter().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        if i == most {
+            let _ = write!(out, "... {} more", list.len() - most);
+            return;
+        }
+        write_expr(expr, columns, out);
+    }
+}
+
+fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
+    match &expr.kind {
+        ExprKind::Column(i) => match columns.get(*i) {
+            Some(column) => out.push_str(&column.name),
+            None => drop(write!(out, "#{i}")),
+        },
+        ExprKind::Literal(value) => write_value(value, expr.ty, out),
+        ExprKind::Parameter(number) => drop(write!(out, "parameter {}", number + 1)),
+        ExprKind::Scalar(index) => drop(write!(out, "${index}")),
+        ExprKind::Call(function, arguments) => write_call(*function, arguments, columns, out),
+        ExprKind::Compare(op, left, right) => {
+            write_operand(left, columns, out);
+            let _ = write!(out, " {} ", compare_name(*op));
+            write_operand(right, columns, out);
+        }
+        ExprKind::And(parts) => write_joined(parts, " and ", columns, out),
+        ExprKind::Or(parts) => write_joined(parts, " or ", columns, out),
+        ExprKind::Not(inner) => {
+            out.push_str("not ");
+            write_operand(inner, columns, out);
+        }
+        ExprKind::IsNull(inner) => {
+            write_operand(inner, columns, out);
+            out.push_str(" is null");
+        }
+        ExprKind::Case { branches, otherwise } => {
+            out.push_str("case");
+            for (condition, result) in branches {
+                out.push_str(" when ");
+                write_expr(condition, columns, out);
+                out.push_str(" then ");
+                write_expr(result, columns, out);
+            }
+            out.push_str(" else ");
+            write_expr(otherwise, columns, out);
+            out.push_str(" end");
+        }
+        ExprKind::Cast(inner) => {
+            write_operand(inner, columns, out);
+            let _ = write!(out, "::{}", type_name(expr.ty));
+        }
+        ExprKind::InList(operand, list) => {
+            write_operand(operand, columns, out);
+            out.push_str(" in (");
+            write_list(list, columns, LIST_ITEMS, out);
+            out.push(')');
+        }
+        ExprKind::Like { operand, pattern, case, .. } => {
+            write_operand(operand, columns, out);
+            out.push_str(match case {
+                LikeCase::Sensitive => " like ",
+                LikeCase::Insensitive => " ilike ",
+            });
+            write_operand(pattern, columns, out);
+        }
+    }
+}
+
+fn write_operand(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
+    let atom = match &expr.kind {
+        ExprKind::Column(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Scalar(_)
+        | ExprKind::Case { .. }
+        | ExprKind::Cast(_) => true,
+        ExprKind::Call(function, _) => symbol(*function).is_none(),
+        _ => false,
+    };
+    if atom {
+        return write_expr(expr, columns, out);
+    }
+    out.push('(');
+    write_expr(expr, columns, out);
+    out.push(')');
+}
+
+fn write_joined(parts: &[Expr], between: &str, columns: &[OutputColumn], out: &mut String) {
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.push_str(between);
+        }
+        write_operand(part, columns, out);
+    }
+}
+
+fn write_call(function: Function, list: &[Expr], columns: &[OutputColumn], out: &mut String) {
+    if let (Some(symbol), [left, right]) = (symbol(function), list) {
+        write_operand(left, columns, out);
+        let _ = write!(out, " {symbol} ");
+        write_operand(right, columns, out);
+        return;
+    }
+    if let (Function::Negate, [operand]) = (function, list) {
+        out.push('-');
+        return write_operand(operand, columns, out);
+    }
+    out.push_str(&function_name(function));
+    out.push('(');
+    write_list(list, columns, usize::MAX, out);
+    out.push(')');
+}
+
+fn symbol(function: Function) -> Option<&'static str> {
+    use Function as F;
+    Some(match function {
+        F::Add | F::DateAddDays | F::TimestampAdd | F::TimeAdd | F::IntervalAdd => "+",
+        F::DateTimeAdd => "+",
+        F::Subtract | F::DateSubtractDays | F::DateDifference | F::TimestampSubtract => "-",
+        F::TimestampDifference | F::TimeSubtract | F::TimeDifference | F::IntervalSubtract => "-",
+        F::Multiply | F::IntervalMultiply => "*",
+        F::Divide | F::IntervalDivide => "/",
+        F::Modulo => "%",
+        F::ConcatOperator => "||",
+        F::BitAnd => "&",
+        F::BitOr => "|",
+        F::BitXor => "#",
+        F::ShiftLeft => "<<",
+        F::ShiftRight => ">>",
+        F::RegexpMatch => "~",
+        F::RegexpMatchInsensitive => "~*",
+        _ => return None,
+    })
+}
+
+/// The name in lower case with underscores.
+pub(crate) fn function_name(function: impl std::fmt::Debug) -> String {
+    let debug = format!("{function:?}");
+    let mut out = String::with_capacity(debug.len() + 4);
+    for (i, c) in debug.chars().enumerate() {
+        if c.is_ascii_uppercase() && i > 0 {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+fn compare_name(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Equal => "=",
+        CompareOp::NotEqual => "<>",
+        CompareOp::Less => "<",
+        CompareOp::LessEqual => "<=",
+        CompareOp::Greater => ">",
+        CompareOp::GreaterEqual => ">=",
+        CompareOp::Distinct => "is distinct from",
+        CompareOp::NotDistinct => "is not distinct from",
+    }
+}
+
+fn type_name(ty: DataType) -> String {
+    match ty {
+        DataType::Numeric(n) => format!("numeric({},{})", n.precision, n.scale),
+        DataType::Char(n) => format!("char({n})"),
+        DataType::Varchar(Some(n)) => format!("varchar({n})"),
+        DataType::Varchar(None) => "varchar".into(),
+        DataType::Double => "double precision".into(),
+        other => format!("{other:?}").to_ascii_lowercase(),
+    }
+}
+
+fn write_value(value: &Value, ty: DataType, out: &mut String) {
+    match (value, ty) {
+        (Value::Null, _) => out.push_str("null"),
+        (Value::Bool(v), _) => drop(write!(out, "{v}")),
+        (Value::F64(v), _) => drop(write!(out, "{v}")),
+        (Value::Str(bytes), _) => drop(write!(out, "'{}'", String::from_utf8_lossy(bytes))),
+        (Value::Interval(v), _) => {
+            let _ = write!(out, "interval '{} mons {} days {} us'", v.months, v.days, v.micros);
+        }
+        (number, DataType::Numeric(n)) => write_decimal(number, n.scale, out),
+        (number, DataType::Date) => {
+            let days = number.as_integer().unwrap_or(0);
+            let (y, m, d) = civil(days as i64);
+            let _ = write!(out, "date '{y:04}-{m:02}-{d:02}'");
+        }
+        (number, _) => drop(write!(out, "{}", number.as_integer().unwrap_or(0))),
+    }
+}
+
+fn write_decimal(number: &Value, scale: u8, out: &mut String) {
+    let value = number.as_integer().unwrap_or(0);
+    let digits = value.unsigned_abs().to_string();
+    let scale = usize::from(scale);
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    let fraction = fraction.trim_end_matches('0');
+    let sign = if value < 0 { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let _ = write!(out, "{sign}{whole}{point}{fraction}");
+}
+
+/// Year, month and day of a day number since 1970.
+/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms".
+fn civil(days: i64) -> (i64, i64, i64) {
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
+}
+
+/// A restriction of a scan.
+pub(crate) fn restriction_text(restriction: &ScanRestriction, columns: &[OutputColumn]) -> String {
+    let column = columns.get(restriction.column);
+    let name = column.map_or("?", |column| &*column.name);
+    match &restriction.kind {
+        ScanRestrictionKind::IsNull => format!("{name} is null"),
+        ScanRestrictionKind::IsNotNull => format!("{name} is not null"),
+        ScanRestrictionKind::Compare(op, e) => {
+            format!("{name} {} {}", compare_name(*op), expr_text(e, &[]))
+        }
+        ScanRestrictionKind::Between { low, high } => {
+            let sign = |kind| if kind == BoundKind::Inclusive { "<=" } else { "<" };
+            let (a, b) = (expr_text(&low.0, &[]), expr_text(&high.0, &[]));
+            format!("{a} {} {name} {} {b}", sign(low.1), sign(high.1))
+        }
+        ScanRestrictionKind::InList(list) => {
+            let mut out = format!("{name} in (");
+            write_list(list, &[], LIST_ITEMS, &mut out);
+            out + ")"
+        }
+        ScanRestrictionKind::Predicate(e) => {
+            format!("({})", expr_text(e, column.map_or(&[], std::slice::from_ref)))
+        }
+    }
+}
+
+/// Sort keys.
+pub(crate) fn sort_text(keys: &[SortKey], columns: &[OutputColumn]) -> String {
+    let text = |key: &SortKey| {
+        let mut out = expr_text(&key.expr, columns);
+        match (key.direction, key.nulls) {
+            (Direction::Ascending, NullsOrder::Last) => {}
+            (Direction::Ascending, NullsOrder::First) => out.push_str(" nulls first"),
+            (Direction::Descending, NullsOrder::First) => out.push_str(" desc"),
+            (Direction::Descending, NullsOrder::Last) => out.push_str(" desc nulls last"),
+        }
+        out
+    };
+    keys.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// An aggregate.
+pub(crate) fn aggregate_text(call: &Aggregate, columns: &[OutputColumn]) -> String {
+    let mut out = function_name(call.function);
+    if out == "count_rows" {
+        out = "count".into();
+    }
+    out.push('(');
+    if call.duplicates == Duplicates::Remove {
+        out.push_str("distinct ");
+    }
+    if call.arguments.is_empty() {
+        out.push('*');
+    }
+    out.push_str(&list_text(&call.arguments, columns));
+    if !call.order_by.is_empty() {
+        let _ = write!(out, " order by {}", sort_text(&call.order_by, columns));
+    }
+    out.push(')');
+    if let Some(filter) = &call.filter {
+        let _ = write!(out, " filter ({})", expr_text(filter, columns));
+    }
+    out
+}
+
+/// A window function.
+pub(crate) fn window_text(call: &Window, columns: &[OutputColumn]) -> String {
+    let name = match call.function {
+        WindowFunction::Aggregate(function) => function_name(function),
+        other => function_name(other),
+    };
+    let mut out = format!("{name}({}) over (", list_text(&call.arguments, columns));
+    if !call.partition_by.is_empty() {
+        let _ = write!(out, "partition by {}", list_text(&call.partition_by, columns));
+    }
+    if !call.order_by.is_empty() {
+        let _ = write!(out, " order by {}", sort_text(&call.order_by, columns));
+    }
+    out.push(')');
+    out
+}

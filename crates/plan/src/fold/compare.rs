@@ -1,0 +1,199 @@
+//! Comparisons with constants are brought to the type of the other operand.
+//!
+//! `cast(x as wider) < constant` becomes `x < constant'`, which a scan can evaluate on stored values.
+//! A constant between two values of the narrow type is rounded to the side that keeps the result.
+
+use sql::algebra::{CompareOp, Expr, ExprKind};
+use types::{DataType, NumericType, Value};
+
+use crate::tree;
+
+/// Microseconds of a day.
+const DAY: i128 = 86_400_000_000;
+
+/// Simplifies `left op right`.
+pub(crate) fn simplify(expr: &mut Expr) {
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else { return };
+    if matches!(left.kind, ExprKind::Literal(_)) {
+        std::mem::swap(left, right);
+        *op = tree::flip(*op);
+    }
+    let null_rejecting = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
+    match &right.kind {
+        ExprKind::Literal(Value::Null) if null_rejecting => {
+            *expr = tree::literal(Value::Null, DataType::Boolean);
+            return;
+        }
+        ExprKind::Literal(Value::Null) => {
+            let test = tree::is_null(tree::take_expr(left));
+            *expr = if *op == CompareOp::Distinct { tree::negate(test) } else { test };
+            return;
+        }
+        ExprKind::Literal(Value::Bool(value)) if null_rejecting => {
+            let (op, value) = (*op, *value);
+            if matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+                let operand = tree::take_expr(left);
+                let same = (op == CompareOp::Equal) == value;
+                *expr = if same { operand } else { tree::negate(operand) };
+            }
+            return;
+        }
+        _ => {}
+    }
+    while narrow(expr) {}
+}
+
+/// Simplifies `cast(x) IN (constants)`.
+pub(crate) fn simplify_list(expr: &mut Expr) {
+    let ExprKind::InList(operand, list) = &mut expr.kind else { return };
+    let ExprKind::Cast(inner) = &mut operand.kind else { return };
+    let mut narrowed = Vec::new();
+    for item in &*list {
+        match constant(item, inner.ty) {
+            Some(Constant { value, side: Side::Exact }) => {
+                narrowed.push(tree::literal(value, inner.ty));
+            }
+            Some(_) => {}
+            None => return,
+        }
+    }
+    if narrowed.is_empty() {
+        return;
+    }
+    *list = narrowed;
+    let inner = tree::take_expr(inner);
+    **operand = inner;
+}
+
+/// Removes one cast around the left operand, or fits the literal to the left type; false when neither.
+fn narrow(expr: &mut Expr) -> bool {
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else { return false };
+    let target = match &left.kind {
+        ExprKind::Cast(inner) => inner.ty,
+        _ if left.ty != right.ty => left.ty,
+        _ => return false,
+    };
+    let casted = matches!(left.kind, ExprKind::Cast(_));
+    if casted && !widens(target, left.ty) {
+        return false;
+    }
+    let Some(Constant { value, side }) = constant(right, target) else { return false };
+    let fitting = match (side, *op) {
+        (Side::Exact, op) => Some(op),
+        (Side::Below, CompareOp::Less | CompareOp::LessEqual) => Some(CompareOp::LessEqual),
+        (Side::Below, CompareOp::Greater | CompareOp::GreaterEqual) => Some(CompareOp::Greater),
+        _ => None,
+    };
+    if casted && let ExprKind::Cast(inner) = &mut left.kind {
+        let inner = tree::take_expr(inner);
+        **left = inner;
+    }
+    match fitting {
+        Some(fitting) => {
+            *op = fitting;
+            **right = tree::literal(value, target);
+            true
+        }
+        None => {
+            let (op, operand) = (*op, tree::take_expr(left));
+            *expr = never_equal(op, side, operand);
+            false
+        }
+    }
+}
+
+/// The result when no value of the operand's type equals the constant, or all lie on one side of it.
+fn never_equal(op: CompareOp, side: Side, operand: Expr) -> Expr {
+    let constant_op = match (side, op) {
+        (_, CompareOp::Distinct) => return tree::truth(true),
+        (_, CompareOp::NotDistinct) => return tree::truth(false),
+        (_, CompareOp::Equal) => CompareOp::NotEqual,
+        (_, CompareOp::NotEqual) => CompareOp::Equal,
+        (Side::AllBelow, CompareOp::Less | CompareOp::LessEqual) => CompareOp::Equal,
+        (Side::AllAbove, CompareOp::Greater | CompareOp::GreaterEqual) => CompareOp::Equal,
+        _ => CompareOp::NotEqual,
+    };
+    tree::compare(constant_op, operand.clone(), operand)
+}
+
+/// Where the converted constant stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// It is the same value.
+    Exact,
+    /// The largest value below it.
+    Below,
+    /// All values of the type are below it.
+    AllBelow,
+    /// All values of the type are above it.
+    AllAbove,
+}
+
+struct Constant {
+    value: Value,
+    side: Side,
+}
+
+/// True when every value of `from` has its own value in `to`, in the same order.
+fn widens(from: DataType, to: DataType) -> bool {
+    let digits = |n: NumericType| n.precision - n.scale;
+    match (from, to) {
+        (DataType::SmallInt, DataType::Integer | DataType::BigInt)
+        | (DataType::Integer, DataType::BigInt)
+        | (DataType::Date, DataType::Timestamp)
+        | (DataType::Varchar(_), DataType::Text | DataType::Varchar(None))
+        | (DataType::Text, DataType::Varchar(None))
+        | (DataType::Char(_), DataType::Text | DataType::Varchar(None)) => true,
+        (_, DataType::Numeric(n)) if from.is_integer() => digits(n) >= 19,
+        (DataType::Numeric(a), DataType::Numeric(b)) => {
+            b.scale >= a.scale && digits(b) >= digits(a)
+        }
+        _ => false,
+    }
+}
+
+/// The literal `expr` as a value of type `target`.
+fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
+    let ExprKind::Literal(value) = &expr.kind else { return None };
+    if value.is_null() {
+        return None;
+    }
+    let numeric = |ty: DataType| crate::range::scale(ty);
+    match (expr.ty, target) {
+        (DataType::Timestamp, DataType::Date) => {
+            let micros = value.as_integer()?;
+            fit(micros.div_euclid(DAY), micros.rem_euclid(DAY) == 0, target)
+        }
+        (from, to) if from.is_text() && to.is_text() => {
+            let Value::Str(bytes) = value else { return None };
+            let blank = bytes.ends_with(b" ");
+            let fits = !blank || !matches!(to, DataType::Char(_));
+            fits.then(|| Constant { value: value.clone(), side: Side::Exact })
+        }
+        (from, to) if numeric(from).is_some() && numeric(to).is_some() => {
+            let (from, to) = (numeric(from)?, numeric(to)?);
+            let number = value.as_integer()?;
+            if to >= from {
+                let factor = 10i128.checked_pow(u32::from(to - from))?;
+                fit(number.checked_mul(factor)?, true, target)
+            } else {
+                let factor = 10i128.checked_pow(u32::from(from - to))?;
+                fit(number.div_euclid(factor), number.rem_euclid(factor) == 0, target)
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `floor` as a value of `target`; `exact` when nothing was cut off.
+fn fit(floor: i128, exact: bool, target: DataType) -> Option<Constant> {
+    let limits = crate::range::of_type(target)?;
+    if floor > limits.high {
+        return Some(Constant { value: Value::Null, side: Side::AllBelow });
+    }
+    if floor < limits.low {
+        return Some(Constant { value: Value::Null, side: Side::AllAbove });
+    }
+    let value = crate::lower::value_as(floor, target.physical())?;
+    Some(Constant { value, side: if exact { Side::Exact } else { Side::Below } })
+}

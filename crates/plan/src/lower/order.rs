@@ -1,0 +1,181 @@
+//! ORDER BY, LIMIT and window functions.
+
+use sql::algebra::{
+    ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan, SortKey as LogicalKey, WindowCall,
+};
+use types::Result;
+
+use super::aggregate::is_literal;
+use super::expr::Scope;
+use super::{Lowered, Lowering};
+use crate::cardinality::{self, ColumnProperty};
+use crate::column_set::ColumnSet;
+use crate::physical::{Expr, FrameBound, Operator, OutputColumn, Window};
+use crate::tree;
+
+/// LIMIT and OFFSET.
+type Bounds<'a> = (Option<&'a Logical>, Option<&'a Logical>);
+
+impl Lowering<'_, '_> {
+    /// Lowers ORDER BY, with LIMIT when it follows.
+    pub(crate) fn sort(
+        &mut self,
+        input: &Plan,
+        keys: &[LogicalKey],
+        bounds: Option<Bounds<'_>>,
+        needed: &ColumnSet,
+    ) -> Result<Lowered> {
+        let mut keys: Vec<LogicalKey> =
+            keys.iter().filter(|key| !is_literal(&key.expr)).cloned().collect();
+        let mut below = needed.clone();
+        keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
+        let lowered = self.lower(input, &below)?;
+        let lowered = self.with_columns(lowered, keys.iter_mut().map(|key| &mut key.expr))?;
+        let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
+        let keys = self.sort_keys(&keys, &lowered)?;
+        let output = lowered.node.output.clone();
+        let mut properties = lowered.properties;
+        if let Some((limit, _)) = bounds {
+            properties = cardinality::limited(limit, properties);
+        }
+        let input = Box::new(lowered.node);
+        let operator = if keys.is_empty() {
+            Operator::Limit { input, limit, offset }
+        } else {
+            Operator::Sort { input, keys, limit, offset }
+        };
+        let node = self.node(operator, output, properties.rows);
+        Ok(Lowered { node, columns: lowered.columns, properties })
+    }
+
+    /// `lowered` with a further column for each expression that is none; the expressions become columns.
+    fn with_columns<'e>(
+        &mut self,
+        lowered: Lowered,
+        exprs: impl Iterator<Item = &'e mut Logical>,
+    ) -> Result<Lowered> {
+        let mut columns: Vec<(ColumnId, Logical)> = Vec::new();
+        for (id, output) in lowered.columns.iter().zip(&lowered.node.output) {
+            columns.push((*id, tree::column(*id, output.ty)));
+        }
+        let mut computed = false;
+        for expr in exprs {
+            if !tree::is_constant(expr) {
+                computed |= self.make_column(expr, &mut columns);
+            }
+        }
+        if computed { self.project(lowered, columns) } else { Ok(lowered) }
+    }
+
+    fn bounds(&mut self, (limit, offset): Bounds<'_>) -> Result<(Option<Expr>, Option<Expr>)> {
+        let none = Scope::none();
+        let limit = limit.map(|e| self.expr_in(e, &none)).transpose()?;
+        let offset = offset.map(|e| self.expr_in(e, &none)).transpose()?;
+        Ok((limit, offset))
+    }
+
+    /// Lowers LIMIT and OFFSET, as part of a sort below where there is one.
+    pub(crate) fn limit(
+        &mut self,
+        input: &Plan,
+        limit: Option<&Logical>,
+        offset: Option<&Logical>,
+        needed: &ColumnSet,
+    ) -> Result<Lowered> {
+        match input {
+            Plan::Sort { input, keys } => self.sort(input, keys, Some((limit, offset)), needed),
+            Plan::Project { input, columns } => {
+                let kept: Vec<_> =
+                    columns.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
+                let mut below = ColumnSet::default();
+                kept.iter().for_each(|(_, e)| tree::mention(e, &mut below));
+                let lowered = self.limit(input, limit, offset, &below)?;
+                self.project(lowered, kept)
+            }
+            _ => {
+                let lowered = self.lower(input, needed)?;
+                let (physical_limit, physical_offset) = self.bounds((limit, offset))?;
+                let output = lowered.node.output.clone();
+                let properties = cardinality::limited(limit, lowered.properties);
+                let operator = Operator::Limit {
+                    input: Box::new(lowered.node),
+                    limit: physical_limit,
+                    offset: physical_offset,
+                };
+                let node = self.node(operator, output, properties.rows);
+                Ok(Lowered { node, columns: lowered.columns, properties })
+            }
+        }
+    }
+
+    /// Lowers window functions.
+    pub(crate) fn window(
+        &mut self,
+        input: &Plan,
+        calls: &[(ColumnId, WindowCall)],
+        needed: &ColumnSet,
+    ) -> Result<Lowered> {
+        let mut calls: Vec<_> =
+            calls.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
+        let mut below = needed.clone();
+        for (_, call) in &calls {
+            tree::window_exprs(call, &mut |e| tree::mention(e, &mut below));
+        }
+        let lowered = self.lower(input, &below)?;
+        if calls.is_empty() {
+            return Ok(lowered);
+        }
+        let mut exprs = Vec::new();
+        for (_, call) in &mut calls {
+            tree::window_exprs_mut(call, &mut |e| exprs.push(e));
+        }
+        let lowered = self.with_columns(lowered, exprs.into_iter())?;
+        let mut windows = Vec::with_capacity(calls.len());
+        let mut output = lowered.node.output.clone();
+        let mut columns = lowered.columns.clone();
+        let mut properties = lowered.properties.clone();
+        for (id, call) in &calls {
+            let window = self.window_call(call, &lowered)?;
+            let name = self.names.get(id).cloned().unwrap_or_else(|| "window".into());
+            output.push(OutputColumn { name, ty: call.ty, physical: window.physical });
+            columns.push(*id);
+            properties.columns.insert(*id, ColumnProperty::unknown(properties.rows, call.ty));
+            windows.push(window);
+        }
+        let operator = Operator::Window { input: Box::new(lowered.node), calls: windows };
+        let node = self.node(operator, output, properties.rows);
+        Ok(Lowered { node, columns, properties })
+    }
+
+    fn window_call(&mut self, call: &WindowCall, lowered: &Lowered) -> Result<Window> {
+        let mut list = |exprs: &[Logical]| -> Result<Vec<Expr>> {
+            exprs.iter().map(|e| self.expr(e, lowered)).collect()
+        };
+        let arguments = list(&call.arguments)?;
+        let partition_by = list(&call.partition_by)?;
+        let filter = call.filter.as_ref().map(|e| self.expr(e, lowered)).transpose()?;
+        let order_by = self.sort_keys(&call.order_by, lowered)?;
+        Ok(Window {
+            function: call.function,
+            arguments,
+            partition_by,
+            order_by,
+            units: call.frame.units,
+            start: self.frame_bound(&call.frame.start, lowered)?,
+            end: self.frame_bound(&call.frame.end, lowered)?,
+            filter,
+            ty: call.ty,
+            physical: call.ty.physical(),
+        })
+    }
+
+    fn frame_bound(&mut self, bound: &LogicalBound, lowered: &Lowered) -> Result<FrameBound> {
+        Ok(match bound {
+            LogicalBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
+            LogicalBound::Preceding(e) => FrameBound::Preceding(self.expr(e, lowered)?),
+            LogicalBound::CurrentRow => FrameBound::CurrentRow,
+            LogicalBound::Following(e) => FrameBound::Following(self.expr(e, lowered)?),
+            LogicalBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
+        })
+    }
+}

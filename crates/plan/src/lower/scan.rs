@@ -1,0 +1,280 @@
+//! Scans: conjuncts that the storage evaluates on stored values, and those left over.
+
+use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
+use types::{DataType, Result};
+
+use super::expr::Scope;
+use super::{Lowered, Lowering};
+use crate::cardinality;
+use crate::column_set::ColumnSet;
+use crate::physical::{
+    BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
+};
+use crate::push_down::nulls;
+use crate::tree;
+
+impl Lowering<'_, '_> {
+    /// Lowers a table scan under a predicate.
+    pub(crate) fn scan(
+        &mut self,
+        plan: &Plan,
+        predicate: Option<&Logical>,
+        needed: &ColumnSet,
+    ) -> Result<Lowered> {
+        let Plan::Scan { table, columns, alias } = plan else {
+            return Err(types::Error::internal("a scan of something that is no table"));
+        };
+        let mut read = needed.clone();
+        predicate.iter().for_each(|e| tree::mention(e, &mut read));
+        let kept: Vec<(ColumnId, usize)> =
+            columns.iter().filter(|(id, _)| read.contains(*id)).copied().collect();
+        let narrow = Plan::Scan {
+            table: table.clone(),
+            columns: columns.clone(),
+            alias: alias.clone(),
+        };
+        let estimator = &mut *self.estimator;
+        let mut properties = cardinality::derive(self.context, estimator, &narrow, Vec::new());
+        let mut output = Vec::with_capacity(kept.len());
+        for &(id, ordinal) in &kept {
+            let definition = &table.columns()[ordinal];
+            let name: std::sync::Arc<str> = definition.name.as_str().into();
+            self.names.entry(id).or_insert_with(|| name.clone());
+            let ty = definition.ty;
+            output.push(OutputColumn { name, ty, physical: ty.physical() });
+        }
+        let operator = Operator::Scan {
+            table: table.clone(),
+            columns: kept.iter().map(|(_, ordinal)| *ordinal).collect(),
+            restrictions: Vec::new(),
+            residual: None,
+            alias: alias.clone(),
+        };
+        let rows = properties.rows;
+        let ids = kept.iter().map(|(id, _)| *id).collect();
+        let node = self.node(operator, output, rows);
+        let mut lowered = Lowered { node, columns: ids, properties: Default::default() };
+        if let Some(predicate) = predicate {
+            lowered.properties = properties.clone();
+            let (found, rest) = self.restrictions(predicate, &lowered)?;
+            let residual = rest.map(|rest| self.expr(&rest, &lowered)).transpose()?;
+            if let Operator::Scan { restrictions, residual: slot, .. } = &mut lowered.node.operator
+            {
+                *restrictions = found;
+                *slot = residual;
+            }
+            properties = cardinality::filtered(
+                self.context,
+                self.estimator,
+                &narrow,
+                predicate,
+                properties,
+            );
+        }
+        lowered.node.rows = properties.rows;
+        lowered.properties = properties;
+        Ok(lowered)
+    }
+
+    /// The conjuncts that are restrictions of one column, and the rest.
+    fn restrictions(
+        &mut self,
+        predicate: &Logical,
+        scan: &Lowered,
+    ) -> Result<(Vec<ScanRestriction>, Option<Logical>)> {
+        let (mut found, mut rest) = (Vec::new(), Vec::new());
+        for part in tree::conjuncts(predicate.clone()) {
+            match self.restriction(&part, scan)? {
+                Some(restriction) => found.push(restriction),
+                None => rest.push(part),
+            }
+        }
+        merge_ranges(&mut found);
+        found.sort_by_key(|restriction| cost(&restriction.kind));
+        rest.sort_by_key(expr_cost);
+        Ok((found, (!rest.is_empty()).then(|| tree::and_all(rest))))
+    }
+
+    fn restriction(&mut self, part: &Logical, scan: &Lowered) -> Result<Option<ScanRestriction>> {
+        let columns = tree::mentioned(part);
+        if columns.len() != 1 || tree::is_volatile(part) {
+            return Ok(None);
+        }
+        let Some(id) = columns.iter().next() else { return Ok(None) };
+        let (column, output) = scan.find(id)?;
+        let ty = output.ty;
+        if let Some(kind) = self.direct(part, ty)? {
+            return Ok(Some(ScanRestriction { column, kind }));
+        }
+        let nullable = scan.properties.column(id).is_none_or(|c| c.nullable);
+        if nullable && !nulls::rejects(part, &columns) {
+            return Ok(None);
+        }
+        let mut expr = self.expr(part, scan)?;
+        to_column_zero(&mut expr);
+        Ok(Some(ScanRestriction { column, kind: ScanRestrictionKind::Predicate(expr) }))
+    }
+
+    /// A restriction of one of the simple kinds.
+    fn direct(&mut self, part: &Logical, ty: DataType) -> Result<Option<ScanRestrictionKind>> {
+        let none = Scope::none();
+        let is_column = |e: &Logical| tree::as_column(e).is_some();
+        match &part.kind {
+            LogicalKind::IsNull(operand) if is_column(operand) => {
+                Ok(Some(ScanRestrictionKind::IsNull))
+            }
+            LogicalKind::Not(inner) => match &inner.kind {
+                LogicalKind::IsNull(operand) if is_column(operand) => {
+                    Ok(Some(ScanRestrictionKind::IsNotNull))
+                }
+                _ => Ok(None),
+            },
+            LogicalKind::Compare(op, left, right) => {
+                let (op, constant) = match (is_column(left), is_column(right)) {
+                    (true, false) => (*op, right),
+                    (false, true) => (tree::flip(*op), left),
+                    _ => return Ok(None),
+                };
+                let plain = !matches!(op, CompareOp::Distinct | CompareOp::NotDistinct);
+                if !plain || !simple_constant(constant) || !same_values(constant.ty, ty) {
+                    return Ok(None);
+                }
+                let constant = self.expr_in(constant, &none)?;
+                Ok(of_column_type(constant, ty).map(|c| ScanRestrictionKind::Compare(op, c)))
+            }
+            LogicalKind::InList(operand, list) if is_column(operand) => {
+                if !list.iter().all(|e| simple_constant(e) && same_values(e.ty, ty)) {
+                    return Ok(None);
+                }
+                let mut items = Vec::with_capacity(list.len());
+                for item in list {
+                    let item = self.expr_in(item, &none)?;
+                    let Some(item) = of_column_type(item, ty) else { return Ok(None) };
+                    items.push(item);
+                }
+                Ok(Some(ScanRestrictionKind::InList(items)))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn simple_constant(expr: &Logical) -> bool {
+    matches!(expr.kind, LogicalKind::Literal(_) | LogicalKind::Parameter(_))
+}
+
+/// True when values of both types compare as stored.
+fn same_values(a: DataType, b: DataType) -> bool {
+    match (a, b) {
+        (DataType::Char(_), DataType::Char(_)) => true,
+        (DataType::Char(_), _) | (_, DataType::Char(_)) => false,
+        (a, b) if a.is_text() && b.is_text() => true,
+        (DataType::Numeric(x), DataType::Numeric(y)) => x.scale == y.scale,
+        (a, b) => a == b,
+    }
+}
+
+/// The constant held as the column is; None when it may not fit.
+fn of_column_type(constant: Expr, ty: DataType) -> Option<Expr> {
+    let constant = Expr { ty, ..constant };
+    if constant.physical == ty.physical() {
+        return Some(constant);
+    }
+    let narrowed = super::expr::held_as(constant, ty.physical());
+    matches!(narrowed.kind, ExprKind::Literal(_)).then_some(narrowed)
+}
+
+fn to_column_zero(expr: &mut Expr) {
+    if let ExprKind::Column(i) = &mut expr.kind {
+        *i = 0;
+    }
+    match &mut expr.kind {
+        ExprKind::Column(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Scalar(_) => {}
+        ExprKind::Call(_, list) | ExprKind::And(list) | ExprKind::Or(list) => {
+            list.iter_mut().for_each(to_column_zero);
+        }
+        ExprKind::Compare(_, a, b) => {
+            to_column_zero(a);
+            to_column_zero(b);
+        }
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => to_column_zero(e),
+        ExprKind::Case { branches, otherwise } => {
+            for (condition, result) in branches {
+                to_column_zero(condition);
+                to_column_zero(result);
+            }
+            to_column_zero(otherwise);
+        }
+        ExprKind::InList(operand, list) => {
+            to_column_zero(operand);
+            list.iter_mut().for_each(to_column_zero);
+        }
+        ExprKind::Like { operand, pattern, .. } => {
+            to_column_zero(operand);
+            to_column_zero(pattern);
+        }
+    }
+}
+
+/// Turns a lower and an upper bound of one column into one range.
+fn merge_ranges(found: &mut Vec<ScanRestriction>) {
+    let is_low = |op: &CompareOp| matches!(op, CompareOp::Greater | CompareOp::GreaterEqual);
+    let is_high = |op: &CompareOp| matches!(op, CompareOp::Less | CompareOp::LessEqual);
+    let mut i = 0;
+    while i < found.len() {
+        let column = found[i].column;
+        let low = match &found[i].kind {
+            ScanRestrictionKind::Compare(op, bound) if is_low(op) => (bound.clone(), kind(*op)),
+            _ => {
+                i += 1;
+                continue;
+            }
+        };
+        let partner = found.iter().position(|other| {
+            other.column == column
+                && matches!(&other.kind, ScanRestrictionKind::Compare(op, _) if is_high(op))
+        });
+        let Some(partner) = partner else {
+            i += 1;
+            continue;
+        };
+        if let ScanRestrictionKind::Compare(op, bound) = &found[partner].kind {
+            let high = (bound.clone(), kind(*op));
+            found[i].kind = ScanRestrictionKind::Between { low, high };
+            found.remove(partner);
+            i = 0;
+        }
+    }
+}
+
+fn kind(op: CompareOp) -> BoundKind {
+    match op {
+        CompareOp::GreaterEqual | CompareOp::LessEqual => BoundKind::Inclusive,
+        _ => BoundKind::Exclusive,
+    }
+}
+
+/// Cheap and selective restrictions come first.
+fn cost(kind: &ScanRestrictionKind) -> u32 {
+    match kind {
+        ScanRestrictionKind::Compare(CompareOp::Equal, _) => 0,
+        ScanRestrictionKind::Between { .. } => 1,
+        ScanRestrictionKind::InList(list) => 2 + list.len().min(1000) as u32,
+        ScanRestrictionKind::Compare(..) => 1500,
+        ScanRestrictionKind::IsNull | ScanRestrictionKind::IsNotNull => 1600,
+        ScanRestrictionKind::Predicate(_) => 2000,
+    }
+}
+
+fn expr_cost(expr: &Logical) -> u32 {
+    let mut total = match expr.kind {
+        LogicalKind::Column(_) | LogicalKind::Literal(_) => 0,
+        LogicalKind::Like { .. } => 50,
+        _ => 1,
+    };
+    tree::operands(expr, &mut |operand| total += expr_cost(operand));
+    total
+}

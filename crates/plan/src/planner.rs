@@ -1,0 +1,92 @@
+//! The order of the passes.
+
+use sql::algebra::{Plan, Query};
+use types::Result;
+
+use crate::cardinality::Estimator;
+use crate::column_set::ColumnSet;
+use crate::context::Context;
+use crate::physical::PhysicalPlan;
+use crate::prune::Order;
+use crate::{Statistics, cte, fold, join_order, lower, prune, push_down, tree, unnest};
+
+/// What may be decided differently, for tests and comparison.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
+    pub exhaustive_relations: usize,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self { exhaustive_relations: 12 }
+    }
+}
+
+/// Plans `query`. The root's output columns are `query.columns` in order.
+///
+/// # Errors
+/// 0A000 for the few forms that cannot be planned.
+pub fn plan(
+    query: &Query,
+    statistics: &dyn Statistics,
+    options: &PlanOptions,
+) -> Result<PhysicalPlan> {
+    let mut context = Context::new(query, statistics);
+    let mut root = query.plan.clone();
+    fold::fold_plan(statistics, &mut root);
+    tree::every_plan_mut(&mut root, &mut fix_positions);
+    cte::resolve(&mut context, &mut root);
+    unnest::unnest(&mut context, &mut root)?;
+    cte::hoist_recursive(&mut context, &mut root);
+    let needed: ColumnSet = query.columns.iter().map(|column| column.id).collect();
+    rewrite(&context, &mut root, &needed, Order::Matters);
+    let mut scalars = std::mem::take(&mut context.scalars);
+    for scalar in &mut scalars {
+        let first = tree::output(scalar).first().map(|(id, _)| *id);
+        rewrite(&context, scalar, &first.into_iter().collect(), Order::Matters);
+    }
+    context.scalars = scalars;
+    let mut ctes = std::mem::take(&mut context.ctes);
+    for cte in &mut ctes {
+        cte.body.plans_mut(&mut |plan| {
+            let needed = tree::output_set(plan);
+            rewrite(&context, plan, &needed, Order::Free);
+        });
+    }
+    context.ctes = ctes;
+    let mut estimator = Estimator::default();
+    join_order::order_all(&mut context, &mut estimator, &mut root, options);
+    lower::lower_query(&mut context, &mut estimator, root, query)
+}
+
+/// The rewriting passes over one plan without sub-queries.
+fn rewrite(context: &Context<'_>, plan: &mut Plan, needed: &ColumnSet, order: Order) {
+    fold::fold_plan(context.statistics, plan);
+    push_down::push_down(plan);
+    fold::fold_plan(context.statistics, plan);
+    prune::prune(plan, needed, order);
+}
+
+/// Inputs that are read by position become projections, so that rewriting below keeps their order.
+fn fix_positions(plan: &mut Plan) {
+    let fix = |input: &mut Plan| {
+        if !matches!(input, Plan::Project { .. }) {
+            let columns = tree::output(input);
+            *input = tree::narrowed(tree::take(input), &columns);
+        }
+    };
+    match plan {
+        Plan::SetOperation { left, right, .. } => {
+            fix(left);
+            fix(right);
+        }
+        Plan::With { definition, .. } => fix(definition),
+        Plan::RecursiveWith { base, step, .. } => {
+            fix(base);
+            fix(step);
+        }
+        _ => {}
+    }
+}
+
