@@ -72,9 +72,11 @@ impl BulkLoad {
         progress: PartsProgress,
         fill: FillPart,
     ) -> Result<()> {
+        let load = table.begin_load();
+        // Made in order of the parts: so their blocks come in this order.
+        let writers = (0..parts).map(|_| Mutex::new(Some(load.writer()))).collect();
         let orders = Arc::new(FillOrders {
-            table: Arc::clone(table),
-            writers: (0..parts).map(|_| Mutex::new(None)).collect(),
+            writers,
             fill,
             error: Mutex::new(None),
             stop: AtomicBool::new(false),
@@ -92,8 +94,7 @@ impl BulkLoad {
             return Err(Error::internal(format!("a loader failed: {message}")));
         }
         cancel.check()?;
-        let writers = orders.writers.iter().filter_map(|w| w.lock().take()).collect();
-        table.commit_load(writers)
+        load.commit().map(|_| ())
     }
 
     /// Makes the tables visible.
@@ -116,7 +117,6 @@ impl BulkLoad {
 }
 
 struct FillOrders {
-    table: Arc<Table>,
     writers: Vec<Mutex<Option<BulkWriter>>>,
     fill: FillPart,
     error: Mutex<Option<Error>>,
@@ -126,15 +126,21 @@ struct FillOrders {
     progress: PartsProgress,
 }
 
+impl FillOrders {
+    fn fill_part(&self, part: usize) -> Result<()> {
+        if let Some(mut writer) = self.writers[part].lock().take() {
+            (self.fill)(part, &mut writer)?;
+            writer.finish()?;
+        }
+        Ok(())
+    }
+}
+
 impl WorkOrders for FillOrders {
     fn run(&self, _worker: usize, order: usize) {
-        let mut writer = self.table.bulk_writer();
-        match (self.fill)(order, &mut writer).and_then(|()| writer.finish()) {
-            Ok(()) => *self.writers[order].lock() = Some(writer),
-            Err(error) => {
-                self.error.lock().get_or_insert(error);
-                self.stop.store(true, Ordering::Relaxed);
-            }
+        if let Err(error) = self.fill_part(order) {
+            self.error.lock().get_or_insert(error);
+            self.stop.store(true, Ordering::Relaxed);
         }
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         (self.progress)(done as usize, self.writers.len());

@@ -127,7 +127,7 @@ fn copy_from(
     if !entry.declared_keys().is_empty() {
         entry.distrust_keys();
     }
-    let rows = insert::load_stream(&context, &stream, &storage, all)?;
+    let rows = insert::load_stream(&context, &stream, &storage)?;
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 

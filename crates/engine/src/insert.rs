@@ -2,17 +2,15 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, Profile, QueryContext, ResultSet};
-use kernels::Batch;
 use plan::physical::PhysicalPlan;
-use sql::catalog::{ColumnDef, TableMeta, TableRef};
+use sql::catalog::TableRef;
 use sql::statement::{CreateTableAs, IfExists, Insert, WithData};
-use storage::{BulkWriter, Table};
-use types::{Error, Result, SqlState};
+use storage::{BulkWriter, Table, TableLoad};
+use types::{Error, Result};
 
 use crate::catalog::TableEntry;
 use crate::{QueryResult, Session, ddl};
@@ -20,39 +18,20 @@ use crate::{QueryResult, Session, ddl};
 /// Estimated rows from which INSERT loads blocks in parallel instead of appending batches.
 const BULK_ROWS: f64 = 20_000.0;
 
-/// 23502 when a NOT NULL column of `batch` has a NULL.
-pub(crate) fn check_not_null(columns: &[ColumnDef], table: &str, batch: &Batch) -> Result<()> {
-    for (column, values) in columns.iter().zip(&batch.columns) {
-        if column.not_null && values.to_vector().validity.is_some() {
-            let name = &column.name;
-            let message = format!(
-                "null value in column \"{name}\" of relation \"{table}\" violates not-null constraint"
-            );
-            return Err(Error::new(SqlState::NOT_NULL_VIOLATION, message));
-        }
-    }
-    Ok(())
-}
-
 /// Gathers rows into one bulk writer per worker.
 struct BulkSink {
-    table: Arc<Table>,
-    columns: Vec<ColumnDef>,
-    rows: AtomicU64,
+    load: Arc<TableLoad>,
 }
 
 impl Sink for BulkSink {
     type Local = BulkWriter;
 
     fn local(&self) -> BulkWriter {
-        self.table.bulk_writer()
+        self.load.writer()
     }
 
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
-        let batch = flow.into_batch()?;
-        check_not_null(&self.columns, self.table.name(), &batch)?;
-        local.push(&batch)?;
-        self.rows.fetch_add(batch.rows as u64, Ordering::Relaxed);
+        local.push(&flow.into_batch()?)?;
         Ok(Demand::More)
     }
 }
@@ -62,16 +41,13 @@ pub(crate) fn load_stream(
     context: &Arc<QueryContext>,
     stream: &Stream,
     table: &Arc<Table>,
-    columns: &[ColumnDef],
 ) -> Result<u64> {
-    let columns = columns.to_vec();
-    let sink = Arc::new(BulkSink { table: Arc::clone(table), columns, rows: AtomicU64::new(0) });
-    let mut writers = drive(context, stream, &sink)?;
-    for writer in &mut writers {
+    let load = table.begin_load();
+    let sink = Arc::new(BulkSink { load: Arc::clone(&load) });
+    for writer in drive(context, stream, &sink)? {
         writer.finish()?;
     }
-    table.commit_load(writers)?;
-    Ok(sink.rows.load(Ordering::Relaxed))
+    load.commit()
 }
 
 /// Runs `plan` into `table`.
@@ -79,7 +55,6 @@ fn run_into(
     plan: &PhysicalPlan,
     context: &Arc<QueryContext>,
     table: &Arc<Table>,
-    columns: &[ColumnDef],
 ) -> Result<u64> {
     let mut opener = Opener::new(Arc::clone(context));
     for prelude in &plan.preludes {
@@ -87,14 +62,11 @@ fn run_into(
     }
     let stream = opener.open(&plan.root, Vec::new())?;
     if plan.root.rows >= BULK_ROWS {
-        return load_stream(context, &stream, table, columns);
+        return load_stream(context, &stream, table);
     }
     // Complete before the first row is stored: a failing query inserts nothing, and a query that reads
     // the table does not meet its own rows.
     let result = ResultSet::collect(context, &stream, &plan.root.output)?;
-    for batch in &result.batches {
-        check_not_null(columns, table.name(), batch)?;
-    }
     for batch in &result.batches {
         table.append(batch)?;
     }
@@ -118,7 +90,7 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
     if !entry.declared_keys().is_empty() {
         entry.distrust_keys();
     }
-    let rows = run_into(&plan, &context, &storage, insert.table.columns())?;
+    let rows = run_into(&plan, &context, &storage)?;
     Ok(QueryResult::command(format!("INSERT 0 {rows}")))
 }
 
@@ -135,7 +107,7 @@ pub(crate) fn create_table_as(
     let mut rows = 0;
     if create.data == WithData::Fill {
         let (plan, context) = session.prepare(&create.query, Profile::Off)?;
-        rows = run_into(&plan, &context, entry.storage(), entry.columns())?;
+        rows = run_into(&plan, &context, entry.storage())?;
     }
     session.database().inner().relations.update(|state| {
         if ddl::may_create(state, name, IfExists::Fail)? {

@@ -27,7 +27,7 @@ impl Statistics for StoredStatistics {
             distinct: c.distinct,
             min: c.min.clone(),
             max: c.max.clone(),
-            bounds: if c.exact { Exactness::Exact } else { Exactness::Estimate },
+            bounds: if c.bounds_exact { Exactness::Exact } else { Exactness::Estimate },
             null_fraction: c.null_fraction,
             bytes_average: c.bytes_average,
         };
@@ -45,16 +45,16 @@ impl Statistics for StoredStatistics {
     ) -> Option<f64> {
         let storage = storage_of(table)?;
         let stored = storage.statistics();
-        let sample = |&(_, ordinal): &(ColumnId, usize)| stored.sample(ordinal);
-        let vectors = columns.iter().map(sample).collect::<Option<Vec<_>>>()?;
-        let rows = vectors.first()?.len();
+        let rows = stored.sample.rows;
         if rows == 0 {
             return None;
         }
+        let sample = |&(_, ordinal): &(ColumnId, usize)| stored.sample.columns[ordinal].clone();
+        let vectors: Vec<Column> = columns.iter().map(sample).collect();
         let position = |id: ColumnId| columns.iter().position(|(c, _)| *c == id);
         let expr = plan::lower(predicate, &position).ok()?;
         let evaluator = exec::expr::Evaluator::new(&expr).ok()?;
-        let batch = Batch::new(vectors.into_iter().map(Column::Plain).collect(), rows);
+        let batch = Batch::new(vectors, rows);
         let mut positions: Vec<u32> = (0..rows as u32).collect();
         evaluator.select(&batch, &mut positions).ok()?;
         // Half a row for none: what the sample does not hold may still exist.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{Arguments, TableFunctionRef};
+use storage::SegmentInfo;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::Database;
@@ -124,13 +125,15 @@ impl TableFunction for Blocks {
         for info in database.relations().iter().filter(|i| i.kind == "table") {
             let table = database.table(&info.name)?;
             for block in table.storage().block_infos() {
+                let scheme = |s: &SegmentInfo| format!("{} {}", s.scheme.name(), s.width);
+                let schemes: Vec<String> = block.segments.iter().map(scheme).collect();
                 rows.push(vec![
                     Value::text(&info.name),
                     bigint(block.id),
                     Value::text(block.layout.name()),
                     bigint(block.rows as u64),
                     bigint(block.bytes),
-                    Value::text(&block.schemes.join(", ")),
+                    Value::text(&schemes.join(", ")),
                 ]);
             }
         }

@@ -52,7 +52,7 @@ pub(crate) fn open(
         let kind = RestrictionKind::KeyFilter(pushed.filter);
         all.push(Restriction { column: columns[pushed.column], kind });
     }
-    let plan = ScanPlan::new(table.schema(), all);
+    let plan = ScanPlan::new(table.schema(), all)?;
     let source = ScanSource {
         context: Arc::clone(&opener.context),
         snapshot,
@@ -112,12 +112,12 @@ fn bound(value: Value, kind: BoundKind) -> Bound<Value> {
 
 fn compare_kind(op: CompareOp) -> Result<CompareKind> {
     Ok(match op {
-        CompareOp::Equal => CompareKind::Equal,
-        CompareOp::NotEqual => CompareKind::NotEqual,
-        CompareOp::Less => CompareKind::Less,
-        CompareOp::LessEqual => CompareKind::LessEqual,
-        CompareOp::Greater => CompareKind::Greater,
-        CompareOp::GreaterEqual => CompareKind::GreaterEqual,
+        CompareOp::Equal => CompareKind::Eq,
+        CompareOp::NotEqual => CompareKind::Ne,
+        CompareOp::Less => CompareKind::Lt,
+        CompareOp::LessEqual => CompareKind::Le,
+        CompareOp::Greater => CompareKind::Gt,
+        CompareOp::GreaterEqual => CompareKind::Ge,
         CompareOp::Distinct | CompareOp::NotDistinct => {
             return Err(Error::internal("IS DISTINCT FROM is no scan restriction"));
         }
@@ -243,7 +243,7 @@ pub fn read_block(
     block: usize,
     columns: &[usize],
 ) -> Result<Batch> {
-    let rows = snapshot.block_rows(block);
+    let rows = snapshot.block(block).rows();
     let positions = Positions::Range { start: 0, len: rows as u32 };
     let unpack = |&column: &usize| snapshot.unpack(block, column, &positions);
     Ok(Batch::new(columns.iter().map(unpack).collect::<Result<_>>()?, rows))

@@ -1,1 +1,30 @@
-//! formats.
+//! Files: CSV, Parquet, Arrow streams.
+//!
+//! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
+//! `read_csv('f')` and `read_parquet('f')` stand in FROM. A format writes to a temporary name beside the
+//! file and renames it when all is written.
+#![forbid(unsafe_code)]
+
+mod arrow;
+mod csv;
+mod function;
+mod output;
+mod parquet;
+
+use std::sync::Arc;
+
+use engine::Database;
+
+pub use arrow::write_stream;
+
+/// Adds the formats and their table functions to `database`.
+pub fn register(database: &Database) {
+    let registry = database.registry();
+    let csv: Arc<dyn engine::registry::FileFormat> = Arc::new(csv::Csv);
+    let parquet: Arc<dyn engine::registry::FileFormat> = Arc::new(parquet::Parquet);
+    registry.add_function("read_csv", Arc::new(function::Read::new("read_csv", &csv)));
+    registry.add_function("read_csv_auto", Arc::new(function::Read::new("read_csv_auto", &csv)));
+    registry.add_function("read_parquet", Arc::new(function::Read::new("read_parquet", &parquet)));
+    registry.add_format("csv", csv);
+    registry.add_format("parquet", parquet);
+}

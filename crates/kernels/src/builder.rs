@@ -165,6 +165,26 @@ impl VectorBuilder {
         self.rows += rows;
     }
 
+    /// Takes back all rows from number `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        if rows >= self.rows {
+            return;
+        }
+        match &mut self.data {
+            Data::Bool(v) => v.truncate(rows),
+            Data::I32(v) => v.truncate(rows),
+            Data::I64(v) => v.truncate(rows),
+            Data::I128(v) => v.truncate(rows),
+            Data::F64(v) => v.truncate(rows),
+            Data::Str(v) => v.truncate(rows),
+            Data::Interval(v) => v.truncate(rows),
+        }
+        if let Some(bits) = &mut self.validity {
+            *bits = bits.slice(0, rows);
+        }
+        self.rows = rows;
+    }
+
     /// The column of all rows pushed.
     pub fn finish(self) -> Vector {
         let data = match self.data {

@@ -125,6 +125,13 @@ fn add_heaps(heaps: &mut Vec<HeapRef>, more: &[HeapRef]) {
     }
 }
 
+/// The heaps of both vectors.
+pub(crate) fn union_heaps(a: &StrVector, b: &StrVector) -> Vec<HeapRef> {
+    let mut heaps = a.heaps.clone();
+    add_heaps(&mut heaps, &b.heaps);
+    heaps
+}
+
 /// A column of strings.
 #[derive(Clone, Debug, Default)]
 pub struct StrVector {
@@ -293,6 +300,11 @@ impl StrBuilder {
             None => (0..source.len()).for_each(|i| self.push(source.get(i))),
             Some(p) => p.iter().for_each(|&p| self.push(source.get(p as usize))),
         }
+    }
+
+    /// Takes back all rows from number `rows` on; their bytes stay until the end.
+    pub fn truncate(&mut self, rows: usize) {
+        self.views.truncate(rows);
     }
 
     /// The vector of all rows pushed.

@@ -122,11 +122,7 @@ impl BufferPool {
     /// 53200 when the limit would be passed.
     pub fn reserve(self: &Arc<Self>, category: MemoryCategory, bytes: u64) -> Result<Reservation> {
         self.take(category, bytes)?;
-        Ok(Reservation {
-            pool: Arc::clone(self),
-            category,
-            bytes,
-        })
+        Ok(Reservation { pool: Arc::clone(self), category, bytes })
     }
 
     /// Zeroed memory of `bytes`, aligned to 64: part of a slot when small, else whole pages of its own,
@@ -182,11 +178,7 @@ pub struct Reservation {
 impl Reservation {
     /// Nothing counted yet.
     pub fn empty(pool: &Arc<BufferPool>, category: MemoryCategory) -> Self {
-        Self {
-            pool: Arc::clone(pool),
-            category,
-            bytes: 0,
-        }
+        Self { pool: Arc::clone(pool), category, bytes: 0 }
     }
 
     /// Bytes counted.
@@ -235,16 +227,12 @@ mod tests {
     fn the_limit_holds_and_everything_comes_back() {
         let pool = BufferPool::new(8 << 20);
         let mut first = pool.reserve(MemoryCategory::Sort, 3 << 20).expect("fits");
-        let error = pool
-            .reserve(MemoryCategory::Sort, 6 << 20)
-            .expect_err("too much");
+        let error = pool.reserve(MemoryCategory::Sort, 6 << 20).expect_err("too much");
         assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
         assert!(first.resize(9 << 20).is_err());
         assert_eq!(pool.total(), 3 << 20);
         first.resize(1 << 20).expect("smaller");
-        let memory = pool
-            .allocate(MemoryCategory::HashTables, 6 << 20)
-            .expect("fits");
+        let memory = pool.allocate(MemoryCategory::HashTables, 6 << 20).expect("fits");
         assert!(pool.allocate(MemoryCategory::HashTables, 2 << 20).is_err());
         assert_eq!(pool.usage()[4], (MemoryCategory::HashTables, 6 << 20));
         drop((first, memory));
@@ -256,22 +244,9 @@ mod tests {
     #[test]
     fn memory_is_zeroed_aligned_and_reused() {
         let pool = BufferPool::new(1 << 30);
-        for bytes in [
-            0u64,
-            1,
-            63,
-            64,
-            65,
-            4096,
-            100_000,
-            (1 << 20) - 1,
-            1 << 20,
-            5 << 20,
-        ] {
+        for bytes in [0u64, 1, 63, 64, 65, 4096, 100_000, (1 << 20) - 1, 1 << 20, 5 << 20] {
             for _ in 0..3 {
-                let mut memory = pool
-                    .allocate(MemoryCategory::Temporary, bytes)
-                    .expect("fits");
+                let mut memory = pool.allocate(MemoryCategory::Temporary, bytes).expect("fits");
                 assert_eq!(memory.len() as u64, bytes);
                 assert!(memory.as_slice().as_ptr().addr().is_multiple_of(64));
                 assert!(memory.as_slice().iter().all(|&b| b == 0));
@@ -292,17 +267,12 @@ mod tests {
                 assert!(memory.as_slice().iter().all(|&b| b == mark));
             } else {
                 let bytes = random.below(200_000) + 1;
-                let mut memory = pool
-                    .allocate(MemoryCategory::Temporary, bytes)
-                    .expect("fits");
+                let mut memory = pool.allocate(MemoryCategory::Temporary, bytes).expect("fits");
                 memory.as_mut_slice().fill(round as u8);
                 held.push((round as u8, memory));
             }
         }
-        assert!(
-            held.iter()
-                .all(|(mark, m)| m.as_slice().iter().all(|b| b == mark))
-        );
+        assert!(held.iter().all(|(mark, m)| m.as_slice().iter().all(|b| b == mark)));
         drop(held);
         assert_eq!(pool.total(), 0);
     }

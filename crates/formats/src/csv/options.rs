@@ -1,0 +1,130 @@
+//! Options of CSV.
+
+use engine::registry::FileOptions;
+use types::{Error, Result, SqlState};
+
+/// Whether the first record holds names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// It does; names are not looked at when the target is known.
+    Present,
+    /// It does, and they must be those of the target.
+    Match,
+    /// It does not.
+    Absent,
+}
+
+/// What happens to a record that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnError {
+    /// The load fails.
+    Stop,
+    /// The record is skipped.
+    Ignore,
+}
+
+/// How a file is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialect {
+    pub(crate) delimiter: u8,
+    pub(crate) quote: u8,
+    pub(crate) escape: u8,
+    pub(crate) null: String,
+}
+
+/// All options; what was not given is None and found out or defaulted.
+#[derive(Clone, Debug)]
+pub(crate) struct CsvOptions {
+    pub(crate) header: Option<Header>,
+    pub(crate) delimiter: Option<u8>,
+    pub(crate) quote: u8,
+    pub(crate) escape: Option<u8>,
+    pub(crate) null: String,
+    pub(crate) on_error: OnError,
+    /// All columns are text: `all_varchar => true`.
+    pub(crate) all_text: bool,
+}
+
+fn invalid(name: &str, value: &str) -> Error {
+    let message = format!("invalid value for CSV option \"{name}\": \"{value}\"");
+    Error::new(SqlState::INVALID_PARAMETER, message)
+}
+
+fn one_byte(name: &str, value: &str) -> Result<u8> {
+    match value.as_bytes() {
+        [byte] if byte.is_ascii() && !b"\r\n".contains(byte) => Ok(*byte),
+        b"\\t" => Ok(b'\t'),
+        _ => Err(Error::new(
+            SqlState::FEATURE_NOT_SUPPORTED,
+            format!("COPY {name} must be a single one-byte character"),
+        )),
+    }
+}
+
+fn flag(name: &str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" | "t" => Ok(true),
+        "false" | "off" | "0" | "f" => Ok(false),
+        _ => Err(invalid(name, value)),
+    }
+}
+
+impl CsvOptions {
+    /// The options in `given`.
+    pub(crate) fn new(given: &FileOptions) -> Result<Self> {
+        let mut options = Self {
+            header: None,
+            delimiter: None,
+            quote: b'"',
+            escape: None,
+            null: String::new(),
+            on_error: OnError::Stop,
+            all_text: false,
+        };
+        for (name, value) in given {
+            match name.as_str() {
+                "header" if value.eq_ignore_ascii_case("match") => {
+                    options.header = Some(Header::Match);
+                }
+                "header" => {
+                    let present = flag(name, value)?;
+                    options.header = Some(if present { Header::Present } else { Header::Absent });
+                }
+                "delimiter" => options.delimiter = Some(one_byte(name, value)?),
+                "quote" => options.quote = one_byte(name, value)?,
+                "escape" => options.escape = Some(one_byte(name, value)?),
+                "null" | "nullstr" => options.null = value.clone(),
+                "all_varchar" => options.all_text = flag(name, value)?,
+                "encoding" if value.eq_ignore_ascii_case("utf8") => {}
+                "encoding" if value.eq_ignore_ascii_case("utf-8") => {}
+                "on_error" => {
+                    options.on_error = match value.to_ascii_lowercase().as_str() {
+                        "stop" => OnError::Stop,
+                        "ignore" => OnError::Ignore,
+                        _ => return Err(invalid(name, value)),
+                    };
+                }
+                _ => {
+                    let message = format!("option \"{name}\" not recognized for CSV");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    /// The dialect, with `delimiter` when none was given.
+    pub(crate) fn dialect(&self, delimiter: u8) -> Result<Dialect> {
+        let delimiter = self.delimiter.unwrap_or(delimiter);
+        if delimiter == self.quote {
+            let message = "COPY delimiter and quote must be different";
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
+        Ok(Dialect {
+            delimiter,
+            quote: self.quote,
+            escape: self.escape.unwrap_or(self.quote),
+            null: self.null.clone(),
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! Records and fields of a part.
+
+use crate::csv::options::Dialect;
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// NULL.
+    Null,
+    /// `text[start..end]` of the part.
+    Slice(usize, usize),
+    /// `scratch[start..end]`: quotes and escapes were removed.
+    Scratch(usize, usize),
+}
+
+/// What is wrong with a record's form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// A quotation is not closed.
+    OpenQuote,
+}
+
+/// Reads records one after the other; buffers are reused.
+pub(crate) struct Records<'a> {
+    text: &'a [u8],
+    at: usize,
+    dialect: &'a Dialect,
+    /// Fields of the current record.
+    pub(crate) fields: Vec<Field>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn new(text: &'a [u8], dialect: &'a Dialect) -> Self {
+        Self { text, at: 0, dialect, fields: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Offset of the next record.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes of a field; empty for NULL.
+    pub(crate) fn bytes(&self, field: Field) -> &[u8] {
+        match field {
+            Field::Null => &[],
+            Field::Slice(start, end) => &self.text[start..end],
+            Field::Scratch(start, end) => &self.scratch[start..end],
+        }
+    }
+
+    /// Reads the next record into `fields`; false at the end.
+    pub(crate) fn next(&mut self) -> Result<bool, Malformed> {
+        if self.at >= self.text.len() {
+            return Ok(false);
+        }
+        self.fields.clear();
+        self.scratch.clear();
+        let mut more = true;
+        while more {
+            let (field, another) = self.field()?;
+            self.fields.push(field);
+            more = another;
+        }
+        Ok(true)
+    }
+
+    /// Whether the record is an empty line.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self.fields.as_slice() {
+            [Field::Null] => true,
+            [Field::Slice(start, end)] => start == end,
+            _ => false,
+        }
+    }
+
+    /// The next field, and whether another follows in the record.
+    fn field(&mut self) -> Result<(Field, bool), Malformed> {
+        // Past the end after a delimiter that was the file's last byte: an empty field.
+        let start = self.at.min(self.text.len());
+        let delimiter = self.dialect.delimiter;
+        let rest = &self.text[start..];
+        let plain = memchr::memchr3(delimiter, b'\n', self.dialect.quote, rest);
+        let end = start + plain.unwrap_or(rest.len());
+        if self.text.get(end) == Some(&self.dialect.quote) {
+            return self.quoted_field();
+        }
+        let more = self.text.get(end) == Some(&delimiter);
+        self.at = end + 1;
+        let end = if !more && end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
+        let is_null = &self.text[start..end] == self.dialect.null.as_bytes();
+        Ok((if is_null { Field::Null } else { Field::Slice(start, end) }, more))
+    }
+
+    /// A field with quotes somewhere in it, copied without them.
+    fn quoted_field(&mut self) -> Result<(Field, bool), Malformed> {
+        let Dialect { delimiter, quote, escape, .. } = *self.dialect;
+        let start = self.scratch.len();
+        let mut i = self.at;
+        let mut inside = false;
+        loop {
+            let Some(&byte) = self.text.get(i) else {
+                if inside {
+                    return Err(Malformed::OpenQuote);
+                }
+                break;
+            };
+            let next = self.text.get(i + 1).copied();
+            if inside {
+                if byte == escape && (next == Some(quote) || (next == Some(escape) && escape != quote))
+                {
+                    self.scratch.push(next.unwrap_or(quote));
+                    i += 2;
+                    continue;
+                }
+                if byte == quote {
+                    inside = false;
+                } else {
+                    self.scratch.push(byte);
+                }
+            } else if byte == quote {
+                inside = true;
+            } else if byte == delimiter || byte == b'\n' {
+                break;
+            } else if !(byte == b'\r' && next.is_none_or(|n| n == b'\n')) {
+                self.scratch.push(byte);
+            }
+            i += 1;
+        }
+        let more = self.text.get(i) == Some(&delimiter);
+        self.at = i + 1;
+        Ok((Field::Scratch(start, self.scratch.len()), more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(text: &str) -> Vec<Vec<Option<String>>> {
+        let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
+        let mut records = Records::new(text.as_bytes(), &dialect);
+        let mut all = Vec::new();
+        while records.next().expect("well formed") {
+            let text = |&f: &Field| {
+                let bytes = records.bytes(f).to_vec();
+                (f != Field::Null).then(|| String::from_utf8(bytes).expect("UTF-8"))
+            };
+            all.push(records.fields.iter().map(text).collect());
+        }
+        all
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn quotes_nulls_and_line_ends() {
+        let text = "a,b\r\n,\"\"\n\"x,\"\"y\"\"\n\",z\nlast,";
+        let expected = vec![
+            vec![some("a"), some("b")],
+            vec![None, some("")],
+            vec![some("x,\"y\"\n"), some("z")],
+            vec![some("last"), None],
+        ];
+        assert_eq!(records(text), expected);
+    }
+
+    #[test]
+    fn a_quotation_that_never_ends_is_malformed() {
+        let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
+        let mut records = Records::new(b"a,\"b\nc", &dialect);
+        assert_eq!(records.next(), Err(Malformed::OpenQuote));
+    }
+}
