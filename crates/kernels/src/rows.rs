@@ -32,7 +32,14 @@ macro_rules! fixed {
     };
 }
 
-fixed!(u8 = Bool, i32 = I32, i64 = I64, i128 = I128, f64 = F64, Interval = Interval);
+fixed!(
+    u8 = Bool,
+    i32 = I32,
+    i64 = I64,
+    i128 = I128,
+    f64 = F64,
+    Interval = Interval
+);
 
 /// An argument of fixed-size values.
 #[derive(Clone, Copy)]
@@ -80,7 +87,10 @@ impl<'a> Texts<'a> {
 #[inline]
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| {
-        Error::new(SqlState::INVALID_ENCODING, "invalid byte sequence for encoding \"UTF8\"")
+        Error::new(
+            SqlState::INVALID_ENCODING,
+            "invalid byte sequence for encoding \"UTF8\"",
+        )
     })
 }
 
@@ -100,7 +110,9 @@ pub(crate) fn count(arguments: &[&Vector]) -> usize {
 pub(crate) fn validity(arguments: &[&Vector], rows: usize) -> Option<Bitmap> {
     let mut all: Option<Bitmap> = None;
     for argument in arguments {
-        let Some(bits) = &argument.validity else { continue };
+        let Some(bits) = &argument.validity else {
+            continue;
+        };
         let next = match (bits.len() == rows, &all) {
             (true, None) => bits.clone(),
             (true, Some(before)) => before.and(bits),

@@ -1,12 +1,22 @@
 //! Functions on text and bytes.
 //!
 //! Convention of all function kernels: arguments have equal row counts, or one row, which then counts
-//! for every row (a constant). NULL in any argument gives NULL and never raises an error.
-#![allow(unused_variables)]
+//! for every row (a constant). NULL in any argument gives NULL and never raises an error. Positions and
+//! lengths count characters, not bytes; ASCII text takes a short way. Case follows Unicode, whatever the
+//! locale. Parts of text (substring, left, trim ...) share the memory of the whole.
 
-use types::{Error, Result};
+mod bytes;
+mod join;
+mod part;
+
+pub use bytes::{decode, encode, hash_text, md5, to_hex};
+pub use join::{concat, concat_operator, concat_ws, pad, repeat, replace, reverse, translate};
+pub use part::{left, right, split_part, substring, substring_bytes, trim};
+
+use types::{Error, Result, SqlState};
 
 use crate::Vector;
+use crate::rows::{Fixed, Texts, Values, try_build, try_write, utf8};
 
 /// Which end of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,250 +29,428 @@ pub enum Side {
     Both,
 }
 
+/// The most bytes of one text value, as PostgreSQL has it: 1 GiB less some.
+const BYTES_MAX: usize = (1 << 30) - 1;
+
+/// 54000 when `bytes` exceed what one value may have.
+///
+/// # Errors
+/// 54000.
+fn check_length(bytes: Option<usize>) -> Result<usize> {
+    bytes
+        .filter(|&bytes| bytes <= BYTES_MAX)
+        .ok_or_else(|| Error::new(SqlState::LIMIT_EXCEEDED, "requested length too large"))
+}
+
+/// Characters of UTF-8 text: bytes that do not continue one.
+#[inline]
+fn character_count(text: &[u8]) -> usize {
+    text.iter().filter(|&&b| b as i8 >= -0x40).count()
+}
+
+/// The byte at which character `at` starts, the length when there are no so many.
+#[inline]
+fn character_start(text: &[u8], at: usize) -> usize {
+    if at >= text.len() {
+        return text.len();
+    }
+    if text[..at].is_ascii() {
+        // The first `at` characters are one byte each.
+        return at;
+    }
+    let mut starts = text.iter().enumerate().filter(|&(_, &b)| b as i8 >= -0x40);
+    starts.nth(at).map_or(text.len(), |(i, _)| i)
+}
+
+fn measure(text: &Vector, f: impl Fn(&[u8]) -> usize) -> Result<Vector> {
+    let texts = Texts::new(text);
+    // Values are at most 1 GiB.
+    try_build(&[text], |i| Ok(f(texts.bytes(i)) as i32))
+}
+
 /// char_length(TEXT) -> I32.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn char_length(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    measure(text, character_count)
 }
 
 /// octet_length(TEXT or BYTEA) -> I32.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn octet_length(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    measure(text, <[u8]>::len)
 }
 
 /// bit_length -> I32.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn bit_length(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    measure(text, |bytes| bytes.len() * 8)
+}
+
+/// Text by ASCII bytes, or by characters when there are others.
+fn recase(
+    text: &Vector,
+    ascii: impl Fn(&mut [u8]),
+    unicode: impl Fn(&str, &mut Vec<u8>),
+) -> Result<Vector> {
+    let texts = Texts::new(text);
+    try_write(&[text], |i, out| {
+        let bytes = texts.bytes(i);
+        if bytes.is_ascii() {
+            out.extend_from_slice(bytes);
+            ascii(out);
+        } else {
+            unicode(utf8(bytes)?, out);
+        }
+        Ok(())
+    })
+}
+
+fn push_char(out: &mut Vec<u8>, c: char) {
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// The upper-case form of `c` when it is one character, as C's towupper.
+fn upper_char(c: char) -> char {
+    let mut forms = c.to_uppercase();
+    match (forms.next(), forms.next()) {
+        (Some(upper), None) => upper,
+        _ => c,
+    }
+}
+
+/// The lower-case form of `c` when it is one character, as C's towlower.
+fn lower_char(c: char) -> char {
+    let mut forms = c.to_lowercase();
+    match (forms.next(), forms.next()) {
+        (Some(lower), None) => lower,
+        _ => c,
+    }
 }
 
 /// upper.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// 22021 when the text is not UTF-8.
 pub fn upper(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    recase(text, <[u8]>::make_ascii_uppercase, |text, out| {
+        text.chars().for_each(|c| push_char(out, upper_char(c)));
+    })
 }
 
 /// lower.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// 22021 when the text is not UTF-8.
 pub fn lower(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    recase(text, <[u8]>::make_ascii_lowercase, |text, out| {
+        text.chars().for_each(|c| push_char(out, lower_char(c)));
+    })
 }
 
-/// initcap.
+/// initcap: the first letter of each run of letters and digits in upper case, the others in lower.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// 22021 when the text is not UTF-8.
 pub fn initcap(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let ascii = |bytes: &mut [u8]| {
+        let mut inside = false;
+        for byte in bytes {
+            *byte = if inside {
+                byte.to_ascii_lowercase()
+            } else {
+                byte.to_ascii_uppercase()
+            };
+            inside = byte.is_ascii_alphanumeric();
+        }
+    };
+    recase(text, ascii, |text, out| {
+        let mut inside = false;
+        for c in text.chars() {
+            push_char(out, if inside { lower_char(c) } else { upper_char(c) });
+            inside = c.is_alphanumeric();
+        }
+    })
 }
 
-/// btrim, ltrim, rtrim.
+/// strpos -> I32: the first character at which `needle` starts, from 1; 0 when nowhere.
 ///
 /// # Errors
-/// As PostgreSQL.
-pub fn trim(side: Side, text: &Vector, characters: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// lpad, rpad.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn pad(side: Side, text: &Vector, length: &Vector, fill: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// substring of TEXT, from 1.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn substring(text: &Vector, from: &Vector, count: Option<&Vector>) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// substring of BYTEA, from 1.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn substring_bytes(bytes: &Vector, from: &Vector, count: Option<&Vector>) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// left.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn left(text: &Vector, count: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// right.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn right(text: &Vector, count: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// replace.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn replace(text: &Vector, from: &Vector, to: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// repeat.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn repeat(text: &Vector, count: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// reverse.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn reverse(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// strpos -> I32.
-///
-/// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn position(text: &Vector, needle: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let (texts, needles) = (Texts::new(text), Texts::new(needle));
+    try_build(&[text, needle], |i| {
+        let bytes = texts.bytes(i);
+        // UTF-8 characters never start inside one another, so bytes suffice.
+        let found = memchr::memmem::find(bytes, needles.bytes(i));
+        Ok(found.map_or(0, |at| character_count(&bytes[..at]) as i32 + 1))
+    })
 }
 
-/// split_part.
+/// ascii -> I32: the code point of the first character, 0 for empty text.
 ///
 /// # Errors
-/// As PostgreSQL.
-pub fn split_part(text: &Vector, delimiter: &Vector, field: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// `a || b`.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn concat_operator(a: &Vector, b: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// concat: NULL counts as empty; no arguments give one row.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn concat(arguments: &[&Vector]) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// concat_ws.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn concat_ws(separator: &Vector, arguments: &[&Vector]) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// ascii -> I32.
-///
-/// # Errors
-/// As PostgreSQL.
+/// 22021 when the text is not UTF-8.
 pub fn ascii(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let texts = Texts::new(text);
+    try_build(&[text], |i| {
+        Ok(texts.str(i)?.chars().next().map_or(0, |c| c as i32))
+    })
 }
 
 /// chr(I32).
 ///
 /// # Errors
-/// As PostgreSQL.
+/// 54000 for what is no character.
 pub fn chr(code: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let codes = Values::<i32>::new(code);
+    let invalid = |message: String| Error::new(SqlState::LIMIT_EXCEEDED, message);
+    try_write(&[code], |i, out| {
+        let code = codes.get(i);
+        let number =
+            u32::try_from(code).map_err(|_| invalid("character number must be positive".into()))?;
+        if number == 0 {
+            return Err(invalid("null character not permitted".into()));
+        }
+        let c = char::from_u32(number).ok_or_else(|| {
+            let why = if number > 0x10_ffff {
+                "too large"
+            } else {
+                "not valid"
+            };
+            invalid(format!("requested character {why} for encoding: {number}"))
+        })?;
+        push_char(out, c);
+        Ok(())
+    })
 }
 
 /// starts_with -> Bool.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn starts_with(text: &Vector, prefix: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// translate.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn translate(text: &Vector, from: &Vector, to: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// md5 of TEXT or BYTEA -> TEXT.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn md5(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// encode(BYTEA, format).
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn encode(bytes: &Vector, format: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// decode(TEXT, format).
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn decode(text: &Vector, format: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
-}
-
-/// to_hex(I64).
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn to_hex(number: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let (texts, prefixes) = (Texts::new(text), Texts::new(prefix));
+    try_build(&[text, prefix], |i| {
+        Ok(u8::from(texts.bytes(i).starts_with(prefixes.bytes(i))))
+    })
 }
 
 /// quote_literal.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn quote_literal(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let texts = Texts::new(text);
+    try_write(&[text], |i, out| {
+        let bytes = texts.bytes(i);
+        if bytes.contains(&b'\\') {
+            out.push(b'E');
+        }
+        out.push(b'\'');
+        for &byte in bytes {
+            if matches!(byte, b'\'' | b'\\') {
+                out.push(byte);
+            }
+            out.push(byte);
+        }
+        out.push(b'\'');
+        Ok(())
+    })
 }
+
+/// Words that PostgreSQL 15 takes as names only in quotes, in order.
+const QUOTED_WORDS: &[&str] = &[
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "bigint",
+    "binary",
+    "bit",
+    "boolean",
+    "both",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "coalesce",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "dec",
+    "decimal",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "extract",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "greatest",
+    "group",
+    "grouping",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "inout",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "least",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "national",
+    "natural",
+    "nchar",
+    "none",
+    "normalize",
+    "not",
+    "notnull",
+    "null",
+    "nullif",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "out",
+    "outer",
+    "overlaps",
+    "overlay",
+    "placing",
+    "position",
+    "precision",
+    "primary",
+    "real",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "setof",
+    "similar",
+    "smallint",
+    "some",
+    "substring",
+    "symmetric",
+    "table",
+    "tablesample",
+    "then",
+    "time",
+    "timestamp",
+    "to",
+    "trailing",
+    "treat",
+    "trim",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "varchar",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+    "xmlattributes",
+    "xmlconcat",
+    "xmlelement",
+    "xmlexists",
+    "xmlforest",
+    "xmlnamespaces",
+    "xmlparse",
+    "xmlpi",
+    "xmlroot",
+    "xmlserialize",
+    "xmltable",
+];
 
 /// quote_ident.
 ///
 /// # Errors
-/// As PostgreSQL.
+/// None.
 pub fn quote_ident(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+    let texts = Texts::new(text);
+    try_write(&[text], |i, out| {
+        let bytes = texts.bytes(i);
+        let plain = matches!(bytes.first(), Some(b'a'..=b'z' | b'_'))
+            && bytes
+                .iter()
+                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            && QUOTED_WORDS
+                .binary_search_by(|w| w.as_bytes().cmp(bytes))
+                .is_err();
+        if plain {
+            out.extend_from_slice(bytes);
+        } else {
+            out.push(b'"');
+            for &byte in bytes {
+                if byte == b'"' {
+                    out.push(byte);
+                }
+                out.push(byte);
+            }
+            out.push(b'"');
+        }
+        Ok(())
+    })
 }
 
-/// hashtext -> I32.
-///
-/// # Errors
-/// As PostgreSQL.
-pub fn hash_text(text: &Vector) -> Result<Vector> {
-    Err(Error::internal("not there yet"))
+/// An I32 argument as a count from 0: negative ones are 0.
+fn count_of<T: Fixed + TryInto<usize>>(value: T) -> usize {
+    value.try_into().unwrap_or(0)
 }

@@ -5,9 +5,28 @@ use super::*;
 fn columns_equal_single_values() {
     use DataType as T;
     let numbers = [
-        "0", "1", "-1", "0.5", "1.5", "2.5", "-0.5", "-2.5", "127.49", "32767", "32767.5", "-32768.5",
-        "2147483647", "2147483648", "-2147483649", "9223372036854775807", "-9223372036854775808",
-        "99999999999999999.99", "0.01", "123456.789", "1e18", "16777217",
+        "0",
+        "1",
+        "-1",
+        "0.5",
+        "1.5",
+        "2.5",
+        "-0.5",
+        "-2.5",
+        "127.49",
+        "32767",
+        "32767.5",
+        "-32768.5",
+        "2147483647",
+        "2147483648",
+        "-2147483649",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "99999999999999999.99",
+        "0.01",
+        "123456.789",
+        "1e18",
+        "16777217",
     ];
     let types = [
         T::SmallInt,
@@ -57,16 +76,28 @@ fn numeric_takes_the_asked_form_from_either_form() {
     let got = cast(&narrow_held, DataType::Numeric(wide), to).map(|v| v.value(0));
     assert_eq!(got, Ok(Value::I128(15_000)));
     let large = Vector::new(VectorData::I128(vec![1 << 100]));
-    let got = cast_as(&large, DataType::Numeric(wide), DataType::Numeric(wide), PhysicalType::I64);
-    assert_eq!(got.map(|v| v.len()).map_err(|e| e.state()), Err(types::SqlState::NUMERIC_OUT_OF_RANGE));
+    let got = cast_as(
+        &large,
+        DataType::Numeric(wide),
+        DataType::Numeric(wide),
+        PhysicalType::I64,
+    );
+    assert_eq!(
+        got.map(|v| v.len()).map_err(|e| e.state()),
+        Err(types::SqlState::NUMERIC_OUT_OF_RANGE)
+    );
 }
 
 #[test]
 fn assignment_refuses_what_a_cast_cuts() {
-    let text = Vector::new(VectorData::Str([b"abcd".as_slice(), b"ab   "].into_iter().collect()));
+    let text = Vector::new(VectorData::Str(
+        [b"abcd".as_slice(), b"ab   "].into_iter().collect(),
+    ));
     let to = DataType::Varchar(Some(3));
     let cut = cast(&text, DataType::Text, to).map(|v| v.as_str().get(0).to_vec());
     assert_eq!(cut, Ok(b"abc".to_vec()));
-    let refused = assign(&text, DataType::Text, to).map(|v| v.len()).map_err(|e| e.state());
+    let refused = assign(&text, DataType::Text, to)
+        .map(|v| v.len())
+        .map_err(|e| e.state());
     assert_eq!(refused, Err(types::SqlState::STRING_TOO_LONG));
 }

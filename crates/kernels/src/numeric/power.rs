@@ -32,7 +32,11 @@ fn from_double(value: f64, to: Target) -> Option<i128> {
 pub fn sqrt(a: Operand<'_>, to: Target) -> Result<Vector> {
     let f = move |v: i128| {
         let shown = decimal::sqrt_scale(v, a.ty).min(u32::from(to.ty.scale)) as u8;
-        let root = if v < 0 { None } else { decimal::sqrt(v, a.ty.scale, shown) };
+        let root = if v < 0 {
+            None
+        } else {
+            decimal::sqrt(v, a.ty.scale, shown)
+        };
         decimal::rescale(root?, shown, to.ty.scale)
     };
     unary(a, to, f, |v| {
@@ -111,7 +115,9 @@ fn whole_power(base: i128, scale: u8, exponent: u32, result_scale: u8) -> Option
         return value.checked_mul(decimal::pow10(result_scale - value_scale));
     }
     match value_scale - result_scale {
-        drop @ 0..=decimal::EXPONENT_MAX => Some(decimal::divide_round(value, decimal::pow10(drop))),
+        drop @ 0..=decimal::EXPONENT_MAX => {
+            Some(decimal::divide_round(value, decimal::pow10(drop)))
+        }
         // Below half of 10^-result_scale, as the value has at most 39 digits.
         drop if drop > decimal::EXPONENT_MAX + 1 => Some(0),
         _ => None,
@@ -138,11 +144,17 @@ pub fn power(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
         if undefined(x, y).is_some() {
             return None;
         }
-        let whole = if y % unit == 0 { u32::try_from(y / unit).ok() } else { None };
-        whole.and_then(|n| whole_power(x, a_scale, n, to.ty.scale)).or_else(|| {
-            let (x, y) = (decimal::to_f64(x, a_scale), decimal::to_f64(y, b_scale));
-            from_double(x.powf(y), to)
-        })
+        let whole = if y % unit == 0 {
+            u32::try_from(y / unit).ok()
+        } else {
+            None
+        };
+        whole
+            .and_then(|n| whole_power(x, a_scale, n, to.ty.scale))
+            .or_else(|| {
+                let (x, y) = (decimal::to_f64(x, a_scale), decimal::to_f64(y, b_scale));
+                from_double(x.powf(y), to)
+            })
     };
     binary(a, b, to, f, |x, y| undefined(x, y).map(invalid_power))
 }
