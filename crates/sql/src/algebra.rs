@@ -366,6 +366,9 @@ pub enum Function {
     HashText,
     /// pg_typeof(any) -> TEXT; folded by the binder.
     TypeOf,
+    /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001 where a
+    /// cast would cut. Made for INSERT.
+    AssignText,
 }
 
 /// Aggregate functions.

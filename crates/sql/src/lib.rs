@@ -1,5 +1,8 @@
 //! SQL text to bound algebra: parsing (by `sqlparser`), names, types, coercions.
 //!
+//! ```text
+//! text --parse--> ParsedStatement --bind(catalog, parameter types)--> Statement
+//! ```
 //! Every error carries a SQLSTATE and, where the text allows it, a position.
 //!
 //! Elsewhere: rewriting and costs (`plan`), what exists (`engine`, through [`catalog::Catalog`]).
@@ -7,3 +10,11 @@
 
 pub mod algebra;
 pub mod catalog;
+pub mod statement;
+mod walk;
+pub mod display;
+mod parse;
+mod bind;
+
+pub use bind::bind;
+pub use parse::{ParsedStatement, parse};

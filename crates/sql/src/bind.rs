@@ -1,0 +1,257 @@
+//! Names and types: from a parsed statement to the bound algebra.
+//!
+//! ```text
+//! levels: [ outer query | sub-query | ... ]   a name is looked up from the right
+//! level:  scope (FROM so far) + aggregates, windows, GROUPING calls met in its expressions
+//! ```
+//! An aggregate or window call is bound to a fresh column at once, and collected in its level; when all
+//! clauses of the level are bound, its operators are stacked and grouped expressions are replaced by
+//! their key columns (`select`, `group`). Sub-queries stay inside expressions, with free outer columns.
+//!
+//! Elsewhere: syntax (`parse`), rewriting (`plan`).
+
+mod types;
+mod literal;
+mod coerce;
+mod scope;
+mod statement;
+mod ddl;
+mod insert;
+mod query;
+mod cte;
+mod set_ops;
+mod values;
+mod from;
+mod table_function;
+mod select;
+mod group;
+mod order;
+mod expr;
+mod operators;
+mod predicate;
+mod row;
+mod subquery;
+mod refresh;
+mod special;
+mod functions;
+mod function_table;
+mod aggregate;
+mod window;
+mod name;
+#[cfg(test)]
+mod tests;
+
+use ::types::{DataType, Error, Position, Result, SqlState};
+use sqlparser::ast;
+
+use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
+use crate::catalog::Catalog;
+use crate::parse::{ParsedStatement, too_deep};
+use crate::statement::{RelationName, Statement};
+use scope::Level;
+
+pub(crate) use name::folded;
+pub(crate) use types::type_name;
+
+/// Nesting of expressions and queries that the binder follows.
+const DEPTH_MAX: usize = 256;
+
+/// Terms of a chain (`a + b + c ...`, `q UNION r UNION ...`) whose tree nests as deep as it is long.
+const CHAIN_MAX: usize = 1_000;
+
+/// Views inside views.
+const VIEW_DEPTH_MAX: usize = 32;
+
+/// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far as the
+/// caller knows them ([`DataType::Unknown`] where it does not); the others are inferred, and the bound
+/// query lists them all.
+///
+/// # Errors
+/// Whatever is wrong with the statement, with SQLSTATE and, where possible, position.
+pub fn bind(
+    statement: &ParsedStatement,
+    catalog: &dyn Catalog,
+    parameters: &[DataType],
+) -> Result<Statement> {
+    let mut binder = Binder::new(catalog, parameters);
+    binder.bind_tree(&statement.tree, &statement.text)
+}
+
+/// An expression and where it stands.
+#[derive(Clone, Debug)]
+struct Bound {
+    expr: Expr,
+    at: Place,
+}
+
+impl Bound {
+    fn new(expr: Expr, at: Place) -> Self {
+        Self { expr, at }
+    }
+
+    fn ty(&self) -> DataType {
+        self.expr.ty
+    }
+
+    fn is_unknown(&self) -> bool {
+        self.expr.ty == DataType::Unknown
+    }
+}
+
+/// A result column of a query being bound.
+#[derive(Clone, Debug)]
+struct BoundColumn {
+    name: String,
+    ty: DataType,
+    id: ColumnId,
+    at: Place,
+}
+
+/// A query being bound; its columns are a permutation or subset (with repeats) of the plan's output.
+#[derive(Clone, Debug)]
+struct BoundQuery {
+    plan: Plan,
+    columns: Vec<BoundColumn>,
+}
+
+/// What becomes of result columns whose type is not known, `SELECT 'a'`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unknowns {
+    /// They become TEXT.
+    Text,
+    /// They stay, for the caller to decide: a UNION or an INSERT.
+    Keep,
+}
+
+struct Binder<'a> {
+    catalog: &'a dyn Catalog,
+    parameters: Vec<DataType>,
+    next_column: u32,
+    next_cte: u32,
+    levels: Vec<Level>,
+    ctes: Vec<cte::CteEntry>,
+    depth: usize,
+    view_depth: usize,
+}
+
+impl<'a> Binder<'a> {
+    fn new(catalog: &'a dyn Catalog, parameters: &[DataType]) -> Self {
+        Self {
+            catalog,
+            parameters: parameters.to_vec(),
+            next_column: 0,
+            next_cte: 0,
+            levels: Vec::new(),
+            ctes: Vec::new(),
+            depth: 0,
+            view_depth: 0,
+        }
+    }
+
+    fn fresh(&mut self) -> ColumnId {
+        let id = ColumnId(self.next_column);
+        self.next_column += 1;
+        id
+    }
+
+    fn fresh_cte(&mut self) -> CteId {
+        let id = CteId(self.next_cte);
+        self.next_cte += 1;
+        id
+    }
+
+    /// Runs `work` one level of nesting deeper; 54001 beyond [`DEPTH_MAX`].
+    fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// The query as the caller of [`bind`] gets it.
+    fn finish(&mut self, query: BoundQuery) -> Result<Query> {
+        if let Some(at) = self
+            .parameters
+            .iter()
+            .position(|ty| *ty == DataType::Unknown)
+        {
+            let message = format!("could not determine data type of parameter ${}", at + 1);
+            return Err(Error::new(SqlState::INDETERMINATE_DATATYPE, message));
+        }
+        let columns = query.columns.into_iter();
+        Ok(Query {
+            plan: query.plan,
+            columns: columns
+                .map(|column| OutputColumn {
+                    name: column.name,
+                    ty: column.ty,
+                    id: column.id,
+                })
+                .collect(),
+            parameters: self.parameters.clone(),
+            next_column: self.next_column,
+            next_cte: self.next_cte,
+        })
+    }
+
+    /// The relation name, of at most two parts.
+    fn relation_name(&self, name: &ast::ObjectName) -> Result<RelationName> {
+        let parts = name::object_parts(name)?;
+        match parts.as_slice() {
+            [name] => Ok(RelationName {
+                schema: None,
+                name: name.clone(),
+            }),
+            [schema, name] => Ok(RelationName {
+                schema: Some(schema.clone()),
+                name: name.clone(),
+            }),
+            [_, schema, name] => Ok(RelationName {
+                schema: Some(schema.clone()),
+                name: name.clone(),
+            }),
+            _ => {
+                let message = format!("improper qualified name (too many dotted names): {name}");
+                Err(place(
+                    Error::new(SqlState::SYNTAX_ERROR, message),
+                    name::object_at(name),
+                ))
+            }
+        }
+    }
+}
+
+/// `error` at `at`, unless it has a position already.
+fn place(error: Error, at: Place) -> Error {
+    match at {
+        Some(position) => error.at(position),
+        None => error,
+    }
+}
+
+/// An error with a position.
+fn fail<T>(state: SqlState, message: impl Into<String>, at: Place) -> Result<T> {
+    Err(place(Error::new(state, message), at))
+}
+
+/// 0A000 naming the feature.
+fn unsupported<T>(what: impl std::fmt::Display, at: Place) -> Result<T> {
+    let error = Error::new(
+        SqlState::FEATURE_NOT_SUPPORTED,
+        format!("{what} is not supported yet"),
+    );
+    Err(place(error, at))
+}
+
+/// The earlier of two places, or the only one.
+fn first(a: Place, b: impl FnOnce() -> Place) -> Place {
+    a.or_else(b)
+}
+
+/// A position as a place, for spans.
+fn at_span(span: sqlparser::tokenizer::Span) -> Option<Position> {
+    crate::parse::position(span)
+}

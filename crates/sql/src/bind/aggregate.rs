@@ -1,0 +1,440 @@
+//! Aggregate calls: their level, their types.
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::name::{expr_at, object_at};
+use super::types::{
+    Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
+    type_name,
+};
+use super::{Binder, Bound, fail, place, unsupported};
+use crate::algebra::{
+    AggregateCall, AggregateFunction as A, Duplicates, Expr, ExprKind, Function, Place, SortKey,
+};
+
+/// True for the name of an aggregate function.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    function_named(name).is_some()
+}
+
+fn function_named(name: &str) -> Option<A> {
+    Some(match name {
+        "count" => A::Count,
+        "sum" => A::Sum,
+        "avg" => A::Avg,
+        "min" => A::Min,
+        "max" => A::Max,
+        "bool_and" | "every" => A::BoolAnd,
+        "bool_or" => A::BoolOr,
+        "bit_and" => A::BitAnd,
+        "bit_or" => A::BitOr,
+        "bit_xor" => A::BitXor,
+        "string_agg" => A::StringAgg,
+        "stddev_pop" => A::StddevPop,
+        "stddev_samp" | "stddev" => A::StddevSamp,
+        "var_pop" => A::VarPop,
+        "var_samp" | "variance" => A::VarSamp,
+        "covar_pop" => A::CovarPop,
+        "covar_samp" => A::CovarSamp,
+        "corr" => A::Corr,
+        "any_value" => A::AnyValue,
+        "percentile_cont" => A::PercentileCont,
+        "percentile_disc" => A::PercentileDisc,
+        "mode" => A::Mode,
+        _ => return None,
+    })
+}
+
+/// The arguments of a call, as written.
+pub(super) struct CallArguments<'q> {
+    pub(super) star: bool,
+    pub(super) list: Vec<&'q ast::FunctionArg>,
+    pub(super) duplicates: Duplicates,
+    pub(super) order_by: &'q [ast::OrderByExpr],
+}
+
+impl Binder<'_> {
+    /// An aggregate call without OVER. It belongs to the innermost level whose columns it uses, and a
+    /// fresh column of that level stands for it.
+    pub(super) fn bind_aggregate(&mut self, function: &ast::Function, name: &str) -> Result<Bound> {
+        let at = object_at(&function.name);
+        let marks: Vec<usize> = self
+            .levels
+            .iter()
+            .map(|level| level.references.len())
+            .collect();
+        let call = self.aggregate_call(function, name)?;
+        let used = |depth: &usize| {
+            let seen = self
+                .levels
+                .get(*depth)
+                .map_or(0, |level| level.references.len());
+            marks.get(*depth).is_some_and(|mark| seen > *mark)
+        };
+        let top = self.levels.len().saturating_sub(1);
+        let depth = (0..self.levels.len()).rev().find(used).unwrap_or(top);
+        let id = self.fresh();
+        let Some(level) = self.levels.get_mut(depth) else {
+            return fail(
+                SqlState::GROUPING_ERROR,
+                "aggregate functions are not allowed here",
+                at,
+            );
+        };
+        if let Some(mark) = marks.get(depth) {
+            level.references.truncate(*mark);
+        }
+        if !level.clause.takes_aggregates() {
+            let message = format!(
+                "aggregate functions are not allowed in {}",
+                level.clause.name()
+            );
+            return fail(SqlState::GROUPING_ERROR, message, at);
+        }
+        let (mut nested, mut windowed, mut volatile) = (false, false, false);
+        call.each_expr(&mut |expr| {
+            volatile |= is_volatile(expr);
+            expr.each_column(&mut |id| {
+                nested |= level.aggregates.iter().any(|(known, _)| *known == id);
+                windowed |= level.windows.iter().any(|(known, _)| *known == id);
+            });
+        });
+        if nested {
+            let message = "aggregate function calls cannot be nested";
+            return fail(SqlState::GROUPING_ERROR, message, at);
+        }
+        if windowed {
+            let message = "aggregate function calls cannot contain window function calls";
+            return fail(SqlState::GROUPING_ERROR, message, at);
+        }
+        let ty = call.ty;
+        let known = level
+            .aggregates
+            .iter()
+            .find(|(_, known)| *known == call && !volatile);
+        let id = match known {
+            Some((known, _)) => *known,
+            None => {
+                level.aggregates.push((id, call));
+                id
+            }
+        };
+        Ok(Bound::new(Expr::column(id, ty), at))
+    }
+
+    /// The call itself, typed.
+    pub(super) fn aggregate_call(
+        &mut self,
+        function: &ast::Function,
+        name: &str,
+    ) -> Result<AggregateCall> {
+        let at = object_at(&function.name);
+        let Some(kind) = function_named(name) else {
+            return Err(Error::internal("not an aggregate function"));
+        };
+        let written = call_arguments(function)?;
+        let filter = match &function.filter {
+            Some(expr) => {
+                let bound = self.bind_expr(expr)?;
+                Some(self.coerce_clause(bound, DataType::Boolean, "FILTER")?)
+            }
+            None => None,
+        };
+        if written.star {
+            if kind != A::Count || !written.list.is_empty() {
+                let message = format!("{name}(*) specified, but {name} is not count");
+                return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+            }
+            return Ok(AggregateCall {
+                function: A::CountRows,
+                arguments: Vec::new(),
+                duplicates: Duplicates::Keep,
+                filter,
+                order_by: Vec::new(),
+                ty: DataType::BigInt,
+            });
+        }
+        let mut arguments = Vec::with_capacity(written.list.len());
+        for arg in &written.list {
+            let bound = self.bind_plain_argument(arg)?;
+            arguments.push(self.retyped(bound));
+        }
+        let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
+        if ordered_set != !function.within_group.is_empty() {
+            let message = match ordered_set {
+                true => format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
+                false => format!(
+                    "{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+                ),
+            };
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        }
+        let order_by = match ordered_set {
+            true => self.bind_sort_keys(&function.within_group)?,
+            false => self.bind_sort_keys(written.order_by)?,
+        };
+        let duplicates = written.duplicates;
+        let mut call = AggregateCall {
+            function: kind,
+            arguments: Vec::new(),
+            duplicates,
+            filter,
+            order_by,
+            ty: DataType::Unknown,
+        };
+        let mismatch = {
+            let types: Vec<&str> = arguments
+                .iter()
+                .map(|bound| type_name(bound.ty()))
+                .collect();
+            format!("function {name}({}) does not exist", types.join(", "))
+        };
+        let typed = match ordered_set {
+            true => self.ordered_set(&mut call, arguments)?,
+            false => self.plain_aggregate(&mut call, arguments)?,
+        };
+        if !typed {
+            return Err(super::functions::no_function(mismatch, at));
+        }
+        finish(&mut call, at)?;
+        Ok(call)
+    }
+
+    /// Types the call; false when there is no such overload.
+    fn plain_aggregate(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
+        match call.function {
+            A::StringAgg => return self.string_agg(call, list),
+            A::CovarPop | A::CovarSamp | A::Corr => {
+                let numbers = list
+                    .iter()
+                    .all(|bound| can_cast(bound.ty(), DataType::Double, Context::Implicit));
+                if list.len() != 2 || !numbers {
+                    return Ok(false);
+                }
+                for bound in list {
+                    call.arguments
+                        .push(self.coerce(bound, DataType::Double, Context::Implicit)?);
+                }
+                call.ty = DataType::Double;
+                return Ok(true);
+            }
+            _ => {}
+        }
+        let Ok([mut argument]) = <[Bound; 1]>::try_from(list) else {
+            return Ok(false);
+        };
+        match call.function {
+            A::Sum | A::Avg | A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp
+                if argument.is_unknown() =>
+            {
+                let at = argument.at;
+                let expr = self.coerce(argument, DataType::Double, Context::Implicit)?;
+                argument = Bound::new(expr, at);
+            }
+            A::BoolAnd | A::BoolOr => {
+                let expr = self.coerce_aggregated(argument, DataType::Boolean)?;
+                let Some(expr) = expr else { return Ok(false) };
+                call.ty = DataType::Boolean;
+                call.arguments.push(expr);
+                return Ok(true);
+            }
+            _ => self.settle(&mut argument)?,
+        }
+        let ty = argument.ty();
+        let Some(result) = result_type(call.function, ty) else {
+            return Ok(false);
+        };
+        // Floating-point moments are computed in double precision.
+        let widen = ty == DataType::Real && result == DataType::Double;
+        let expr = match widen {
+            true => self.coerce(argument, DataType::Double, Context::Implicit)?,
+            false => argument.expr,
+        };
+        call.arguments.push(expr);
+        call.ty = result;
+        Ok(true)
+    }
+
+    fn coerce_aggregated(&mut self, argument: Bound, ty: DataType) -> Result<Option<Expr>> {
+        match can_cast(argument.ty(), ty, Context::Implicit) {
+            true => self.coerce(argument, ty, Context::Implicit).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn string_agg(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
+        let Ok([text, separator]) = <[Bound; 2]>::try_from(list) else {
+            return Ok(false);
+        };
+        let ty = match category(text.ty()) {
+            Category::Bytes => DataType::Bytea,
+            _ => DataType::Text,
+        };
+        for bound in [text, separator] {
+            let Some(expr) = self.coerce_aggregated(bound, ty)? else {
+                return Ok(false);
+            };
+            call.arguments.push(expr);
+        }
+        call.ty = ty;
+        Ok(true)
+    }
+
+    /// percentile_cont, percentile_disc, mode.
+    fn ordered_set(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
+        let [SortKey { expr, .. }] = call.order_by.as_slice() else {
+            return Ok(false);
+        };
+        let key = expr.clone();
+        let direct = usize::from(call.function != A::Mode);
+        if list.len() != direct {
+            return Ok(false);
+        }
+        for bound in list {
+            let Some(fraction) = self.coerce_aggregated(bound, DataType::Double)? else {
+                return Ok(false);
+            };
+            call.arguments.push(fraction);
+        }
+        call.ty = key.ty;
+        if call.function == A::PercentileCont {
+            let ty = match category(key.ty) {
+                Category::Number => DataType::Double,
+                Category::Span => DataType::Interval,
+                _ => return Ok(false),
+            };
+            let key = self.coerce(Bound::new(key, None), ty, Context::Implicit)?;
+            if let Some(first) = call.order_by.first_mut() {
+                first.expr = key;
+            }
+            call.ty = ty;
+        }
+        Ok(true)
+    }
+}
+
+/// DISTINCT and ORDER BY of a call: only kept where they change the result.
+fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
+    let ordered_set = matches!(
+        call.function,
+        A::PercentileCont | A::PercentileDisc | A::Mode
+    );
+    if ordered_set {
+        if call.duplicates == Duplicates::Remove {
+            return unsupported("DISTINCT in an ordered-set aggregate", at);
+        }
+        return Ok(());
+    }
+    let foreign = |key: &SortKey| !call.arguments.contains(&key.expr);
+    if call.duplicates == Duplicates::Remove && call.order_by.iter().any(foreign) {
+        let message =
+            "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, at);
+    }
+    if !matches!(call.function, A::StringAgg | A::AnyValue) {
+        call.order_by.clear();
+    }
+    if matches!(
+        call.function,
+        A::Min | A::Max | A::BoolAnd | A::BoolOr | A::BitAnd | A::BitOr | A::AnyValue
+    ) {
+        call.duplicates = Duplicates::Keep;
+    }
+    Ok(())
+}
+
+/// The result of an aggregate of one argument; None when there is no such overload.
+fn result_type(function: A, ty: DataType) -> Option<DataType> {
+    let exact = as_numeric(ty);
+    Some(match function {
+        A::Count => DataType::BigInt,
+        A::Sum => match (ty, exact) {
+            (DataType::SmallInt | DataType::Integer, _) => DataType::BigInt,
+            (_, Some(numeric)) => DataType::Numeric(types::NumericType {
+                precision: 38,
+                ..numeric
+            }),
+            (DataType::Real | DataType::Double | DataType::Interval, _) => ty,
+            _ => return None,
+        },
+        A::Avg => match (ty, exact) {
+            (_, Some(numeric)) => DataType::Numeric(numeric_average(numeric)),
+            (DataType::Real | DataType::Double, _) => DataType::Double,
+            (DataType::Interval, _) => ty,
+            _ => return None,
+        },
+        A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp => match (ty, exact) {
+            (_, Some(numeric)) => DataType::Numeric(numeric_deviation(numeric)),
+            (DataType::Real | DataType::Double, _) => DataType::Double,
+            _ => return None,
+        },
+        A::Min | A::Max => match ty {
+            DataType::Boolean => return None,
+            ty => ty,
+        },
+        A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,
+        A::AnyValue => ty,
+        _ => return None,
+    })
+}
+
+/// The arguments of a call with the clauses inside its parentheses.
+pub(super) fn call_arguments(function: &ast::Function) -> Result<CallArguments<'_>> {
+    let at = object_at(&function.name);
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return fail(SqlState::SYNTAX_ERROR, "an aggregate takes arguments", at);
+    };
+    let mut written = CallArguments {
+        star: false,
+        list: Vec::new(),
+        duplicates: match list.duplicate_treatment {
+            Some(ast::DuplicateTreatment::Distinct) => Duplicates::Remove,
+            _ => Duplicates::Keep,
+        },
+        order_by: &[],
+    };
+    for arg in &list.args {
+        match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => written.star = true,
+            arg => written.list.push(arg),
+        }
+    }
+    for clause in &list.clauses {
+        match clause {
+            ast::FunctionArgumentClause::OrderBy(items) => written.order_by = items,
+            ast::FunctionArgumentClause::IgnoreOrRespectNulls(_) => {
+                return unsupported("IGNORE NULLS", at);
+            }
+            other => return unsupported(format!("{other} inside a call"), at),
+        }
+    }
+    if written.star && written.duplicates == Duplicates::Remove {
+        let first = list.args.first();
+        let at = first.and_then(|arg| match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => expr_at(expr),
+            _ => None,
+        });
+        return fail(
+            SqlState::SYNTAX_ERROR,
+            "DISTINCT * is not allowed in a call",
+            at,
+        );
+    }
+    Ok(written)
+}
+
+/// True when two evaluations may differ.
+fn is_volatile(expr: &Expr) -> bool {
+    let mut volatile = matches!(
+        expr.kind,
+        ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
+    );
+    expr.each_child(&mut |child| volatile |= is_volatile(child));
+    volatile
+}
+
+/// An error about a window or aggregate with its place.
+pub(super) fn misplaced(state: SqlState, message: &str, at: Place) -> Error {
+    place(Error::new(state, message), at)
+}

@@ -1,0 +1,368 @@
+//! Conversions: literals take their type, operands are cast, types of several expressions are united.
+
+use types::{DataType, Error, NumericType, Result, SqlState, Value};
+
+use super::literal::{decimal, numeric, unknown_text};
+use super::types::{
+    Candidate, Category, Context, can_cast, category, common_type, comparison_type,
+    interchangeable, type_name,
+};
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place};
+use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
+
+/// How a construct that unites types is named in errors: `CASE types integer and text cannot be matched`.
+pub(super) type Construct = &'static str;
+
+impl Binder<'_> {
+    /// `bound` as `to`. Literals are converted at once; VARCHAR and TEXT need no cast (see
+    /// [`interchangeable`]).
+    pub(super) fn coerce(&mut self, bound: Bound, to: DataType, context: Context) -> Result<Expr> {
+        let Bound { mut expr, at } = bound;
+        let from = expr.ty;
+        if from == to || to == DataType::Unknown {
+            return Ok(expr);
+        }
+        if let ExprKind::Parameter(number) = expr.kind
+            && from == DataType::Unknown
+        {
+            return self.type_parameter(number, to, context, at);
+        }
+        if let ExprKind::Literal(value) = &expr.kind {
+            let value = literal_as(value, from, to, context).map_err(|e| place(e, at))?;
+            if let Some(value) = value {
+                return Ok(Expr::literal(value, to));
+            }
+        }
+        if !can_cast(from, to, context) {
+            return Err(place(cannot_cast(from, to, context), at));
+        }
+        if from == DataType::Unknown {
+            // Text of a sub-query whose column was an untyped literal.
+            expr.ty = DataType::Text;
+            return Ok(expr.cast(to));
+        }
+        if context == Context::Assignment && needs_length_check(from, to) {
+            return Ok(Expr::call(Function::AssignText, vec![expr], to));
+        }
+        if context == Context::Implicit && interchangeable(from, to) {
+            return Ok(expr);
+        }
+        if context == Context::Explicit
+            && let DataType::Numeric(NumericType::UNCONSTRAINED) = to
+            && super::types::as_numeric(from).is_some()
+        {
+            // NUMERIC without precision takes any exact number as it is.
+            return Ok(match (super::types::as_numeric(from), from) {
+                (_, DataType::Numeric(_)) | (None, _) => expr,
+                (Some(numeric), _) => expr.cast(DataType::Numeric(numeric)),
+            });
+        }
+        Ok(expr.cast(to))
+    }
+
+    /// As [`Self::coerce`] by implicit casts, with PostgreSQL's error about the argument of a clause.
+    pub(super) fn coerce_clause(
+        &mut self,
+        bound: Bound,
+        to: DataType,
+        clause: &str,
+    ) -> Result<Expr> {
+        if !can_cast(bound.ty(), to, Context::Implicit) {
+            let message = format!(
+                "argument of {clause} must be type {}, not type {}",
+                type_name(to),
+                type_name(bound.ty())
+            );
+            return fail(SqlState::DATATYPE_MISMATCH, message, bound.at);
+        }
+        self.coerce(bound, to, Context::Implicit)
+    }
+
+    fn type_parameter(
+        &mut self,
+        number: u32,
+        to: DataType,
+        context: Context,
+        at: Place,
+    ) -> Result<Expr> {
+        let kind = ExprKind::Parameter(number);
+        let Some(known) = self.parameters.get_mut(number as usize) else {
+            return Err(Error::internal("parameter out of range"));
+        };
+        if *known != DataType::Unknown {
+            let bound = Bound::new(Expr { kind, ty: *known }, at);
+            return self.coerce(bound, to, context);
+        }
+        // A length or a precision belongs to the place, not to the parameter.
+        *known = match to {
+            DataType::Varchar(_) | DataType::Char(_) => DataType::Text,
+            other => other,
+        };
+        let bound = Bound::new(Expr { kind, ty: *known }, at);
+        self.coerce(bound, to, context)
+    }
+
+    /// Brings both operands of a comparison to one type; None when there is no such comparison.
+    pub(super) fn unite_operands(
+        &mut self,
+        left: Bound,
+        right: Bound,
+    ) -> Result<Option<(Expr, Expr)>> {
+        let (left, right) = (self.retyped(left), self.retyped(right));
+        let ty = match (left.is_unknown(), right.is_unknown()) {
+            (true, true) => DataType::Text,
+            (true, false) => literal_target(&left, right.ty()),
+            (false, true) => literal_target(&right, left.ty()),
+            (false, false) => match comparison_type(left.ty(), right.ty()) {
+                Some(ty) => ty,
+                None => return Ok(None),
+            },
+        };
+        let left = self.coerce_operand(left, ty)?;
+        Ok(Some((left, self.coerce_operand(right, ty)?)))
+    }
+
+    fn coerce_operand(&mut self, bound: Bound, ty: DataType) -> Result<Expr> {
+        if !bound.is_unknown() && interchangeable(bound.ty(), ty) {
+            return Ok(bound.expr);
+        }
+        self.coerce(bound, ty, Context::Implicit)
+    }
+
+    /// A parameter with the type that was found for it since it was bound.
+    pub(super) fn retyped(&self, mut bound: Bound) -> Bound {
+        if let ExprKind::Parameter(number) = bound.expr.kind
+            && let Some(ty) = self.parameters.get(number as usize)
+        {
+            bound.expr.ty = *ty;
+        }
+        bound
+    }
+
+    /// Brings all of `list` to their common type.
+    pub(super) fn unite(
+        &mut self,
+        list: Vec<Bound>,
+        construct: Construct,
+    ) -> Result<(Vec<Expr>, DataType)> {
+        let list: Vec<Bound> = list.into_iter().map(|bound| self.retyped(bound)).collect();
+        let ty = self.united_type(&list, construct)?;
+        let coerced: Result<Vec<Expr>> = list
+            .into_iter()
+            .map(|bound| self.coerce(bound, ty, Context::Implicit))
+            .collect();
+        Ok((coerced?, ty))
+    }
+
+    /// The common type of `list`.
+    pub(super) fn united_type(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
+        let candidates: Vec<Candidate> = list
+            .iter()
+            .map(|bound| Candidate {
+                ty: bound.ty(),
+                constant: matches!(bound.expr.kind, ExprKind::Literal(_)),
+            })
+            .collect();
+        let mut ty = common_type(&candidates).or_else(|(a, b)| {
+            let at = list
+                .iter()
+                .find(|bound| bound.ty() == b)
+                .and_then(|bound| bound.at);
+            fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
+        })?;
+        // Untyped literals must fit whole: CASE ... ELSE '0.125'.
+        for literal in list.iter().filter(|bound| bound.is_unknown()) {
+            ty = match (literal_target(literal, ty), ty) {
+                (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
+                (wider, _) => wider,
+            };
+        }
+        Ok(ty)
+    }
+
+    /// The query with columns of `types`: an untyped literal takes its type, others are cast.
+    pub(super) fn coerce_columns(
+        &mut self,
+        query: BoundQuery,
+        types: &[DataType],
+        context: Context,
+    ) -> Result<BoundQuery> {
+        if query
+            .columns
+            .iter()
+            .zip(types)
+            .all(|(column, ty)| column.ty == *ty)
+        {
+            return Ok(query);
+        }
+        let BoundQuery { plan, columns } = query;
+        let (input, computed) = match plan {
+            Plan::Project { input, columns } => (input, columns),
+            plan => (Box::new(plan), Vec::new()),
+        };
+        let mut output = Vec::with_capacity(columns.len());
+        let mut project = Vec::with_capacity(columns.len());
+        for (column, &ty) in columns.into_iter().zip(types) {
+            let known = computed.iter().find(|(id, _)| *id == column.id);
+            let expr = match known {
+                Some((_, expr)) => expr.clone(),
+                None => Expr::column(column.id, column.ty),
+            };
+            let before = expr.clone();
+            let expr = self.coerce(Bound::new(expr, column.at), ty, context)?;
+            let taken = project.iter().any(|(id, _)| *id == column.id);
+            let id = match expr == before && !taken {
+                true => column.id,
+                false => self.fresh(),
+            };
+            project.push((id, expr));
+            output.push(BoundColumn { ty, id, ..column });
+        }
+        Ok(BoundQuery {
+            plan: Plan::Project {
+                input,
+                columns: project,
+            },
+            columns: output,
+        })
+    }
+
+    /// The plan whose output is exactly the query's columns, by position, without repeats.
+    pub(super) fn exact(&mut self, query: BoundQuery) -> (Plan, Vec<BoundColumn>) {
+        let BoundQuery { plan, mut columns } = query;
+        let output = plan.output();
+        let matches = output.len() == columns.len()
+            && output
+                .iter()
+                .zip(&columns)
+                .all(|(id, column)| *id == column.id);
+        if matches {
+            return (plan, columns);
+        }
+        let repeats = columns
+            .iter()
+            .enumerate()
+            .any(|(at, column)| columns.iter().take(at).any(|before| before.id == column.id));
+        let (input, computed) = match plan {
+            Plan::Project { input, columns } if !repeats => (input, columns),
+            plan => (Box::new(plan), Vec::new()),
+        };
+        let mut project: Vec<(ColumnId, Expr)> = Vec::with_capacity(columns.len());
+        for column in &mut columns {
+            let known = computed.iter().find(|(id, _)| *id == column.id);
+            let expr = known.map_or_else(
+                || Expr::column(column.id, column.ty),
+                |(_, expr)| expr.clone(),
+            );
+            if project.iter().any(|(id, _)| *id == column.id) {
+                column.id = self.fresh();
+            }
+            project.push((column.id, expr));
+        }
+        (
+            Plan::Project {
+                input,
+                columns: project,
+            },
+            columns,
+        )
+    }
+}
+
+/// `CASE types integer and text cannot be matched`.
+fn mismatch(construct: Construct, a: DataType, b: DataType) -> String {
+    format!(
+        "{construct} types {} and {} cannot be matched",
+        type_name(a),
+        type_name(b)
+    )
+}
+
+fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {
+    let (from, to) = (type_name(from), type_name(to));
+    match context {
+        Context::Explicit => Error::new(
+            SqlState::CANNOT_COERCE,
+            format!("cannot cast type {from} to {to}"),
+        ),
+        _ => Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!("expression is of type {from}, but type {to} is needed"),
+        )
+        .with_hint("You will need to rewrite or cast the expression."),
+    }
+}
+
+/// The type that an untyped literal takes beside an operand of type `other`.
+pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
+    match other {
+        DataType::Varchar(_) => DataType::Text,
+        // The literal may be longer than the column: it is then equal to none of its values.
+        DataType::Char(n) => {
+            let length = unknown_text(&literal.expr).map_or(0, |text| text.chars().count());
+            DataType::Char(n.max(u32::try_from(length).unwrap_or(u32::MAX)))
+        }
+        // The literal keeps its own digits, so that none is rounded away.
+        DataType::Numeric(ty) => {
+            let own = unknown_text(&literal.expr).and_then(|text| {
+                decimal(&text.trim().to_ascii_lowercase())
+                    .map(|(value, scale)| numeric(value, scale).ty)
+            });
+            own.and_then(|own| super::types::number_union(own, DataType::Numeric(ty)))
+                .unwrap_or(other)
+        }
+        other => other,
+    }
+}
+
+/// A literal of type `from` as `to`: None when it has to wait for a cast that does not exist here.
+fn literal_as(
+    value: &Value,
+    from: DataType,
+    to: DataType,
+    context: Context,
+) -> Result<Option<Value>> {
+    if value.is_null() {
+        return Ok(can_cast(from, to, context).then_some(Value::Null));
+    }
+    if from == DataType::Unknown {
+        let Value::Str(bytes) = value else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(bytes);
+        return match (category(to), context) {
+            (Category::Text, Context::Assignment) => {
+                types::cast::assign_value(value, DataType::Text, to).map(Some)
+            }
+            (Category::Text, _) => types::cast::cast_value(value, DataType::Text, to).map(Some),
+            _ => types::text::parse(&text, to).map(Some),
+        };
+    }
+    if !can_cast(from, to, context) {
+        return Ok(None);
+    }
+    match context {
+        Context::Assignment => types::cast::assign_value(value, from, to).map(Some),
+        // `1.5::numeric` keeps its digits; the caller knows how.
+        Context::Explicit if to == DataType::Numeric(NumericType::UNCONSTRAINED) => {
+            match super::types::as_numeric(from) {
+                Some(_) => Ok(None),
+                None => types::cast::cast_value(value, from, to).map(Some),
+            }
+        }
+        _ => types::cast::cast_value(value, from, to).map(Some),
+    }
+}
+
+/// True when text of type `from` may be too long for `to`.
+fn needs_length_check(from: DataType, to: DataType) -> bool {
+    let limit = match to {
+        DataType::Char(n) | DataType::Varchar(Some(n)) => n,
+        _ => return false,
+    };
+    match from {
+        DataType::Char(n) | DataType::Varchar(Some(n)) => n > limit,
+        DataType::Varchar(None) | DataType::Text => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,326 @@
+//! WITH and WITH RECURSIVE.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::name::{folded, ident_at};
+use super::scope::{ScopeColumn, ScopeRelation};
+use super::types::{Context, type_name};
+use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
+use crate::algebra::{CteId, Duplicates, Expr, Place, Plan};
+
+/// A CTE in sight.
+#[derive(Clone, Debug)]
+pub(super) struct CteEntry {
+    pub(super) name: String,
+    id: CteId,
+    columns: Vec<(String, DataType)>,
+    use_: CteUse,
+}
+
+/// Whether a CTE may be read now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CteUse {
+    Free,
+    /// Its non-recursive term is being bound.
+    Forbidden,
+}
+
+/// A bound CTE that is yet to be put around the query that reads it.
+pub(super) struct Definition {
+    cte: CteId,
+    name: Arc<str>,
+    kind: DefinitionKind,
+}
+
+enum DefinitionKind {
+    Plain(Plan),
+    Recursive {
+        base: Plan,
+        step: Plan,
+        duplicates: Duplicates,
+    },
+}
+
+impl Definition {
+    /// The definition around what reads it.
+    pub(super) fn around(self, body: Plan) -> Plan {
+        let (cte, name, body) = (self.cte, self.name, Box::new(body));
+        match self.kind {
+            DefinitionKind::Plain(definition) => Plan::With {
+                cte,
+                name,
+                definition: Box::new(definition),
+                body,
+            },
+            DefinitionKind::Recursive {
+                base,
+                step,
+                duplicates,
+            } => Plan::RecursiveWith {
+                cte,
+                name,
+                duplicates,
+                base: Box::new(base),
+                step: Box::new(step),
+                body,
+            },
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds the CTEs of a query and brings them in sight; the caller takes them out again.
+    pub(super) fn bind_with(&mut self, with: &ast::With) -> Result<Vec<Definition>> {
+        let mut names = HashSet::new();
+        let mut definitions = Vec::new();
+        for cte in &with.cte_tables {
+            let name = folded(&cte.alias.name);
+            if !names.insert(name.clone()) {
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                return fail(
+                    SqlState::DUPLICATE_ALIAS,
+                    message,
+                    ident_at(&cte.alias.name),
+                );
+            }
+            let recursive = with.recursive && reads(&cte.query, &name);
+            definitions.push(match recursive {
+                true => self.bind_recursive(cte, &name)?,
+                false => self.bind_plain(cte, &name)?,
+            });
+        }
+        Ok(definitions)
+    }
+
+    fn bind_plain(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
+        let bound = self.bind_query(&cte.query, Unknowns::Text)?;
+        let (plan, columns) = self.exact(bound);
+        let columns = columns
+            .into_iter()
+            .map(|column| (column.name, column.ty))
+            .collect();
+        let id = self.fresh_cte();
+        let columns = renamed(columns, &cte.alias)?;
+        self.ctes.push(CteEntry {
+            name: name.to_owned(),
+            id,
+            columns,
+            use_: CteUse::Free,
+        });
+        Ok(Definition {
+            cte: id,
+            name: name.into(),
+            kind: DefinitionKind::Plain(plan),
+        })
+    }
+
+    fn bind_recursive(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
+        let at = ident_at(&cte.alias.name);
+        let query = &*cte.query;
+        let (left, right, duplicates) = recursive_parts(query, name, at)?;
+        let outer = self.ctes.len();
+        let inner = match &query.with {
+            Some(with) => self.bind_with(with)?,
+            None => Vec::new(),
+        };
+        if let Some(definition) = inner.first() {
+            return unsupported(
+                format!("WITH \"{}\" inside WITH RECURSIVE", definition.name),
+                at,
+            );
+        }
+        let id = self.fresh_cte();
+        let entry = CteEntry {
+            name: name.to_owned(),
+            id,
+            columns: Vec::new(),
+            use_: CteUse::Forbidden,
+        };
+        self.ctes.push(entry);
+        let base = self.bind_set_expr(left, Unknowns::Text)?;
+        let (base, columns) = self.exact(base);
+        let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
+        let names = columns
+            .into_iter()
+            .map(|column| (column.name, column.ty))
+            .collect();
+        let columns = renamed(names, &cte.alias)?;
+        if let Some(entry) = self.ctes.get_mut(outer) {
+            entry.columns.clone_from(&columns);
+            entry.use_ = CteUse::Free;
+        }
+        let step = self.bind_set_expr(right, Unknowns::Keep)?;
+        let step = self.recursive_step(step, &types, name, at)?;
+        let (step, _) = self.exact(step);
+        let kind = DefinitionKind::Recursive {
+            base,
+            step,
+            duplicates,
+        };
+        Ok(Definition {
+            cte: id,
+            name: name.into(),
+            kind,
+        })
+    }
+
+    /// The recursive term with the types of the other one, to which it must fit without widening it.
+    fn recursive_step(
+        &mut self,
+        step: BoundQuery,
+        types: &[DataType],
+        name: &str,
+        at: Place,
+    ) -> Result<BoundQuery> {
+        if step.columns.len() != types.len() {
+            let message = "each UNION query must have the same number of columns";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        for (ordinal, (column, ty)) in step.columns.iter().zip(types).enumerate() {
+            let same = column.ty == DataType::Unknown
+                || std::mem::discriminant(&column.ty) == std::mem::discriminant(ty)
+                || super::types::can_cast(column.ty, *ty, Context::Implicit);
+            if !same {
+                let message = format!(
+                    "recursive query \"{name}\" column {} has type {} in non-recursive term but \
+                     type {} overall",
+                    ordinal + 1,
+                    type_name(*ty),
+                    type_name(column.ty)
+                );
+                let error = types::Error::new(SqlState::DATATYPE_MISMATCH, message)
+                    .with_hint("Cast the output of the non-recursive term to the correct type.");
+                return Err(super::place(error, column.at.or(at)));
+            }
+        }
+        self.coerce_columns(step, types, Context::Assignment)
+    }
+
+    /// A read of the CTE `name`, when one is in sight.
+    pub(super) fn cte_scan(
+        &mut self,
+        name: &str,
+        at: Place,
+    ) -> Result<Option<(Plan, ScopeRelation)>> {
+        let Some(entry) = self
+            .ctes
+            .iter()
+            .rev()
+            .find(|entry| entry.name == name)
+            .cloned()
+        else {
+            return Ok(None);
+        };
+        if entry.use_ == CteUse::Forbidden {
+            let message = format!(
+                "recursive reference to query \"{name}\" must not appear within its non-recursive term"
+            );
+            return fail(SqlState::INVALID_RECURSION, message, at);
+        }
+        let columns: Vec<_> = entry
+            .columns
+            .iter()
+            .map(|(_, ty)| (self.fresh(), *ty))
+            .collect();
+        let scope_columns = entry
+            .columns
+            .iter()
+            .zip(&columns)
+            .map(|((column, _), (id, ty))| ScopeColumn {
+                name: column.clone(),
+                expr: Expr::column(*id, *ty),
+                relation: name.to_owned(),
+            })
+            .collect();
+        let relation = ScopeRelation {
+            name: name.to_owned(),
+            schema: None,
+            columns: scope_columns,
+            table: None,
+            at,
+        };
+        Ok(Some((
+            Plan::CteScan {
+                cte: entry.id,
+                columns,
+                name: name.into(),
+            },
+            relation,
+        )))
+    }
+}
+
+/// The two terms of `base UNION [ALL] step`.
+fn recursive_parts<'q>(
+    query: &'q ast::Query,
+    name: &str,
+    at: Place,
+) -> Result<(&'q ast::SetExpr, &'q ast::SetExpr, Duplicates)> {
+    if query.order_by.is_some() {
+        return unsupported("ORDER BY in a recursive query", at);
+    }
+    if query.limit_clause.is_some() || query.fetch.is_some() {
+        return unsupported("LIMIT in a recursive query", at);
+    }
+    let ast::SetExpr::SetOperation {
+        op: ast::SetOperator::Union,
+        set_quantifier,
+        left,
+        right,
+    } = &*query.body
+    else {
+        let message = format!(
+            "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] \
+             recursive-term"
+        );
+        return fail(SqlState::INVALID_RECURSION, message, at);
+    };
+    let duplicates = match set_quantifier {
+        ast::SetQuantifier::All => Duplicates::Keep,
+        ast::SetQuantifier::None | ast::SetQuantifier::Distinct => Duplicates::Remove,
+        _ => return unsupported("UNION BY NAME", at),
+    };
+    Ok((left, right, duplicates))
+}
+
+/// True when `query` names the relation `name` anywhere.
+fn reads(query: &ast::Query, name: &str) -> bool {
+    let flow = ast::visit_relations(query, |relation: &ast::ObjectName| {
+        match relation.0.as_slice() {
+            [ast::ObjectNamePart::Identifier(ident)] if folded(ident) == name => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    flow.is_break()
+}
+
+/// `columns` with the names of an alias list, which may be shorter.
+pub(super) fn renamed(
+    mut columns: Vec<(String, DataType)>,
+    alias: &ast::TableAlias,
+) -> Result<Vec<(String, DataType)>> {
+    if alias.columns.len() > columns.len() {
+        let name = folded(&alias.name);
+        let message = format!(
+            "table \"{name}\" has {} columns available but {} columns specified",
+            columns.len(),
+            alias.columns.len()
+        );
+        return fail(
+            SqlState::INVALID_COLUMN_REFERENCE,
+            message,
+            ident_at(&alias.name),
+        );
+    }
+    for (column, given) in columns.iter_mut().zip(&alias.columns) {
+        column.0 = folded(&given.name);
+    }
+    Ok(columns)
+}

@@ -1,0 +1,417 @@
+//! CREATE TABLE, CREATE TABLE AS, CREATE VIEW, DROP.
+
+use sqlparser::ast::{self, Statement as Ast};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, Tokenizer};
+use types::{DataType, Result, SqlState};
+
+use super::name::{expr_at, folded, ident_at, object_at};
+use super::types::data_type;
+use super::{Binder, Unknowns, fail, unsupported};
+use crate::algebra::Place;
+use crate::catalog::{ColumnDef, KeyDef};
+use crate::statement::{
+    CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
+    Persistence, RelationName, Statement, WithData,
+};
+
+/// A table being defined.
+struct Definition {
+    table: String,
+    columns: Vec<ColumnDef>,
+    keys: Vec<KeyDef>,
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_create_table(&mut self, create: &ast::CreateTable) -> Result<Statement> {
+        let at = object_at(&create.name);
+        refuse_table_extensions(create, at)?;
+        let name = self.relation_name(&create.name)?;
+        let if_exists = match (create.if_not_exists, create.or_replace) {
+            (_, true) => return unsupported("CREATE OR REPLACE TABLE", at),
+            (true, false) => IfExists::Skip,
+            (false, false) => IfExists::Fail,
+        };
+        let persistence = if create.temporary {
+            Persistence::Temporary
+        } else {
+            Persistence::Permanent
+        };
+        let options = table_options(&create.table_options, at)?;
+        if let Some(query) = &create.query {
+            let head = TableHead {
+                name,
+                if_exists,
+                options,
+                persistence,
+            };
+            return self.bind_create_as(create, query, head);
+        }
+        let mut definition = Definition {
+            table: name.name.clone(),
+            columns: Vec::new(),
+            keys: Vec::new(),
+        };
+        for column in &create.columns {
+            self.define_column(&mut definition, column)?;
+        }
+        for constraint in &create.constraints {
+            add_constraint(&mut definition, constraint)?;
+        }
+        let Definition { columns, keys, .. } = definition;
+        Ok(Statement::CreateTable(CreateTable {
+            name,
+            columns,
+            keys,
+            if_exists,
+            options,
+            persistence,
+        }))
+    }
+
+    fn bind_create_as(
+        &mut self,
+        create: &ast::CreateTable,
+        query: &ast::Query,
+        head: TableHead,
+    ) -> Result<Statement> {
+        let query = self.top_query(query)?;
+        if create.columns.len() > query.columns.len() {
+            let message = "too many column names were specified";
+            return fail(SqlState::SYNTAX_ERROR, message, object_at(&create.name));
+        }
+        let mut columns: Vec<ColumnDef> = Vec::with_capacity(query.columns.len());
+        for (ordinal, column) in query.columns.iter().enumerate() {
+            let given = create.columns.get(ordinal);
+            let name = given.map_or_else(|| column.name.clone(), |given| folded(&given.name));
+            let at = given.and_then(|given| ident_at(&given.name));
+            refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
+            columns.push(ColumnDef {
+                name,
+                ty: column.ty,
+                not_null: false,
+                default: None,
+            });
+        }
+        let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
+        let data = if no_data {
+            WithData::Empty
+        } else {
+            WithData::Fill
+        };
+        let TableHead {
+            name,
+            if_exists,
+            options,
+            persistence,
+        } = head;
+        Ok(Statement::CreateTableAs(CreateTableAs {
+            name,
+            query,
+            columns,
+            if_exists,
+            options,
+            persistence,
+            data,
+        }))
+    }
+
+    fn define_column(
+        &mut self,
+        definition: &mut Definition,
+        column: &ast::ColumnDef,
+    ) -> Result<()> {
+        let (name, at) = (folded(&column.name), ident_at(&column.name));
+        refuse_repeat(&definition.columns, &name, at)?;
+        let ty = data_type(&column.data_type, at)?;
+        let ordinal = definition.columns.len();
+        let mut def = ColumnDef {
+            name: name.clone(),
+            ty,
+            not_null: false,
+            default: None,
+        };
+        for option in &column.options {
+            let constraint = option.name.as_ref().map(folded);
+            match &option.option {
+                ast::ColumnOption::Null => {}
+                ast::ColumnOption::NotNull => def.not_null = true,
+                ast::ColumnOption::Default(expr) => {
+                    // Bound once to find errors now; bound again by each INSERT.
+                    self.default_value(expr, ty, &name)?;
+                    def.default = Some(expr.to_string());
+                }
+                ast::ColumnOption::PrimaryKey(_) => {
+                    def.not_null = true;
+                    let name = constraint.unwrap_or_else(|| format!("{}_pkey", definition.table));
+                    add_key(
+                        definition,
+                        KeyDef {
+                            name,
+                            columns: vec![ordinal],
+                            primary: true,
+                        },
+                        at,
+                    )?;
+                }
+                ast::ColumnOption::Unique(_) => {
+                    let name = constraint
+                        .unwrap_or_else(|| format!("{}_{}_key", definition.table, def.name));
+                    let key = KeyDef {
+                        name,
+                        columns: vec![ordinal],
+                        primary: false,
+                    };
+                    add_key(definition, key, at)?;
+                }
+                ast::ColumnOption::ForeignKey(_) => return unsupported("REFERENCES", at),
+                ast::ColumnOption::Check(_) => return unsupported("CHECK", at),
+                ast::ColumnOption::Generated { .. } | ast::ColumnOption::Identity(_) => {
+                    return unsupported("a generated column", at);
+                }
+                ast::ColumnOption::Collation(name) => {
+                    return unsupported(format!("COLLATE {name}"), at);
+                }
+                other => return unsupported(format!("column option {other}"), at),
+            }
+        }
+        definition.columns.push(def);
+        Ok(())
+    }
+
+    pub(super) fn bind_create_view(
+        &mut self,
+        create: &ast::CreateView,
+        text: &str,
+    ) -> Result<Statement> {
+        let at = object_at(&create.name);
+        if create.materialized {
+            return unsupported("a materialized view", at);
+        }
+        let name = self.relation_name(&create.name)?;
+        let bound = self.bind_query(&create.query, Unknowns::Text)?;
+        let query = self.finish(bound)?;
+        if !query.parameters.is_empty() {
+            return fail(SqlState::UNDEFINED_OBJECT, "there is no parameter $1", at);
+        }
+        let columns: Vec<String> = create
+            .columns
+            .iter()
+            .map(|column| folded(&column.name))
+            .collect();
+        if columns.len() > query.columns.len() {
+            let message = "CREATE VIEW specifies more column names than columns";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        let mut output: Vec<(String, DataType)> = Vec::with_capacity(query.columns.len());
+        for (ordinal, column) in query.columns.iter().enumerate() {
+            let name = columns.get(ordinal).unwrap_or(&column.name).clone();
+            if output.iter().any(|(known, _)| *known == name) {
+                let message = format!("column \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_COLUMN, message, at);
+            }
+            output.push((name, column.ty));
+        }
+        let sql = query_text(text).unwrap_or_else(|| create.query.to_string());
+        Ok(Statement::CreateView(CreateView {
+            name,
+            columns,
+            sql,
+            output,
+            if_exists: match (create.or_replace, create.if_not_exists) {
+                (true, _) => IfExists::Replace,
+                (false, true) => IfExists::Skip,
+                (false, false) => IfExists::Fail,
+            },
+            persistence: match create.temporary {
+                true => Persistence::Temporary,
+                false => Persistence::Permanent,
+            },
+        }))
+    }
+
+    pub(super) fn bind_drop(&mut self, statement: &Ast) -> Result<Statement> {
+        let Ast::Drop {
+            object_type,
+            if_exists,
+            names,
+            cascade,
+            ..
+        } = statement
+        else {
+            return Err(types::Error::internal("DROP expected"));
+        };
+        let names: Result<Vec<RelationName>> =
+            names.iter().map(|name| self.relation_name(name)).collect();
+        let drop = DropRelations {
+            names: names?,
+            if_missing: if *if_exists {
+                IfMissing::Skip
+            } else {
+                IfMissing::Fail
+            },
+            behaviour: if *cascade {
+                DropBehaviour::Cascade
+            } else {
+                DropBehaviour::Restrict
+            },
+        };
+        match object_type {
+            ast::ObjectType::Table => Ok(Statement::DropTable(drop)),
+            ast::ObjectType::View => Ok(Statement::DropView(drop)),
+            other => unsupported(format!("DROP {other}"), None),
+        }
+    }
+}
+
+/// What CREATE TABLE and CREATE TABLE AS have in common.
+struct TableHead {
+    name: RelationName,
+    if_exists: IfExists,
+    options: Vec<(String, String)>,
+    persistence: Persistence,
+}
+
+fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
+    if columns.iter().any(|column| column.name == name) {
+        let message = format!("column \"{name}\" specified more than once");
+        return fail(SqlState::DUPLICATE_COLUMN, message, at);
+    }
+    Ok(())
+}
+
+fn add_key(definition: &mut Definition, key: KeyDef, at: Place) -> Result<()> {
+    if key.primary && definition.keys.iter().any(|known| known.primary) {
+        let message = format!(
+            "multiple primary keys for table \"{}\" are not allowed",
+            definition.table
+        );
+        return fail(SqlState::INVALID_DEFINITION, message, at);
+    }
+    definition.keys.push(key);
+    Ok(())
+}
+
+fn add_constraint(definition: &mut Definition, constraint: &ast::TableConstraint) -> Result<()> {
+    let (name, columns, primary) = match constraint {
+        ast::TableConstraint::PrimaryKey(key) => (&key.name, &key.columns, true),
+        ast::TableConstraint::Unique(key) => (&key.name, &key.columns, false),
+        ast::TableConstraint::ForeignKey(key) => {
+            return unsupported("FOREIGN KEY", key.name.as_ref().and_then(ident_at));
+        }
+        ast::TableConstraint::Check(check) => return unsupported("CHECK", expr_at(&check.expr)),
+        other => return unsupported(format!("constraint {other}"), None),
+    };
+    let mut ordinals = Vec::with_capacity(columns.len());
+    let mut names = Vec::with_capacity(columns.len());
+    let mut place = None;
+    for column in columns {
+        let ast::Expr::Identifier(ident) = &column.column.expr else {
+            return unsupported("a key over an expression", expr_at(&column.column.expr));
+        };
+        let (column, at) = (folded(ident), ident_at(ident));
+        place = place.or(at);
+        let Some(ordinal) = definition
+            .columns
+            .iter()
+            .position(|known| known.name == column)
+        else {
+            let message = format!("column \"{column}\" named in key does not exist");
+            return fail(SqlState::UNDEFINED_COLUMN, message, at);
+        };
+        if ordinals.contains(&ordinal) {
+            let message = format!("column \"{column}\" appears twice in constraint");
+            return fail(SqlState::DUPLICATE_COLUMN, message, at);
+        }
+        ordinals.push(ordinal);
+        names.push(column);
+    }
+    let name = match (name, primary) {
+        (Some(name), _) => folded(name),
+        (None, true) => format!("{}_pkey", definition.table),
+        (None, false) => format!("{}_{}_key", definition.table, names.join("_")),
+    };
+    if primary {
+        for &ordinal in &ordinals {
+            if let Some(column) = definition.columns.get_mut(ordinal) {
+                column.not_null = true;
+            }
+        }
+    }
+    add_key(
+        definition,
+        KeyDef {
+            name,
+            columns: ordinals,
+            primary,
+        },
+        place,
+    )
+}
+
+fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(String, String)>> {
+    let list = match options {
+        ast::CreateTableOptions::None => return Ok(Vec::new()),
+        ast::CreateTableOptions::With(list) => list,
+        _ => return unsupported("this form of table options", at),
+    };
+    let mut named: Vec<(String, String)> = Vec::with_capacity(list.len());
+    for option in list {
+        let (name, value, at) = match option {
+            ast::SqlOption::KeyValue { key, value } => {
+                let word = Binder::word(value).unwrap_or_else(|| value.to_string());
+                (folded(key), word, ident_at(key))
+            }
+            ast::SqlOption::Ident(ident) => (folded(ident), "true".to_owned(), ident_at(ident)),
+            other => return unsupported(format!("table option {other}"), at),
+        };
+        if named.iter().any(|(known, _)| *known == name) {
+            let message = format!("parameter \"{name}\" specified more than once");
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        named.push((name, value));
+    }
+    Ok(named)
+}
+
+fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
+    let what = [
+        (create.external, "CREATE EXTERNAL TABLE"),
+        (create.like.is_some(), "LIKE in CREATE TABLE"),
+        (create.clone.is_some(), "CLONE"),
+        (create.partition_by.is_some(), "PARTITION BY"),
+        (create.partition_of.is_some(), "PARTITION OF"),
+        (create.inherits.is_some(), "INHERITS"),
+        (create.on_commit.is_some(), "ON COMMIT"),
+    ];
+    match what.iter().find(|(present, _)| *present) {
+        Some((_, what)) => unsupported(what, at),
+        None => Ok(()),
+    }
+}
+
+/// The query of a CREATE VIEW as the user wrote it: what follows the first AS outside parentheses.
+fn query_text(text: &str) -> Option<String> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text)
+        .tokenize_with_location()
+        .ok()?;
+    let mut depth = 0i32;
+    for token in &tokens {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::Word(word) if word.keyword == Keyword::AS && depth == 0 => {
+                let line = usize::try_from(token.span.end.line.checked_sub(1)?).ok()?;
+                let column = usize::try_from(token.span.end.column.checked_sub(1)?).ok()?;
+                let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+                let rest = text.get(start..)?;
+                let skip = rest.char_indices().nth(column).map(|(at, _)| at)?;
+                return Some(rest.get(skip..)?.trim().to_owned());
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,213 @@
+//! Scalar expressions: which form goes where.
+
+use sqlparser::ast::{self, Expr as Ast};
+use types::{DataType, Result, SqlState};
+
+use super::name::expr_at;
+use super::types::{Context, data_type};
+use super::{Binder, Bound, CHAIN_MAX, fail, unsupported};
+use crate::algebra::{Expr, ExprKind};
+use crate::parse::too_deep;
+
+impl Binder<'_> {
+    /// Binds a scalar expression.
+    pub(super) fn bind_expr(&mut self, expr: &Ast) -> Result<Bound> {
+        self.nested(|binder| binder.bind_form(expr))
+    }
+
+    fn bind_form(&mut self, expr: &Ast) -> Result<Bound> {
+        match expr {
+            Ast::Identifier(ident) => self.resolve_name(ident),
+            Ast::CompoundIdentifier(parts) => self.resolve_qualified(parts),
+            Ast::Value(value) => self.bind_value(value),
+            Ast::TypedString(typed) => self.bind_typed_string(typed),
+            Ast::Interval(interval) => self.bind_interval(interval),
+            Ast::Nested(inner) => self.bind_expr(inner),
+            Ast::BinaryOp { .. } => self.bind_chain(expr),
+            Ast::UnaryOp { op, expr } => self.bind_unary(*op, expr),
+            Ast::Cast {
+                kind,
+                expr,
+                data_type,
+                format,
+            } => {
+                if *kind == ast::CastKind::TryCast || *kind == ast::CastKind::SafeCast {
+                    return unsupported("TRY_CAST", expr_at(expr));
+                }
+                if format.is_some() {
+                    return unsupported("CAST ... FORMAT", expr_at(expr));
+                }
+                self.bind_cast(expr, data_type)
+            }
+            Ast::Case {
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => self.bind_case(operand.as_deref(), conditions, else_result.as_deref()),
+            Ast::Function(function) => self.bind_function(function),
+            Ast::Subquery(query) => self.bind_scalar_subquery(query),
+            Ast::Exists { subquery, negated } => self.bind_exists(subquery, *negated),
+            _ => self.bind_test_or_special(expr),
+        }
+    }
+
+    fn bind_test_or_special(&mut self, expr: &Ast) -> Result<Bound> {
+        match expr {
+            Ast::IsNull(_)
+            | Ast::IsNotNull(_)
+            | Ast::IsTrue(_)
+            | Ast::IsNotTrue(_)
+            | Ast::IsFalse(_)
+            | Ast::IsNotFalse(_)
+            | Ast::IsUnknown(_)
+            | Ast::IsNotUnknown(_)
+            | Ast::IsDistinctFrom(..)
+            | Ast::IsNotDistinctFrom(..)
+            | Ast::InList { .. }
+            | Ast::InSubquery { .. }
+            | Ast::Between { .. }
+            | Ast::Like { .. }
+            | Ast::ILike { .. }
+            | Ast::SimilarTo { .. }
+            | Ast::AnyOp { .. }
+            | Ast::AllOp { .. } => self.bind_predicate(expr),
+            Ast::Extract { .. }
+            | Ast::Ceil { .. }
+            | Ast::Floor { .. }
+            | Ast::Position { .. }
+            | Ast::Substring { .. }
+            | Ast::Trim { .. }
+            | Ast::Overlay { .. }
+            | Ast::AtTimeZone { .. } => self.bind_special(expr),
+            Ast::Collate { expr, collation } => {
+                let name = collation.to_string().to_lowercase();
+                match name.trim_matches('"') {
+                    "c" | "posix" | "default" | "ucs_basic" => self.bind_expr(expr),
+                    _ => unsupported(format!("collation {collation}"), expr_at(expr)),
+                }
+            }
+            Ast::Tuple(_) => unsupported("a row value in this place", expr_at(expr)),
+            Ast::Array(_) => unsupported("an array in this place", expr_at(expr)),
+            Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => fail(
+                SqlState::SYNTAX_ERROR,
+                "syntax error at or near \"*\"",
+                expr_at(expr),
+            ),
+            other => unsupported(format!("expression {other}"), expr_at(other)),
+        }
+    }
+
+    /// `a op b op c ...`: the parser nests a chain to the left, as deep as it is long; it is walked here
+    /// without recursion.
+    fn bind_chain(&mut self, expr: &Ast) -> Result<Bound> {
+        let mut chain = Vec::new();
+        let mut leftmost = expr;
+        while let Ast::BinaryOp { left, op, right } = leftmost {
+            if super::row::is_row(left) || super::row::is_row(right) {
+                break;
+            }
+            chain.push((op, &**right));
+            leftmost = left;
+        }
+        let mut bound = match leftmost {
+            Ast::BinaryOp { left, op, right } => self.bind_row_comparison(left, op, right)?,
+            other => self.bind_expr(other)?,
+        };
+        let mut depth = 0;
+        for (op, right) in chain.into_iter().rev() {
+            depth += usize::from(!matches!(
+                op,
+                ast::BinaryOperator::And | ast::BinaryOperator::Or
+            ));
+            if depth > CHAIN_MAX {
+                return Err(too_deep());
+            }
+            let right = self.bind_expr(right)?;
+            bound = self.bind_binary(op, bound, right)?;
+        }
+        Ok(bound)
+    }
+
+    fn bind_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Bound> {
+        let bound = self.bind_expr(expr)?;
+        let at = bound.at;
+        let ty = data_type(ty, at)?;
+        // `'12.50'::numeric` has the digits that are written.
+        if let DataType::Numeric(types::NumericType::UNCONSTRAINED) = ty
+            && let Some(text) = super::literal::unknown_text(&bound.expr)
+            && let Some((value, scale)) = super::literal::decimal(&text.trim().to_ascii_lowercase())
+        {
+            return Ok(Bound::new(super::literal::numeric(value, scale), at));
+        }
+        let expr = self.coerce(bound, ty, Context::Explicit)?;
+        Ok(Bound::new(expr, at))
+    }
+
+    fn bind_case(
+        &mut self,
+        operand: Option<&Ast>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&Ast>,
+    ) -> Result<Bound> {
+        let operand = match operand {
+            Some(operand) => {
+                let mut bound = self.bind_expr(operand)?;
+                self.settle(&mut bound)?;
+                Some(bound)
+            }
+            None => None,
+        };
+        let at = operand.as_ref().and_then(|bound| bound.at);
+        let mut tests = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        // PostgreSQL considers ELSE first when it looks for the common type.
+        match otherwise {
+            Some(expr) => results.push(self.bind_expr(expr)?),
+            None => results.push(Bound::new(Expr::null(DataType::Unknown), None)),
+        }
+        for when in conditions {
+            let condition = self.bind_expr(&when.condition)?;
+            tests.push(match &operand {
+                Some(operand) => {
+                    let operand = self.refreshed(operand);
+                    self.comparison(&ast::BinaryOperator::Eq, operand, condition)?
+                }
+                None => self.coerce_clause(condition, DataType::Boolean, "CASE/WHEN")?,
+            });
+            results.push(self.bind_expr(&when.result)?);
+        }
+        let (results, ty) = self.unite(results, "CASE")?;
+        let mut results = results.into_iter();
+        let otherwise = Box::new(results.next().unwrap_or_else(|| Expr::null(ty)));
+        let branches = tests.into_iter().zip(results).collect();
+        Ok(Bound::new(
+            Expr {
+                kind: ExprKind::Case {
+                    branches,
+                    otherwise,
+                },
+                ty,
+            },
+            at,
+        ))
+    }
+
+    /// The identifier as a word, for options given as bare names.
+    pub(super) fn word(expr: &Ast) -> Option<String> {
+        match expr {
+            Ast::Identifier(ident) => Some(super::folded(ident)),
+            Ast::Value(value) => match &value.value {
+                ast::Value::SingleQuotedString(text) => Some(text.clone()),
+                ast::Value::Number(digits, _) => Some(digits.clone()),
+                ast::Value::Boolean(value) => Some(value.to_string()),
+                _ => None,
+            },
+            Ast::UnaryOp {
+                op: ast::UnaryOperator::Minus,
+                expr,
+            } => Some(format!("-{}", Self::word(expr)?)),
+            _ => None,
+        }
+    }
+}

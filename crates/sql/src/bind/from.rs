@@ -1,0 +1,457 @@
+//! FROM: tables, views, CTEs, sub-queries, joins.
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::cte::renamed;
+use super::name::{folded, ident_at, object_at};
+use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, find_column};
+use super::types::{Context, comparison_type, type_name};
+use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
+use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
+use crate::catalog::{Relation, TableRef};
+use crate::parse::too_deep;
+
+/// How two join sides are matched.
+enum Matching<'q> {
+    On(&'q ast::Expr),
+    /// Column names and places.
+    Using(Vec<(String, Place)>),
+    Everything,
+}
+
+impl Binder<'_> {
+    /// The FROM list: comma-separated items are inner joins in their order. Afterwards the level's scope
+    /// is what they bring in sight.
+    pub(super) fn bind_from(&mut self, from: &[ast::TableWithJoins]) -> Result<Plan> {
+        let mut plan: Option<Plan> = None;
+        for item in from {
+            let (right, scope) = self.nested(|binder| binder.bind_joins(item))?;
+            plan = Some(match plan {
+                None => right,
+                Some(left) => join(left, right, JoinKind::Inner, Expr::boolean(true)),
+            });
+            self.level()?.scope.extend(scope)?;
+        }
+        Ok(plan.unwrap_or_else(Plan::one_row))
+    }
+
+    fn bind_joins(&mut self, item: &ast::TableWithJoins) -> Result<(Plan, Scope)> {
+        let (mut plan, mut scope) = self.bind_factor(&item.relation)?;
+        for (count, step) in item.joins.iter().enumerate() {
+            if count > super::CHAIN_MAX {
+                return Err(too_deep());
+            }
+            (plan, scope) = self.bind_join(plan, scope, step)?;
+        }
+        Ok((plan, scope))
+    }
+
+    fn bind_join(
+        &mut self,
+        left: Plan,
+        left_scope: Scope,
+        step: &ast::Join,
+    ) -> Result<(Plan, Scope)> {
+        let (kind, constraint) = join_kind(&step.join_operator)?;
+        // A lateral item on the right sees what stands left of it.
+        let mut seen = self.level()?.scope.clone();
+        seen.relations.extend(left_scope.relations.iter().cloned());
+        seen.columns.extend(left_scope.columns.iter().cloned());
+        let ((right, right_scope), _) =
+            self.in_scope(seen, |binder| binder.bind_factor(&step.relation))?;
+        let matching = match constraint {
+            Some(ast::JoinConstraint::On(expr)) => Matching::On(expr),
+            Some(ast::JoinConstraint::Using(names)) => Matching::Using(using_names(names)?),
+            Some(ast::JoinConstraint::Natural) => {
+                Matching::Using(natural_names(&left_scope, &right_scope))
+            }
+            Some(ast::JoinConstraint::None) | None => Matching::Everything,
+        };
+        let (condition, scope) = match matching {
+            Matching::Everything => {
+                let mut scope = left_scope;
+                scope.extend(right_scope)?;
+                (Expr::boolean(true), scope)
+            }
+            Matching::On(expr) => {
+                let mut scope = left_scope;
+                scope.extend(right_scope)?;
+                let (condition, scope) = self.in_scope(scope, |binder| {
+                    binder.in_clause(Clause::JoinOn, |binder| {
+                        let bound = binder.bind_expr(expr)?;
+                        binder.coerce_clause(bound, DataType::Boolean, "JOIN/ON")
+                    })
+                })?;
+                (condition, scope)
+            }
+            Matching::Using(names) => self.merge_columns(left_scope, right_scope, &names, kind)?,
+        };
+        Ok((join(left, right, kind, condition), scope))
+    }
+
+    /// USING and NATURAL: the equalities, and a scope in which each named column stands once, first.
+    fn merge_columns(
+        &mut self,
+        left: Scope,
+        right: Scope,
+        names: &[(String, Place)],
+        kind: JoinKind,
+    ) -> Result<(Expr, Scope)> {
+        let mut terms = Vec::new();
+        let mut merged = Vec::new();
+        for (name, at) in names {
+            let a = using_column(&left.columns, name, "left", *at)?.expr.clone();
+            let b = using_column(&right.columns, name, "right", *at)?
+                .expr
+                .clone();
+            let (x, y) = (Bound::new(a.clone(), *at), Bound::new(b.clone(), *at));
+            let Some((x, y)) = self.unite_operands(x, y)? else {
+                let message = format!(
+                    "JOIN/USING types {} and {} cannot be matched",
+                    type_name(a.ty),
+                    type_name(b.ty)
+                );
+                return fail(SqlState::DATATYPE_MISMATCH, message, *at);
+            };
+            terms.push(Expr::compare(CompareOp::Equal, x, y));
+            let expr = self.merged_column(a, b, kind, *at)?;
+            merged.push(ScopeColumn {
+                name: name.clone(),
+                expr,
+                relation: String::new(),
+            });
+        }
+        let mut scope = left;
+        scope.extend(right)?;
+        let is_merged = |column: &ScopeColumn| names.iter().any(|(name, _)| *name == column.name);
+        let others = scope
+            .columns
+            .into_iter()
+            .filter(|column| !is_merged(column));
+        scope.columns = merged.into_iter().chain(others).collect();
+        Ok((Expr::and(terms), scope))
+    }
+
+    fn merged_column(&mut self, a: Expr, b: Expr, kind: JoinKind, at: Place) -> Result<Expr> {
+        let ty = comparison_type(a.ty, b.ty).unwrap_or(a.ty);
+        let a = self.coerce(Bound::new(a, at), ty, Context::Implicit)?;
+        let b = self.coerce(Bound::new(b, at), ty, Context::Implicit)?;
+        Ok(match kind {
+            JoinKind::Right => b,
+            JoinKind::Full => Expr::call(Function::Coalesce, vec![a, b], ty),
+            _ => a,
+        })
+    }
+
+    fn bind_factor(&mut self, factor: &ast::TableFactor) -> Result<(Plan, Scope)> {
+        use ast::TableFactor as F;
+        match factor {
+            F::Table {
+                sample: Some(_), ..
+            }
+            | F::Derived {
+                sample: Some(_), ..
+            } => unsupported("TABLESAMPLE", None),
+            F::Table {
+                name,
+                version: Some(_),
+                ..
+            } => unsupported("FOR SYSTEM_TIME", object_at(name)),
+            F::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => self.bind_relation(name, alias.as_ref()),
+            F::Table {
+                name,
+                alias,
+                args: Some(args),
+                with_ordinality,
+                ..
+            } => self.bind_table_function(name, &args.args, alias.as_ref(), *with_ordinality),
+            F::Function {
+                name,
+                args,
+                alias,
+                with_ordinality,
+                ..
+            } => self.bind_table_function(name, args, alias.as_ref(), *with_ordinality),
+            F::Derived {
+                lateral,
+                subquery,
+                alias,
+                ..
+            } => self.bind_derived(*lateral, subquery, alias.as_ref()),
+            F::NestedJoin {
+                table_with_joins,
+                alias,
+            } => {
+                let (plan, scope) = self.nested(|binder| binder.bind_joins(table_with_joins))?;
+                match alias {
+                    None => Ok((plan, scope)),
+                    Some(alias) => {
+                        let columns = scope.columns;
+                        Ok((plan, Scope::of(aliased(columns, None, alias)?)))
+                    }
+                }
+            }
+            F::UNNEST { .. } => unsupported("unnest", None),
+            _ => unsupported("this form of table expression", None),
+        }
+    }
+
+    fn bind_derived(
+        &mut self,
+        lateral: bool,
+        query: &ast::Query,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<(Plan, Scope)> {
+        let bound = if lateral {
+            self.bind_query(query, Unknowns::Text)?
+        } else {
+            self.in_scope(Scope::default(), |binder| {
+                binder.bind_query(query, Unknowns::Text)
+            })?
+            .0
+        };
+        let columns = scope_columns(&bound, "");
+        let relation = match alias {
+            Some(alias) => aliased(columns, None, alias)?,
+            None => ScopeRelation {
+                name: String::new(),
+                schema: None,
+                columns,
+                table: None,
+                at: None,
+            },
+        };
+        Ok((bound.plan, Scope::of(relation)))
+    }
+
+    /// A table, view or CTE by name.
+    pub(super) fn bind_relation(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<(Plan, Scope)> {
+        let at = object_at(name);
+        let full = self.relation_name(name)?;
+        if full.schema.is_none()
+            && let Some((plan, relation)) = self.cte_scan(&full.name, at)?
+        {
+            return Ok((plan, Scope::of(with_alias(relation, alias)?)));
+        }
+        match self.catalog.relation(full.schema.as_deref(), &full.name) {
+            Some(Relation::Table(table)) => {
+                let (plan, mut relation) = self.scan(table, &full.name, alias);
+                relation.at = at;
+                relation.schema = full.schema;
+                Ok((plan, Scope::of(with_alias(relation, alias)?)))
+            }
+            Some(Relation::View { sql, columns }) => {
+                let mut bound = self.bind_view(&sql, at)?;
+                for (column, name) in bound.columns.iter_mut().zip(columns) {
+                    column.name = name;
+                }
+                let relation = ScopeRelation {
+                    columns: scope_columns(&bound, &full.name),
+                    name: full.name,
+                    schema: full.schema,
+                    table: None,
+                    at,
+                };
+                Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
+            }
+            None => {
+                let message = format!("relation \"{full}\" does not exist");
+                fail(SqlState::UNDEFINED_TABLE, message, at)
+            }
+        }
+    }
+
+    /// A scan of all columns of a table.
+    fn scan(
+        &mut self,
+        table: TableRef,
+        name: &str,
+        alias: Option<&ast::TableAlias>,
+    ) -> (Plan, ScopeRelation) {
+        let mut columns = Vec::new();
+        let mut scope_columns = Vec::new();
+        for (ordinal, column) in table.columns().iter().enumerate() {
+            let id = self.fresh();
+            columns.push((id, ordinal));
+            scope_columns.push(ScopeColumn {
+                name: column.name.clone(),
+                expr: Expr::column(id, column.ty),
+                relation: name.to_owned(),
+            });
+        }
+        let shown = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
+        let relation = ScopeRelation {
+            name: name.to_owned(),
+            schema: None,
+            columns: scope_columns,
+            table: Some(table.clone()),
+            at: None,
+        };
+        (
+            Plan::Scan {
+                table,
+                columns,
+                alias: shown.into(),
+            },
+            relation,
+        )
+    }
+
+    /// The query of a view, bound apart from everything around it. Its positions are those of the
+    /// view's own text, so errors get the place of the reference instead.
+    fn bind_view(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
+        if self.view_depth >= VIEW_DEPTH_MAX {
+            return Err(place(too_deep(), at));
+        }
+        let outside = |error: types::Error| {
+            let moved = types::Error::new(error.state(), format!("in a view: {}", error.message()));
+            place(moved, at)
+        };
+        let query = crate::parse::parse_query(sql).map_err(outside)?;
+        let levels = std::mem::take(&mut self.levels);
+        let ctes = std::mem::take(&mut self.ctes);
+        self.view_depth += 1;
+        let bound = self.bind_query(&query, Unknowns::Text);
+        self.view_depth -= 1;
+        self.levels = levels;
+        self.ctes = ctes;
+        bound.map_err(outside)
+    }
+
+    /// Binds `work` in a level of its own.
+    pub(super) fn in_level<T>(
+        &mut self,
+        clause: Clause,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.levels.push(Level::new(clause));
+        let result = work(self);
+        self.levels.pop();
+        result
+    }
+}
+
+pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> Plan {
+    Plan::Join {
+        left: Box::new(left),
+        right: Box::new(right),
+        kind,
+        condition,
+    }
+}
+
+fn scope_columns(query: &BoundQuery, relation: &str) -> Vec<ScopeColumn> {
+    let column = |column: &super::BoundColumn| ScopeColumn {
+        name: column.name.clone(),
+        expr: Expr::column(column.id, column.ty),
+        relation: relation.to_owned(),
+    };
+    query.columns.iter().map(column).collect()
+}
+
+/// The columns under an alias, with the names it gives them.
+pub(super) fn aliased(
+    columns: Vec<ScopeColumn>,
+    table: Option<TableRef>,
+    alias: &ast::TableAlias,
+) -> Result<ScopeRelation> {
+    let name = folded(&alias.name);
+    let names = columns
+        .iter()
+        .map(|column| (column.name.clone(), column.expr.ty))
+        .collect();
+    let names = renamed(names, alias)?;
+    let columns = columns
+        .into_iter()
+        .zip(names)
+        .map(|(column, (given, _))| ScopeColumn {
+            name: given,
+            relation: name.clone(),
+            ..column
+        })
+        .collect();
+    Ok(ScopeRelation {
+        name,
+        schema: None,
+        columns,
+        table,
+        at: ident_at(&alias.name),
+    })
+}
+
+fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {
+    match alias {
+        Some(alias) => aliased(relation.columns, relation.table, alias),
+        None => Ok(relation),
+    }
+}
+
+fn join_kind(operator: &ast::JoinOperator) -> Result<(JoinKind, Option<&ast::JoinConstraint>)> {
+    use ast::JoinOperator as J;
+    Ok(match operator {
+        J::Join(constraint) | J::Inner(constraint) => (JoinKind::Inner, Some(constraint)),
+        J::Left(constraint) | J::LeftOuter(constraint) => (JoinKind::Left, Some(constraint)),
+        J::Right(constraint) | J::RightOuter(constraint) => (JoinKind::Right, Some(constraint)),
+        J::FullOuter(constraint) => (JoinKind::Full, Some(constraint)),
+        J::CrossJoin(constraint) => (JoinKind::Inner, Some(constraint)),
+        _ => return unsupported("this kind of join", None),
+    })
+}
+
+fn using_names(names: &[ast::ObjectName]) -> Result<Vec<(String, Place)>> {
+    let mut list: Vec<(String, Place)> = Vec::with_capacity(names.len());
+    for name in names {
+        let mut parts = super::name::object_parts(name)?;
+        let at = object_at(name);
+        let Some(last) = parts.pop() else { continue };
+        if list.iter().any(|(known, _)| *known == last) {
+            let message = format!("column name \"{last}\" appears more than once in USING clause");
+            return fail(SqlState::DUPLICATE_COLUMN, message, at);
+        }
+        list.push((last, at));
+    }
+    Ok(list)
+}
+
+fn natural_names(left: &Scope, right: &Scope) -> Vec<(String, Place)> {
+    let on_right = |name: &str| right.columns.iter().any(|column| column.name == name);
+    let mut names: Vec<(String, Place)> = Vec::new();
+    for column in &left.columns {
+        if on_right(&column.name) && !names.iter().any(|(name, _)| *name == column.name) {
+            names.push((column.name.clone(), None));
+        }
+    }
+    names
+}
+
+fn using_column<'s>(
+    columns: &'s [ScopeColumn],
+    name: &str,
+    side: &str,
+    at: Place,
+) -> Result<&'s ScopeColumn> {
+    if columns.iter().filter(|column| column.name == name).count() > 1 {
+        let message =
+            format!("common column name \"{name}\" appears more than once in {side} table");
+        return fail(SqlState::AMBIGUOUS_COLUMN, message, at);
+    }
+    match find_column(columns, name, at)? {
+        Some(column) => Ok(column),
+        None => {
+            let message = format!(
+                "column \"{name}\" specified in USING clause does not exist in {side} table"
+            );
+            fail(SqlState::UNDEFINED_COLUMN, message, at)
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The scalar functions and their overloads.
+
+use types::{DataType, NumericType};
+
+use crate::algebra::Function as F;
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    SmallInt,
+    Integer,
+    BigInt,
+    Numeric,
+    Real,
+    Double,
+    Text,
+    Bytea,
+    Timestamp,
+    TimestampTz,
+    Interval,
+    /// Anything, as its text.
+    Shown,
+}
+
+/// What a function gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Gives {
+    /// Always this type.
+    Is(DataType),
+    /// The type of the first argument.
+    First,
+    /// A number without fraction: the first argument's type, NUMERIC with scale 0.
+    Whole,
+    /// DOUBLE of DOUBLE; NUMERIC with a fixed scale of NUMERIC.
+    Math,
+}
+
+/// One overload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overload {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [Kind],
+    /// What any further arguments are.
+    pub(super) rest: Option<Kind>,
+    pub(super) function: F,
+    pub(super) gives: Gives,
+}
+
+const fn row(
+    name: &'static str,
+    parameters: &'static [Kind],
+    function: F,
+    gives: Gives,
+) -> Overload {
+    Overload {
+        name,
+        parameters,
+        rest: None,
+        function,
+        gives,
+    }
+}
+
+const fn variadic(
+    name: &'static str,
+    parameters: &'static [Kind],
+    function: F,
+    gives: Gives,
+) -> Overload {
+    Overload {
+        name,
+        parameters,
+        rest: Some(Kind::Shown),
+        function,
+        gives,
+    }
+}
+
+use Gives::{First, Is, Math, Whole};
+use Kind::{
+    BigInt, Bytea, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Timestamp, TimestampTz,
+};
+
+const INT: Gives = Is(DataType::Integer);
+const TEXT: Gives = Is(DataType::Text);
+const DOUBLE: Gives = Is(DataType::Double);
+const BOOL: Gives = Is(DataType::Boolean);
+const SPAN: Gives = Is(DataType::Interval);
+const WIDE: Gives = Is(DataType::numeric(38, 0));
+
+/// The overloads called `name`.
+pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Overload> {
+    let groups = [NUMBERS, TEXTS, TIMES, OTHERS];
+    groups
+        .into_iter()
+        .flatten()
+        .filter(move |overload| overload.name == name)
+}
+
+const NUMBERS: &[Overload] = &[
+    row("abs", &[SmallInt], F::Abs, First),
+    row("abs", &[Integer], F::Abs, First),
+    row("abs", &[BigInt], F::Abs, First),
+    row("abs", &[Numeric], F::Abs, First),
+    row("abs", &[Real], F::Abs, First),
+    row("abs", &[Double], F::Abs, First),
+    row("ceil", &[Numeric], F::Ceil, Whole),
+    row("ceil", &[Double], F::Ceil, Whole),
+    row("ceiling", &[Numeric], F::Ceil, Whole),
+    row("ceiling", &[Double], F::Ceil, Whole),
+    row("floor", &[Numeric], F::Floor, Whole),
+    row("floor", &[Double], F::Floor, Whole),
+    row("round", &[Numeric], F::Round, Whole),
+    row("round", &[Double], F::Round, Whole),
+    row("round", &[Numeric, Integer], F::Round, First),
+    row("trunc", &[Numeric], F::Trunc, Whole),
+    row("trunc", &[Double], F::Trunc, Whole),
+    row("trunc", &[Numeric, Integer], F::Trunc, First),
+    row("sign", &[Numeric], F::Sign, Whole),
+    row("sign", &[Double], F::Sign, Whole),
+    row("sqrt", &[Numeric], F::Sqrt, Math),
+    row("sqrt", &[Double], F::Sqrt, Math),
+    row("cbrt", &[Double], F::Cbrt, DOUBLE),
+    row("exp", &[Numeric], F::Exp, Math),
+    row("exp", &[Double], F::Exp, Math),
+    row("ln", &[Numeric], F::Ln, Math),
+    row("ln", &[Double], F::Ln, Math),
+    row("log", &[Numeric], F::Log10, Math),
+    row("log", &[Double], F::Log10, Math),
+    row("log10", &[Numeric], F::Log10, Math),
+    row("log10", &[Double], F::Log10, Math),
+    row("log", &[Numeric, Numeric], F::Log, Math),
+    row("power", &[Numeric, Numeric], F::Power, Math),
+    row("power", &[Double, Double], F::Power, Math),
+    row("pow", &[Numeric, Numeric], F::Power, Math),
+    row("pow", &[Double, Double], F::Power, Math),
+    row("div", &[Numeric, Numeric], F::Div, WIDE),
+    row("gcd", &[Integer, Integer], F::Gcd, First),
+    row("gcd", &[BigInt, BigInt], F::Gcd, First),
+    row("lcm", &[Integer, Integer], F::Lcm, First),
+    row("lcm", &[BigInt, BigInt], F::Lcm, First),
+    row("pi", &[], F::Pi, DOUBLE),
+    row("degrees", &[Double], F::Degrees, DOUBLE),
+    row("radians", &[Double], F::Radians, DOUBLE),
+    row("sin", &[Double], F::Sin, DOUBLE),
+    row("cos", &[Double], F::Cos, DOUBLE),
+    row("tan", &[Double], F::Tan, DOUBLE),
+    row("cot", &[Double], F::Cot, DOUBLE),
+    row("asin", &[Double], F::Asin, DOUBLE),
+    row("acos", &[Double], F::Acos, DOUBLE),
+    row("atan", &[Double], F::Atan, DOUBLE),
+    row("atan2", &[Double, Double], F::Atan2, DOUBLE),
+    row("factorial", &[BigInt], F::Factorial, WIDE),
+    row(
+        "width_bucket",
+        &[Double, Double, Double, Integer],
+        F::WidthBucket,
+        INT,
+    ),
+    row("random", &[], F::Random, DOUBLE),
+];
+
+const TEXTS: &[Overload] = &[
+    row("length", &[Text], F::CharLength, INT),
+    row("length", &[Bytea], F::OctetLength, INT),
+    row("char_length", &[Text], F::CharLength, INT),
+    row("character_length", &[Text], F::CharLength, INT),
+    row("octet_length", &[Text], F::OctetLength, INT),
+    row("octet_length", &[Bytea], F::OctetLength, INT),
+    row("bit_length", &[Text], F::BitLength, INT),
+    row("bit_length", &[Bytea], F::BitLength, INT),
+    row("upper", &[Text], F::Upper, TEXT),
+    row("lower", &[Text], F::Lower, TEXT),
+    row("initcap", &[Text], F::Initcap, TEXT),
+    row("btrim", &[Text], F::TrimBoth, TEXT),
+    row("btrim", &[Text, Text], F::TrimBoth, TEXT),
+    row("ltrim", &[Text], F::TrimLeft, TEXT),
+    row("ltrim", &[Text, Text], F::TrimLeft, TEXT),
+    row("rtrim", &[Text], F::TrimRight, TEXT),
+    row("rtrim", &[Text, Text], F::TrimRight, TEXT),
+    row("lpad", &[Text, Integer], F::PadLeft, TEXT),
+    row("lpad", &[Text, Integer, Text], F::PadLeft, TEXT),
+    row("rpad", &[Text, Integer], F::PadRight, TEXT),
+    row("rpad", &[Text, Integer, Text], F::PadRight, TEXT),
+    row("substring", &[Text, Integer], F::Substring, TEXT),
+    row("substring", &[Text, Integer, Integer], F::Substring, TEXT),
+    row("substring", &[Bytea, Integer], F::Substring, First),
+    row("substring", &[Bytea, Integer, Integer], F::Substring, First),
+    row("substr", &[Text, Integer], F::Substring, TEXT),
+    row("substr", &[Text, Integer, Integer], F::Substring, TEXT),
+    row("substr", &[Bytea, Integer], F::Substring, First),
+    row("substr", &[Bytea, Integer, Integer], F::Substring, First),
+    row("left", &[Text, Integer], F::Left, TEXT),
+    row("right", &[Text, Integer], F::Right, TEXT),
+    row("replace", &[Text, Text, Text], F::Replace, TEXT),
+    row("repeat", &[Text, Integer], F::Repeat, TEXT),
+    row("reverse", &[Text], F::Reverse, TEXT),
+    row("strpos", &[Text, Text], F::Position, INT),
+    row("split_part", &[Text, Text, Integer], F::SplitPart, TEXT),
+    variadic("concat", &[], F::Concat, TEXT),
+    variadic("concat_ws", &[Text], F::ConcatWs, TEXT),
+    row("ascii", &[Text], F::Ascii, INT),
+    row("chr", &[Integer], F::Chr, TEXT),
+    row("starts_with", &[Text, Text], F::StartsWith, BOOL),
+    row("translate", &[Text, Text, Text], F::Translate, TEXT),
+    row("md5", &[Text], F::Md5, TEXT),
+    row("encode", &[Bytea, Text], F::Encode, TEXT),
+    row("decode", &[Text, Text], F::Decode, Is(DataType::Bytea)),
+    row("to_hex", &[BigInt], F::ToHex, TEXT),
+    row("quote_literal", &[Text], F::QuoteLiteral, TEXT),
+    row("quote_ident", &[Text], F::QuoteIdent, TEXT),
+    row(
+        "regexp_replace",
+        &[Text, Text, Text],
+        F::RegexpReplace,
+        TEXT,
+    ),
+    row(
+        "regexp_replace",
+        &[Text, Text, Text, Text],
+        F::RegexpReplace,
+        TEXT,
+    ),
+    row("regexp_like", &[Text, Text], F::RegexpMatch, BOOL),
+];
+
+const TIMES: &[Overload] = &[
+    row(
+        "date_trunc",
+        &[Text, Timestamp],
+        F::DateTrunc,
+        Is(DataType::Timestamp),
+    ),
+    row(
+        "date_trunc",
+        &[Text, TimestampTz],
+        F::DateTrunc,
+        Is(DataType::TimestampTz),
+    ),
+    row("date_trunc", &[Text, Interval], F::DateTrunc, SPAN),
+    row("age", &[Timestamp], F::Age, SPAN),
+    row("age", &[Timestamp, Timestamp], F::Age, SPAN),
+    row(
+        "make_date",
+        &[Integer, Integer, Integer],
+        F::MakeDate,
+        Is(DataType::Date),
+    ),
+    row(
+        "make_timestamp",
+        &[Integer, Integer, Integer, Integer, Integer, Double],
+        F::MakeTimestamp,
+        Is(DataType::Timestamp),
+    ),
+    row(
+        "make_interval",
+        &[Integer, Integer, Integer, Integer, Integer, Integer, Double],
+        F::MakeInterval,
+        SPAN,
+    ),
+    row("to_char", &[Timestamp, Text], F::ToChar, TEXT),
+    row("to_char", &[TimestampTz, Text], F::ToChar, TEXT),
+    row("to_char", &[Interval, Text], F::ToChar, TEXT),
+    row("to_char", &[Numeric, Text], F::ToChar, TEXT),
+    row("to_char", &[Double, Text], F::ToChar, TEXT),
+    row("to_char", &[Integer, Text], F::ToChar, TEXT),
+    row("to_char", &[BigInt, Text], F::ToChar, TEXT),
+    row("to_date", &[Text, Text], F::ToDate, Is(DataType::Date)),
+    row(
+        "to_timestamp",
+        &[Text, Text],
+        F::ToTimestamp,
+        Is(DataType::TimestampTz),
+    ),
+    row(
+        "to_timestamp",
+        &[Double],
+        F::ToTimestamp,
+        Is(DataType::TimestampTz),
+    ),
+    row(
+        "to_number",
+        &[Text, Text],
+        F::ToNumber,
+        Is(DataType::Numeric(NumericType::UNCONSTRAINED)),
+    ),
+    row(
+        "timezone",
+        &[Text, Timestamp],
+        F::AtTimeZone,
+        Is(DataType::TimestampTz),
+    ),
+    row(
+        "timezone",
+        &[Text, TimestampTz],
+        F::AtTimeZone,
+        Is(DataType::Timestamp),
+    ),
+    row("justify_days", &[Interval], F::JustifyDays, SPAN),
+    row("justify_hours", &[Interval], F::JustifyHours, SPAN),
+    row("justify_interval", &[Interval], F::JustifyInterval, SPAN),
+];
+
+const OTHERS: &[Overload] = &[
+    row("gen_random_uuid", &[], F::GenRandomUuid, Is(DataType::Uuid)),
+    row("hashtext", &[Text], F::HashText, INT),
+];
+
+impl Kind {
+    /// The type that arguments of other types are converted to.
+    pub(super) fn target(self) -> DataType {
+        match self {
+            SmallInt => DataType::SmallInt,
+            Integer => DataType::Integer,
+            BigInt => DataType::BigInt,
+            Numeric => DataType::Numeric(NumericType::UNCONSTRAINED),
+            Real => DataType::Real,
+            Double => DataType::Double,
+            Text | Kind::Shown => DataType::Text,
+            Bytea => DataType::Bytea,
+            Timestamp => DataType::Timestamp,
+            TimestampTz => DataType::TimestampTz,
+            Interval => DataType::Interval,
+        }
+    }
+
+    /// True when an argument of type `ty` needs no conversion.
+    pub(super) fn is_exactly(self, ty: DataType) -> bool {
+        match (self, ty) {
+            (Kind::Shown, _) => true,
+            (Text, DataType::Varchar(_)) | (Numeric, DataType::Numeric(_)) => true,
+            _ => self.target() == ty,
+        }
+    }
+
+    /// True for the type that its category prefers.
+    pub(super) fn is_preferred(self) -> bool {
+        matches!(self, Double | Text | TimestampTz | Interval)
+    }
+}

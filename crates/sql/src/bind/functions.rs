@@ -1,0 +1,422 @@
+//! Function calls: overload resolution and the functions with rules of their own.
+
+use sqlparser::ast;
+use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Value};
+
+use super::function_table::{Gives, Kind, Overload, overloads};
+use super::name::{folded, ident_at, object_at, object_parts};
+use super::types::{Context, can_cast, numeric_rounded, type_name};
+use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
+use crate::algebra::{Expr, Function, Place};
+
+impl Binder<'_> {
+    /// Any call: window, aggregate or scalar function.
+    pub(super) fn bind_function(&mut self, function: &ast::Function) -> Result<Bound> {
+        let at = object_at(&function.name);
+        let name = object_parts(&function.name)?.pop().unwrap_or_default();
+        if let Some(over) = &function.over {
+            return self.bind_window_call(function, &name, over);
+        }
+        if function.null_treatment.is_some() {
+            return unsupported("IGNORE NULLS", at);
+        }
+        if aggregate::is_aggregate(&name) {
+            return self.bind_aggregate(function, &name);
+        }
+        if window::is_window_function(&name) {
+            let message = format!("window function {name} requires an OVER clause");
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        }
+        refuse_aggregate_syntax(function, &name)?;
+        let args = match &function.args {
+            ast::FunctionArguments::None => return self.niladic(&name, at),
+            ast::FunctionArguments::Subquery(_) => {
+                return unsupported(format!("{name} of a query"), at);
+            }
+            ast::FunctionArguments::List(list) => &list.args,
+        };
+        match name.as_str() {
+            "row" => return unsupported("a row value in this place", at),
+            "make_interval" => {
+                let bound = self.make_interval_arguments(args)?;
+                return self.call(&name, bound, at);
+            }
+            _ => {}
+        }
+        let bound: Result<Vec<Bound>> = args
+            .iter()
+            .map(|arg| self.bind_plain_argument(arg))
+            .collect();
+        self.call(&name, bound?, at)
+    }
+
+    /// A function called by name with bound arguments.
+    pub(super) fn call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let mut arguments: Vec<Bound> = arguments
+            .into_iter()
+            .map(|bound| self.retyped(bound))
+            .collect();
+        match name {
+            "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
+            "nullif" => return self.null_if(arguments, at),
+            "mod" if arguments.len() == 2 => {
+                let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
+                    return Err(Error::internal("two arguments expected"));
+                };
+                return self.bind_binary(&ast::BinaryOperator::Modulo, left, right);
+            }
+            "date_part" => return self.date_part(arguments, at),
+            "grouping" => return self.grouping(arguments, at),
+            "generate_series" => return self.series_call(arguments, at),
+            "pg_typeof" if arguments.len() == 1 => {
+                let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
+                return Ok(Bound::new(Expr::text(type_name(ty)), at));
+            }
+            "round" | "trunc" => {
+                if let Some(bound) = self.round_to_scale(name, &arguments, at)? {
+                    return Ok(bound);
+                }
+            }
+            _ if arguments.is_empty() => {
+                if let Some(expr) = self.constant_function(name) {
+                    return Ok(Bound::new(expr, at));
+                }
+            }
+            _ => {}
+        }
+        let overload = choose(name, &arguments, at)?;
+        self.apply(overload, arguments, at)
+    }
+
+    fn apply(&mut self, overload: &Overload, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let mut list = Vec::with_capacity(arguments.len());
+        for (argument, kind) in arguments.into_iter().zip(kinds(overload)) {
+            list.push(match kind {
+                Kind::Numeric => self.as_numeric_operand(argument)?,
+                Kind::Shown => self.as_text(argument, DataType::Text)?,
+                kind if kind.is_exactly(argument.ty()) => argument.expr,
+                kind => self.coerce(argument, kind.target(), Context::Implicit)?,
+            });
+        }
+        let first = list.first().map_or(DataType::Unknown, |expr| expr.ty);
+        let ty = match (overload.gives, first) {
+            (Gives::Is(ty), _) => ty,
+            (Gives::Whole, DataType::Numeric(numeric)) => {
+                DataType::Numeric(numeric_rounded(numeric, 0, 1))
+            }
+            (Gives::Math, DataType::Numeric(_)) => DataType::Numeric(NumericType::UNCONSTRAINED),
+            (Gives::First | Gives::Whole | Gives::Math, ty) => ty,
+        };
+        let list = self.completed(overload.function, list);
+        Ok(Bound::new(Expr::call(overload.function, list, ty), at))
+    }
+
+    /// Arguments with the defaults that short forms leave out.
+    fn completed(&self, function: Function, mut list: Vec<Expr>) -> Vec<Expr> {
+        match (function, list.len()) {
+            (Function::TrimBoth | Function::TrimLeft | Function::TrimRight, 1)
+            | (Function::PadLeft | Function::PadRight, 2) => list.push(Expr::text(" ")),
+            (Function::Age, 1) => {
+                let midnight = self.catalog.now_micros().div_euclid(DAY) * DAY;
+                list.insert(0, Expr::literal(Value::I64(midnight), DataType::Timestamp));
+            }
+            _ => {}
+        }
+        list
+    }
+
+    /// round and trunc of a NUMERIC to a constant number of digits: the result has that scale.
+    fn round_to_scale(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let [value, digits] = arguments else {
+            return Ok(None);
+        };
+        let exact = value.ty().is_integer() || matches!(value.ty(), DataType::Numeric(_));
+        if !exact || !can_cast(digits.ty(), DataType::Integer, Context::Implicit) {
+            return Ok(None);
+        }
+        let digits = self.coerce(digits.clone(), DataType::Integer, Context::Implicit)?;
+        let value = self.as_numeric_operand(value.clone())?;
+        let DataType::Numeric(numeric) = value.ty else {
+            return Ok(None);
+        };
+        let (function, carry) = match name {
+            "round" => (Function::Round, 1),
+            _ => (Function::Trunc, 0),
+        };
+        let ty = match digits.as_literal().and_then(Value::as_integer) {
+            Some(count) => {
+                let count = i32::try_from(count.clamp(-38, 38)).unwrap_or(0);
+                numeric_rounded(numeric, count, carry)
+            }
+            None => {
+                let precision = (numeric.precision + 1).min(NumericType::PRECISION_MAX);
+                NumericType {
+                    precision,
+                    scale: numeric.scale,
+                    display: NumericDisplay::Trimmed,
+                }
+            }
+        };
+        let call = Expr::call(function, vec![value, digits], DataType::Numeric(ty));
+        Ok(Some(Bound::new(call, at)))
+    }
+
+    fn choice(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let (function, construct) = match name {
+            "coalesce" => (Function::Coalesce, "COALESCE"),
+            "greatest" => (Function::Greatest, "GREATEST"),
+            _ => (Function::Least, "LEAST"),
+        };
+        if arguments.is_empty() {
+            return fail(
+                SqlState::SYNTAX_ERROR,
+                format!("{construct} needs an argument"),
+                at,
+            );
+        }
+        let (list, ty) = self.unite(arguments, construct)?;
+        Ok(Bound::new(Expr::call(function, list, ty), at))
+    }
+
+    fn null_if(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let [a, b] = <[Bound; 2]>::try_from(arguments).map_err(|_| {
+            place(
+                Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"),
+                at,
+            )
+        })?;
+        let (x, y) = (a.ty(), b.ty());
+        match self.unite_operands(a, b)? {
+            Some((a, b)) => {
+                let ty = a.ty;
+                Ok(Bound::new(Expr::call(Function::NullIf, vec![a, b], ty), at))
+            }
+            None => Err(super::operators::no_operator("=", x, y, at)),
+        }
+    }
+
+    /// GROUPING(a, b ...): a column stands for it until the grouping sets are known.
+    fn grouping(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let id = self.fresh();
+        let level = self.level()?;
+        if !level.clause.takes_aggregates() {
+            let message = format!(
+                "grouping operations are not allowed in {}",
+                level.clause.name()
+            );
+            return fail(SqlState::GROUPING_ERROR, message, at);
+        }
+        let arguments = arguments.into_iter().map(|bound| bound.expr).collect();
+        level.groupings.push((id, arguments, at));
+        Ok(Bound::new(Expr::column(id, DataType::Integer), at))
+    }
+
+    /// generate_series in a select list.
+    fn series_call(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let clause = self.level()?.clause;
+        if !clause.takes_windows() {
+            let message = format!(
+                "set-returning functions are not allowed in {}",
+                clause.name()
+            );
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        }
+        let (list, ty) = self.series_arguments(arguments, at)?;
+        let level = self.level()?;
+        if !level.series.is_empty() {
+            return unsupported("a second set-returning function in one SELECT", at);
+        }
+        let id = self.fresh();
+        self.level()?.series.push((id, ty, list));
+        Ok(Bound::new(Expr::column(id, ty), at))
+    }
+
+    /// CURRENT_DATE and other functions without parentheses.
+    fn niladic(&mut self, name: &str, at: Place) -> Result<Bound> {
+        match self.constant_function(name) {
+            Some(expr) => Ok(Bound::new(expr, at)),
+            None => {
+                let message = format!("column \"{name}\" does not exist");
+                fail(SqlState::UNDEFINED_COLUMN, message, at)
+            }
+        }
+    }
+
+    /// Functions without arguments that are constant for a statement.
+    fn constant_function(&self, name: &str) -> Option<Expr> {
+        let now = self.catalog.now_micros();
+        Some(match name {
+            "now"
+            | "current_timestamp"
+            | "transaction_timestamp"
+            | "statement_timestamp"
+            | "clock_timestamp" => Expr::literal(Value::I64(now), DataType::TimestampTz),
+            "localtimestamp" => Expr::literal(Value::I64(now), DataType::Timestamp),
+            "current_time" | "localtime" => {
+                Expr::literal(Value::I64(now.rem_euclid(DAY)), DataType::Time)
+            }
+            "current_date" => {
+                let days = i32::try_from(now.div_euclid(DAY)).ok()?;
+                Expr::literal(Value::I32(days), DataType::Date)
+            }
+            "version" => Expr::text(concat!("Tessera ", env!("CARGO_PKG_VERSION"))),
+            "current_user" | "session_user" | "user" | "current_role" => Expr::text("tessera"),
+            "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
+            "current_schema" => Expr::text("public"),
+            "pg_backend_pid" => Expr::integer(1),
+            _ => return None,
+        })
+    }
+
+    /// make_interval takes its arguments by name or position, all optional.
+    fn make_interval_arguments(&mut self, args: &[ast::FunctionArg]) -> Result<Vec<Bound>> {
+        const NAMES: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+        let zero = |at_idx: usize| match at_idx {
+            6 => Expr::literal(Value::F64(0.0), DataType::Double),
+            _ => Expr::integer(0),
+        };
+        let mut list: Vec<Bound> = (0..NAMES.len())
+            .map(|at_idx| Bound::new(zero(at_idx), None))
+            .collect();
+        for (position, arg) in args.iter().enumerate() {
+            let (slot, bound, at) = match arg {
+                ast::FunctionArg::Named {
+                    name,
+                    arg: ast::FunctionArgExpr::Expr(expr),
+                    ..
+                } => {
+                    let wanted = folded(name);
+                    let slot = NAMES.iter().position(|known| **known == wanted);
+                    (slot, self.bind_expr(expr)?, ident_at(name))
+                }
+                arg => {
+                    let bound = self.bind_plain_argument(arg)?;
+                    let at = bound.at;
+                    (Some(position), bound, at)
+                }
+            };
+            match slot.and_then(|slot| list.get_mut(slot)) {
+                Some(place) => *place = bound,
+                None => {
+                    let message = "function make_interval does not exist with these arguments";
+                    return Err(no_function(message.to_owned(), at));
+                }
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// The overload that PostgreSQL's rules choose.
+///
+/// Source: PostgreSQL manual, "Function Type Resolution".
+fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overload> {
+    let fits = |overload: &&Overload| {
+        let count = overload.parameters.len();
+        let arity = match overload.rest {
+            Some(_) => arguments.len() > count || (count > 0 && arguments.len() == count),
+            None => arguments.len() == count,
+        };
+        arity
+            && kinds(overload).zip(arguments).all(|(kind, argument)| {
+                kind == Kind::Shown || can_cast(argument.ty(), kind.target(), Context::Implicit)
+            })
+    };
+    let mut candidates: Vec<&'static Overload> = overloads(name).filter(fits).collect();
+    keep_best(&mut candidates, |overload| {
+        let exact = |(kind, argument): &(Kind, &Bound)| kind.is_exactly(argument.ty());
+        kinds(overload).zip(arguments).filter(exact).count()
+    });
+    keep_best(&mut candidates, |overload| {
+        let good = |(kind, argument): &(Kind, &Bound)| {
+            !argument.is_unknown() && (kind.is_exactly(argument.ty()) || kind.is_preferred())
+        };
+        kinds(overload).zip(arguments).filter(good).count()
+    });
+    for (position, argument) in arguments.iter().enumerate() {
+        if argument.is_unknown() && candidates.len() > 1 {
+            let kind = |overload: &&Overload| kinds(overload).nth(position);
+            if candidates
+                .iter()
+                .any(|overload| kind(overload) == Some(Kind::Text))
+            {
+                candidates.retain(|overload| kind(overload) == Some(Kind::Text));
+            } else {
+                keep_best(&mut candidates, |overload| {
+                    usize::from(
+                        kinds(overload)
+                            .nth(position)
+                            .is_some_and(Kind::is_preferred),
+                    )
+                });
+            }
+        }
+    }
+    match candidates.as_slice() {
+        [only] => Ok(only),
+        [] => Err(no_function(
+            format!("function {} does not exist", shown(name, arguments)),
+            at,
+        )),
+        _ => {
+            let message = format!("function {} is not unique", shown(name, arguments));
+            let error = Error::new(SqlState(*b"42725"), message).with_hint(
+                "Could not choose a best candidate function. You might need to add explicit type \
+                 casts.",
+            );
+            Err(place(error, at))
+        }
+    }
+}
+
+fn kinds(overload: &Overload) -> impl Iterator<Item = Kind> {
+    let rest = std::iter::repeat(overload.rest).map_while(|rest| rest);
+    overload.parameters.iter().copied().chain(rest)
+}
+
+fn keep_best(candidates: &mut Vec<&'static Overload>, score: impl Fn(&'static Overload) -> usize) {
+    let best = candidates
+        .iter()
+        .map(|overload| score(overload))
+        .max()
+        .unwrap_or(0);
+    candidates.retain(|overload| score(overload) == best);
+}
+
+fn shown(name: &str, arguments: &[Bound]) -> String {
+    let types: Vec<&str> = arguments
+        .iter()
+        .map(|bound| type_name(bound.ty()))
+        .collect();
+    format!("{name}({})", types.join(", "))
+}
+
+/// 42883 for a function.
+pub(super) fn no_function(message: String, at: Place) -> Error {
+    let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
+        "No function matches the given name and argument types. You might need to add explicit type \
+         casts.",
+    );
+    place(error, at)
+}
+
+fn refuse_aggregate_syntax(function: &ast::Function, name: &str) -> Result<()> {
+    let at = object_at(&function.name);
+    let what = match &function.args {
+        _ if function.filter.is_some() => "FILTER",
+        _ if !function.within_group.is_empty() => "WITHIN GROUP",
+        ast::FunctionArguments::List(list) if list.duplicate_treatment.is_some() => "DISTINCT",
+        ast::FunctionArguments::List(list) if !list.clauses.is_empty() => "ORDER BY",
+        _ => return Ok(()),
+    };
+    let message = format!("{what} specified, but {name} is not an aggregate function");
+    fail(SqlState::WRONG_OBJECT_TYPE, message, at)
+}

@@ -1,0 +1,141 @@
+//! Identifiers: case folding, qualified names, the names of result columns.
+
+use sqlparser::ast::{self, Spanned};
+use types::{Error, Result, SqlState};
+
+use super::{at_span, place};
+use crate::algebra::Place;
+
+/// An identifier as stored: lower case unless quoted.
+pub(crate) fn folded(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+/// The place of an identifier.
+pub(super) fn ident_at(ident: &ast::Ident) -> Place {
+    at_span(ident.span)
+}
+
+/// The parts of a qualified name, case-folded.
+pub(super) fn object_parts(name: &ast::ObjectName) -> Result<Vec<String>> {
+    let part = |part: &ast::ObjectNamePart| match part {
+        ast::ObjectNamePart::Identifier(ident) => Ok(folded(ident)),
+        ast::ObjectNamePart::Function(_) => Err(place(
+            Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("syntax error at or near \"{part}\""),
+            ),
+            object_at(name),
+        )),
+    };
+    name.0.iter().map(part).collect()
+}
+
+/// The place of a qualified name.
+pub(super) fn object_at(name: &ast::ObjectName) -> Place {
+    at_span(name.span())
+}
+
+/// The place of an expression: where its first token with a known place stands.
+pub(super) fn expr_at(expr: &ast::Expr) -> Place {
+    at_span(expr.span())
+}
+
+/// The name that PostgreSQL gives a result column without AS.
+pub(super) fn column_name(expr: &ast::Expr) -> String {
+    named(expr).map_or_else(|| "?column?".to_owned(), |(name, _)| name)
+}
+
+/// How sure a name is: a cast takes its operand's name only when that is a strong one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strength {
+    Weak,
+    Strong,
+}
+
+fn named(expr: &ast::Expr) -> Option<(String, Strength)> {
+    use ast::Expr;
+    let strong = |name: &str| Some((name.to_owned(), Strength::Strong));
+    let weak = |name: &str| Some((name.to_owned(), Strength::Weak));
+    match expr {
+        Expr::Identifier(ident) => strong(&folded(ident)),
+        Expr::CompoundIdentifier(parts) => strong(&folded(parts.last()?)),
+        Expr::Function(function) => match function.name.0.last()? {
+            ast::ObjectNamePart::Identifier(ident) => strong(&folded(ident)),
+            ast::ObjectNamePart::Function(_) => None,
+        },
+        Expr::Nested(inner) => named(inner),
+        Expr::Collate { expr, .. } => named(expr),
+        Expr::Cast {
+            expr, data_type, ..
+        } => match named(expr) {
+            Some((name, Strength::Strong)) => strong(&name),
+            _ => weak(&type_name(data_type)),
+        },
+        Expr::TypedString(typed) => weak(&type_name(&typed.data_type)),
+        Expr::Interval(_) => weak("interval"),
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(named) {
+            Some((name, Strength::Strong)) => strong(&name),
+            _ => weak("case"),
+        },
+        Expr::Exists { .. } => strong("exists"),
+        Expr::Subquery(query) => subquery_name(query),
+        Expr::Extract { .. } => strong("extract"),
+        Expr::Substring { shorthand, .. } => {
+            strong(if *shorthand { "substr" } else { "substring" })
+        }
+        Expr::Position { .. } => strong("position"),
+        Expr::Overlay { .. } => strong("overlay"),
+        Expr::Trim { trim_where, .. } => strong(match trim_where {
+            Some(ast::TrimWhereField::Leading) => "ltrim",
+            Some(ast::TrimWhereField::Trailing) => "rtrim",
+            _ => "btrim",
+        }),
+        Expr::Ceil { .. } => strong("ceil"),
+        Expr::Floor { .. } => strong("floor"),
+        Expr::AtTimeZone { .. } => strong("timezone"),
+        Expr::Array(_) => strong("array"),
+        Expr::Tuple(_) => strong("row"),
+        Expr::Value(value) => match value.value {
+            ast::Value::Boolean(_) => weak("bool"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn subquery_name(query: &ast::Query) -> Option<(String, Strength)> {
+    let ast::SetExpr::Select(select) = &*query.body else {
+        return None;
+    };
+    match select.projection.first()? {
+        ast::SelectItem::UnnamedExpr(expr) => named(expr),
+        ast::SelectItem::ExprWithAlias { alias, .. } => Some((folded(alias), Strength::Strong)),
+        _ => None,
+    }
+}
+
+/// PostgreSQL's internal name of a type, which it gives to columns that are casts.
+fn type_name(ty: &ast::DataType) -> String {
+    use ast::DataType as T;
+    let name = match ty {
+        T::Int(_) | T::Integer(_) | T::Int4(_) => "int4",
+        T::BigInt(_) | T::Int8(_) => "int8",
+        T::SmallInt(_) | T::Int2(_) => "int2",
+        T::Real | T::Float4 => "float4",
+        T::Double(_) | T::DoublePrecision | T::Float8 | T::Float(_) => "float8",
+        T::Numeric(_) | T::Decimal(_) | T::Dec(_) => "numeric",
+        T::Bool | T::Boolean => "bool",
+        T::Char(_) | T::Character(_) => "bpchar",
+        T::Varchar(_) | T::CharacterVarying(_) | T::CharVarying(_) => "varchar",
+        T::Timestamp(_, ast::TimezoneInfo::WithTimeZone | ast::TimezoneInfo::Tz) => "timestamptz",
+        T::Timestamp(..) => "timestamp",
+        T::Time(..) => "time",
+        T::Interval { .. } => "interval",
+        other => return other.to_string().to_lowercase(),
+    };
+    name.to_owned()
+}

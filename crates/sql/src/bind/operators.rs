@@ -1,0 +1,484 @@
+//! Arithmetic, comparison, logic, text and bit operators.
+
+use sqlparser::ast::{BinaryOperator as Op, Expr as Ast, UnaryOperator};
+use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
+
+use super::types::{
+    Category, Context, as_numeric, category, number_union, numeric_modulo, numeric_product,
+    numeric_quotient, numeric_sum, type_name,
+};
+use super::{Binder, Bound, place, unsupported};
+use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
+
+impl Binder<'_> {
+    /// `left op right`, operands bound.
+    pub(super) fn bind_binary(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Bound> {
+        let at = super::first(left.at, || right.at);
+        let expr = match op {
+            Op::And | Op::Or => {
+                let name = if matches!(op, Op::And) { "AND" } else { "OR" };
+                let left = self.coerce_clause(left, DataType::Boolean, name)?;
+                let right = self.coerce_clause(right, DataType::Boolean, name)?;
+                connect(op, left, right)
+            }
+            Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
+                self.comparison(op, left, right)?
+            }
+            Op::Plus | Op::Minus | Op::Multiply | Op::Divide | Op::Modulo => {
+                self.arithmetic(op, left, right)?
+            }
+            Op::StringConcat => self.concatenation(left, right)?,
+            Op::PGExp => return self.call("power", vec![left, right], at),
+            Op::BitwiseAnd => self.bits(op, Function::BitAnd, left, right)?,
+            Op::BitwiseOr => self.bits(op, Function::BitOr, left, right)?,
+            Op::PGBitwiseXor => self.bits(op, Function::BitXor, left, right)?,
+            Op::PGBitwiseShiftLeft => self.shift(op, Function::ShiftLeft, left, right)?,
+            Op::PGBitwiseShiftRight => self.shift(op, Function::ShiftRight, left, right)?,
+            Op::PGRegexMatch => self.regex(op, left, right)?,
+            Op::PGRegexIMatch => self.regex(op, left, right)?,
+            Op::PGRegexNotMatch => self.regex(op, left, right)?.negated(),
+            Op::PGRegexNotIMatch => self.regex(op, left, right)?.negated(),
+            Op::PGLikeMatch => self.like(left, right, Some('\\'), LikeCase::Sensitive)?,
+            Op::PGILikeMatch => self.like(left, right, Some('\\'), LikeCase::Insensitive)?,
+            Op::PGNotLikeMatch => self
+                .like(left, right, Some('\\'), LikeCase::Sensitive)?
+                .negated(),
+            Op::PGNotILikeMatch => self
+                .like(left, right, Some('\\'), LikeCase::Insensitive)?
+                .negated(),
+            Op::PGStartsWith => return self.call("starts_with", vec![left, right], at),
+            other => return unsupported(format!("operator {other}"), at),
+        };
+        Ok(Bound::new(expr, at))
+    }
+
+    /// A comparison of two bound operands.
+    pub(super) fn comparison(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
+        let compare = compare_op(op).ok_or_else(|| Error::internal("not a comparison"))?;
+        self.compare(compare, left, right)
+    }
+
+    /// As [`Self::comparison`], for IS DISTINCT FROM too.
+    pub(super) fn compare(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
+        let (a, b) = (
+            self.retyped(left.clone()).ty(),
+            self.retyped(right.clone()).ty(),
+        );
+        let at = super::first(left.at, || right.at);
+        match self.unite_operands(left, right)? {
+            Some((left, right)) => Ok(Expr::compare(op, left, right)),
+            None => Err(no_operator(compare_text(op), a, b, at)),
+        }
+    }
+
+    /// `+ - * / %` on numbers, dates and intervals.
+    fn arithmetic(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
+        let (left, right) = (self.retyped(left), self.retyped(right));
+        let at = super::first(left.at, || right.at);
+        let (left, right) = self.guess_operands(op, left, right)?;
+        let (a, b) = (left.ty(), right.ty());
+        if category(a) == Category::Number && category(b) == Category::Number {
+            return self.number_arithmetic(op, left, right);
+        }
+        match self.time_arithmetic(op, left, right)? {
+            Some(expr) => Ok(expr),
+            None => Err(no_operator(&op.to_string(), a, b, at)),
+        }
+    }
+
+    /// Gives an untyped operand of arithmetic the type that the other one suggests.
+    fn guess_operands(&mut self, op: &Op, left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+        let (a, b) = (left.ty(), right.ty());
+        let at = super::first(left.at, || right.at);
+        let guess = |other: DataType| match (op, category(other)) {
+            (Op::Multiply | Op::Divide, Category::Span) => DataType::Double,
+            (Op::Plus, Category::Time) => DataType::Interval,
+            (_, _) => other,
+        };
+        let typed = |binder: &mut Self, bound: Bound, other: DataType| -> Result<Bound> {
+            let ty = match guess(other) {
+                DataType::Numeric(_) => super::coerce::literal_target(&bound, other),
+                ty => ty,
+            };
+            let at = bound.at;
+            Ok(Bound::new(binder.coerce(bound, ty, Context::Implicit)?, at))
+        };
+        match (left.is_unknown(), right.is_unknown()) {
+            (true, true) => {
+                let message = format!("operator is not unique: unknown {op} unknown");
+                let error = Error::new(SqlState(*b"42725"), message).with_hint(
+                    "Could not choose a best candidate operator. You might need to add explicit type \
+                     casts.",
+                );
+                Err(place(error, at))
+            }
+            (true, false) => Ok((typed(self, left, b)?, right)),
+            (false, true) => Ok((left, typed(self, right, a)?)),
+            (false, false) => Ok((left, right)),
+        }
+    }
+
+    fn number_arithmetic(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
+        let function = match op {
+            Op::Plus => Function::Add,
+            Op::Minus => Function::Subtract,
+            Op::Multiply => Function::Multiply,
+            Op::Divide => Function::Divide,
+            _ => Function::Modulo,
+        };
+        let Some(common) = number_union(left.ty(), right.ty()) else {
+            return Err(Error::internal("arithmetic on something that is no number"));
+        };
+        if let DataType::Numeric(_) = common {
+            let (left, right) = (
+                self.as_numeric_operand(left)?,
+                self.as_numeric_operand(right)?,
+            );
+            let (Some(a), Some(b)) = (as_numeric(left.ty), as_numeric(right.ty)) else {
+                return Err(Error::internal("NUMERIC operand expected"));
+            };
+            let ty = match function {
+                Function::Multiply => numeric_product(a, b),
+                Function::Divide => numeric_quotient(a, b),
+                Function::Modulo => numeric_modulo(a, b),
+                _ => numeric_sum(a, b),
+            };
+            return Ok(Expr::call(
+                function,
+                vec![left, right],
+                DataType::Numeric(ty),
+            ));
+        }
+        let at = super::first(left.at, || right.at);
+        if function == Function::Modulo && !common.is_integer() {
+            return Err(no_operator("%", left.ty(), right.ty(), at));
+        }
+        let left = self.coerce(left, common, Context::Implicit)?;
+        let right = self.coerce(right, common, Context::Implicit)?;
+        Ok(Expr::call(function, vec![left, right], common))
+    }
+
+    /// The operand as NUMERIC: an integer constant has the digits it is written with.
+    pub(super) fn as_numeric_operand(&mut self, bound: Bound) -> Result<Expr> {
+        let integer = match (&bound.expr.kind, bound.ty().is_integer()) {
+            (ExprKind::Literal(value), true) => value.as_integer(),
+            _ => None,
+        };
+        if let Some(value) = integer {
+            return Ok(super::literal::numeric(value, 0));
+        }
+        match as_numeric(bound.ty()) {
+            Some(ty) => self.coerce(bound, DataType::Numeric(ty), Context::Implicit),
+            None => self.coerce(
+                bound,
+                DataType::Numeric(NumericType::UNCONSTRAINED),
+                Context::Implicit,
+            ),
+        }
+    }
+
+    /// Arithmetic with dates, times and intervals; None when there is no such operator.
+    fn time_arithmetic(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Option<Expr>> {
+        use DataType as T;
+        let (a, b) = (left.ty(), right.ty());
+        // Commuted forms: the operand with the point in time comes first.
+        let swap = matches!(op, Op::Plus)
+            && matches!(
+                (a, b),
+                (T::SmallInt | T::Integer | T::Time, T::Date)
+                    | (
+                        T::Interval,
+                        T::Date | T::Time | T::Timestamp | T::TimestampTz
+                    )
+            )
+            || matches!(op, Op::Multiply) && category(a) == Category::Number;
+        let (left, right) = if swap { (right, left) } else { (left, right) };
+        let (a, b) = (left.ty(), right.ty());
+        let Some((function, first, second, result)) = time_operator(op, a, b) else {
+            return Ok(None);
+        };
+        let left = self.coerce(left, first, Context::Implicit)?;
+        let right = self.coerce(right, second, Context::Implicit)?;
+        Ok(Some(Expr::call(function, vec![left, right], result)))
+    }
+
+    /// `||`: BYTEA with BYTEA, otherwise text with anything.
+    fn concatenation(&mut self, left: Bound, right: Bound) -> Result<Expr> {
+        let (left, right) = (self.retyped(left), self.retyped(right));
+        let (a, b) = (left.ty(), right.ty());
+        let at = super::first(left.at, || right.at);
+        let (x, y) = (category(a), category(b));
+        let ty = match (x, y) {
+            (Category::Bytes, Category::Bytes | Category::Unknown)
+            | (Category::Unknown, Category::Bytes) => DataType::Bytea,
+            (Category::Text | Category::Unknown, _) | (_, Category::Text | Category::Unknown) => {
+                DataType::Text
+            }
+            _ => return Err(no_operator("||", a, b, at)),
+        };
+        let left = self.as_text(left, ty)?;
+        let right = self.as_text(right, ty)?;
+        Ok(Expr::call(Function::ConcatOperator, vec![left, right], ty))
+    }
+
+    /// The operand as TEXT (or BYTEA), by the cast that concatenation applies to any type.
+    pub(super) fn as_text(&mut self, bound: Bound, ty: DataType) -> Result<Expr> {
+        match category(bound.ty()) {
+            Category::Text | Category::Unknown => self.coerce(bound, ty, Context::Implicit),
+            _ => self.coerce(bound, ty, Context::Explicit),
+        }
+    }
+
+    fn bits(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
+        let (a, b) = (
+            self.retyped(left.clone()).ty(),
+            self.retyped(right.clone()).ty(),
+        );
+        let at = super::first(left.at, || right.at);
+        let ty = match (a, b) {
+            (DataType::Unknown, ty) | (ty, DataType::Unknown) if ty.is_integer() => ty,
+            (a, b) if a.is_integer() && b.is_integer() => number_union(a, b).unwrap_or(a),
+            _ => return Err(no_operator(&op.to_string(), a, b, at)),
+        };
+        let left = self.coerce(left, ty, Context::Implicit)?;
+        let right = self.coerce(right, ty, Context::Implicit)?;
+        Ok(Expr::call(function, vec![left, right], ty))
+    }
+
+    fn shift(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
+        let (a, b) = (left.ty(), right.ty());
+        let at = super::first(left.at, || right.at);
+        let count = matches!(
+            b,
+            DataType::SmallInt | DataType::Integer | DataType::Unknown
+        );
+        if !a.is_integer() || !count {
+            return Err(no_operator(&op.to_string(), a, b, at));
+        }
+        let right = self.coerce(right, DataType::Integer, Context::Implicit)?;
+        Ok(Expr::call(function, vec![left.expr, right], a))
+    }
+
+    fn regex(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
+        let (a, b) = (left.ty(), right.ty());
+        let at = super::first(left.at, || right.at);
+        if !a.is_text() || !b.is_text() {
+            return Err(no_operator(&op.to_string(), a, b, at));
+        }
+        let function = match op {
+            Op::PGRegexMatch | Op::PGRegexNotMatch => Function::RegexpMatch,
+            _ => Function::RegexpMatchInsensitive,
+        };
+        let left = self.coerce(left, DataType::Text, Context::Implicit)?;
+        let right = self.coerce(right, DataType::Text, Context::Implicit)?;
+        Ok(Expr::call(function, vec![left, right], DataType::Boolean))
+    }
+
+    /// `op operand`.
+    pub(super) fn bind_unary(&mut self, op: UnaryOperator, operand: &Ast) -> Result<Bound> {
+        let bound = self.bind_expr(operand)?;
+        let at = bound.at;
+        match op {
+            UnaryOperator::Not => {
+                let expr = self.coerce_clause(bound, DataType::Boolean, "NOT")?;
+                Ok(Bound::new(expr.negated(), at))
+            }
+            UnaryOperator::Plus => match bound.ty() {
+                DataType::Unknown => {
+                    let expr = self.coerce(bound, DataType::Double, Context::Implicit)?;
+                    Ok(Bound::new(expr, at))
+                }
+                ty if ty.is_number() => Ok(bound),
+                ty => Err(no_prefix("+", ty, at)),
+            },
+            UnaryOperator::Minus => self.negate(bound),
+            UnaryOperator::BitwiseNot => match bound.ty() {
+                ty if ty.is_integer() => Ok(Bound::new(
+                    Expr::call(Function::BitNot, vec![bound.expr], ty),
+                    at,
+                )),
+                ty => Err(no_prefix("~", ty, at)),
+            },
+            UnaryOperator::PGSquareRoot => self.call("sqrt", vec![bound], at),
+            UnaryOperator::PGCubeRoot => self.call("cbrt", vec![bound], at),
+            UnaryOperator::PGAbs => self.call("abs", vec![bound], at),
+            other => unsupported(format!("operator {other}"), at),
+        }
+    }
+
+    /// `- operand`; a constant is negated at once.
+    fn negate(&mut self, bound: Bound) -> Result<Bound> {
+        let at = bound.at;
+        let bound = match bound.ty() {
+            DataType::Unknown => {
+                Bound::new(self.coerce(bound, DataType::Double, Context::Implicit)?, at)
+            }
+            ty if ty.is_number() || ty == DataType::Interval => bound,
+            ty => return Err(no_prefix("-", ty, at)),
+        };
+        let ty = bound.ty();
+        if let ExprKind::Literal(value) = &bound.expr.kind
+            && let Some(value) = negated(value)
+        {
+            return Ok(Bound::new(Expr::literal(value, ty), at));
+        }
+        Ok(Bound::new(
+            Expr::call(Function::Negate, vec![bound.expr], ty),
+            at,
+        ))
+    }
+}
+
+fn negated(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::I32(v) => Value::I32(v.checked_neg()?),
+        Value::I64(v) => Value::I64(v.checked_neg()?),
+        Value::I128(v) => Value::I128(v.checked_neg()?),
+        Value::F64(v) => Value::F64(-v),
+        Value::Interval(v) => Value::Interval(Interval {
+            months: v.months.checked_neg()?,
+            days: v.days.checked_neg()?,
+            micros: v.micros.checked_neg()?,
+        }),
+        _ => return None,
+    })
+}
+
+fn connect(op: &Op, left: Expr, right: Expr) -> Expr {
+    // Literal TRUE and FALSE stay for the planner: folding them is not the binder's business.
+    let (kind_and, mut list) = (matches!(op, Op::And), Vec::new());
+    for term in [left, right] {
+        match (term.kind, kind_and) {
+            (ExprKind::And(inner), true) | (ExprKind::Or(inner), false) if list.is_empty() => {
+                list = inner;
+            }
+            (ExprKind::And(inner), true) | (ExprKind::Or(inner), false) => list.extend(inner),
+            (kind, _) => list.push(Expr { kind, ty: term.ty }),
+        }
+    }
+    let kind = if kind_and {
+        ExprKind::And(list)
+    } else {
+        ExprKind::Or(list)
+    };
+    Expr {
+        kind,
+        ty: DataType::Boolean,
+    }
+}
+
+/// Function, operand types and result of an operator on dates, times and intervals.
+fn time_operator(
+    op: &Op,
+    a: DataType,
+    b: DataType,
+) -> Option<(Function, DataType, DataType, DataType)> {
+    use DataType as T;
+    use Function as F;
+    Some(match (op, a, b) {
+        (Op::Plus, T::Date, T::SmallInt | T::Integer) => {
+            (F::DateAddDays, T::Date, T::Integer, T::Date)
+        }
+        (Op::Minus, T::Date, T::SmallInt | T::Integer) => {
+            (F::DateSubtractDays, T::Date, T::Integer, T::Date)
+        }
+        (Op::Minus, T::Date, T::Date) => (F::DateDifference, T::Date, T::Date, T::Integer),
+        (Op::Plus, T::Date, T::Time) => (F::DateTimeAdd, T::Date, T::Time, T::Timestamp),
+        (Op::Plus, T::Date | T::Timestamp, T::Interval) => {
+            (F::TimestampAdd, T::Timestamp, T::Interval, T::Timestamp)
+        }
+        (Op::Minus, T::Date | T::Timestamp, T::Interval) => (
+            F::TimestampSubtract,
+            T::Timestamp,
+            T::Interval,
+            T::Timestamp,
+        ),
+        (Op::Plus, T::TimestampTz, T::Interval) => {
+            (F::TimestampAdd, T::TimestampTz, T::Interval, T::TimestampTz)
+        }
+        (Op::Minus, T::TimestampTz, T::Interval) => (
+            F::TimestampSubtract,
+            T::TimestampTz,
+            T::Interval,
+            T::TimestampTz,
+        ),
+        (Op::Minus, T::Date | T::Timestamp, T::Date | T::Timestamp) => (
+            F::TimestampDifference,
+            T::Timestamp,
+            T::Timestamp,
+            T::Interval,
+        ),
+        (Op::Minus, T::Date | T::Timestamp | T::TimestampTz, T::TimestampTz)
+        | (Op::Minus, T::TimestampTz, T::Date | T::Timestamp) => (
+            F::TimestampDifference,
+            T::TimestampTz,
+            T::TimestampTz,
+            T::Interval,
+        ),
+        (Op::Plus, T::Time, T::Interval) => (F::TimeAdd, T::Time, T::Interval, T::Time),
+        (Op::Minus, T::Time, T::Interval) => (F::TimeSubtract, T::Time, T::Interval, T::Time),
+        (Op::Minus, T::Time, T::Time) => (F::TimeDifference, T::Time, T::Time, T::Interval),
+        (Op::Plus, T::Interval, T::Interval) => {
+            (F::IntervalAdd, T::Interval, T::Interval, T::Interval)
+        }
+        (Op::Minus, T::Interval, T::Interval) => {
+            (F::IntervalSubtract, T::Interval, T::Interval, T::Interval)
+        }
+        (Op::Multiply, T::Interval, number) if number.is_number() => {
+            (F::IntervalMultiply, T::Interval, T::Double, T::Interval)
+        }
+        (Op::Divide, T::Interval, number) if number.is_number() => {
+            (F::IntervalDivide, T::Interval, T::Double, T::Interval)
+        }
+        _ => return None,
+    })
+}
+
+/// The comparison that an operator is.
+pub(super) fn compare_op(op: &Op) -> Option<CompareOp> {
+    Some(match op {
+        Op::Eq => CompareOp::Equal,
+        Op::NotEq => CompareOp::NotEqual,
+        Op::Lt => CompareOp::Less,
+        Op::LtEq => CompareOp::LessEqual,
+        Op::Gt => CompareOp::Greater,
+        Op::GtEq => CompareOp::GreaterEqual,
+        _ => return None,
+    })
+}
+
+fn compare_text(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Equal | CompareOp::Distinct | CompareOp::NotDistinct => "=",
+        CompareOp::NotEqual => "<>",
+        CompareOp::Less => "<",
+        CompareOp::LessEqual => "<=",
+        CompareOp::Greater => ">",
+        CompareOp::GreaterEqual => ">=",
+    }
+}
+
+/// 42883 for an infix operator.
+pub(super) fn no_operator(op: &str, a: DataType, b: DataType, at: Place) -> Error {
+    let message = format!(
+        "operator does not exist: {} {op} {}",
+        type_name(a),
+        type_name(b)
+    );
+    missing_operator(message, at)
+}
+
+fn no_prefix(op: &str, ty: DataType, at: Place) -> Error {
+    missing_operator(
+        format!("operator does not exist: {op} {}", type_name(ty)),
+        at,
+    )
+}
+
+fn missing_operator(message: String, at: Place) -> Error {
+    let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
+        "No operator matches the given name and argument types. You might need to add explicit type \
+         casts.",
+    );
+    place(error, at)
+}

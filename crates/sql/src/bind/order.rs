@@ -1,0 +1,146 @@
+//! ORDER BY and DISTINCT ON items: ordinals, output names, expressions.
+
+use sqlparser::ast;
+use types::{Result, SqlState};
+
+use super::name::{expr_at, folded, ident_at};
+use super::scope::Clause;
+use super::select::Target;
+use super::{Binder, Bound, fail, place};
+use crate::algebra::{Direction, Expr, NullsOrder, Place, SortKey};
+
+/// What an item orders by.
+#[derive(Clone, Debug)]
+pub(super) enum OrderItem {
+    /// An item of the select list.
+    Target(usize),
+    /// Something that is not in it.
+    Expr(Bound),
+}
+
+impl OrderItem {
+    pub(super) fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Target(a), Self::Target(b)) => a == b,
+            (Self::Expr(a), Self::Expr(b)) => a.expr == b.expr,
+            _ => false,
+        }
+    }
+
+    pub(super) fn at(&self) -> Place {
+        match self {
+            Self::Target(_) => None,
+            Self::Expr(bound) => bound.at,
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// An item of ORDER BY or DISTINCT ON. A bare name means an output column first, and only then an
+    /// input column; an expression knows input columns only.
+    pub(super) fn bind_order_item(
+        &mut self,
+        expr: &ast::Expr,
+        targets: &[Target],
+        clause: Clause,
+    ) -> Result<OrderItem> {
+        if let Some(ordinal) = self.output_ordinal(expr, targets.len(), clause)? {
+            return Ok(OrderItem::Target(ordinal));
+        }
+        if let ast::Expr::Identifier(ident) = expr
+            && let Some(target) = target_named(ident, targets, clause)?
+        {
+            return Ok(OrderItem::Target(target));
+        }
+        let mut bound = self.bind_expr(expr)?;
+        self.settle(&mut bound)?;
+        let same = |target: &Target| target.bound.expr == bound.expr;
+        Ok(match targets.iter().position(same) {
+            Some(target) => OrderItem::Target(target),
+            None => OrderItem::Expr(bound),
+        })
+    }
+
+    /// The select-list item that an integer constant means, from 0; None for other expressions.
+    pub(super) fn output_ordinal(
+        &self,
+        expr: &ast::Expr,
+        count: usize,
+        clause: Clause,
+    ) -> Result<Option<usize>> {
+        let ast::Expr::Value(value) = expr else {
+            return Ok(None);
+        };
+        let at = expr_at(expr);
+        match &value.value {
+            ast::Value::Number(digits, _) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                match digits.parse::<usize>() {
+                    Ok(ordinal) if (1..=count).contains(&ordinal) => Ok(Some(ordinal - 1)),
+                    _ => {
+                        let message =
+                            format!("{} position {digits} is not in select list", clause.name());
+                        fail(SqlState::INVALID_COLUMN_REFERENCE, message, at)
+                    }
+                }
+            }
+            ast::Value::Null | ast::Value::Placeholder(_) => Ok(None),
+            _ => {
+                let message = format!("non-integer constant in {}", clause.name());
+                fail(SqlState::SYNTAX_ERROR, message, at)
+            }
+        }
+    }
+
+    /// Sort keys inside an aggregate or window: expressions only, ordinals mean nothing.
+    pub(super) fn bind_sort_keys(&mut self, items: &[ast::OrderByExpr]) -> Result<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(items.len());
+        for item in items {
+            let mut bound = self.bind_expr(&item.expr)?;
+            self.settle(&mut bound)?;
+            keys.push(sort_key(bound.expr, &item.options));
+        }
+        Ok(keys)
+    }
+}
+
+/// The only select-list item called so; several are fine when they are the same expression.
+pub(super) fn target_named(
+    ident: &ast::Ident,
+    targets: &[Target],
+    clause: Clause,
+) -> Result<Option<usize>> {
+    let name = folded(ident);
+    let mut found: Option<usize> = None;
+    for (at_idx, target) in targets.iter().enumerate() {
+        if target.name != name {
+            continue;
+        }
+        match found.and_then(|first| targets.get(first)) {
+            None => found = Some(at_idx),
+            Some(first) if first.bound.expr == target.bound.expr => {}
+            Some(_) => {
+                let message = format!("{} \"{name}\" is ambiguous", clause.name());
+                let error = types::Error::new(SqlState::AMBIGUOUS_COLUMN, message);
+                return Err(place(error, ident_at(ident)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A sort key with PostgreSQL's default: NULLs are larger than everything.
+pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
+    let direction = match &options.sort {
+        Some(ast::OrderBySort::Desc) => Direction::Descending,
+        _ => Direction::Ascending,
+    };
+    let nulls = match (options.nulls_first, direction) {
+        (Some(true), _) | (None, Direction::Descending) => NullsOrder::First,
+        (Some(false), _) | (None, Direction::Ascending) => NullsOrder::Last,
+    };
+    SortKey {
+        expr,
+        direction,
+        nulls,
+    }
+}

@@ -1,0 +1,539 @@
+//! Tests: IS ..., IN, BETWEEN, LIKE, SIMILAR TO, ANY and ALL.
+
+use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
+use types::{DataType, Result, SqlState};
+
+use super::literal::constant_text;
+use super::name::expr_at;
+use super::operators::{compare_op, no_operator};
+use super::row::row_fields;
+use super::types::{Category, Context, category, interchangeable};
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Quantifier};
+
+impl Binder<'_> {
+    /// The forms whose result is a truth value.
+    pub(super) fn bind_predicate(&mut self, expr: &Ast) -> Result<Bound> {
+        match expr {
+            Ast::IsNull(inner) => self.null_test(inner, false),
+            Ast::IsNotNull(inner) => self.null_test(inner, true),
+            Ast::IsTrue(inner) => self.truth_test(inner, CompareOp::NotDistinct, true, "IS TRUE"),
+            Ast::IsNotTrue(inner) => {
+                self.truth_test(inner, CompareOp::Distinct, true, "IS NOT TRUE")
+            }
+            Ast::IsFalse(inner) => {
+                self.truth_test(inner, CompareOp::NotDistinct, false, "IS FALSE")
+            }
+            Ast::IsNotFalse(inner) => {
+                self.truth_test(inner, CompareOp::Distinct, false, "IS NOT FALSE")
+            }
+            Ast::IsUnknown(inner) => self.unknown_test(inner, false),
+            Ast::IsNotUnknown(inner) => self.unknown_test(inner, true),
+            Ast::IsDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::Distinct),
+            Ast::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::NotDistinct),
+            Ast::InList {
+                expr,
+                list,
+                negated,
+            } => self.in_list(expr, list, *negated),
+            Ast::InSubquery {
+                expr,
+                subquery,
+                negated,
+            } => {
+                let (op, quantifier) = match negated {
+                    false => (CompareOp::Equal, Quantifier::Any),
+                    true => (CompareOp::NotEqual, Quantifier::All),
+                };
+                self.bind_quantified(expr, op, quantifier, subquery)
+            }
+            Ast::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => self.between(expr, low, high, *negated),
+            Ast::Like {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let escape = self.escape(escape_char.as_deref())?;
+                let form = LikeForm {
+                    escape,
+                    case: LikeCase::Sensitive,
+                    negated: *negated,
+                };
+                self.like_test(expr, pattern, *any, form)
+            }
+            Ast::ILike {
+                negated,
+                any,
+                expr,
+                pattern,
+                escape_char,
+            } => {
+                let escape = self.escape(escape_char.as_deref())?;
+                let form = LikeForm {
+                    escape,
+                    case: LikeCase::Insensitive,
+                    negated: *negated,
+                };
+                self.like_test(expr, pattern, *any, form)
+            }
+            Ast::SimilarTo {
+                negated,
+                expr,
+                pattern,
+                escape_char,
+            } => self.similar(expr, pattern, escape_char.as_deref(), *negated),
+            Ast::AnyOp {
+                left,
+                compare_op,
+                right,
+                ..
+            } => self.quantified_test(left, compare_op, right, Quantifier::Any),
+            Ast::AllOp {
+                left,
+                compare_op,
+                right,
+            } => self.quantified_test(left, compare_op, right, Quantifier::All),
+            other => unsupported(format!("expression {other}"), expr_at(other)),
+        }
+    }
+
+    fn null_test(&mut self, inner: &Ast, negated: bool) -> Result<Bound> {
+        let at = expr_at(inner);
+        // A row is NULL when all fields are, and NOT NULL when none is.
+        let fields = row_fields(inner).unwrap_or_else(|| vec![inner]);
+        let mut terms = Vec::with_capacity(fields.len());
+        for field in fields {
+            let mut bound = self.bind_expr(field)?;
+            self.settle(&mut bound)?;
+            let test = bound.expr.is_null();
+            terms.push(if negated { test.negated() } else { test });
+        }
+        Ok(Bound::new(Expr::and(terms), at))
+    }
+
+    fn truth_test(&mut self, inner: &Ast, op: CompareOp, value: bool, name: &str) -> Result<Bound> {
+        let bound = self.bind_expr(inner)?;
+        let at = bound.at;
+        let expr = self.coerce_clause(bound, DataType::Boolean, name)?;
+        Ok(Bound::new(
+            Expr::compare(op, expr, Expr::boolean(value)),
+            at,
+        ))
+    }
+
+    fn unknown_test(&mut self, inner: &Ast, negated: bool) -> Result<Bound> {
+        let bound = self.bind_expr(inner)?;
+        let at = bound.at;
+        let test = self
+            .coerce_clause(bound, DataType::Boolean, "IS UNKNOWN")?
+            .is_null();
+        Ok(Bound::new(if negated { test.negated() } else { test }, at))
+    }
+
+    fn distinct_test(&mut self, a: &Ast, b: &Ast, op: CompareOp) -> Result<Bound> {
+        let at = expr_at(a);
+        let expr = match (row_fields(a), row_fields(b)) {
+            (Some(a), Some(b)) => {
+                let (a, b) = (self.bind_fields(&a)?, self.bind_fields(&b)?);
+                self.compare_rows(op, a, b)?
+            }
+            _ => {
+                let (a, b) = (self.bind_expr(a)?, self.bind_expr(b)?);
+                self.compare(op, a, b)?
+            }
+        };
+        Ok(Bound::new(expr, at))
+    }
+
+    fn in_list(&mut self, operand: &Ast, list: &[Ast], negated: bool) -> Result<Bound> {
+        let at = expr_at(operand);
+        let expr = match row_fields(operand) {
+            Some(fields) => {
+                let mut terms = Vec::with_capacity(list.len());
+                for row in list {
+                    let Some(row) = row_fields(row) else {
+                        let message = "unequal number of entries in row expressions";
+                        return fail(SqlState::SYNTAX_ERROR, message, expr_at(row));
+                    };
+                    let (left, right) = (self.bind_fields(&fields)?, self.bind_fields(&row)?);
+                    terms.push(self.compare_rows(CompareOp::Equal, left, right)?);
+                }
+                Expr::or(terms)
+            }
+            None => {
+                let operand = self.bind_expr(operand)?;
+                let list: Result<Vec<Bound>> =
+                    list.iter().map(|element| self.bind_expr(element)).collect();
+                self.membership(operand, list?)?
+            }
+        };
+        Ok(Bound::new(if negated { expr.negated() } else { expr }, at))
+    }
+
+    /// `operand = ANY (list)`, list bound.
+    fn membership(&mut self, operand: Bound, list: Vec<Bound>) -> Result<Expr> {
+        let mut all = Vec::with_capacity(list.len() + 1);
+        all.push(operand);
+        all.extend(list);
+        for bound in &mut all {
+            *bound = self.retyped(bound.clone());
+        }
+        let Some(operand) = all.first() else {
+            return Err(types::Error::internal("IN without operand"));
+        };
+        let foreign = all.iter().find(|bound| {
+            let (a, b) = (category(operand.ty()), category(bound.ty()));
+            a != b && a != Category::Unknown && b != Category::Unknown
+        });
+        if let Some(foreign) = foreign {
+            return Err(no_operator("=", operand.ty(), foreign.ty(), operand.at));
+        }
+        let ty = self.united_type(&all, "IN")?;
+        let mut exprs = Vec::with_capacity(all.len());
+        for bound in all {
+            let keep = !bound.is_unknown() && interchangeable(bound.ty(), ty);
+            exprs.push(match keep {
+                true => bound.expr,
+                false => self.coerce(bound, ty, Context::Implicit)?,
+            });
+        }
+        let mut exprs = exprs.into_iter();
+        let operand = exprs
+            .next()
+            .ok_or_else(|| types::Error::internal("IN without operand"))?;
+        let list: Vec<Expr> = exprs.collect();
+        Ok(match <[Expr; 1]>::try_from(list) {
+            Ok([only]) => Expr::compare(CompareOp::Equal, operand, only),
+            Err(list) => Expr {
+                kind: ExprKind::InList(Box::new(operand), list),
+                ty: DataType::Boolean,
+            },
+        })
+    }
+
+    fn between(&mut self, operand: &Ast, low: &Ast, high: &Ast, negated: bool) -> Result<Bound> {
+        let at = expr_at(operand);
+        let asymmetric = without_mark(low);
+        let value = self.bind_expr(operand)?;
+        let low_bound = self.bind_expr(asymmetric.as_ref().unwrap_or(low))?;
+        let high_bound = self.bind_expr(high)?;
+        let mut expr = self.within(&value, &low_bound, &high_bound)?;
+        if asymmetric.is_some() {
+            let (value, low) = (self.refreshed(&value), self.refreshed(&low_bound));
+            let high = self.refreshed(&high_bound);
+            let reversed = self.within(&value, &high, &low)?;
+            expr = Expr::or(vec![expr, reversed]);
+        }
+        Ok(Bound::new(if negated { expr.negated() } else { expr }, at))
+    }
+
+    fn within(&mut self, value: &Bound, low: &Bound, high: &Bound) -> Result<Expr> {
+        let from = self.compare(CompareOp::GreaterEqual, value.clone(), low.clone())?;
+        let again = self.refreshed(value);
+        let to = self.compare(CompareOp::LessEqual, again, high.clone())?;
+        Ok(Expr::and(vec![from, to]))
+    }
+
+    /// The escape character: backslash unless given; none for `ESCAPE ''`.
+    fn escape(&mut self, given: Option<&Ast>) -> Result<Option<char>> {
+        let Some(given) = given else {
+            return Ok(Some('\\'));
+        };
+        let bound = self.bind_expr(given)?;
+        let Some(text) = constant_text(&bound.expr) else {
+            return unsupported("ESCAPE with something other than a constant", bound.at);
+        };
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (escape, None) => Ok(escape),
+            _ => {
+                let error = types::Error::new(SqlState::INVALID_ESCAPE, "invalid escape string")
+                    .with_hint("Escape string must be empty or one character.");
+                Err(super::place(error, bound.at))
+            }
+        }
+    }
+
+    fn like_test(
+        &mut self,
+        operand: &Ast,
+        pattern: &Ast,
+        any: bool,
+        form: LikeForm,
+    ) -> Result<Bound> {
+        let at = expr_at(operand);
+        let value = self.bind_expr(operand)?;
+        let patterns = match (any, list_elements(pattern)) {
+            (true, Some(list)) => list,
+            (true, None) => return unsupported("LIKE ANY over something other than a list", at),
+            (false, _) => vec![pattern],
+        };
+        let mut terms = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            let pattern = self.bind_expr(pattern)?;
+            let value = self.refreshed(&value);
+            let test = self.like(value, pattern, form.escape, form.case)?;
+            terms.push(if form.negated { test.negated() } else { test });
+        }
+        Ok(Bound::new(Expr::or(terms), at))
+    }
+
+    /// LIKE on bound operands. CHAR is matched without its padding.
+    pub(super) fn like(
+        &mut self,
+        operand: Bound,
+        pattern: Bound,
+        escape: Option<char>,
+        case: LikeCase,
+    ) -> Result<Expr> {
+        let (operand, pattern) = (self.retyped(operand), self.retyped(pattern));
+        let at = super::first(operand.at, || pattern.at);
+        if !operand.ty().is_text() || !pattern.ty().is_text() {
+            let op = if case == LikeCase::Sensitive {
+                "~~"
+            } else {
+                "~~*"
+            };
+            return Err(no_operator(op, operand.ty(), pattern.ty(), at));
+        }
+        let operand = match operand.ty() {
+            DataType::Char(_) => operand.expr,
+            _ => self.coerce(operand, DataType::Text, Context::Implicit)?,
+        };
+        let pattern = self.coerce(pattern, DataType::Text, Context::Implicit)?;
+        if let (Some(text), Some(escape)) = (constant_text(&pattern), escape)
+            && ends_in_escape(&text, escape)
+        {
+            let message = "LIKE pattern must not end with escape character";
+            return fail(SqlState::INVALID_ESCAPE, message, at);
+        }
+        let (operand, pattern) = (Box::new(operand), Box::new(pattern));
+        let kind = ExprKind::Like {
+            operand,
+            pattern,
+            escape,
+            case,
+        };
+        Ok(Expr {
+            kind,
+            ty: DataType::Boolean,
+        })
+    }
+
+    /// SIMILAR TO a constant pattern, as a regular expression.
+    fn similar(
+        &mut self,
+        operand: &Ast,
+        pattern: &Ast,
+        escape: Option<&Ast>,
+        negated: bool,
+    ) -> Result<Bound> {
+        let at = expr_at(operand);
+        let escape = self.escape(escape)?;
+        let value = self.bind_expr(operand)?;
+        if !value.ty().is_text() {
+            return Err(no_operator("~", value.ty(), DataType::Unknown, at));
+        }
+        let value = self.coerce(value, DataType::Text, Context::Implicit)?;
+        let pattern = self.bind_expr(pattern)?;
+        let pattern = match (pattern.expr.as_literal(), constant_text(&pattern.expr)) {
+            (Some(types::Value::Null), _) => Expr::null(DataType::Text),
+            (_, Some(text)) => Expr::text(&similar_regex(&text, escape)),
+            (_, None) => {
+                return unsupported(
+                    "SIMILAR TO with something other than a constant",
+                    pattern.at,
+                );
+            }
+        };
+        let test = Expr::call(
+            Function::RegexpMatch,
+            vec![value, pattern],
+            DataType::Boolean,
+        );
+        Ok(Bound::new(if negated { test.negated() } else { test }, at))
+    }
+
+    /// `left op ANY/ALL (sub-query or list)`.
+    fn quantified_test(
+        &mut self,
+        left: &Ast,
+        op: &Op,
+        right: &Ast,
+        quantifier: Quantifier,
+    ) -> Result<Bound> {
+        let at = expr_at(left);
+        let mut inner = right;
+        while let Ast::Nested(nested) = inner {
+            inner = nested;
+        }
+        if let Ast::Subquery(query) = inner {
+            return match compare_op(op) {
+                Some(op) => self.bind_quantified(left, op, quantifier, query),
+                None => unsupported(format!("operator {op} with ANY or ALL of a query"), at),
+            };
+        }
+        let elements = match (inner, array_text(inner)) {
+            (Ast::Array(array), _) => array.elem.clone(),
+            (_, Some(elements)) => elements,
+            _ => return unsupported("ANY or ALL over something other than a list or query", at),
+        };
+        let value = self.bind_expr(left)?;
+        if elements.is_empty() {
+            return Ok(Bound::new(Expr::boolean(quantifier == Quantifier::All), at));
+        }
+        let list: Result<Vec<Bound>> = elements.iter().map(|e| self.bind_expr(e)).collect();
+        if *op == Op::Eq && quantifier == Quantifier::Any {
+            return Ok(Bound::new(self.membership(value, list?)?, at));
+        }
+        if *op == Op::NotEq && quantifier == Quantifier::All {
+            return Ok(Bound::new(self.membership(value, list?)?.negated(), at));
+        }
+        let mut terms = Vec::with_capacity(elements.len());
+        for element in list? {
+            let value = self.refreshed(&value);
+            terms.push(self.bind_binary(op, value, element)?.expr);
+        }
+        let expr = match quantifier {
+            Quantifier::Any => Expr::or(terms),
+            Quantifier::All => Expr::and(terms),
+        };
+        Ok(Bound::new(expr, at))
+    }
+}
+
+/// What a LIKE looks like apart from its operands.
+#[derive(Clone, Copy)]
+struct LikeForm {
+    escape: Option<char>,
+    case: LikeCase,
+    negated: bool,
+}
+
+/// The lower bound without the mark of BETWEEN SYMMETRIC, a prefix `@-@` on its first operand (see
+/// `parse::prepare`); None when there is no mark.
+fn without_mark(low: &Ast) -> Option<Ast> {
+    match low {
+        Ast::UnaryOp {
+            op: ast::UnaryOperator::AtDashAt,
+            expr,
+        } => Some((**expr).clone()),
+        Ast::BinaryOp { left, op, right } => {
+            let left = Box::new(without_mark(left)?);
+            Some(Ast::BinaryOp {
+                left,
+                op: op.clone(),
+                right: right.clone(),
+            })
+        }
+        Ast::Cast {
+            kind,
+            expr,
+            data_type,
+            format,
+        } => Some(Ast::Cast {
+            kind: kind.clone(),
+            expr: Box::new(without_mark(expr)?),
+            data_type: data_type.clone(),
+            format: format.clone(),
+        }),
+        _ => None,
+    }
+}
+
+fn list_elements(expr: &Ast) -> Option<Vec<&Ast>> {
+    match expr {
+        Ast::Nested(inner) => list_elements(inner),
+        Ast::Array(array) => Some(array.elem.iter().collect()),
+        Ast::Tuple(list) => Some(list.iter().collect()),
+        _ => None,
+    }
+}
+
+/// The elements of an array written as text, `'{a,b}'`.
+fn array_text(expr: &Ast) -> Option<Vec<Ast>> {
+    let Ast::Value(value) = expr else { return None };
+    let ast::Value::SingleQuotedString(text) = &value.value else {
+        return None;
+    };
+    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    if inner.contains(['{', '"', '\\']) {
+        return None;
+    }
+    let element = |text: &str| {
+        let text = text.trim();
+        let value = match text.eq_ignore_ascii_case("null") {
+            true => ast::Value::Null,
+            false => ast::Value::SingleQuotedString(text.to_owned()),
+        };
+        Ast::Value(ast::ValueWithSpan {
+            value,
+            span: expr_span(expr),
+        })
+    };
+    match inner.trim().is_empty() {
+        true => Some(Vec::new()),
+        false => Some(inner.split(',').map(element).collect()),
+    }
+}
+
+fn expr_span(expr: &Ast) -> sqlparser::tokenizer::Span {
+    use sqlparser::ast::Spanned;
+    expr.span()
+}
+
+fn ends_in_escape(pattern: &str, escape: char) -> bool {
+    let mut escaped = false;
+    for c in pattern.chars() {
+        escaped = c == escape && !escaped;
+    }
+    escaped
+}
+
+/// A SIMILAR TO pattern as an anchored regular expression.
+fn similar_regex(pattern: &str, escape: Option<char>) -> String {
+    let mut out = String::from("^(?:");
+    let mut characters = pattern.chars();
+    let mut in_class = false;
+    while let Some(c) = characters.next() {
+        if Some(c) == escape {
+            if let Some(next) = characters.next() {
+                push_literal(&mut out, next);
+            }
+            continue;
+        }
+        match c {
+            ']' if in_class => {
+                in_class = false;
+                out.push(c);
+            }
+            '\\' if in_class => out.push_str("\\\\"),
+            _ if in_class => out.push(c),
+            '[' => {
+                in_class = true;
+                out.push(c);
+            }
+            '%' => out.push_str("(?s:.)*"),
+            '_' => out.push_str("(?s:.)"),
+            '|' | '*' | '+' | '?' | '{' | '}' | ')' => out.push(c),
+            '(' => out.push_str("(?:"),
+            other => push_literal(&mut out, other),
+        }
+    }
+    out.push_str(")$");
+    out
+}
+
+fn push_literal(out: &mut String, c: char) {
+    if c.is_ascii_punctuation() {
+        out.push('\\');
+    }
+    out.push(c);
+}

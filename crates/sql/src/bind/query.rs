@@ -1,0 +1,264 @@
+//! Queries: WITH, body, ORDER BY, LIMIT.
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState, Value};
+
+use super::scope::{Clause, Level};
+use super::types::Context;
+use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
+use crate::algebra::{Expr, Plan, SortKey};
+
+impl Binder<'_> {
+    /// Binds a query; nested ones are free to refer to the levels around them.
+    pub(super) fn bind_query(
+        &mut self,
+        query: &ast::Query,
+        unknowns: Unknowns,
+    ) -> Result<BoundQuery> {
+        self.nested(|binder| binder.bind_query_here(query, unknowns))
+    }
+
+    fn bind_query_here(&mut self, query: &ast::Query, unknowns: Unknowns) -> Result<BoundQuery> {
+        refuse_extensions(query)?;
+        let ctes_before = self.ctes.len();
+        let definitions = match &query.with {
+            Some(with) => self.bind_with(with)?,
+            None => Vec::new(),
+        };
+        let order_by = order_list(query)?;
+        let mut bound = match &*query.body {
+            ast::SetExpr::Select(select) => self.bind_select(select, order_by, unknowns)?,
+            ast::SetExpr::Query(inner) if order_by.is_empty() => {
+                self.bind_query(inner, unknowns)?
+            }
+            body => {
+                let unknowns = match order_by.is_empty() {
+                    true => unknowns,
+                    false => Unknowns::Text,
+                };
+                let bound = self.bind_set_expr(body, unknowns)?;
+                self.order_output(bound, order_by)?
+            }
+        };
+        bound = self.bind_limit(query, bound)?;
+        self.ctes.truncate(ctes_before);
+        for definition in definitions.into_iter().rev() {
+            bound.plan = definition.around(bound.plan);
+        }
+        Ok(bound)
+    }
+
+    /// One operand of a set operation, or the body of a query that is no SELECT.
+    pub(super) fn bind_set_expr(
+        &mut self,
+        body: &ast::SetExpr,
+        unknowns: Unknowns,
+    ) -> Result<BoundQuery> {
+        match body {
+            ast::SetExpr::Select(select) => {
+                self.nested(|binder| binder.bind_select(select, &[], unknowns))
+            }
+            ast::SetExpr::Query(query) => self.bind_query(query, unknowns),
+            ast::SetExpr::SetOperation { .. } => {
+                self.nested(|binder| binder.bind_set_operation(body))
+            }
+            ast::SetExpr::Values(values) => self.bind_values(values, unknowns),
+            ast::SetExpr::Table(table) => self.bind_table_command(table),
+            ast::SetExpr::Insert(_) => unsupported("INSERT inside a query", None),
+            ast::SetExpr::Update(_) => unsupported("UPDATE inside a query", None),
+            ast::SetExpr::Delete(_) => unsupported("DELETE inside a query", None),
+            ast::SetExpr::Merge(_) => unsupported("MERGE inside a query", None),
+        }
+    }
+
+    /// ORDER BY over a set operation or VALUES: names and ordinals of the output only.
+    fn order_output(
+        &mut self,
+        bound: BoundQuery,
+        order_by: &[ast::OrderByExpr],
+    ) -> Result<BoundQuery> {
+        if order_by.is_empty() {
+            return Ok(bound);
+        }
+        let mut keys: Vec<SortKey> = Vec::new();
+        for item in order_by {
+            let column =
+                match self.output_ordinal(&item.expr, bound.columns.len(), Clause::OrderBy)? {
+                    Some(ordinal) => bound.columns.get(ordinal),
+                    None => self.output_name(&item.expr, &bound)?,
+                };
+            let Some(column) = column else {
+                let error = types::Error::new(
+                    SqlState::FEATURE_NOT_SUPPORTED,
+                    "invalid UNION/INTERSECT/EXCEPT ORDER BY clause",
+                )
+                .with_detail("Only result column names can be used, not expressions or functions.")
+                .with_hint(
+                    "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                );
+                return Err(super::place(error, super::name::expr_at(&item.expr)));
+            };
+            keys.push(super::order::sort_key(
+                Expr::column(column.id, column.ty),
+                &item.options,
+            ));
+        }
+        let plan = Plan::Sort {
+            input: Box::new(bound.plan),
+            keys,
+        };
+        Ok(BoundQuery {
+            plan,
+            columns: bound.columns,
+        })
+    }
+
+    fn output_name<'b>(
+        &self,
+        expr: &ast::Expr,
+        bound: &'b BoundQuery,
+    ) -> Result<Option<&'b super::BoundColumn>> {
+        let ast::Expr::Identifier(ident) = expr else {
+            return Ok(None);
+        };
+        let (name, at) = (super::folded(ident), super::name::ident_at(ident));
+        let mut found = bound.columns.iter().filter(|column| column.name == name);
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => {
+                let message = format!("ORDER BY \"{name}\" is ambiguous");
+                fail(SqlState::AMBIGUOUS_COLUMN, message, at)
+            }
+            (Some(column), None) => Ok(Some(column)),
+            (None, _) => {
+                let message = format!("column \"{name}\" does not exist");
+                fail(SqlState::UNDEFINED_COLUMN, message, at)
+            }
+        }
+    }
+
+    fn bind_limit(&mut self, query: &ast::Query, bound: BoundQuery) -> Result<BoundQuery> {
+        let (limit, offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(ast::LimitClause::LimitOffset {
+                limit,
+                offset,
+                limit_by,
+            }) => {
+                if !limit_by.is_empty() {
+                    return unsupported("LIMIT BY", None);
+                }
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+            Some(ast::LimitClause::OffsetCommaLimit { offset, limit }) => {
+                (Some(limit), Some(offset))
+            }
+        };
+        let mut fetch_one = false;
+        let limit = match (&query.fetch, limit) {
+            (None, limit) => limit,
+            (Some(_), Some(_)) => {
+                return fail(
+                    SqlState::SYNTAX_ERROR,
+                    "multiple LIMIT clauses not allowed",
+                    None,
+                );
+            }
+            (Some(fetch), None) if fetch.with_ties => return unsupported("WITH TIES", None),
+            (Some(fetch), None) if fetch.percent => return unsupported("FETCH ... PERCENT", None),
+            (Some(fetch), None) => {
+                fetch_one = fetch.quantity.is_none();
+                fetch.quantity.as_ref()
+            }
+        };
+        let limit = match (limit, fetch_one) {
+            (None, true) => Some(Expr::literal(Value::I64(1), DataType::BigInt)),
+            (None, false) => None,
+            (Some(expr), _) => self.bind_count(expr, "LIMIT", SqlState::INVALID_LIMIT)?,
+        };
+        let offset = match offset {
+            None => None,
+            Some(expr) => self.bind_count(expr, "OFFSET", SqlState::INVALID_OFFSET)?,
+        };
+        if limit.is_none() && offset.is_none() {
+            return Ok(bound);
+        }
+        let plan = Plan::Limit {
+            input: Box::new(bound.plan),
+            limit,
+            offset,
+        };
+        Ok(BoundQuery {
+            plan,
+            columns: bound.columns,
+        })
+    }
+
+    /// A row count: BIGINT without columns; None for NULL and ALL, which mean no limit.
+    fn bind_count(
+        &mut self,
+        expr: &ast::Expr,
+        clause: &str,
+        negative: SqlState,
+    ) -> Result<Option<Expr>> {
+        if let ast::Expr::Identifier(ident) = expr
+            && ident.quote_style.is_none()
+            && ident.value.eq_ignore_ascii_case("all")
+        {
+            return Ok(None);
+        }
+        let levels = std::mem::take(&mut self.levels);
+        self.levels.push(Level::new(Clause::Limit));
+        let bound = self.bind_expr(expr);
+        self.levels = levels;
+        let bound = bound.map_err(|error| match error.state() {
+            SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE => {
+                let message = format!("argument of {clause} must not contain variables");
+                let moved = types::Error::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+                super::place(moved, error.position())
+            }
+            _ => error,
+        })?;
+        let at = bound.at;
+        let bound = match bound.ty() {
+            DataType::Numeric(_) | DataType::Double | DataType::Real => {
+                let expr = self.coerce(bound, DataType::BigInt, Context::Assignment)?;
+                super::Bound::new(expr, at)
+            }
+            _ => bound,
+        };
+        let expr = self.coerce_clause(bound, DataType::BigInt, clause)?;
+        match expr.as_literal() {
+            Some(Value::Null) => Ok(None),
+            Some(Value::I64(count)) if *count < 0 => {
+                fail(negative, format!("{clause} must not be negative"), at)
+            }
+            _ => Ok(Some(expr)),
+        }
+    }
+}
+
+fn order_list(query: &ast::Query) -> Result<&[ast::OrderByExpr]> {
+    let Some(order_by) = &query.order_by else {
+        return Ok(&[]);
+    };
+    if order_by.interpolate.is_some() {
+        return unsupported("INTERPOLATE", None);
+    }
+    match &order_by.kind {
+        ast::OrderByKind::Expressions(list) => Ok(list),
+        ast::OrderByKind::All(_) => unsupported("ORDER BY ALL", None),
+    }
+}
+
+fn refuse_extensions(query: &ast::Query) -> Result<()> {
+    if let Some(lock) = query.locks.first() {
+        return unsupported(format!("FOR {}", lock.lock_type), None);
+    }
+    if query.for_clause.is_some() || query.settings.is_some() || query.format_clause.is_some() {
+        return unsupported("this clause of a query", None);
+    }
+    if !query.pipe_operators.is_empty() {
+        return unsupported("pipe syntax", None);
+    }
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! What names mean: the relations of FROM, level by level.
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::name::{folded, ident_at};
+use super::{Binder, Bound, fail};
+use crate::algebra::{AggregateCall, ColumnId, Expr, Place, WindowCall};
+use crate::catalog::TableRef;
+
+/// A column that a name can mean.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeColumn {
+    pub(super) name: String,
+    /// A column; for one merged by USING possibly a cast or coalesce of two.
+    pub(super) expr: Expr,
+    /// The relation it came from, for messages; empty for merged columns.
+    pub(super) relation: String,
+}
+
+/// A relation that qualifies column names.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeRelation {
+    pub(super) name: String,
+    /// The schema, for names like `public.t.a`; None when the relation has an alias.
+    pub(super) schema: Option<String>,
+    pub(super) columns: Vec<ScopeColumn>,
+    /// The table behind it, whose columns are the first of `columns`, by ordinal.
+    pub(super) table: Option<TableRef>,
+    pub(super) at: Place,
+}
+
+/// The relations in sight, and the columns that names without qualifier mean, in the order of `*`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub(super) relations: Vec<ScopeRelation>,
+    pub(super) columns: Vec<ScopeColumn>,
+}
+
+/// The clause being bound: which of aggregates, windows and set-returning functions may stand in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clause {
+    From,
+    JoinOn,
+    Where,
+    GroupBy,
+    Having,
+    Select,
+    OrderBy,
+    DistinctOn,
+    Limit,
+    Values,
+    Default,
+}
+
+impl Clause {
+    /// As PostgreSQL names it in errors.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::From => "functions in FROM",
+            Self::JoinOn => "JOIN conditions",
+            Self::Where => "WHERE",
+            Self::GroupBy => "GROUP BY",
+            Self::Having => "HAVING",
+            Self::Select => "SELECT",
+            Self::OrderBy => "ORDER BY",
+            Self::DistinctOn => "DISTINCT ON",
+            Self::Limit => "LIMIT",
+            Self::Values => "VALUES",
+            Self::Default => "DEFAULT expressions",
+        }
+    }
+
+    pub(super) fn takes_aggregates(self) -> bool {
+        matches!(
+            self,
+            Self::Select | Self::Having | Self::OrderBy | Self::DistinctOn
+        )
+    }
+
+    pub(super) fn takes_windows(self) -> bool {
+        matches!(self, Self::Select | Self::OrderBy | Self::DistinctOn)
+    }
+}
+
+/// One query level while it is being bound.
+#[derive(Debug)]
+pub(super) struct Level {
+    pub(super) scope: Scope,
+    pub(super) clause: Clause,
+    /// Aggregates met in the level's expressions, with the columns that stand for them.
+    pub(super) aggregates: Vec<(ColumnId, AggregateCall)>,
+    pub(super) windows: Vec<(ColumnId, WindowCall)>,
+    /// GROUPING(...) calls: the column that stands for the result, the arguments.
+    pub(super) groupings: Vec<(ColumnId, Vec<Expr>, Place)>,
+    /// generate_series(...) calls outside FROM.
+    pub(super) series: Vec<(ColumnId, DataType, Vec<Expr>)>,
+    /// WINDOW name AS (...).
+    pub(super) named_windows: Vec<(String, ast::WindowSpec)>,
+    /// Every reference to a column of the level, in the order met.
+    pub(super) references: Vec<(ColumnId, Place)>,
+}
+
+impl Level {
+    pub(super) fn new(clause: Clause) -> Self {
+        Self {
+            scope: Scope::default(),
+            clause,
+            aggregates: Vec::new(),
+            windows: Vec::new(),
+            groupings: Vec::new(),
+            series: Vec::new(),
+            named_windows: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+}
+
+impl Scope {
+    /// A scope of one relation.
+    pub(super) fn of(relation: ScopeRelation) -> Self {
+        Self {
+            columns: relation.columns.clone(),
+            relations: vec![relation],
+        }
+    }
+
+    /// Adds `other`, whose relation names must differ from those here.
+    pub(super) fn extend(&mut self, other: Self) -> Result<()> {
+        for relation in &other.relations {
+            let same = |known: &ScopeRelation| {
+                known.name == relation.name
+                    && (known.schema.is_none()
+                        || relation.schema.is_none()
+                        || known.schema == relation.schema)
+            };
+            if !relation.name.is_empty() && self.relations.iter().any(same) {
+                let message = format!("table name \"{}\" specified more than once", relation.name);
+                return fail(SqlState::DUPLICATE_ALIAS, message, relation.at);
+            }
+        }
+        self.relations.extend(other.relations);
+        self.columns.extend(other.columns);
+        Ok(())
+    }
+
+    /// The relation called `name`.
+    pub(super) fn relation(&self, schema: Option<&str>, name: &str) -> Option<&ScopeRelation> {
+        let fits = |relation: &&ScopeRelation| {
+            relation.name == name
+                && schema.is_none_or(|schema| {
+                    relation
+                        .schema
+                        .as_deref()
+                        .is_some_and(|known| known == schema)
+                        || (relation.table.is_some()
+                            && relation.schema.is_none()
+                            && schema == "public")
+                })
+        };
+        self.relations.iter().find(fits)
+    }
+}
+
+/// The only column called `name` among `columns`; 42702 when there are several.
+pub(super) fn find_column<'a>(
+    columns: &'a [ScopeColumn],
+    name: &str,
+    at: Place,
+) -> Result<Option<&'a ScopeColumn>> {
+    let mut found = columns.iter().filter(|column| column.name == name);
+    let first = found.next();
+    if found.next().is_some() {
+        let message = format!("column reference \"{name}\" is ambiguous");
+        return fail(SqlState::AMBIGUOUS_COLUMN, message, at);
+    }
+    Ok(first)
+}
+
+impl Binder<'_> {
+    /// The innermost level, in which the current clause is bound.
+    pub(super) fn level(&mut self) -> Result<&mut Level> {
+        self.levels
+            .last_mut()
+            .ok_or_else(|| types::Error::internal("no query level"))
+    }
+
+    /// Binds `work` with `clause` as the level's clause.
+    pub(super) fn in_clause<T>(
+        &mut self,
+        clause: Clause,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = std::mem::replace(&mut self.level()?.clause, clause);
+        let result = work(self);
+        self.level()?.clause = before;
+        result
+    }
+
+    /// Binds `work` with `scope` in sight on this level, and puts back what was there.
+    pub(super) fn in_scope<T>(
+        &mut self,
+        scope: Scope,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Scope)> {
+        let before = std::mem::replace(&mut self.level()?.scope, scope);
+        let result = work(self)?;
+        let scope = std::mem::replace(&mut self.level()?.scope, before);
+        Ok((result, scope))
+    }
+
+    /// A column name without qualifier, looked up from the innermost level outwards.
+    pub(super) fn resolve_name(&mut self, ident: &ast::Ident) -> Result<Bound> {
+        let (name, at) = (folded(ident), ident_at(ident));
+        match self.find_name(&name, at)? {
+            Some(bound) => Ok(bound),
+            None => {
+                let message = format!("column \"{name}\" does not exist");
+                let mut error =
+                    super::place(types::Error::new(SqlState::UNDEFINED_COLUMN, message), at);
+                if let Some(hint) = self.similar_name(&name) {
+                    error = error.with_hint(hint);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`Self::resolve_name`]; None when there is no such column.
+    pub(super) fn find_name(&mut self, name: &str, at: Place) -> Result<Option<Bound>> {
+        for depth in (0..self.levels.len()).rev() {
+            let Some(level) = self.levels.get(depth) else {
+                continue;
+            };
+            if let Some(column) = find_column(&level.scope.columns, name, at)? {
+                let expr = column.expr.clone();
+                self.note_reference(depth, &expr, at);
+                return Ok(Some(Bound::new(expr, at)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A name on this level only, for GROUP BY.
+    pub(super) fn find_local(&mut self, name: &str, at: Place) -> Result<Option<Bound>> {
+        let Some(depth) = self.levels.len().checked_sub(1) else {
+            return Ok(None);
+        };
+        let Some(level) = self.levels.get(depth) else {
+            return Ok(None);
+        };
+        let Some(column) = find_column(&level.scope.columns, name, at)? else {
+            return Ok(None);
+        };
+        let expr = column.expr.clone();
+        self.note_reference(depth, &expr, at);
+        Ok(Some(Bound::new(expr, at)))
+    }
+
+    /// `relation.column` or `schema.relation.column`.
+    pub(super) fn resolve_qualified(&mut self, parts: &[ast::Ident]) -> Result<Bound> {
+        let (schema, relation, column) = match parts {
+            [relation, column] => (None, relation, column),
+            [schema, relation, column] | [_, schema, relation, column] => {
+                (Some(folded(schema)), relation, column)
+            }
+            _ => {
+                let at = parts.first().and_then(ident_at);
+                return fail(SqlState::SYNTAX_ERROR, "improper qualified name", at);
+            }
+        };
+        let (table, name) = (folded(relation), folded(column));
+        let at = ident_at(relation);
+        for depth in (0..self.levels.len()).rev() {
+            let Some(level) = self.levels.get(depth) else {
+                continue;
+            };
+            let Some(found) = level.scope.relation(schema.as_deref(), &table) else {
+                continue;
+            };
+            return match find_column(&found.columns, &name, at)? {
+                Some(column) => {
+                    let expr = column.expr.clone();
+                    self.note_reference(depth, &expr, at);
+                    Ok(Bound::new(expr, at))
+                }
+                None => {
+                    let message = format!("column {table}.{name} does not exist");
+                    fail(SqlState::UNDEFINED_COLUMN, message, at)
+                }
+            };
+        }
+        let message = format!("missing FROM-clause entry for table \"{table}\"");
+        fail(SqlState::UNDEFINED_TABLE, message, at)
+    }
+
+    fn note_reference(&mut self, depth: usize, expr: &Expr, at: Place) {
+        if let Some(level) = self.levels.get_mut(depth) {
+            expr.each_column(&mut |id| level.references.push((id, at)));
+        }
+    }
+
+    /// A hint with the column whose name is closest to `name`.
+    fn similar_name(&self, name: &str) -> Option<String> {
+        let scope = &self.levels.last()?.scope;
+        let close = |column: &&ScopeColumn| distance_below(&column.name, name, 3);
+        let column = scope.columns.iter().find(close)?;
+        let qualified = match column.relation.as_str() {
+            "" => column.name.clone(),
+            relation => format!("{relation}.{}", column.name),
+        };
+        Some(format!(
+            "Perhaps you meant to reference the column \"{qualified}\"."
+        ))
+    }
+}
+
+/// True when the edit distance of two names is below `limit`.
+fn distance_below(a: &str, b: &str, limit: usize) -> bool {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last()
+        .is_some_and(|distance| *distance < limit && *distance < b.len())
+}

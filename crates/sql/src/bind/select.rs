@@ -1,0 +1,438 @@
+//! SELECT: its clauses bound in PostgreSQL's order, then stacked.
+//!
+//! ```text
+//! FROM -> Filter (WHERE) -> Aggregate -> Filter (HAVING) -> Window -> Project -> Distinct -> Sort
+//! ```
+
+use std::collections::HashSet;
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::from::join;
+use super::name::{column_name, folded, object_at};
+use super::order::OrderItem;
+use super::scope::{Clause, ScopeColumn};
+use super::types::Context;
+use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
+use crate::algebra::{ColumnId, Expr, JoinKind, Plan, SortKey};
+
+/// An item of the select list.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) bound: Bound,
+}
+
+/// DISTINCT, bound.
+pub(super) enum Distinct {
+    No,
+    All,
+    On(Vec<OrderItem>),
+}
+
+/// Everything of a SELECT above FROM and WHERE, bound.
+pub(super) struct Clauses {
+    pub(super) targets: Vec<Target>,
+    pub(super) having: Option<Expr>,
+    pub(super) order: Vec<(OrderItem, ast::OrderByOptions)>,
+    pub(super) distinct: Distinct,
+}
+
+/// The columns that a projection is to give, as they are asked for.
+struct Projection {
+    available: HashSet<ColumnId>,
+    columns: Vec<(ColumnId, Expr)>,
+    computes: bool,
+}
+
+impl Binder<'_> {
+    /// Binds a SELECT with the ORDER BY that belongs to it.
+    pub(super) fn bind_select(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+        unknowns: Unknowns,
+    ) -> Result<BoundQuery> {
+        refuse_extensions(select)?;
+        self.in_level(Clause::From, |binder| {
+            binder.bind_clauses(select, order_by, unknowns)
+        })
+    }
+
+    fn bind_clauses(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+        unknowns: Unknowns,
+    ) -> Result<BoundQuery> {
+        let mut plan = self.bind_from(&select.from)?;
+        if let Some(expr) = &select.selection {
+            let predicate = self.bind_condition(expr, Clause::Where)?;
+            plan = filter(plan, predicate);
+        }
+        self.define_windows(&select.named_window)?;
+        let mut targets = self.in_clause(Clause::Select, |binder| binder.bind_targets(select))?;
+        let keep = unknowns == Unknowns::Keep && select.distinct.is_none() && order_by.is_empty();
+        if !keep {
+            for target in &mut targets {
+                self.settle(&mut target.bound)?;
+            }
+        }
+        let having = match &select.having {
+            Some(expr) => Some(self.bind_condition(expr, Clause::Having)?),
+            None => None,
+        };
+        let order = self.in_clause(Clause::OrderBy, |binder| {
+            let item = |item: &ast::OrderByExpr| {
+                let bound = binder.bind_order_item(&item.expr, &targets, Clause::OrderBy)?;
+                Ok((bound, item.options.clone()))
+            };
+            order_by.iter().map(item).collect::<Result<Vec<_>>>()
+        })?;
+        let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
+        let sets = self.bind_group_by(&select.group_by, &targets)?;
+        let mut clauses = Clauses {
+            targets,
+            having,
+            order,
+            distinct,
+        };
+        plan = self.aggregate(plan, sets, &mut clauses)?;
+        if let Some(having) = clauses.having.take() {
+            plan = filter(plan, having);
+        }
+        plan = self.windows_and_series(plan)?;
+        self.project(plan, clauses)
+    }
+
+    /// A BOOLEAN clause.
+    pub(super) fn bind_condition(&mut self, expr: &ast::Expr, clause: Clause) -> Result<Expr> {
+        self.in_clause(clause, |binder| {
+            let bound = binder.bind_expr(expr)?;
+            binder.coerce_clause(bound, DataType::Boolean, clause.name())
+        })
+    }
+
+    /// Gives an untyped literal or parameter the type TEXT.
+    pub(super) fn settle(&mut self, bound: &mut Bound) -> Result<()> {
+        *bound = self.retyped(bound.clone());
+        if bound.is_unknown() {
+            bound.expr = self.coerce(bound.clone(), DataType::Text, Context::Implicit)?;
+        }
+        Ok(())
+    }
+
+    fn bind_targets(&mut self, select: &ast::Select) -> Result<Vec<Target>> {
+        let mut targets = Vec::new();
+        for item in &select.projection {
+            match item {
+                ast::SelectItem::UnnamedExpr(expr) => {
+                    let bound = self.bind_expr(expr)?;
+                    targets.push(Target {
+                        name: column_name(expr),
+                        bound,
+                    });
+                }
+                ast::SelectItem::ExprWithAlias { expr, alias } => {
+                    let bound = self.bind_expr(expr)?;
+                    targets.push(Target {
+                        name: folded(alias),
+                        bound,
+                    });
+                }
+                ast::SelectItem::Wildcard(options) => {
+                    refuse_wildcard_options(options)?;
+                    let at = at_span(options.wildcard_token.0.span);
+                    let scope = &self.level()?.scope;
+                    if scope.relations.is_empty() {
+                        let message = "SELECT * with no tables specified is not valid";
+                        return fail(SqlState::SYNTAX_ERROR, message, at);
+                    }
+                    let columns = scope.columns.clone();
+                    targets.extend(self.wildcard(columns, at)?);
+                }
+                ast::SelectItem::QualifiedWildcard(kind, options) => {
+                    refuse_wildcard_options(options)?;
+                    targets.extend(self.qualified_wildcard(kind)?);
+                }
+                ast::SelectItem::ExprWithAliases { .. } => {
+                    return unsupported("several aliases of one expression", None);
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    fn wildcard(&mut self, columns: Vec<ScopeColumn>, at: super::Place) -> Result<Vec<Target>> {
+        let mut targets = Vec::with_capacity(columns.len());
+        for column in columns {
+            let level = self.level()?;
+            column
+                .expr
+                .each_column(&mut |id| level.references.push((id, at)));
+            targets.push(Target {
+                name: column.name,
+                bound: Bound::new(column.expr, at),
+            });
+        }
+        Ok(targets)
+    }
+
+    fn qualified_wildcard(
+        &mut self,
+        kind: &ast::SelectItemQualifiedWildcardKind,
+    ) -> Result<Vec<Target>> {
+        let ast::SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+            return unsupported("this form of wildcard", None);
+        };
+        let at = object_at(name);
+        let full = self.relation_name(name)?;
+        for depth in (0..self.levels.len()).rev() {
+            let Some(level) = self.levels.get(depth) else {
+                continue;
+            };
+            if let Some(relation) = level.scope.relation(full.schema.as_deref(), &full.name) {
+                let columns = relation.columns.clone();
+                return self.wildcard(columns, at);
+            }
+        }
+        let message = format!("missing FROM-clause entry for table \"{}\"", full.name);
+        fail(SqlState::UNDEFINED_TABLE, message, at)
+    }
+
+    fn bind_distinct(
+        &mut self,
+        distinct: Option<&ast::Distinct>,
+        targets: &[Target],
+        order: &[(OrderItem, ast::OrderByOptions)],
+    ) -> Result<Distinct> {
+        match distinct {
+            None | Some(ast::Distinct::All) => Ok(Distinct::No),
+            Some(ast::Distinct::Distinct) => {
+                let foreign = order.iter().find_map(|(item, _)| match item {
+                    OrderItem::Expr(bound) => Some(bound),
+                    OrderItem::Target(_) => None,
+                });
+                if let Some(bound) = foreign {
+                    let message =
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                    return fail(SqlState::INVALID_COLUMN_REFERENCE, message, bound.at);
+                }
+                Ok(Distinct::All)
+            }
+            Some(ast::Distinct::On(list)) => {
+                let on = self.in_clause(Clause::DistinctOn, |binder| {
+                    list.iter()
+                        .map(|expr| binder.bind_order_item(expr, targets, Clause::DistinctOn))
+                        .collect::<Result<Vec<_>>>()
+                })?;
+                check_distinct_on(&on, order)?;
+                Ok(Distinct::On(on))
+            }
+        }
+    }
+
+    /// Puts the level's window calls and set-returning functions on top of `plan`.
+    fn windows_and_series(&mut self, mut plan: Plan) -> Result<Plan> {
+        let level = self.level()?;
+        let (calls, series) = (
+            std::mem::take(&mut level.windows),
+            std::mem::take(&mut level.series),
+        );
+        if !calls.is_empty() {
+            plan = Plan::Window {
+                input: Box::new(plan),
+                calls,
+            };
+        }
+        for (id, ty, arguments) in series {
+            let right = Plan::Series {
+                arguments,
+                column: (id, ty),
+            };
+            plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
+        }
+        Ok(plan)
+    }
+
+    /// Select list, DISTINCT and ORDER BY on top of `plan`.
+    fn project(&mut self, plan: Plan, clauses: Clauses) -> Result<BoundQuery> {
+        let Clauses {
+            targets,
+            order,
+            distinct,
+            ..
+        } = clauses;
+        let mut projection = Projection {
+            available: plan.output().into_iter().collect(),
+            columns: Vec::new(),
+            computes: false,
+        };
+        let mut columns = Vec::with_capacity(targets.len());
+        for target in targets {
+            let (ty, at) = (target.bound.ty(), target.bound.at);
+            let id = self.projected(&mut projection, target.bound.expr);
+            columns.push(BoundColumn {
+                name: target.name,
+                ty,
+                id,
+                at,
+            });
+        }
+        let mut place = |binder: &mut Self, item: OrderItem| -> Result<Expr> {
+            match item {
+                OrderItem::Target(target) => match columns.get(target) {
+                    Some(column) => Ok(Expr::column(column.id, column.ty)),
+                    None => Err(types::Error::internal("ORDER BY target out of range")),
+                },
+                OrderItem::Expr(bound) => {
+                    let ty = bound.ty();
+                    Ok(Expr::column(
+                        binder.projected(&mut projection, bound.expr),
+                        ty,
+                    ))
+                }
+            }
+        };
+        let mut keys: Vec<SortKey> = Vec::with_capacity(order.len());
+        for (item, options) in order {
+            keys.push(super::order::sort_key(place(self, item)?, &options));
+        }
+        let mut on = Vec::new();
+        let distinct_all = matches!(distinct, Distinct::All);
+        if let Distinct::On(items) = distinct {
+            for item in items {
+                on.push(place(self, item)?);
+            }
+        }
+        let plan = stack(plan, projection, keys, on, distinct_all);
+        Ok(BoundQuery { plan, columns })
+    }
+
+    /// The column that gives `expr`: the one it is, or one that the projection computes.
+    fn projected(&mut self, projection: &mut Projection, expr: Expr) -> ColumnId {
+        if let Some(id) = expr.as_column()
+            && projection.available.contains(&id)
+        {
+            if !projection.columns.iter().any(|(known, _)| *known == id) {
+                projection.columns.push((id, expr));
+            }
+            return id;
+        }
+        projection.computes = true;
+        let id = self.fresh();
+        projection.columns.push((id, expr));
+        id
+    }
+}
+
+/// Project (when something is computed or DISTINCT needs just these columns), Distinct, Sort.
+fn stack(
+    mut plan: Plan,
+    projection: Projection,
+    keys: Vec<SortKey>,
+    on: Vec<Expr>,
+    distinct: bool,
+) -> Plan {
+    let narrows = projection.columns.len() != projection.available.len();
+    if projection.computes || (distinct && narrows) {
+        plan = Plan::Project {
+            input: Box::new(plan),
+            columns: projection.columns,
+        };
+    }
+    if distinct {
+        plan = Plan::Distinct {
+            input: Box::new(plan),
+            on: Vec::new(),
+        };
+    }
+    if !on.is_empty() {
+        if !keys.is_empty() {
+            plan = Plan::Sort {
+                input: Box::new(plan),
+                keys: keys.clone(),
+            };
+        }
+        plan = Plan::Distinct {
+            input: Box::new(plan),
+            on,
+        };
+    }
+    match keys.is_empty() {
+        true => plan,
+        false => Plan::Sort {
+            input: Box::new(plan),
+            keys,
+        },
+    }
+}
+
+/// `plan` with only the rows for which `predicate` is true.
+pub(super) fn filter(plan: Plan, predicate: Expr) -> Plan {
+    match predicate.is_true() {
+        true => plan,
+        false => Plan::Filter {
+            input: Box::new(plan),
+            predicate,
+        },
+    }
+}
+
+/// The first ORDER BY items must be the DISTINCT ON expressions, in any order.
+fn check_distinct_on(on: &[OrderItem], order: &[(OrderItem, ast::OrderByOptions)]) -> Result<()> {
+    let mut left: Vec<&OrderItem> = on.iter().collect();
+    for (item, _) in order {
+        let before = left.len();
+        left.retain(|known| !known.same(item));
+        if left.is_empty() {
+            return Ok(());
+        }
+        if left.len() == before && !on.iter().any(|known| known.same(item)) {
+            let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+            let at = left.first().and_then(|item| item.at());
+            return fail(SqlState::INVALID_COLUMN_REFERENCE, message, at);
+        }
+    }
+    Ok(())
+}
+
+fn refuse_wildcard_options(options: &ast::WildcardAdditionalOptions) -> Result<()> {
+    let at = at_span(options.wildcard_token.0.span);
+    if options.opt_alias.is_some()
+        || options.opt_except.is_some()
+        || options.opt_exclude.is_some()
+        || options.opt_ilike.is_some()
+        || options.opt_rename.is_some()
+        || options.opt_replace.is_some()
+    {
+        return unsupported("an option of *", at);
+    }
+    Ok(())
+}
+
+fn refuse_extensions(select: &ast::Select) -> Result<()> {
+    let at = at_span(select.select_token.0.span);
+    if select.into.is_some() {
+        return unsupported("SELECT INTO (use CREATE TABLE AS)", at);
+    }
+    if let Some(qualify) = &select.qualify {
+        return unsupported("QUALIFY", super::name::expr_at(qualify));
+    }
+    let named = [
+        (select.top.is_some(), "TOP"),
+        (!select.lateral_views.is_empty(), "LATERAL VIEW"),
+        (select.prewhere.is_some(), "PREWHERE"),
+        (!select.connect_by.is_empty(), "CONNECT BY"),
+        (!select.cluster_by.is_empty(), "CLUSTER BY"),
+        (!select.distribute_by.is_empty(), "DISTRIBUTE BY"),
+        (!select.sort_by.is_empty(), "SORT BY"),
+        (select.value_table_mode.is_some(), "SELECT AS VALUE"),
+        (select.exclude.is_some(), "EXCLUDE"),
+    ];
+    match named.iter().find(|(present, _)| *present) {
+        Some((_, what)) => unsupported(what, at),
+        None => Ok(()),
+    }
+}

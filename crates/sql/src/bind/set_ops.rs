@@ -1,0 +1,112 @@
+//! UNION, INTERSECT, EXCEPT.
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::types::{Candidate, Context, common_type, type_name};
+use super::{Binder, BoundColumn, BoundQuery, CHAIN_MAX, Unknowns, fail, unsupported};
+use crate::algebra::{Duplicates, Plan, SetOperator};
+use crate::parse::too_deep;
+
+impl Binder<'_> {
+    /// A set operation; the left-leaning chain that the parser makes of `a UNION b UNION c` is walked
+    /// without recursion.
+    pub(super) fn bind_set_operation(&mut self, body: &ast::SetExpr) -> Result<BoundQuery> {
+        let mut chain = Vec::new();
+        let mut leftmost = body;
+        while let ast::SetExpr::SetOperation {
+            op,
+            set_quantifier,
+            left,
+            right,
+        } = leftmost
+        {
+            chain.push((op, set_quantifier, &**right));
+            leftmost = left;
+            if chain.len() > CHAIN_MAX {
+                return Err(too_deep());
+            }
+        }
+        let mut bound = self.bind_set_expr(leftmost, Unknowns::Keep)?;
+        for (op, quantifier, right) in chain.into_iter().rev() {
+            let right = self.bind_set_expr(right, Unknowns::Keep)?;
+            bound = self.combine(*op, *quantifier, bound, right)?;
+        }
+        Ok(bound)
+    }
+
+    fn combine(
+        &mut self,
+        op: ast::SetOperator,
+        quantifier: ast::SetQuantifier,
+        left: BoundQuery,
+        right: BoundQuery,
+    ) -> Result<BoundQuery> {
+        let (operator, name) = match op {
+            ast::SetOperator::Union => (SetOperator::Union, "UNION"),
+            ast::SetOperator::Intersect => (SetOperator::Intersect, "INTERSECT"),
+            ast::SetOperator::Except | ast::SetOperator::Minus => (SetOperator::Except, "EXCEPT"),
+        };
+        let duplicates = match quantifier {
+            ast::SetQuantifier::All => Duplicates::Keep,
+            ast::SetQuantifier::None | ast::SetQuantifier::Distinct => Duplicates::Remove,
+            _ => return unsupported(format!("{name} BY NAME"), None),
+        };
+        if left.columns.len() != right.columns.len() {
+            let message = format!("each {name} query must have the same number of columns");
+            let at = right.columns.first().and_then(|column| column.at);
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        let mut types = Vec::with_capacity(left.columns.len());
+        for (a, b) in left.columns.iter().zip(&right.columns) {
+            types.push(column_type(name, a, b)?);
+        }
+        let left = self.coerce_columns(left, &types, Context::Implicit)?;
+        let right = self.coerce_columns(right, &types, Context::Implicit)?;
+        let (left, names) = self.exact(left);
+        let (right, _) = self.exact(right);
+        let columns: Vec<_> = types.iter().map(|ty| (self.fresh(), *ty)).collect();
+        let output = names
+            .into_iter()
+            .zip(&columns)
+            .map(|(column, (id, ty))| BoundColumn {
+                id: *id,
+                ty: *ty,
+                ..column
+            })
+            .collect();
+        let (left, right) = (Box::new(left), Box::new(right));
+        let plan = Plan::SetOperation {
+            operator,
+            duplicates,
+            left,
+            right,
+            columns,
+        };
+        Ok(BoundQuery {
+            plan,
+            columns: output,
+        })
+    }
+}
+
+fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
+    let candidate = |column: &BoundColumn| Candidate {
+        ty: column.ty,
+        constant: false,
+    };
+    let literal = a.ty == DataType::Unknown || b.ty == DataType::Unknown;
+    let ty = common_type(&[candidate(a), candidate(b)]).map(|ty| match ty {
+        // An untyped literal beside text of limited length must not be cut.
+        DataType::Varchar(Some(_)) | DataType::Char(_) if literal => DataType::Text,
+        ty => ty,
+    });
+    ty.or_else(|(a, other)| {
+        let message = format!(
+            "{name} types {} and {} cannot be matched",
+            type_name(a),
+            type_name(other)
+        );
+        fail(SqlState::DATATYPE_MISMATCH, message, b.at)
+    })
+}

@@ -1,0 +1,185 @@
+//! Functions with a syntax of their own: EXTRACT, SUBSTRING, POSITION, TRIM, OVERLAY, AT TIME ZONE.
+
+use sqlparser::ast::{self, Expr as Ast};
+use types::{DataType, Result, SqlState, calendar};
+
+use super::literal::constant_text;
+use super::name::expr_at;
+use super::types::{Category, category, type_name};
+use super::{Binder, Bound, fail, place, unsupported};
+use crate::algebra::{Expr, Function, Place};
+
+impl Binder<'_> {
+    /// Binds one of them.
+    pub(super) fn bind_special(&mut self, expr: &Ast) -> Result<Bound> {
+        match expr {
+            Ast::Extract { field, expr, .. } => {
+                let bound = self.bind_expr(expr)?;
+                self.extract(&field.to_string(), bound)
+            }
+            Ast::Ceil { expr, field } => self.rounding("ceil", expr, field),
+            Ast::Floor { expr, field } => self.rounding("floor", expr, field),
+            Ast::Position { expr, r#in } => {
+                let (needle, text) = (self.bind_expr(expr)?, self.bind_expr(r#in)?);
+                let at = needle.at;
+                self.call("strpos", vec![text, needle], at)
+            }
+            Ast::Substring {
+                expr,
+                substring_from,
+                substring_for,
+                ..
+            } => self.substring(expr, substring_from.as_deref(), substring_for.as_deref()),
+            Ast::Trim {
+                expr,
+                trim_where,
+                trim_what,
+                trim_characters,
+            } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    Some(ast::TrimWhereField::Both) | None => "btrim",
+                };
+                let mut arguments = vec![self.bind_expr(expr)?];
+                let characters = trim_what
+                    .as_deref()
+                    .or_else(|| trim_characters.as_ref().and_then(|list| list.first()));
+                if let Some(characters) = characters {
+                    arguments.push(self.bind_expr(characters)?);
+                }
+                let at = arguments.first().and_then(|bound| bound.at);
+                self.call(name, arguments, at)
+            }
+            Ast::Overlay {
+                expr,
+                overlay_what,
+                overlay_from,
+                overlay_for,
+            } => self.overlay(expr, overlay_what, overlay_from, overlay_for.as_deref()),
+            Ast::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => {
+                let (value, zone) = (self.bind_expr(timestamp)?, self.bind_expr(time_zone)?);
+                let at = value.at;
+                self.call("timezone", vec![zone, value], at)
+            }
+            other => unsupported(format!("expression {other}"), expr_at(other)),
+        }
+    }
+
+    fn rounding(&mut self, name: &str, expr: &Ast, field: &ast::CeilFloorKind) -> Result<Bound> {
+        match field {
+            ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) => {
+                let bound = self.bind_expr(expr)?;
+                let at = bound.at;
+                self.call(name, vec![bound], at)
+            }
+            _ => unsupported(format!("{name} with a second argument"), expr_at(expr)),
+        }
+    }
+
+    /// `extract(field FROM value)`.
+    pub(super) fn extract(&mut self, field: &str, value: Bound) -> Result<Bound> {
+        let at = value.at;
+        let field = field.trim_matches('\'').to_lowercase();
+        let value = self.retyped(value);
+        match category(value.ty()) {
+            Category::Time | Category::Span => {}
+            Category::Unknown => {
+                let message = "function pg_catalog.extract(unknown, unknown) is not unique";
+                let error = types::Error::new(SqlState(*b"42725"), message).with_hint(
+                    "Could not choose a best candidate function. You might need to add explicit \
+                     type casts.",
+                );
+                return Err(place(error, at));
+            }
+            _ => {
+                let message = format!(
+                    "function pg_catalog.extract(unknown, {}) does not exist",
+                    type_name(value.ty())
+                );
+                return Err(super::functions::no_function(message, at));
+            }
+        }
+        if calendar::Field::parse(&field).is_err_and(|e| e.state() == SqlState::INVALID_PARAMETER) {
+            let message = format!(
+                "unit \"{field}\" not recognized for type {}",
+                type_name(value.ty())
+            );
+            return fail(SqlState::INVALID_PARAMETER, message, at);
+        }
+        let arguments = vec![Expr::text(&field), value.expr];
+        let ty = DataType::Numeric(calendar::EXTRACT_TYPE);
+        Ok(Bound::new(Expr::call(Function::Extract, arguments, ty), at))
+    }
+
+    /// `date_part('field', value)`: extract as DOUBLE PRECISION.
+    pub(super) fn date_part(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let [field, value] = <[Bound; 2]>::try_from(arguments).map_err(|arguments| {
+            let types: Vec<&str> = arguments
+                .iter()
+                .map(|bound| type_name(bound.ty()))
+                .collect();
+            let message = format!("function date_part({}) does not exist", types.join(", "));
+            super::functions::no_function(message, at)
+        })?;
+        let Some(field) = constant_text(&field.expr) else {
+            return unsupported("date_part with a field that is no constant", at);
+        };
+        let part = self.extract(&field, value)?;
+        Ok(Bound::new(part.expr.cast(DataType::Double), at))
+    }
+
+    fn substring(&mut self, text: &Ast, from: Option<&Ast>, count: Option<&Ast>) -> Result<Bound> {
+        let text = self.bind_expr(text)?;
+        let at = text.at;
+        let from = match from {
+            Some(from) => self.bind_expr(from)?,
+            None => Bound::new(Expr::integer(1), None),
+        };
+        if category(from.ty()) == Category::Text
+            || super::literal::unknown_text(&from.expr).is_some()
+        {
+            return unsupported("SUBSTRING with a pattern", from.at);
+        }
+        let mut arguments = vec![text, from];
+        if let Some(count) = count {
+            arguments.push(self.bind_expr(count)?);
+        }
+        self.call("substring", arguments, at)
+    }
+
+    /// `overlay(a PLACING b FROM p FOR n)` is `substring(a, 1, p - 1) || b || substring(a, p + n)`.
+    fn overlay(
+        &mut self,
+        text: &Ast,
+        what: &Ast,
+        from: &Ast,
+        count: Option<&Ast>,
+    ) -> Result<Bound> {
+        let text = self.bind_expr(text)?;
+        let at = text.at;
+        let what = self.bind_expr(what)?;
+        let from = self.bind_expr(from)?;
+        let count = match count {
+            Some(count) => self.bind_expr(count)?,
+            None => {
+                let what = self.refreshed(&what);
+                self.call("char_length", vec![what], at)?
+            }
+        };
+        let one = || Bound::new(Expr::integer(1), None);
+        let (plus, minus) = (ast::BinaryOperator::Plus, ast::BinaryOperator::Minus);
+        let before = self.bind_binary(&minus, from.clone(), one())?;
+        let again = self.refreshed(&from);
+        let after = self.bind_binary(&plus, again, count)?;
+        let again = self.refreshed(&text);
+        let head = self.call("substring", vec![text, one(), before], at)?;
+        let tail = self.call("substring", vec![again, after], at)?;
+        let concat = ast::BinaryOperator::StringConcat;
+        let head = self.bind_binary(&concat, head, what)?;
+        self.bind_binary(&concat, head, tail)
+    }
+}

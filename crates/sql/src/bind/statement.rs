@@ -1,0 +1,383 @@
+//! Statements that are no queries and define nothing: EXPLAIN, COPY, CALL, SET, transactions.
+
+use sqlparser::ast::{self, Statement as Ast};
+use types::{Result, SqlState};
+
+use super::name::{folded, ident_at, object_at, object_parts};
+use super::scope::Clause;
+use super::{Binder, Unknowns, fail, unsupported};
+use crate::catalog::{Relation, TableRef};
+use crate::parse::{CopySource, CopyTree, Tree};
+use crate::statement::{
+    AccessMode, Copy, CopyDirection, CopyItem, CopyPlace, ExplainMode, Isolation, SetScope,
+    SetValue, Statement, TransactionModes,
+};
+
+impl Binder<'_> {
+    /// Binds a whole statement; `text` is its source.
+    pub(super) fn bind_tree(&mut self, tree: &Tree, text: &str) -> Result<Statement> {
+        match tree {
+            Tree::Sql(statement) => self.bind_statement(statement, text),
+            Tree::Copy(copy) => self.bind_copy(copy).map(Statement::Copy),
+        }
+    }
+
+    fn bind_statement(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
+        match statement {
+            Ast::Query(query) => self.top_query(query).map(Statement::Query),
+            Ast::Explain {
+                analyze,
+                statement,
+                options,
+                format,
+                ..
+            } => self.bind_explain(
+                *analyze,
+                options.as_deref(),
+                format.as_ref(),
+                statement,
+                text,
+            ),
+            Ast::CreateTable(create) => self.bind_create_table(create),
+            Ast::CreateView(create) => self.bind_create_view(create, text),
+            Ast::Drop { .. } => self.bind_drop(statement),
+            Ast::Insert(insert) => self.bind_insert(insert).map(Statement::Insert),
+            Ast::Truncate(truncate) => self.bind_truncate(truncate),
+            Ast::Call(function) => self.bind_call(function),
+            Ast::Analyze(analyze) => self.bind_analyze(analyze),
+            _ => bind_session(statement),
+        }
+    }
+
+    /// A query that is a statement or the source of one.
+    pub(super) fn top_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
+        let bound = self.bind_query(query, Unknowns::Text)?;
+        self.finish(bound)
+    }
+
+    fn bind_explain(
+        &mut self,
+        analyze: bool,
+        options: Option<&[ast::UtilityOption]>,
+        format: Option<&ast::AnalyzeFormatKind>,
+        statement: &Ast,
+        text: &str,
+    ) -> Result<Statement> {
+        if let Some(format) = format {
+            return unsupported(format!("EXPLAIN {format}"), None);
+        }
+        let mut mode = if analyze {
+            ExplainMode::Analyze
+        } else {
+            ExplainMode::Plan
+        };
+        for option in options.unwrap_or_default() {
+            let on = match option.arg.as_ref().map(Self::word) {
+                None => true,
+                Some(Some(word)) => !matches!(word.to_lowercase().as_str(), "off" | "false" | "0"),
+                Some(None) => true,
+            };
+            match (folded(&option.name).as_str(), on) {
+                ("analyze", true) => mode = ExplainMode::Analyze,
+                ("analyze", false) => mode = ExplainMode::Plan,
+                // What these switch is always shown or costs nothing.
+                (
+                    "verbose" | "costs" | "timing" | "buffers" | "summary" | "settings" | "wal",
+                    _,
+                ) => {}
+                ("format", _)
+                    if option
+                        .arg
+                        .as_ref()
+                        .and_then(Self::word)
+                        .is_some_and(|word| word.eq_ignore_ascii_case("text")) => {}
+                (name, _) => {
+                    let message = format!("unrecognized EXPLAIN option \"{name}\"");
+                    return fail(SqlState::SYNTAX_ERROR, message, ident_at(&option.name));
+                }
+            }
+        }
+        let statement = Box::new(self.bind_statement(statement, text)?);
+        Ok(Statement::Explain { mode, statement })
+    }
+
+    /// A table (no view) by name, for statements that need one.
+    pub(super) fn table_named(&self, name: &ast::ObjectName) -> Result<TableRef> {
+        let full = self.relation_name(name)?;
+        let at = object_at(name);
+        match self.catalog.relation(full.schema.as_deref(), &full.name) {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::View { .. }) => fail(
+                SqlState::WRONG_OBJECT_TYPE,
+                format!("\"{full}\" is not a table"),
+                at,
+            ),
+            None => fail(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{full}\" does not exist"),
+                at,
+            ),
+        }
+    }
+
+    /// Ordinals of the named columns; all of them when none is named.
+    pub(super) fn column_ordinals(
+        &self,
+        table: &TableRef,
+        names: &[ast::Ident],
+    ) -> Result<Vec<usize>> {
+        if names.is_empty() {
+            return Ok((0..table.columns().len()).collect());
+        }
+        let mut ordinals = Vec::with_capacity(names.len());
+        for ident in names {
+            let (name, at) = (folded(ident), ident_at(ident));
+            let Some(ordinal) = table
+                .columns()
+                .iter()
+                .position(|column| column.name == name)
+            else {
+                let message = format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.name()
+                );
+                return fail(SqlState::UNDEFINED_COLUMN, message, at);
+            };
+            if ordinals.contains(&ordinal) {
+                let message = format!("column \"{name}\" specified more than once");
+                return fail(SqlState::DUPLICATE_COLUMN, message, at);
+            }
+            ordinals.push(ordinal);
+        }
+        Ok(ordinals)
+    }
+
+    fn bind_copy(&mut self, copy: &CopyTree) -> Result<Copy> {
+        let item = match &copy.source {
+            CopySource::Table(name, columns) => {
+                let table = self.table_named(name)?;
+                let columns = self.column_ordinals(&table, columns)?;
+                CopyItem::Table { table, columns }
+            }
+            CopySource::Query(_) if copy.from => {
+                return fail(
+                    SqlState::SYNTAX_ERROR,
+                    "COPY FROM needs a table, not a query",
+                    None,
+                );
+            }
+            CopySource::Query(query) => CopyItem::Query(self.top_query(query)?),
+        };
+        let mut format = None;
+        let mut options: Vec<(String, String)> = Vec::new();
+        for (name, value) in &copy.options {
+            let key = folded(name);
+            if options.iter().any(|(known, _)| *known == key)
+                || (key == "format" && format.is_some())
+            {
+                let message = format!("option \"{key}\" specified more than once");
+                return fail(SqlState::SYNTAX_ERROR, message, ident_at(name));
+            }
+            match key.as_str() {
+                "format" => format = Some(value.to_lowercase()),
+                _ => options.push((key, value.clone())),
+            }
+        }
+        Ok(Copy {
+            direction: if copy.from {
+                CopyDirection::From
+            } else {
+                CopyDirection::To
+            },
+            item,
+            place: match &copy.path {
+                Some(path) => CopyPlace::File(path.clone()),
+                None => CopyPlace::Standard,
+            },
+            format,
+            options,
+        })
+    }
+
+    fn bind_call(&mut self, function: &ast::Function) -> Result<Statement> {
+        let name = object_parts(&function.name)?.pop().unwrap_or_default();
+        let args: &[ast::FunctionArg] = match &function.args {
+            ast::FunctionArguments::List(list) => &list.args,
+            ast::FunctionArguments::None => &[],
+            ast::FunctionArguments::Subquery(_) => {
+                return unsupported("CALL with a query", object_at(&function.name));
+            }
+        };
+        let arguments = self.in_level(Clause::From, |binder| binder.constant_arguments(args))?;
+        Ok(Statement::Call { name, arguments })
+    }
+
+    fn bind_truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
+        let mut tables = Vec::with_capacity(truncate.table_names.len());
+        for target in &truncate.table_names {
+            tables.push(self.table_named(&target.name)?);
+        }
+        Ok(Statement::Truncate(tables))
+    }
+
+    fn bind_analyze(&mut self, analyze: &ast::Analyze) -> Result<Statement> {
+        let table = match &analyze.table_name {
+            Some(name) => Some(self.table_named(name)?),
+            None => None,
+        };
+        if let Some(table) = &table {
+            self.column_ordinals(table, &analyze.columns)?;
+        }
+        Ok(Statement::Analyze { table })
+    }
+}
+
+/// Statements about the session and its transaction, which need no catalog.
+fn bind_session(statement: &Ast) -> Result<Statement> {
+    match statement {
+        Ast::Set(set) => bind_set(set),
+        Ast::ShowVariable { variable } => Ok(Statement::Show {
+            name: dotted(variable),
+        }),
+        Ast::ShowVariables { .. } => Ok(Statement::Show {
+            name: "all".to_owned(),
+        }),
+        Ast::ShowTables { .. } => Ok(Statement::Show {
+            name: "tables".to_owned(),
+        }),
+        Ast::Reset(reset) => Ok(Statement::Reset {
+            name: match &reset.reset {
+                ast::Reset::ALL => None,
+                ast::Reset::SessionAuthorization => {
+                    return unsupported("RESET SESSION AUTHORIZATION", None);
+                }
+                ast::Reset::ConfigurationParameter(name) => Some(object_parts(name)?.join(".")),
+            },
+        }),
+        Ast::StartTransaction { modes, .. } => Ok(Statement::Begin(transaction_modes(modes)?)),
+        Ast::Commit { chain: false, .. } => Ok(Statement::Commit),
+        Ast::Rollback {
+            chain: false,
+            savepoint: None,
+        } => Ok(Statement::Rollback),
+        Ast::Commit { .. }
+        | Ast::Rollback {
+            savepoint: None, ..
+        } => unsupported("AND CHAIN", None),
+        Ast::Savepoint { name } => unsupported("SAVEPOINT", ident_at(name)),
+        Ast::ReleaseSavepoint { name } => unsupported("RELEASE SAVEPOINT", ident_at(name)),
+        Ast::Rollback { .. } => unsupported("ROLLBACK TO SAVEPOINT", None),
+        other => unsupported(feature(other), None),
+    }
+}
+
+/// How a statement is named that is not supported: its first words.
+fn feature(statement: &Ast) -> String {
+    match statement {
+        Ast::Update(_) => "UPDATE".to_owned(),
+        Ast::Delete(_) => "DELETE".to_owned(),
+        Ast::Merge(_) => "MERGE".to_owned(),
+        Ast::AlterTable(_) => "ALTER TABLE".to_owned(),
+        other => {
+            let text = other.to_string();
+            let words: Vec<&str> = text
+                .split_whitespace()
+                .take(2)
+                .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
+                .collect();
+            if words.is_empty() {
+                "this statement".to_owned()
+            } else {
+                words.join(" ")
+            }
+        }
+    }
+}
+
+fn bind_set(set: &ast::Set) -> Result<Statement> {
+    match set {
+        ast::Set::SingleAssignment {
+            scope,
+            variable,
+            values,
+            ..
+        } => {
+            let name = object_parts(variable)?.join(".");
+            Ok(Statement::Set {
+                name,
+                value: set_value(values)?,
+                scope: set_scope(scope),
+            })
+        }
+        ast::Set::SetTimeZone { local, value } => Ok(Statement::Set {
+            name: "timezone".to_owned(),
+            value: set_value(std::slice::from_ref(value))?,
+            scope: if *local {
+                SetScope::Transaction
+            } else {
+                SetScope::Session
+            },
+        }),
+        ast::Set::SetNames { charset_name, .. } => Ok(Statement::Set {
+            name: "client_encoding".to_owned(),
+            value: SetValue::Text(charset_name.value.clone()),
+            scope: SetScope::Session,
+        }),
+        ast::Set::SetTransaction {
+            modes,
+            session: false,
+            snapshot: None,
+        } => Ok(Statement::SetTransaction(transaction_modes(modes)?)),
+        other => unsupported(format!("{other}"), None),
+    }
+}
+
+fn set_scope(scope: &Option<ast::ContextModifier>) -> SetScope {
+    match scope {
+        Some(ast::ContextModifier::Local) => SetScope::Transaction,
+        _ => SetScope::Session,
+    }
+}
+
+fn set_value(values: &[ast::Expr]) -> Result<SetValue> {
+    let word = |expr: &ast::Expr| {
+        Binder::word(expr).map_or_else(|| Ok(expr.to_string()), Ok::<_, types::Error>)
+    };
+    let words: Vec<String> = values.iter().map(word).collect::<Result<_>>()?;
+    match words.as_slice() {
+        [only] if only.eq_ignore_ascii_case("default") => Ok(SetValue::Default),
+        words => Ok(SetValue::Text(words.join(", "))),
+    }
+}
+
+fn dotted(parts: &[ast::Ident]) -> String {
+    let parts: Vec<String> = parts.iter().map(folded).collect();
+    match parts.as_slice() {
+        [a, b] if a == "time" && b == "zone" => "timezone".to_owned(),
+        [a, b, c] if a == "transaction" && b == "isolation" && c == "level" => {
+            "transaction_isolation".to_owned()
+        }
+        parts => parts.join("."),
+    }
+}
+
+fn transaction_modes(modes: &[ast::TransactionMode]) -> Result<TransactionModes> {
+    let mut result = TransactionModes::default();
+    for mode in modes {
+        match mode {
+            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly) => {
+                result.access = Some(AccessMode::ReadOnly);
+            }
+            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadWrite) => {
+                result.access = Some(AccessMode::ReadWrite);
+            }
+            ast::TransactionMode::IsolationLevel(level) => {
+                result.isolation = Some(match level {
+                    ast::TransactionIsolationLevel::Serializable => Isolation::Serializable,
+                    _ => Isolation::Snapshot,
+                });
+            }
+        }
+    }
+    Ok(result)
+}

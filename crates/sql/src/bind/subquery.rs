@@ -1,0 +1,150 @@
+//! Sub-queries in expressions. They stay where they are, with free columns of the levels around them.
+
+use sqlparser::ast::{self, Expr as Ast};
+use types::{DataType, Result, SqlState};
+
+use super::name::expr_at;
+use super::operators::no_operator;
+use super::types::{Context, comparison_type, interchangeable};
+use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail};
+use crate::algebra::{CompareOp, Expr, ExprKind, Place, Plan, Quantifier};
+
+impl Binder<'_> {
+    fn bind_inner(&mut self, query: &ast::Query) -> Result<BoundQuery> {
+        self.bind_query(query, Unknowns::Text)
+    }
+
+    /// `(SELECT ...)` as a value.
+    pub(super) fn bind_scalar_subquery(&mut self, query: &ast::Query) -> Result<Bound> {
+        self.bind_subquery_field(query, 0, 1)
+    }
+
+    /// One field of `(SELECT ...)` as a value.
+    pub(super) fn bind_subquery_field(
+        &mut self,
+        query: &ast::Query,
+        field: usize,
+        count: usize,
+    ) -> Result<Bound> {
+        let at = query_at(query);
+        let mut bound = self.bind_inner(query)?;
+        if bound.columns.len() != count {
+            let message = match (count, bound.columns.len() > count) {
+                (1, true) => "subquery must return only one column",
+                (_, true) => "subquery has too many columns",
+                (_, false) => "subquery has too few columns",
+            };
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        bound.columns = bound.columns.into_iter().skip(field).take(1).collect();
+        let (plan, columns) = self.exact(bound);
+        let ty = columns
+            .first()
+            .map_or(DataType::Unknown, |column| column.ty);
+        Ok(Bound::new(
+            Expr {
+                kind: ExprKind::ScalarSubquery(Box::new(plan)),
+                ty,
+            },
+            at,
+        ))
+    }
+
+    /// `[NOT] EXISTS (SELECT ...)`.
+    pub(super) fn bind_exists(&mut self, query: &ast::Query, negated: bool) -> Result<Bound> {
+        let at = query_at(query);
+        let bound = self.bind_inner(query)?;
+        let kind = ExprKind::Exists(Box::new(bound.plan));
+        let expr = Expr {
+            kind,
+            ty: DataType::Boolean,
+        };
+        Ok(Bound::new(if negated { expr.negated() } else { expr }, at))
+    }
+
+    /// `left op ANY/ALL (SELECT ...)`; `left` may be a row value.
+    pub(super) fn bind_quantified(
+        &mut self,
+        left: &Ast,
+        op: CompareOp,
+        quantifier: Quantifier,
+        query: &ast::Query,
+    ) -> Result<Bound> {
+        let at = expr_at(left);
+        let left = match super::row::row_fields(left) {
+            Some(fields) => self.bind_fields(&fields)?,
+            None => vec![self.bind_expr(left)?],
+        };
+        let bound = self.bind_inner(query)?;
+        if left.len() != bound.columns.len() {
+            let message = match left.len() < bound.columns.len() {
+                true => "subquery has too many columns",
+                false => "subquery has too few columns",
+            };
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        if left.len() > 1 && !matches!(op, CompareOp::Equal | CompareOp::NotEqual) {
+            return super::unsupported("an ordering comparison of rows with ANY or ALL", at);
+        }
+        let mut list = Vec::with_capacity(left.len());
+        let mut types = Vec::with_capacity(left.len());
+        for (operand, column) in left.into_iter().zip(&bound.columns) {
+            let (expr, ty) = self.quantified_operand(operand, column, at)?;
+            list.push(expr);
+            types.push(ty);
+        }
+        let bound = self.coerce_columns(bound, &types, Context::Implicit)?;
+        let (plan, _) = self.exact(bound);
+        Ok(Bound::new(quantified(list, op, quantifier, plan), at))
+    }
+
+    /// The left operand in the type of the comparison, and what the sub-query's column must become.
+    fn quantified_operand(
+        &mut self,
+        operand: Bound,
+        column: &BoundColumn,
+        at: Place,
+    ) -> Result<(Expr, DataType)> {
+        let operand = self.retyped(operand);
+        if operand.is_unknown() {
+            let ty = super::coerce::literal_target(&operand, column.ty);
+            return Ok((self.coerce(operand, ty, Context::Implicit)?, column.ty));
+        }
+        let ty = match comparison_type(operand.ty(), column.ty) {
+            Some(ty) => ty,
+            None => return Err(no_operator("=", operand.ty(), column.ty, at)),
+        };
+        let column_ty = if interchangeable(column.ty, ty) {
+            column.ty
+        } else {
+            ty
+        };
+        let expr = match interchangeable(operand.ty(), ty) {
+            true => operand.expr,
+            false => self.coerce(operand, ty, Context::Implicit)?,
+        };
+        Ok((expr, column_ty))
+    }
+}
+
+fn quantified(left: Vec<Expr>, op: CompareOp, quantifier: Quantifier, plan: Plan) -> Expr {
+    let kind = ExprKind::Quantified {
+        left,
+        op,
+        quantifier,
+        plan: Box::new(plan),
+    };
+    Expr {
+        kind,
+        ty: DataType::Boolean,
+    }
+}
+
+/// The place of a query.
+pub(super) fn query_at(query: &ast::Query) -> Place {
+    use sqlparser::ast::Spanned;
+    match &*query.body {
+        ast::SetExpr::Select(select) => at_span(select.select_token.0.span),
+        _ => at_span(query.span()),
+    }
+}

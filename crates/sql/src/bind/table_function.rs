@@ -1,0 +1,244 @@
+//! Table functions in FROM: generate_series, and whatever the catalog knows. Constant arguments.
+
+use sqlparser::ast;
+use types::{DataType, NumericType, Result, SqlState, Value};
+
+use super::from::aliased;
+use super::name::{folded, ident_at, object_at};
+use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
+use super::types::{Context, number_union, type_name};
+use super::{Binder, Bound, fail, place, unsupported};
+use crate::algebra::{Expr, ExprKind, Place, Plan};
+use crate::catalog::Arguments;
+
+impl Binder<'_> {
+    /// A function in FROM.
+    pub(super) fn bind_table_function(
+        &mut self,
+        name: &ast::ObjectName,
+        args: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        ordinality: bool,
+    ) -> Result<(Plan, Scope)> {
+        let at = object_at(name);
+        if ordinality {
+            return unsupported("WITH ORDINALITY", at);
+        }
+        let mut parts = super::name::object_parts(name)?;
+        let function = parts.pop().unwrap_or_default();
+        if function == "generate_series" {
+            return self.bind_series_scan(args, alias, at);
+        }
+        let arguments = self.constant_arguments(args)?;
+        let Some(bound) = self.catalog.table_function(&function, &arguments) else {
+            let types: Vec<&str> = arguments
+                .positional
+                .iter()
+                .map(|(_, ty)| type_name(*ty))
+                .collect();
+            let message = format!("function {function}({}) does not exist", types.join(", "));
+            return fail(SqlState::UNDEFINED_FUNCTION, message, at);
+        };
+        let bound = bound.map_err(|error| place(error, at))?;
+        let mut columns = Vec::new();
+        let mut scope_columns = Vec::new();
+        for (ordinal, (column, ty)) in bound.0.columns().iter().enumerate() {
+            let id = self.fresh();
+            columns.push((id, ordinal));
+            scope_columns.push(ScopeColumn {
+                name: column.clone(),
+                expr: Expr::column(id, *ty),
+                relation: function.clone(),
+            });
+        }
+        let plan = Plan::FunctionScan {
+            function: bound,
+            columns,
+        };
+        Ok((
+            plan,
+            Scope::of(function_relation(function, scope_columns, alias, at)?),
+        ))
+    }
+
+    fn bind_series_scan(
+        &mut self,
+        args: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let bound = self.in_clause(Clause::From, |binder| {
+            args.iter()
+                .map(|arg| binder.bind_plain_argument(arg))
+                .collect::<Result<Vec<Bound>>>()
+        })?;
+        let (arguments, ty) = self.series_arguments(bound, at)?;
+        let column = (self.fresh(), ty);
+        // The alias of a function with one column names the column too.
+        let name = alias.map_or_else(|| "generate_series".to_owned(), |alias| folded(&alias.name));
+        let columns = vec![ScopeColumn {
+            name,
+            expr: Expr::column(column.0, ty),
+            relation: String::new(),
+        }];
+        let relation = function_relation("generate_series".to_owned(), columns, alias, at)?;
+        Ok((Plan::Series { arguments, column }, Scope::of(relation)))
+    }
+
+    /// start, stop and step of generate_series, of one type, and that type.
+    pub(super) fn series_arguments(
+        &mut self,
+        mut args: Vec<Bound>,
+        at: Place,
+    ) -> Result<(Vec<Expr>, DataType)> {
+        let wrong = |args: &[Bound]| {
+            let types: Vec<&str> = args.iter().map(|arg| type_name(arg.ty())).collect();
+            let message = format!(
+                "function generate_series({}) does not exist",
+                types.join(", ")
+            );
+            super::functions::no_function(message, at)
+        };
+        if !(2..=3).contains(&args.len()) {
+            return Err(wrong(&args));
+        }
+        let bounds: Vec<DataType> = args
+            .iter()
+            .take(2)
+            .map(Bound::ty)
+            .filter(|ty| *ty != DataType::Unknown)
+            .collect();
+        let timed = bounds.iter().find(|ty| {
+            matches!(
+                ty,
+                DataType::Date | DataType::Timestamp | DataType::TimestampTz
+            )
+        });
+        if let Some(ty) = timed {
+            let ty = match ty {
+                DataType::Date if args.len() == 3 => DataType::Timestamp,
+                DataType::Date => return Err(wrong(&args)),
+                ty => *ty,
+            };
+            let Some(step) = args.get(2).cloned() else {
+                return Err(wrong(&args));
+            };
+            args.truncate(2);
+            let mut list = Vec::new();
+            for arg in args {
+                list.push(self.coerce(arg, ty, Context::Implicit)?);
+            }
+            list.push(self.coerce(step, DataType::Interval, Context::Implicit)?);
+            return Ok((list, ty));
+        }
+        let mut ty = DataType::Integer;
+        for arg in args.iter().filter(|arg| !arg.is_unknown()) {
+            match number_union(ty, arg.ty()) {
+                Some(DataType::Real | DataType::Double) | None => return Err(wrong(&args)),
+                Some(union) => ty = union,
+            }
+        }
+        if let DataType::Numeric(numeric) = ty {
+            let precision = NumericType::PRECISION_MAX;
+            ty = DataType::Numeric(NumericType {
+                precision,
+                ..numeric
+            });
+        }
+        if args.len() == 2 {
+            args.push(Bound::new(Expr::integer(1), None));
+        }
+        let list: Result<Vec<Expr>> = args
+            .into_iter()
+            .map(|arg| self.coerce(arg, ty, Context::Implicit))
+            .collect();
+        Ok((list?, ty))
+    }
+
+    /// An argument without name or star.
+    pub(super) fn bind_plain_argument(&mut self, arg: &ast::FunctionArg) -> Result<Bound> {
+        match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.bind_expr(expr),
+            ast::FunctionArg::Unnamed(other) => fail(
+                SqlState::SYNTAX_ERROR,
+                format!("syntax error at or near \"{other}\""),
+                None,
+            ),
+            ast::FunctionArg::Named { name, .. } => {
+                unsupported("a named argument of this function", ident_at(name))
+            }
+            ast::FunctionArg::ExprNamed { .. } => unsupported("this form of argument", None),
+        }
+    }
+
+    /// Arguments that must be constants, of a table function or a procedure.
+    pub(super) fn constant_arguments(&mut self, args: &[ast::FunctionArg]) -> Result<Arguments> {
+        let levels = std::mem::take(&mut self.levels);
+        let result = self.in_level(Clause::From, |binder| {
+            let mut arguments = Arguments::default();
+            for arg in args {
+                match arg {
+                    ast::FunctionArg::Named {
+                        name,
+                        arg: ast::FunctionArgExpr::Expr(expr),
+                        ..
+                    } => {
+                        let (value, ty) = binder.constant(expr)?;
+                        arguments.named.push((folded(name), value, ty));
+                    }
+                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => {
+                        if let Some((name, ..)) = arguments.named.last() {
+                            let message = format!(
+                                "positional argument cannot follow named argument \"{name}\""
+                            );
+                            let at = super::name::expr_at(expr);
+                            return fail(SqlState::SYNTAX_ERROR, message, at);
+                        }
+                        let constant = binder.constant(expr)?;
+                        arguments.positional.push(constant);
+                    }
+                    _ => return unsupported("this form of argument", None),
+                }
+            }
+            Ok(arguments)
+        });
+        self.levels = levels;
+        result
+    }
+
+    fn constant(&mut self, expr: &ast::Expr) -> Result<(Value, DataType)> {
+        // A bare word is an option's value: `layout => frozen`.
+        if let ast::Expr::Identifier(ident) = expr {
+            return Ok((Value::text(&folded(ident)), DataType::Text));
+        }
+        let bound = self.bind_expr(expr)?;
+        let at = bound.at;
+        match (bound.expr.kind, bound.expr.ty) {
+            (ExprKind::Literal(value), DataType::Unknown) => Ok((value, DataType::Text)),
+            (ExprKind::Literal(value), ty) => Ok((value, ty)),
+            _ => fail(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "arguments of this function must be constants",
+                at.or_else(|| super::name::expr_at(expr)),
+            ),
+        }
+    }
+}
+
+fn function_relation(
+    name: String,
+    columns: Vec<ScopeColumn>,
+    alias: Option<&ast::TableAlias>,
+    at: Place,
+) -> Result<ScopeRelation> {
+    match alias {
+        Some(alias) => aliased(columns, None, alias),
+        None => Ok(ScopeRelation {
+            name,
+            schema: None,
+            columns,
+            table: None,
+            at,
+        }),
+    }
+}

@@ -1,0 +1,507 @@
+//! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
+
+use sqlparser::ast::{self, DataType as Ast};
+use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
+
+use super::{name, unsupported};
+use crate::algebra::Place;
+
+/// What kind of conversion is asked for: each allows all that those before it allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Context {
+    /// In an expression, unasked.
+    Implicit,
+    /// Into a column.
+    Assignment,
+    /// CAST and `::`.
+    Explicit,
+}
+
+/// PostgreSQL's type categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Category {
+    Unknown,
+    Boolean,
+    Number,
+    Text,
+    Time,
+    Span,
+    Bytes,
+    Uuid,
+}
+
+pub(super) fn category(ty: DataType) -> Category {
+    match ty {
+        DataType::Unknown => Category::Unknown,
+        DataType::Boolean => Category::Boolean,
+        DataType::SmallInt
+        | DataType::Integer
+        | DataType::BigInt
+        | DataType::Real
+        | DataType::Double
+        | DataType::Numeric(_) => Category::Number,
+        DataType::Char(_) | DataType::Varchar(_) | DataType::Text => Category::Text,
+        DataType::Bytea => Category::Bytes,
+        DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
+            Category::Time
+        }
+        DataType::Interval => Category::Span,
+        DataType::Uuid => Category::Uuid,
+    }
+}
+
+/// The type as PostgreSQL names it in messages, without modifiers.
+pub(crate) fn type_name(ty: DataType) -> &'static str {
+    match ty {
+        DataType::Unknown => "unknown",
+        DataType::Boolean => "boolean",
+        DataType::SmallInt => "smallint",
+        DataType::Integer => "integer",
+        DataType::BigInt => "bigint",
+        DataType::Real => "real",
+        DataType::Double => "double precision",
+        DataType::Numeric(_) => "numeric",
+        DataType::Char(_) => "character",
+        DataType::Varchar(_) => "character varying",
+        DataType::Text => "text",
+        DataType::Bytea => "bytea",
+        DataType::Date => "date",
+        DataType::Time => "time without time zone",
+        DataType::Timestamp => "timestamp without time zone",
+        DataType::TimestampTz => "timestamp with time zone",
+        DataType::Interval => "interval",
+        DataType::Uuid => "uuid",
+    }
+}
+
+/// Place in the order of implicit numeric conversion.
+fn number_rank(ty: DataType) -> Option<u8> {
+    Some(match ty {
+        DataType::SmallInt => 0,
+        DataType::Integer => 1,
+        DataType::BigInt => 2,
+        DataType::Numeric(_) => 3,
+        DataType::Real => 4,
+        DataType::Double => 5,
+        _ => return None,
+    })
+}
+
+/// True when `from` converts to `to` in `context`.
+pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
+    use DataType as T;
+    if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
+        return true;
+    }
+    if let (Some(from), Some(to)) = (number_rank(from), number_rank(to)) {
+        return from <= to || context >= Context::Assignment;
+    }
+    if category(from) == Category::Text && category(to) == Category::Text {
+        return true;
+    }
+    match (from, to) {
+        (T::Date, T::Timestamp | T::TimestampTz)
+        | (T::Timestamp, T::TimestampTz)
+        | (T::Time, T::Interval) => true,
+        (T::Timestamp | T::TimestampTz, T::Date | T::Time)
+        | (T::TimestampTz, T::Timestamp)
+        | (T::Interval, T::Time) => context >= Context::Assignment,
+        (_, T::Text | T::Varchar(_) | T::Char(_)) => context >= Context::Assignment,
+        (T::Text | T::Varchar(_) | T::Char(_), _) => context == Context::Explicit,
+        (T::Boolean, T::Integer) | (T::Integer, T::Boolean) => context == Context::Explicit,
+        _ => false,
+    }
+}
+
+/// True when values of both types look alike in memory and mean the same, so that no cast is needed:
+/// VARCHAR and TEXT, CHAR of any length, NUMERIC of one scale and physical form.
+pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
+    use DataType as T;
+    match (a, b) {
+        (T::Varchar(_) | T::Text, T::Varchar(_) | T::Text) | (T::Char(_), T::Char(_)) => true,
+        (T::Numeric(x), T::Numeric(y)) => {
+            x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
+        }
+        _ => a == b,
+    }
+}
+
+/// The number type as NUMERIC: integers have the digits of their range.
+pub(super) fn as_numeric(ty: DataType) -> Option<NumericType> {
+    Some(match ty {
+        DataType::SmallInt => NumericType::fixed(5, 0),
+        DataType::Integer => NumericType::fixed(10, 0),
+        DataType::BigInt => NumericType::fixed(19, 0),
+        DataType::Numeric(numeric) => numeric,
+        _ => return None,
+    })
+}
+
+/// A NUMERIC of `digits` integer digits and `scale`, as far as 38 digits reach.
+fn bounded(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
+    let max = u32::from(NumericType::PRECISION_MAX);
+    let scale = scale.min(max);
+    let precision = (digits + scale).clamp(1, max);
+    NumericType {
+        precision: narrow(precision),
+        scale: narrow(scale),
+        display,
+    }
+}
+
+fn narrow(n: u32) -> u8 {
+    u8::try_from(n.min(u32::from(NumericType::PRECISION_MAX))).unwrap_or(NumericType::PRECISION_MAX)
+}
+
+fn parts(n: NumericType) -> (u32, u32) {
+    (u32::from(n.precision), u32::from(n.scale))
+}
+
+fn integer_digits(n: NumericType) -> u32 {
+    u32::from(n.precision.saturating_sub(n.scale))
+}
+
+fn either_trimmed(a: NumericType, b: NumericType) -> NumericDisplay {
+    match (a.display, b.display) {
+        (NumericDisplay::Fixed, NumericDisplay::Fixed) => NumericDisplay::Fixed,
+        _ => NumericDisplay::Trimmed,
+    }
+}
+
+/// `a + b`, `a - b`.
+pub(super) fn numeric_sum(a: NumericType, b: NumericType) -> NumericType {
+    let digits = integer_digits(a).max(integer_digits(b)) + 2;
+    bounded_keeping_scale(
+        digits,
+        u32::from(a.scale.max(b.scale)),
+        either_trimmed(a, b),
+    )
+}
+
+fn bounded_keeping_scale(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
+    let precision = narrow(digits + scale).max(narrow(scale)).max(1);
+    NumericType {
+        precision,
+        scale: narrow(scale),
+        display,
+    }
+}
+
+/// `a * b`: exact while 38 digits reach, then integer digits go before the scale.
+pub(super) fn numeric_product(a: NumericType, b: NumericType) -> NumericType {
+    let ((p1, s1), (p2, s2)) = (parts(a), parts(b));
+    let scale = match s1 + s2 {
+        scale @ 0..=38 => scale,
+        _ => 38u32
+            .saturating_sub(integer_digits(a) + integer_digits(b))
+            .max(s1.max(s2)),
+    };
+    bounded_keeping_scale(
+        (p1 + p2).saturating_sub(s1 + s2),
+        scale,
+        either_trimmed(a, b),
+    )
+}
+
+/// `a / b`: up to 20 fractional digits, at least 6.
+pub(super) fn numeric_quotient(a: NumericType, b: NumericType) -> NumericType {
+    let (_, s2) = parts(b);
+    let digits = integer_digits(a) + s2;
+    let room = 38u32.saturating_sub(digits).min(20);
+    let scale = u32::from(a.scale.max(b.scale)).max(room).clamp(6, 37);
+    NumericType {
+        precision: 38,
+        scale: narrow(scale),
+        display: NumericDisplay::Trimmed,
+    }
+}
+
+/// `a % b`.
+pub(super) fn numeric_modulo(a: NumericType, b: NumericType) -> NumericType {
+    let scale = u32::from(a.scale.max(b.scale));
+    bounded_keeping_scale(
+        integer_digits(a).max(integer_digits(b)),
+        scale,
+        either_trimmed(a, b),
+    )
+}
+
+/// avg of an exact number.
+pub(super) fn numeric_average(a: NumericType) -> NumericType {
+    let room = (38 - integer_digits(a).min(38)).min(20);
+    let scale = u32::from(a.scale).max(room);
+    NumericType {
+        precision: 38,
+        scale: narrow(scale),
+        display: NumericDisplay::Trimmed,
+    }
+}
+
+/// stddev and variance of an exact number.
+pub(super) fn numeric_deviation(a: NumericType) -> NumericType {
+    let average = numeric_average(a);
+    NumericType {
+        scale: average.scale.clamp(16, 20),
+        ..average
+    }
+}
+
+/// round and trunc to `digits` fractional digits; `carry` when rounding may add an integer digit.
+pub(super) fn numeric_rounded(a: NumericType, digits: i32, carry: u32) -> NumericType {
+    let scale = u32::try_from(digits.clamp(0, 38)).unwrap_or(0);
+    let integer = integer_digits(a) + carry;
+    let scale = scale
+        .min(38u32.saturating_sub(integer.min(38)))
+        .max(scale.min(parts(a).1));
+    bounded(integer, scale, NumericDisplay::Fixed)
+}
+
+/// The NUMERIC that holds both.
+pub(super) fn numeric_union(a: NumericType, b: NumericType) -> NumericType {
+    let digits = integer_digits(a).max(integer_digits(b));
+    let scale = u32::from(a.scale.max(b.scale));
+    bounded_keeping_scale(digits, scale, either_trimmed(a, b))
+}
+
+/// The wider of two number types; None when one is not a number.
+pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
+    let (low, high) = match (number_rank(a)?, number_rank(b)?) {
+        (x, y) if x <= y => (a, b),
+        _ => (b, a),
+    };
+    match (as_numeric(low), high) {
+        (Some(low), DataType::Numeric(high)) => Some(DataType::Numeric(numeric_union(low, high))),
+        _ => Some(high),
+    }
+}
+
+/// The type to which both operands of a comparison are brought; None when there is no such operator.
+pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
+    use DataType as T;
+    if interchangeable(a, b) {
+        return Some(a);
+    }
+    if let Some(ty) = number_union(a, b) {
+        return Some(ty);
+    }
+    match (a, b) {
+        (T::Char(_), T::Text | T::Varchar(_)) | (T::Text | T::Varchar(_), T::Char(_)) => {
+            Some(T::Text)
+        }
+        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => Some(T::Timestamp),
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => {
+            Some(T::TimestampTz)
+        }
+        (T::Time, T::Interval) | (T::Interval, T::Time) => Some(T::Interval),
+        _ => None,
+    }
+}
+
+/// One of the values that need a common type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) ty: DataType,
+    /// A constant: its scale gives way to that of columns.
+    pub(super) constant: bool,
+}
+
+/// The type that all `candidates` can take, as PostgreSQL resolves UNION, CASE and related constructs.
+/// An error names the two types that do not fit.
+pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataType, DataType)> {
+    let mut known = candidates.iter().filter(|c| c.ty != DataType::Unknown);
+    let Some(first) = known.next() else {
+        return Ok(DataType::Text);
+    };
+    let mut ty = first.ty;
+    for candidate in known {
+        ty = pair_type(ty, candidate.ty).ok_or((ty, candidate.ty))?;
+    }
+    match ty {
+        DataType::Numeric(numeric) => Ok(DataType::Numeric(union_display(numeric, candidates))),
+        _ => Ok(ty),
+    }
+}
+
+fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
+    use DataType as T;
+    if a == b {
+        return Some(a);
+    }
+    if let Some(ty) = number_union(a, b) {
+        return Some(ty);
+    }
+    match (a, b) {
+        (T::Char(n), T::Char(m)) => Some(T::Char(n.max(m))),
+        (T::Varchar(_), T::Varchar(_)) => Some(T::Varchar(None)),
+        (T::Char(_) | T::Varchar(_) | T::Text, T::Char(_) | T::Varchar(_) | T::Text) => {
+            Some(T::Text)
+        }
+        _ if can_cast(b, a, Context::Implicit) => Some(a),
+        _ if can_cast(a, b, Context::Implicit) => Some(b),
+        _ => None,
+    }
+}
+
+/// Values of several scales print trimmed, as PostgreSQL keeps each value's own scale; constants and
+/// integers beside a column take the column's scale.
+fn union_display(ty: NumericType, candidates: &[Candidate]) -> NumericType {
+    let numerics = candidates.iter().filter_map(|c| match c.ty {
+        DataType::Numeric(numeric) => Some((numeric, c.constant)),
+        _ => None,
+    });
+    let columns: Vec<_> = numerics
+        .filter(|(_, constant)| !constant)
+        .map(|(n, _)| n)
+        .collect();
+    let uniform = if columns.is_empty() {
+        candidates
+            .iter()
+            .filter(|c| c.ty != DataType::Unknown)
+            .all(|c| as_numeric(c.ty).is_some_and(|n| n.scale == ty.scale))
+    } else {
+        columns.iter().all(|n| n.scale == ty.scale)
+    };
+    let display = if uniform {
+        ty.display
+    } else {
+        NumericDisplay::Trimmed
+    };
+    NumericType { display, ..ty }
+}
+
+/// The type that a type name denotes.
+pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
+    use sqlparser::ast::TimezoneInfo as Zone;
+    Ok(match ty {
+        Ast::Bool | Ast::Boolean => DataType::Boolean,
+        Ast::SmallInt(_) | Ast::Int2(_) => DataType::SmallInt,
+        Ast::Int(_) | Ast::Integer(_) | Ast::Int4(_) => DataType::Integer,
+        Ast::BigInt(_) | Ast::Int8(_) => DataType::BigInt,
+        Ast::Real | Ast::Float4 => DataType::Real,
+        Ast::Float(info) => return float_type(info, at),
+        Ast::Double(_) | Ast::DoublePrecision | Ast::Float8 => DataType::Double,
+        Ast::Numeric(info) | Ast::Decimal(info) | Ast::Dec(info) => return numeric_type(info, at),
+        Ast::Char(length) | Ast::Character(length) => {
+            DataType::Char(length_of(length, at)?.unwrap_or(1))
+        }
+        Ast::Varchar(length) | Ast::CharacterVarying(length) | Ast::CharVarying(length) => {
+            DataType::Varchar(length_of(length, at)?)
+        }
+        Ast::Text | Ast::String(_) => DataType::Text,
+        Ast::Bytea => DataType::Bytea,
+        Ast::Date => DataType::Date,
+        Ast::Time(precision, Zone::None | Zone::WithoutTimeZone) => {
+            whole_micros(*precision, at)?;
+            DataType::Time
+        }
+        Ast::Timestamp(precision, Zone::None | Zone::WithoutTimeZone) => {
+            whole_micros(*precision, at)?;
+            DataType::Timestamp
+        }
+        Ast::Timestamp(precision, Zone::WithTimeZone | Zone::Tz) => {
+            whole_micros(*precision, at)?;
+            DataType::TimestampTz
+        }
+        Ast::Interval { .. } => DataType::Interval,
+        Ast::Uuid => DataType::Uuid,
+        Ast::Custom(name, modifiers) => return custom_type(name, modifiers, at),
+        other => return unsupported(format!("type {}", other.to_string().to_lowercase()), at),
+    })
+}
+
+fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Result<DataType> {
+    let at = at.or_else(|| name::object_at(name));
+    let parts = name::object_parts(name)?;
+    let length = || -> Result<Option<u32>> {
+        match modifiers.first().map(|text| text.parse::<u32>()) {
+            None => Ok(None),
+            Some(Ok(n)) if n >= 1 => Ok(Some(n)),
+            Some(_) => super::fail(SqlState::INVALID_PARAMETER, "length must be at least 1", at),
+        }
+    };
+    Ok(match parts.last().map(String::as_str).unwrap_or_default() {
+        "timestamptz" => DataType::TimestampTz,
+        "bpchar" => DataType::Char(length()?.unwrap_or(1)),
+        "bool" => DataType::Boolean,
+        "int2" => DataType::SmallInt,
+        "int4" => DataType::Integer,
+        "int8" => DataType::BigInt,
+        "float4" => DataType::Real,
+        "float8" => DataType::Double,
+        "double" => DataType::Double,
+        "name" => DataType::Text,
+        "uuid" => DataType::Uuid,
+        "interval" => DataType::Interval,
+        _ => {
+            let error = Error::new(
+                SqlState::UNDEFINED_OBJECT,
+                format!("type \"{}\" does not exist", parts.join(".")),
+            );
+            return Err(super::place(error, at));
+        }
+    })
+}
+
+fn length_of(length: &Option<ast::CharacterLength>, at: Place) -> Result<Option<u32>> {
+    match length {
+        None => Ok(None),
+        Some(ast::CharacterLength::IntegerLength { length: 0, .. }) => super::fail(
+            SqlState::INVALID_PARAMETER,
+            "length for type must be at least 1",
+            at,
+        ),
+        Some(ast::CharacterLength::IntegerLength { length, .. }) => match u32::try_from(*length) {
+            Ok(length) if length <= 10_485_760 => Ok(Some(length)),
+            _ => super::fail(
+                SqlState::INVALID_PARAMETER,
+                "length for type cannot exceed 10485760",
+                at,
+            ),
+        },
+        Some(ast::CharacterLength::Max) => Ok(None),
+    }
+}
+
+fn numeric_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
+    let (precision, scale) = match info {
+        ast::ExactNumberInfo::None => return Ok(DataType::Numeric(NumericType::UNCONSTRAINED)),
+        ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    let precision_fits = u8::try_from(precision)
+        .ok()
+        .filter(|p| (1..=NumericType::PRECISION_MAX).contains(p));
+    let Some(precision) = precision_fits else {
+        let message = format!("NUMERIC precision {precision} must be between 1 and 38");
+        return super::fail(SqlState::INVALID_PARAMETER, message, at);
+    };
+    match u8::try_from(scale) {
+        Ok(scale) if scale <= precision => Ok(DataType::numeric(precision, scale)),
+        _ => {
+            let message =
+                format!("NUMERIC scale {scale} must be between 0 and precision {precision}");
+            super::fail(SqlState::INVALID_PARAMETER, message, at)
+        }
+    }
+}
+
+fn float_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
+    match info {
+        ast::ExactNumberInfo::None => Ok(DataType::Double),
+        ast::ExactNumberInfo::Precision(1..=24) => Ok(DataType::Real),
+        ast::ExactNumberInfo::Precision(25..=53) => Ok(DataType::Double),
+        _ => super::fail(
+            SqlState::INVALID_PARAMETER,
+            "precision for type float must be between 1 and 53 bits",
+            at,
+        ),
+    }
+}
+
+/// Only the full resolution is kept: a coarser one would have to round.
+fn whole_micros(precision: Option<u64>, at: Place) -> Result<()> {
+    match precision {
+        None | Some(6) => Ok(()),
+        Some(precision) => unsupported(format!("time precision {precision}"), at),
+    }
+}

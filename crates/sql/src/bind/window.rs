@@ -1,0 +1,385 @@
+//! Window functions: named windows, frames, calls.
+
+use sqlparser::ast;
+use types::{DataType, Interval, Result, SqlState, Value};
+
+use super::aggregate::{call_arguments, is_aggregate, misplaced};
+use super::name::{folded, ident_at, object_at};
+use super::types::{Category, Context, category, type_name};
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{
+    Duplicates, Expr, FrameBound, FrameUnits, Place, SortKey, WindowCall, WindowFrame,
+    WindowFunction,
+};
+
+/// SQLSTATE of misused windows.
+const WINDOWING_ERROR: SqlState = SqlState(*b"42P20");
+
+/// True for the name of a function that needs OVER.
+pub(super) fn is_window_function(name: &str) -> bool {
+    function_named(name).is_some()
+}
+
+fn function_named(name: &str) -> Option<WindowFunction> {
+    Some(match name {
+        "row_number" => WindowFunction::RowNumber,
+        "rank" => WindowFunction::Rank,
+        "dense_rank" => WindowFunction::DenseRank,
+        "percent_rank" => WindowFunction::PercentRank,
+        "cume_dist" => WindowFunction::CumeDist,
+        "ntile" => WindowFunction::Ntile,
+        "lag" => WindowFunction::Lag,
+        "lead" => WindowFunction::Lead,
+        "first_value" => WindowFunction::FirstValue,
+        "last_value" => WindowFunction::LastValue,
+        "nth_value" => WindowFunction::NthValue,
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// Keeps the WINDOW clause, each window resolved to one without a name of its own.
+    pub(super) fn define_windows(
+        &mut self,
+        definitions: &[ast::NamedWindowDefinition],
+    ) -> Result<()> {
+        for definition in definitions {
+            let ast::NamedWindowDefinition(ident, body) = definition;
+            let name = folded(ident);
+            if self
+                .level()?
+                .named_windows
+                .iter()
+                .any(|(known, _)| *known == name)
+            {
+                let message = format!("window \"{name}\" is already defined");
+                return fail(WINDOWING_ERROR, message, ident_at(ident));
+            }
+            let spec = match body {
+                ast::NamedWindowExpr::NamedWindow(other) => self.named_window(other)?,
+                ast::NamedWindowExpr::WindowSpec(spec) => self.complete_window(spec)?,
+            };
+            self.level()?.named_windows.push((name, spec));
+        }
+        Ok(())
+    }
+
+    fn named_window(&mut self, ident: &ast::Ident) -> Result<ast::WindowSpec> {
+        let name = folded(ident);
+        let level = self.level()?;
+        match level.named_windows.iter().find(|(known, _)| *known == name) {
+            Some((_, spec)) => Ok(spec.clone()),
+            None => {
+                let message = format!("window \"{name}\" does not exist");
+                fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
+            }
+        }
+    }
+
+    /// The window with what it takes over from the one that it names.
+    fn complete_window(&mut self, spec: &ast::WindowSpec) -> Result<ast::WindowSpec> {
+        let Some(ident) = &spec.window_name else {
+            return Ok(spec.clone());
+        };
+        let base = self.named_window(ident)?;
+        let (name, at) = (folded(ident), ident_at(ident));
+        if !spec.partition_by.is_empty() {
+            let message = format!("cannot override PARTITION BY clause of window \"{name}\"");
+            return fail(WINDOWING_ERROR, message, at);
+        }
+        if !spec.order_by.is_empty() && !base.order_by.is_empty() {
+            let message = format!("cannot override ORDER BY clause of window \"{name}\"");
+            return fail(WINDOWING_ERROR, message, at);
+        }
+        if base.window_frame.is_some() {
+            let message = format!("cannot copy window \"{name}\" because it has a frame clause");
+            return fail(WINDOWING_ERROR, message, at);
+        }
+        Ok(ast::WindowSpec {
+            window_name: None,
+            partition_by: base.partition_by,
+            order_by: match spec.order_by.is_empty() {
+                true => base.order_by,
+                false => spec.order_by.clone(),
+            },
+            window_frame: spec.window_frame.clone(),
+        })
+    }
+
+    /// A call with OVER; a fresh column of the level stands for it.
+    pub(super) fn bind_window_call(
+        &mut self,
+        function: &ast::Function,
+        name: &str,
+        over: &ast::WindowType,
+    ) -> Result<Bound> {
+        let at = object_at(&function.name);
+        let clause = self.level()?.clause;
+        if !clause.takes_windows() {
+            let message = format!("window functions are not allowed in {}", clause.name());
+            return Err(misplaced(WINDOWING_ERROR, &message, at));
+        }
+        if function.null_treatment == Some(ast::NullTreatment::IgnoreNulls) {
+            return unsupported("IGNORE NULLS", at);
+        }
+        let spec = match over {
+            ast::WindowType::NamedWindow(ident) => self.named_window(ident)?,
+            ast::WindowType::WindowSpec(spec) => self.complete_window(spec)?,
+        };
+        let mut call = self.window_function(function, name, at)?;
+        for expr in &spec.partition_by {
+            let mut bound = self.bind_expr(expr)?;
+            self.settle(&mut bound)?;
+            call.partition_by.push(bound.expr);
+        }
+        call.order_by = self.bind_sort_keys(&spec.order_by)?;
+        if let Some(frame) = &spec.window_frame {
+            call.frame = self.bind_frame(frame, &call.order_by, at)?;
+        }
+        let level = self.level()?;
+        let mut nested = false;
+        call.each_expr(&mut |expr| {
+            expr.each_column(&mut |id| {
+                nested |= level.windows.iter().any(|(known, _)| *known == id);
+            });
+        });
+        if nested {
+            let message = "window function calls cannot be nested";
+            return Err(misplaced(WINDOWING_ERROR, message, at));
+        }
+        let ty = call.ty;
+        if let Some((id, _)) = level.windows.iter().find(|(_, known)| *known == call) {
+            let id = *id;
+            return Ok(Bound::new(Expr::column(id, ty), at));
+        }
+        let id = self.fresh();
+        self.level()?.windows.push((id, call));
+        Ok(Bound::new(Expr::column(id, ty), at))
+    }
+
+    /// The function with its arguments; partition, order and frame are filled in by the caller.
+    fn window_function(
+        &mut self,
+        function: &ast::Function,
+        name: &str,
+        at: Place,
+    ) -> Result<WindowCall> {
+        let call = |function: WindowFunction, arguments: Vec<Expr>, ty: DataType| WindowCall {
+            function,
+            arguments,
+            partition_by: Vec::new(),
+            order_by: Vec::new(),
+            frame: whole_frame(),
+            filter: None,
+            ty,
+        };
+        if is_aggregate(name) {
+            let aggregate = self.aggregate_call(function, name)?;
+            if aggregate.duplicates == Duplicates::Remove {
+                return unsupported("DISTINCT in a window function", at);
+            }
+            if !aggregate.order_by.is_empty() {
+                return unsupported("ORDER BY in the arguments of a window function", at);
+            }
+            let kind = WindowFunction::Aggregate(aggregate.function);
+            let bound = call(kind, aggregate.arguments, aggregate.ty);
+            return Ok(WindowCall {
+                filter: aggregate.filter,
+                ..bound
+            });
+        }
+        let Some(kind) = function_named(name) else {
+            let message =
+                format!("OVER specified, but {name} is not a window function nor an aggregate");
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        };
+        if function.filter.is_some() {
+            let message = "FILTER is not implemented for non-aggregate window functions";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        }
+        let written = call_arguments(function)?;
+        let mut list = Vec::with_capacity(written.list.len());
+        for arg in &written.list {
+            let mut bound = self.bind_plain_argument(arg)?;
+            if list.is_empty() {
+                self.settle(&mut bound)?;
+            }
+            list.push(bound);
+        }
+        let types: Vec<&str> = list
+            .iter()
+            .map(|bound: &Bound| type_name(bound.ty()))
+            .collect();
+        let message = format!("function {name}({}) does not exist", types.join(", "));
+        match self.window_arguments(kind, list)? {
+            Some((arguments, ty)) if !written.star => Ok(call(kind, arguments, ty)),
+            _ => Err(super::functions::no_function(message, at)),
+        }
+    }
+
+    /// Arguments, completed, and the result's type; None when there is no such overload.
+    fn window_arguments(
+        &mut self,
+        function: WindowFunction,
+        mut list: Vec<Bound>,
+    ) -> Result<Option<(Vec<Expr>, DataType)>> {
+        use WindowFunction as W;
+        let count = list.len();
+        Ok(match (function, count) {
+            (W::RowNumber | W::Rank | W::DenseRank, 0) => Some((Vec::new(), DataType::BigInt)),
+            (W::PercentRank | W::CumeDist, 0) => Some((Vec::new(), DataType::Double)),
+            (W::Ntile, 1) => {
+                let Some(buckets) = list.pop() else {
+                    return Ok(None);
+                };
+                let buckets = self.coerce(buckets, DataType::Integer, Context::Implicit)?;
+                Some((vec![buckets], DataType::Integer))
+            }
+            (W::FirstValue | W::LastValue, 1) => {
+                let ty = list.first().map_or(DataType::Unknown, Bound::ty);
+                Some((list.into_iter().map(|bound| bound.expr).collect(), ty))
+            }
+            (W::NthValue, 2) => {
+                let (Some(number), Some(value)) = (list.pop(), list.pop()) else {
+                    return Ok(None);
+                };
+                let number = self.coerce(number, DataType::Integer, Context::Implicit)?;
+                let ty = value.ty();
+                Some((vec![value.expr, number], ty))
+            }
+            (W::Lag | W::Lead, 1..=3) => {
+                let default = match count {
+                    3 => list.pop(),
+                    _ => None,
+                };
+                let offset = match count {
+                    1 => None,
+                    _ => list.pop(),
+                };
+                let Some(value) = list.pop() else {
+                    return Ok(None);
+                };
+                let default =
+                    default.unwrap_or_else(|| Bound::new(Expr::null(DataType::Unknown), None));
+                let offset = offset.unwrap_or_else(|| Bound::new(Expr::integer(1), None));
+                let offset = self.coerce(offset, DataType::Integer, Context::Implicit)?;
+                let (mut united, ty) = self.unite(vec![value, default], "LAG")?;
+                united.insert(1, offset);
+                Some((united, ty))
+            }
+            _ => None,
+        })
+    }
+
+    fn bind_frame(
+        &mut self,
+        frame: &ast::WindowFrame,
+        order_by: &[SortKey],
+        at: Place,
+    ) -> Result<WindowFrame> {
+        let units = match frame.units {
+            ast::WindowFrameUnits::Rows => FrameUnits::Rows,
+            ast::WindowFrameUnits::Range => FrameUnits::Range,
+            ast::WindowFrameUnits::Groups => FrameUnits::Groups,
+        };
+        if units == FrameUnits::Groups && order_by.is_empty() {
+            let message = "GROUPS mode requires an ORDER BY clause";
+            return Err(misplaced(WINDOWING_ERROR, message, at));
+        }
+        let start = self.bind_frame_bound(&frame.start_bound, units, order_by, at)?;
+        let end = match &frame.end_bound {
+            Some(bound) => self.bind_frame_bound(bound, units, order_by, at)?,
+            None => FrameBound::CurrentRow,
+        };
+        let order = |bound: &FrameBound| match bound {
+            FrameBound::UnboundedPreceding => 0,
+            FrameBound::Preceding(_) => 1,
+            FrameBound::CurrentRow => 2,
+            FrameBound::Following(_) => 3,
+            FrameBound::UnboundedFollowing => 4,
+        };
+        let message = match (&start, &end) {
+            (FrameBound::UnboundedFollowing, _) => "frame start cannot be UNBOUNDED FOLLOWING",
+            (_, FrameBound::UnboundedPreceding) => "frame end cannot be UNBOUNDED PRECEDING",
+            (start, end) if order(start) > order(end) => {
+                "frame starting from a later row cannot end at an earlier one"
+            }
+            _ => return Ok(WindowFrame { units, start, end }),
+        };
+        Err(misplaced(WINDOWING_ERROR, message, at))
+    }
+
+    fn bind_frame_bound(
+        &mut self,
+        bound: &ast::WindowFrameBound,
+        units: FrameUnits,
+        order_by: &[SortKey],
+        at: Place,
+    ) -> Result<FrameBound> {
+        let preceding = matches!(bound, ast::WindowFrameBound::Preceding(_));
+        let distance = match bound {
+            ast::WindowFrameBound::CurrentRow => return Ok(FrameBound::CurrentRow),
+            ast::WindowFrameBound::Preceding(None) => return Ok(FrameBound::UnboundedPreceding),
+            ast::WindowFrameBound::Following(None) => return Ok(FrameBound::UnboundedFollowing),
+            ast::WindowFrameBound::Preceding(Some(expr))
+            | ast::WindowFrameBound::Following(Some(expr)) => self.bind_expr(expr)?,
+        };
+        let ty = match units {
+            FrameUnits::Rows | FrameUnits::Groups => DataType::BigInt,
+            FrameUnits::Range => {
+                let [key] = order_by else {
+                    let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+                    return Err(misplaced(WINDOWING_ERROR, message, at));
+                };
+                match category(key.expr.ty) {
+                    Category::Number => key.expr.ty,
+                    Category::Time | Category::Span => DataType::Interval,
+                    _ => {
+                        let message = format!(
+                            "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
+                            type_name(key.expr.ty)
+                        );
+                        return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+                    }
+                }
+            }
+        };
+        let place = distance.at;
+        let expr = self.coerce_clause(distance, ty, frame_name(units))?;
+        if is_negative(&expr) {
+            let message = "frame starting or ending offset must not be negative";
+            return Err(misplaced(SqlState(*b"22013"), message, place));
+        }
+        Ok(if preceding {
+            FrameBound::Preceding(expr)
+        } else {
+            FrameBound::Following(expr)
+        })
+    }
+}
+
+fn frame_name(units: FrameUnits) -> &'static str {
+    match units {
+        FrameUnits::Rows => "ROWS",
+        FrameUnits::Range => "RANGE",
+        FrameUnits::Groups => "GROUPS",
+    }
+}
+
+fn is_negative(expr: &Expr) -> bool {
+    match expr.as_literal() {
+        Some(Value::F64(value)) => *value < 0.0,
+        Some(Value::Interval(value)) => *value < Interval::default(),
+        Some(value) => value.as_integer().is_some_and(|value| value < 0),
+        None => false,
+    }
+}
+
+/// SQL's default: from the partition's start to the last peer of the current row.
+fn whole_frame() -> WindowFrame {
+    WindowFrame {
+        units: FrameUnits::Range,
+        start: FrameBound::UnboundedPreceding,
+        end: FrameBound::CurrentRow,
+    }
+}

@@ -1,0 +1,232 @@
+//! Names of functions and operators.
+
+use crate::algebra::{AggregateFunction, Function, WindowFunction};
+
+/// The function as it is called in SQL, or in the way SQL's functions are called.
+pub fn function_name(function: Function) -> &'static str {
+    operator_name(function)
+        .or_else(|| number_name(function))
+        .or_else(|| text_name(function))
+        .or_else(|| other_name(function))
+        .unwrap_or("function")
+}
+
+fn operator_name(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::Add => "add",
+        Function::Subtract => "subtract",
+        Function::Multiply => "multiply",
+        Function::Divide => "divide",
+        Function::Modulo => "mod",
+        Function::Negate => "-",
+        Function::DateAddDays => "date_add_days",
+        Function::DateSubtractDays => "date_subtract_days",
+        Function::DateDifference => "date_difference",
+        Function::TimestampAdd => "timestamp_add",
+        Function::TimestampSubtract => "timestamp_subtract",
+        Function::TimestampDifference => "timestamp_difference",
+        Function::TimeAdd => "time_add",
+        Function::TimeSubtract => "time_subtract",
+        Function::TimeDifference => "time_difference",
+        Function::IntervalAdd => "interval_add",
+        Function::IntervalSubtract => "interval_subtract",
+        Function::IntervalMultiply => "interval_multiply",
+        Function::IntervalDivide => "interval_divide",
+        Function::DateTimeAdd => "date_time_add",
+        Function::BitAnd => "bit_and",
+        Function::BitOr => "bit_or",
+        Function::BitXor => "bit_xor",
+        Function::BitNot => "~",
+        Function::ShiftLeft => "shift_left",
+        Function::ShiftRight => "shift_right",
+        _ => return None,
+    })
+}
+
+fn number_name(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::Abs => "abs",
+        Function::Ceil => "ceil",
+        Function::Floor => "floor",
+        Function::Round => "round",
+        Function::Trunc => "trunc",
+        Function::Sign => "sign",
+        Function::Sqrt => "sqrt",
+        Function::Cbrt => "cbrt",
+        Function::Exp => "exp",
+        Function::Ln => "ln",
+        Function::Log10 => "log10",
+        Function::Log => "log",
+        Function::Power => "power",
+        Function::Div => "div",
+        Function::Gcd => "gcd",
+        Function::Lcm => "lcm",
+        Function::Pi => "pi",
+        Function::Degrees => "degrees",
+        Function::Radians => "radians",
+        Function::Sin => "sin",
+        Function::Cos => "cos",
+        Function::Tan => "tan",
+        Function::Cot => "cot",
+        Function::Asin => "asin",
+        Function::Acos => "acos",
+        Function::Atan => "atan",
+        Function::Atan2 => "atan2",
+        Function::Factorial => "factorial",
+        Function::WidthBucket => "width_bucket",
+        Function::Random => "random",
+        _ => return None,
+    })
+}
+
+fn text_name(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::CharLength => "char_length",
+        Function::OctetLength => "octet_length",
+        Function::BitLength => "bit_length",
+        Function::Upper => "upper",
+        Function::Lower => "lower",
+        Function::Initcap => "initcap",
+        Function::TrimBoth => "btrim",
+        Function::TrimLeft => "ltrim",
+        Function::TrimRight => "rtrim",
+        Function::PadLeft => "lpad",
+        Function::PadRight => "rpad",
+        Function::Substring => "substring",
+        Function::Left => "left",
+        Function::Right => "right",
+        Function::Replace => "replace",
+        Function::Repeat => "repeat",
+        Function::Reverse => "reverse",
+        Function::Position => "strpos",
+        Function::SplitPart => "split_part",
+        Function::ConcatOperator => "concat_operator",
+        Function::Concat => "concat",
+        Function::ConcatWs => "concat_ws",
+        Function::Ascii => "ascii",
+        Function::Chr => "chr",
+        Function::StartsWith => "starts_with",
+        Function::Translate => "translate",
+        Function::Md5 => "md5",
+        Function::Encode => "encode",
+        Function::Decode => "decode",
+        Function::ToHex => "to_hex",
+        Function::QuoteLiteral => "quote_literal",
+        Function::QuoteIdent => "quote_ident",
+        Function::RegexpReplace => "regexp_replace",
+        Function::RegexpMatch => "regexp_match",
+        Function::RegexpMatchInsensitive => "regexp_imatch",
+        _ => return None,
+    })
+}
+
+fn other_name(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::Extract => "extract",
+        Function::DateTrunc => "date_trunc",
+        Function::Age => "age",
+        Function::MakeDate => "make_date",
+        Function::MakeTimestamp => "make_timestamp",
+        Function::MakeInterval => "make_interval",
+        Function::ToChar => "to_char",
+        Function::ToDate => "to_date",
+        Function::ToTimestamp => "to_timestamp",
+        Function::ToNumber => "to_number",
+        Function::AtTimeZone => "timezone",
+        Function::JustifyDays => "justify_days",
+        Function::JustifyHours => "justify_hours",
+        Function::JustifyInterval => "justify_interval",
+        Function::Coalesce => "coalesce",
+        Function::NullIf => "nullif",
+        Function::Greatest => "greatest",
+        Function::Least => "least",
+        Function::GenRandomUuid => "gen_random_uuid",
+        Function::HashText => "hashtext",
+        Function::TypeOf => "pg_typeof",
+        Function::AssignText => "assign_text",
+        _ => return None,
+    })
+}
+
+/// The operator, for functions that are written between their operands.
+pub(super) fn infix(function: Function) -> Option<&'static str> {
+    use Function as F;
+    Some(match function {
+        F::Add
+        | F::DateAddDays
+        | F::TimestampAdd
+        | F::TimeAdd
+        | F::IntervalAdd
+        | F::DateTimeAdd => "+",
+        F::Subtract
+        | F::DateSubtractDays
+        | F::DateDifference
+        | F::TimestampSubtract
+        | F::TimestampDifference
+        | F::TimeSubtract
+        | F::TimeDifference
+        | F::IntervalSubtract => "-",
+        F::Multiply | F::IntervalMultiply => "*",
+        F::Divide | F::IntervalDivide => "/",
+        F::Modulo => "%",
+        F::BitAnd => "&",
+        F::BitOr => "|",
+        F::BitXor => "#",
+        F::ShiftLeft => "<<",
+        F::ShiftRight => ">>",
+        F::ConcatOperator => "||",
+        F::RegexpMatch => "~",
+        F::RegexpMatchInsensitive => "~*",
+        _ => return None,
+    })
+}
+
+/// The aggregate function as SQL calls it.
+pub fn aggregate_name(function: AggregateFunction) -> &'static str {
+    use AggregateFunction as A;
+    match function {
+        A::CountRows => "count",
+        A::Count => "count",
+        A::Sum => "sum",
+        A::Avg => "avg",
+        A::Min => "min",
+        A::Max => "max",
+        A::BoolAnd => "bool_and",
+        A::BoolOr => "bool_or",
+        A::BitAnd => "bit_and",
+        A::BitOr => "bit_or",
+        A::BitXor => "bit_xor",
+        A::StringAgg => "string_agg",
+        A::StddevPop => "stddev_pop",
+        A::StddevSamp => "stddev_samp",
+        A::VarPop => "var_pop",
+        A::VarSamp => "var_samp",
+        A::CovarPop => "covar_pop",
+        A::CovarSamp => "covar_samp",
+        A::Corr => "corr",
+        A::AnyValue => "any_value",
+        A::Single => "single",
+        A::PercentileCont => "percentile_cont",
+        A::PercentileDisc => "percentile_disc",
+        A::Mode => "mode",
+    }
+}
+
+/// The window function as SQL calls it.
+pub fn window_name(function: WindowFunction) -> &'static str {
+    use WindowFunction as W;
+    match function {
+        W::RowNumber => "row_number",
+        W::Rank => "rank",
+        W::DenseRank => "dense_rank",
+        W::PercentRank => "percent_rank",
+        W::CumeDist => "cume_dist",
+        W::Ntile => "ntile",
+        W::Lag => "lag",
+        W::Lead => "lead",
+        W::FirstValue => "first_value",
+        W::LastValue => "last_value",
+        W::NthValue => "nth_value",
+        W::Aggregate(function) => aggregate_name(function),
+    }
+}

@@ -1,0 +1,405 @@
+//! Text to syntax trees: statements, their places in the text, syntax errors.
+//!
+//! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
+
+use std::ops::Range;
+
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
+use types::{Error, Position, Result, SqlState};
+
+/// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
+const DEPTH_MAX: usize = 100;
+
+/// Operators in a row between commas and parentheses. A chain of them is a tree as deep as it is
+/// long, and dropping one recurses.
+const CHAIN_MAX: usize = 5_000;
+
+const DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// One statement of a text, parsed but not bound.
+#[derive(Clone, Debug)]
+pub struct ParsedStatement {
+    /// Bytes of the whole text that the statement takes, without its semicolon.
+    pub range: Range<usize>,
+    /// The statement's own text.
+    pub text: String,
+    /// Where the statement begins in the whole text; positions of errors count from the whole text.
+    pub start: Position,
+    pub(crate) tree: Tree,
+}
+
+/// What a statement was parsed to.
+#[derive(Clone, Debug)]
+pub(crate) enum Tree {
+    Sql(Box<ast::Statement>),
+    Copy(Box<CopyTree>),
+}
+
+/// COPY.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyTree {
+    pub(crate) source: CopySource,
+    pub(crate) from: bool,
+    /// None is STDIN or STDOUT.
+    pub(crate) path: Option<String>,
+    pub(crate) options: Vec<(ast::Ident, String)>,
+}
+
+/// What COPY moves.
+#[derive(Clone, Debug)]
+pub(crate) enum CopySource {
+    Table(ast::ObjectName, Vec<ast::Ident>),
+    Query(Box<ast::Query>),
+}
+
+/// Parses every statement of `text`; empty ones between semicolons are left out.
+///
+/// # Errors
+/// 42601 at the offending token, 54001 for nesting beyond what the program follows.
+pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
+    let tokens = Tokenizer::new(&DIALECT, text)
+        .tokenize_with_location()
+        .map_err(|error| lexical_error(&error))?;
+    let index = LineIndex::new(text);
+    let mut statements = Vec::new();
+    for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+        let significant =
+            |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+        let Some(first) = tokens.iter().find(significant) else {
+            continue;
+        };
+        let Some(last) = tokens.iter().rev().find(significant) else {
+            continue;
+        };
+        let range = index.offset(first.span.start)..index.offset(last.span.end);
+        check_chains(tokens)?;
+        let tree = parse_tree(prepare(tokens))?;
+        statements.push(ParsedStatement {
+            text: text.get(range.clone()).unwrap_or_default().to_owned(),
+            range,
+            start: position(first.span).unwrap_or(Position { line: 1, column: 1 }),
+            tree,
+        });
+    }
+    Ok(statements)
+}
+
+/// Parses one scalar expression, a column default say.
+pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
+    let tokens = Tokenizer::new(&DIALECT, text)
+        .tokenize_with_location()
+        .map_err(|error| lexical_error(&error))?;
+    check_chains(&tokens)?;
+    let mut parser = parser(prepare(&tokens));
+    let expr = parser.parse_expr().map_err(syntax_error)?;
+    expect_end(&parser)?;
+    Ok(expr)
+}
+
+/// Parses one query, that of a view.
+pub(crate) fn parse_query(text: &str) -> Result<ast::Query> {
+    let mut statements = parse(text)?;
+    match statements.pop().map(|statement| statement.tree) {
+        Some(Tree::Sql(statement)) if statements.is_empty() => match *statement {
+            ast::Statement::Query(query) => Ok(*query),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a view must be a query")),
+        },
+        _ => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            "a view must be one query",
+        )),
+    }
+}
+
+/// The place of a span; None for the empty span that some tree nodes carry.
+pub(crate) fn position(span: Span) -> Option<Position> {
+    at_location(span.start)
+}
+
+fn at_location(location: Location) -> Option<Position> {
+    if location.line == 0 {
+        return None;
+    }
+    let clamp = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    Some(Position {
+        line: clamp(location.line),
+        column: clamp(location.column),
+    })
+}
+
+/// Byte offsets of line beginnings.
+struct LineIndex<'a> {
+    text: &'a str,
+    lines: Vec<usize>,
+}
+
+impl<'a> LineIndex<'a> {
+    fn new(text: &'a str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            lines: std::iter::once(0).chain(breaks).collect(),
+        }
+    }
+
+    /// The byte offset of a location, whose line and column count from 1.
+    fn offset(&self, location: Location) -> usize {
+        let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(&start) = self.lines.get(line) else {
+            return self.text.len();
+        };
+        let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rest = self.text.get(start..).unwrap_or_default();
+        rest.char_indices()
+            .nth(column)
+            .map_or(self.text.len(), |(at, _)| start + at)
+    }
+}
+
+fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&DIALECT)
+        .with_recursion_limit(DEPTH_MAX)
+        .with_tokens_with_locations(tokens)
+}
+
+fn parse_tree(tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+    let mut parser = parser(tokens);
+    let tree = if parser.peek_keyword(Keyword::COPY) {
+        Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
+    } else {
+        Tree::Sql(Box::new(parser.parse_statement().map_err(syntax_error)?))
+    };
+    expect_end(&parser)?;
+    Ok(tree)
+}
+
+fn expect_end(parser: &Parser<'_>) -> Result<()> {
+    let token = parser.peek_token_ref();
+    if token.token == Token::EOF {
+        return Ok(());
+    }
+    Err(near(
+        &token.token.to_string(),
+        at_location(token.span.start),
+    ))
+}
+
+/// The tokens with `BETWEEN SYMMETRIC`, which the grammar lacks, rewritten to `BETWEEN @-@`: a prefix
+/// operator that the binder takes off again (see `bind::predicate`).
+fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut after_between = false;
+    let mut prepared = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let mut token = token.clone();
+        match &token.token {
+            Token::Whitespace(_) => {}
+            Token::Word(word) if after_between && word.value.eq_ignore_ascii_case("symmetric") => {
+                token.token = Token::AtDashAt;
+                after_between = false;
+            }
+            Token::Word(word) if after_between && word.value.eq_ignore_ascii_case("asymmetric") => {
+                after_between = false;
+                continue;
+            }
+            Token::Word(word) => after_between = word.keyword == Keyword::BETWEEN,
+            _ => after_between = false,
+        }
+        prepared.push(token);
+    }
+    prepared
+}
+
+/// Refuses operator chains so long that walking the tree could exhaust the stack.
+fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut counts = vec![0usize];
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) | Token::EOF | Token::Number(..) => {}
+            Token::LParen | Token::LBracket => counts.push(0),
+            Token::RParen | Token::RBracket if counts.len() > 1 => {
+                counts.pop();
+            }
+            Token::Comma
+            | Token::Word(sqlparser::tokenizer::Word {
+                keyword: Keyword::WHEN,
+                ..
+            }) => {
+                if let Some(count) = counts.last_mut() {
+                    *count = 0;
+                }
+            }
+            _ => {
+                let Some(count) = counts.last_mut() else {
+                    continue;
+                };
+                *count += 1;
+                if *count > CHAIN_MAX * 3 {
+                    return Err(too_deep());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// 54001, for whatever nests deeper than the program follows.
+pub(crate) fn too_deep() -> Error {
+    Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
+        .with_hint("The statement nests too deeply or chains too many operators: split it.")
+}
+
+fn lexical_error(error: &TokenizerError) -> Error {
+    let message = error
+        .message
+        .trim_end_matches(|c: char| c.is_whitespace() || c == '.');
+    let mut lowered = message.to_owned();
+    if let Some(first) = lowered.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    let result = Error::new(SqlState::SYNTAX_ERROR, lowered);
+    match at_location(error.location) {
+        Some(position) => result.at(position),
+        None => result,
+    }
+}
+
+fn near(token: &str, position: Option<Position>) -> Error {
+    let message = match token {
+        "EOF" => "syntax error at end of input".to_owned(),
+        _ => format!("syntax error at or near \"{token}\""),
+    };
+    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+    match position {
+        Some(position) => error.at(position),
+        None => error,
+    }
+}
+
+/// sqlparser's errors are text: `Expected: X, found: TOKEN at Line: 1, Column: 8`.
+fn syntax_error(error: ParserError) -> Error {
+    let message = match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+        ParserError::RecursionLimitExceeded => return too_deep(),
+    };
+    let (body, place) = match message.rfind(" at Line: ") {
+        Some(at) => (&message[..at], parse_location(&message[at..])),
+        None => (message.as_str(), None),
+    };
+    match body.rfind(", found: ") {
+        Some(at) => {
+            let token = &body[at + ", found: ".len()..];
+            let expected = body[..at].trim_start_matches("Expected: ");
+            near(token, place).with_detail(format!("Expected {expected}."))
+        }
+        None => {
+            let error = Error::new(SqlState::SYNTAX_ERROR, format!("syntax error: {body}"));
+            place.map_or(error.clone(), |place| error.at(place))
+        }
+    }
+}
+
+fn parse_location(text: &str) -> Option<Position> {
+    let mut numbers = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .filter_map(|part| part.parse::<u64>().ok());
+    let (line, column) = (numbers.next()?, numbers.next()?);
+    at_location(Location { line, column })
+}
+
+/// `COPY {table [(columns)] | (query)} {FROM | TO} {'path' | STDIN | STDOUT} [options]`.
+fn parse_copy(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
+    parser.expect_keyword(Keyword::COPY)?;
+    let source = if parser.consume_token(&Token::LParen) {
+        let query = parser.parse_query()?;
+        parser.expect_token(&Token::RParen)?;
+        CopySource::Query(query)
+    } else {
+        let name = parser.parse_object_name(false)?;
+        let mut columns = Vec::new();
+        if parser.consume_token(&Token::LParen) {
+            columns = parser.parse_comma_separated(Parser::parse_identifier)?;
+            parser.expect_token(&Token::RParen)?;
+        }
+        CopySource::Table(name, columns)
+    };
+    let from = parser.expect_one_of_keywords(&[Keyword::FROM, Keyword::TO])? == Keyword::FROM;
+    let standard = if from {
+        Keyword::STDIN
+    } else {
+        Keyword::STDOUT
+    };
+    let path = match parser.parse_keyword(standard) {
+        true => None,
+        false => Some(parser.parse_literal_string()?),
+    };
+    let options = parse_copy_options(parser)?;
+    Ok(CopyTree {
+        source,
+        from,
+        path,
+        options,
+    })
+}
+
+fn parse_copy_options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserError> {
+    let with = parser.parse_keyword(Keyword::WITH);
+    if parser.consume_token(&Token::LParen) {
+        let options = parser.parse_comma_separated(parse_copy_option)?;
+        parser.expect_token(&Token::RParen)?;
+        return Ok(options);
+    }
+    // The old form: `CSV HEADER DELIMITER [AS] '|' NULL [AS] '' QUOTE '"'`.
+    let mut options = Vec::new();
+    while let Token::Word(word) = parser.peek_token_ref().token.clone() {
+        parser.next_token();
+        let name = ast::Ident::new(word.value.to_lowercase());
+        let _ = parser.parse_keyword(Keyword::AS);
+        match word.keyword {
+            Keyword::CSV | Keyword::BINARY => options.push((ast::Ident::new("format"), name.value)),
+            _ => match parser.peek_token_ref().token {
+                Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => {
+                    let value = parser.parse_literal_string()?;
+                    options.push((name, value));
+                }
+                _ => options.push((name, "true".to_owned())),
+            },
+        }
+    }
+    if with && options.is_empty() {
+        return parser.expected_ref("COPY options", parser.peek_token_ref());
+    }
+    Ok(options)
+}
+
+fn parse_copy_option(parser: &mut Parser<'_>) -> Result<(ast::Ident, String), ParserError> {
+    let mut name = parser.parse_identifier()?;
+    name.value.make_ascii_lowercase();
+    let value = match parser.peek_token_ref().token {
+        Token::Comma | Token::RParen => "true".to_owned(),
+        Token::LParen => {
+            parser.expect_token(&Token::LParen)?;
+            let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
+            parser.expect_token(&Token::RParen)?;
+            let names: Vec<String> = columns.iter().map(crate::bind::folded).collect();
+            names.join(",")
+        }
+        _ => match parser.next_token().token {
+            Token::Word(word) => word.value.to_lowercase(),
+            Token::Number(digits, _) => digits,
+            Token::SingleQuotedString(text)
+            | Token::EscapedStringLiteral(text)
+            | Token::NationalStringLiteral(text) => text,
+            Token::Mul => "*".to_owned(),
+            _ => {
+                parser.prev_token();
+                return parser.expected_ref("an option value", parser.peek_token_ref());
+            }
+        },
+    };
+    Ok((name, value))
+}
