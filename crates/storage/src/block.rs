@@ -15,6 +15,8 @@
 
 mod fixed;
 mod header;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 use std::sync::{Arc, OnceLock};
@@ -67,18 +69,9 @@ pub(crate) use with_codes;
 
 impl Block {
     pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header) -> Self {
-        let cached = if header.layout == BlockLayout::Frozen {
-            header.segments.len()
-        } else {
-            0
-        };
+        let cached = if header.layout == BlockLayout::Frozen { header.segments.len() } else { 0 };
         let cache = (0..cached).map(|_| OnceLock::new()).collect();
-        Self {
-            id,
-            memory,
-            header,
-            cache,
-        }
+        Self { id, memory, header, cache }
     }
 
     /// Opens a copy of `bytes`, which [`Self::to_bytes`] wrote.
@@ -156,15 +149,13 @@ impl Block {
 
     /// Plain values of a frozen segment or a column store.
     pub(crate) fn values<T: Plain>(&self, column: usize) -> &[T] {
-        self.memory
-            .slice_of(self.segment(column).data as usize, self.rows())
+        self.memory.slice_of(self.segment(column).data as usize, self.rows())
     }
 
     /// The sorted dictionary of fixed-width values, or the single value.
     pub(crate) fn entries<T: Plain>(&self, column: usize) -> &[T] {
         let segment = self.segment(column);
-        self.memory
-            .slice_of(segment.dictionary as usize, segment.entries as usize)
+        self.memory.slice_of(segment.dictionary as usize, segment.entries as usize)
     }
 
     /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary entries, or
@@ -174,16 +165,14 @@ impl Block {
         if segment.scheme == Scheme::Plain {
             self.memory.slice_of(segment.data as usize, self.rows() + 1)
         } else {
-            self.memory
-                .slice_of(segment.dictionary as usize, segment.entries as usize + 1)
+            self.memory.slice_of(segment.dictionary as usize, segment.entries as usize + 1)
         }
     }
 
     /// All string bytes of a frozen segment.
     pub(crate) fn string_bytes(&self, column: usize) -> &[u8] {
         let segment = self.segment(column);
-        self.memory
-            .slice_of(segment.strings as usize, segment.strings_bytes as usize)
+        self.memory.slice_of(segment.strings as usize, segment.strings_bytes as usize)
     }
 
     /// String `idx` of a frozen segment: a dictionary entry, or a row when the scheme is plain.
@@ -217,9 +206,6 @@ impl Block {
             return None;
         }
         let idx = self.memory.slice_of::<u32>(segment.sma as usize, 2);
-        Some((
-            self.string(column, idx[0] as usize),
-            self.string(column, idx[1] as usize),
-        ))
+        Some((self.string(column, idx[0] as usize), self.string(column, idx[1] as usize)))
     }
 }

@@ -111,11 +111,7 @@ fn code_width(code_max: u32) -> u8 {
 }
 
 fn nulls_of(null_count: usize) -> Nulls {
-    if null_count == 0 {
-        Nulls::None
-    } else {
-        Nulls::Some
-    }
+    if null_count == 0 { Nulls::None } else { Nulls::Some }
 }
 
 /// Freezes `vectors`, all of `rows` rows, as block `id`; also tells what each column holds.
@@ -202,9 +198,7 @@ fn assemble(
     rows: usize,
     pool: &Arc<BufferPool>,
 ) -> Result<Block> {
-    let mut plan = Plan {
-        bytes: description_bytes(encoded.len()) as u64,
-    };
+    let mut plan = Plan { bytes: description_bytes(encoded.len()) as u64 };
     let segments: Arc<[Segment]> = encoded.iter().map(|e| place_areas(&mut plan, e)).collect();
     let bytes = plan.bytes.next_multiple_of(AREA_ALIGN as u64) + AREA_ALIGN as u64;
     if bytes > u64::from(u32::MAX) {
@@ -254,9 +248,7 @@ fn write_strings(strings: &Strings<'_>, mut target: &mut [u8]) {
         Strings::None => {}
         Strings::Rows(source, None) => source.iter().for_each(put),
         Strings::Rows(source, Some(validity)) => {
-            (0..source.len())
-                .filter(|&i| validity.get(i))
-                .for_each(|i| put(source.get(i)));
+            (0..source.len()).filter(|&i| validity.get(i)).for_each(|i| put(source.get(i)));
         }
         Strings::Picked(source, rows) => rows.iter().for_each(|&r| put(source.get(r as usize))),
     }

@@ -48,10 +48,7 @@ impl Room {
     /// Room for at least this much, rounded up so that growing is rare.
     fn at_least(rows: usize, heap_bytes: usize) -> Self {
         let rows = rows.next_power_of_two().clamp(ROWS_MIN, BLOCK_ROWS_MAX);
-        Self {
-            rows,
-            heap_bytes: heap_bytes.next_multiple_of(AREA_ALIGN),
-        }
+        Self { rows, heap_bytes: heap_bytes.next_multiple_of(AREA_ALIGN) }
     }
 }
 
@@ -125,10 +122,8 @@ fn rows_that_fit(block: &Block, vectors: &[Vector], from: usize, rows: usize) ->
     let free_rows = (block.header.capacity - block.header.rows) as usize;
     let heap_end = block.header.bytes as usize - AREA_ALIGN;
     let free_bytes = heap_end - (block.header.heap + block.header.heap_used) as usize;
-    let texts: Vec<&Vector> = vectors
-        .iter()
-        .filter(|v| v.physical() == PhysicalType::Str)
-        .collect();
+    let texts: Vec<&Vector> =
+        vectors.iter().filter(|v| v.physical() == PhysicalType::Str).collect();
     let (mut fit, mut heap_bytes) = (0, 0);
     while fit < free_rows.min(rows - from) {
         let bytes: usize = texts.iter().map(|v| string_bytes(v, from + fit)).sum();
@@ -138,10 +133,7 @@ fn rows_that_fit(block: &Block, vectors: &[Vector], from: usize, rows: usize) ->
         heap_bytes += bytes;
         fit += 1;
     }
-    Room {
-        rows: fit,
-        heap_bytes,
-    }
+    Room { rows: fit, heap_bytes }
 }
 
 /// Appends as many rows of `vectors` from `from` on as the block takes, moving it to larger memory when
@@ -168,24 +160,13 @@ pub(crate) unsafe fn append(
         let mut heap_bytes = 0;
         let mut take = 0;
         while take < wanted && used + heap_bytes < HEAP_BYTES_MAX {
-            heap_bytes += vectors
-                .iter()
-                .map(|v| string_bytes(v, from + take))
-                .sum::<usize>();
+            heap_bytes += vectors.iter().map(|v| string_bytes(v, from + take)).sum::<usize>();
             take += 1;
         }
-        let heap_bytes = (used + heap_bytes)
-            .max(2 * used)
-            .min(HEAP_BYTES_MAX.max(used + heap_bytes));
+        let heap_bytes =
+            (used + heap_bytes).max(2 * used).min(HEAP_BYTES_MAX.max(used + heap_bytes));
         let rows_wanted = (block.rows() + take).max(block.header.capacity as usize);
-        grown = grow(
-            block,
-            Room {
-                rows: rows_wanted,
-                heap_bytes,
-            },
-            pool,
-        )?;
+        grown = grow(block, Room { rows: rows_wanted, heap_bytes }, pool)?;
         target = &grown;
         room = rows_that_fit(target, vectors, from, from + take);
     }
@@ -194,20 +175,13 @@ pub(crate) unsafe fn append(
     let mut header = target.header.clone();
     header.rows += room.rows as u32;
     header.heap_used = heap_used;
-    Ok((
-        Block::new(block.id(), Arc::clone(&target.memory), header),
-        room.rows,
-    ))
+    Ok((Block::new(block.id(), Arc::clone(&target.memory), header), room.rows))
 }
 
 /// The same rows in memory of its own with room for more.
 fn grow(block: &Block, room: Room, pool: &Arc<BufferPool>) -> Result<Block> {
     let types: Vec<PhysicalType> = block.header.segments.iter().map(|s| s.physical).collect();
-    let mut header = describe(
-        block.layout(),
-        &types,
-        Room::at_least(room.rows, room.heap_bytes),
-    )?;
+    let mut header = describe(block.layout(), &types, Room::at_least(room.rows, room.heap_bytes))?;
     header.rows = block.header.rows;
     header.heap_used = block.header.heap_used;
     let mut memory = pool.allocate(MemoryCategory::HotBlocks, header.bytes)?;
@@ -222,19 +196,11 @@ fn copy_rows(block: &Block, header: &Header, target: &mut [u8]) {
     let rows = block.rows();
     if block.layout() == BlockLayout::Row {
         let at = tuples_start(header.segments.len());
-        put(
-            at,
-            block
-                .memory
-                .slice_of(at, rows * header.tuple_bytes as usize),
-        );
+        put(at, block.memory.slice_of(at, rows * header.tuple_bytes as usize));
     } else {
         for (old, new) in block.header.segments.iter().zip(header.segments.iter()) {
             let bytes = rows * usize::from(old.width);
-            put(
-                new.data as usize,
-                block.memory.slice_of(old.data as usize, bytes),
-            );
+            put(new.data as usize, block.memory.slice_of(old.data as usize, bytes));
             for word in 0..rows.div_ceil(64) {
                 let at = old.validity as usize + word * 8;
                 let bits = block.memory.atomic_word(at).load(Ordering::Relaxed);
@@ -277,11 +243,7 @@ unsafe fn write(block: &Block, vectors: &[Vector], from: usize, count: usize) ->
     }
     if block.layout() == BlockLayout::Row {
         // SAFETY: as above.
-        unsafe {
-            block
-                .memory
-                .write_at(tuple_start(block, block.rows()), &tuples)
-        };
+        unsafe { block.memory.write_at(tuple_start(block, block.rows()), &tuples) };
     }
     heap_used
 }
@@ -337,11 +299,7 @@ fn put_validity(block: &Block, column: usize, vector: &Vector, rows: std::ops::R
         let bit = 1u64 << (target % 64);
         // One writer, so load and store need no atomic read-modify-write; readers mask later rows out.
         let old = word.load(Ordering::Relaxed);
-        let new = if vector.is_null(row) {
-            old & !bit
-        } else {
-            old | bit
-        };
+        let new = if vector.is_null(row) { old & !bit } else { old | bit };
         word.store(new, Ordering::Relaxed);
     }
 }

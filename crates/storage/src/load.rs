@@ -61,11 +61,7 @@ struct LoadState {
 
 impl TableLoad {
     pub(crate) fn new(table: Arc<Table>, threshold: f64) -> Arc<Self> {
-        Arc::new(Self {
-            table,
-            threshold,
-            state: Mutex::default(),
-        })
+        Arc::new(Self { table, threshold, state: Mutex::default() })
     }
 
     /// A writer, for one thread. Writers made earlier come first in the table.
@@ -117,6 +113,8 @@ pub struct BulkWriter {
     number: usize,
     on_finish: OnFinish,
     builders: Vec<VectorBuilder>,
+    /// Rows in the builders.
+    buffered: usize,
     reservation: Option<Reservation>,
     written: Written,
 }
@@ -125,14 +123,8 @@ impl BulkWriter {
     fn new(load: Arc<TableLoad>, number: usize, on_finish: OnFinish) -> Self {
         let written = Written::new(&load.table, load.threshold);
         let builders = empty_builders(&load.table);
-        Self {
-            load,
-            number,
-            on_finish,
-            builders,
-            reservation: None,
-            written,
-        }
+        let reservation = None;
+        Self { load, number, on_finish, builders, buffered: 0, reservation, written }
     }
 
     /// Adds the rows of `batch`, whose columns are in schema order. After an error drop the writer.
@@ -143,8 +135,7 @@ impl BulkWriter {
         let vectors = self.load.table.conform(batch)?;
         let mut from = 0;
         while from < batch.rows {
-            let buffered = self.builders.first().map_or(0, VectorBuilder::len);
-            let taken = (BLOCK_ROWS_MAX - buffered).min(batch.rows - from);
+            let taken = (BLOCK_ROWS_MAX - self.buffered).min(batch.rows - from);
             for (builder, vector) in self.builders.iter_mut().zip(&vectors) {
                 if taken == vector.len() {
                     builder.append(vector, None);
@@ -153,7 +144,8 @@ impl BulkWriter {
                 }
             }
             from += taken;
-            let full = buffered + taken == BLOCK_ROWS_MAX
+            self.buffered += taken;
+            let full = self.buffered == BLOCK_ROWS_MAX
                 || self.builders.iter().any(|b| b.bytes() > STRING_BYTES_MAX);
             self.count_memory()?;
             if full {
@@ -180,7 +172,7 @@ impl BulkWriter {
         let table = Arc::clone(&self.load.table);
         let builders = std::mem::replace(&mut self.builders, empty_builders(&table));
         let vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
-        let rows = vectors.first().map_or(0, Vector::len);
+        let rows = std::mem::take(&mut self.buffered);
         if rows == 0 {
             return Ok(());
         }
@@ -206,13 +198,7 @@ impl BulkWriter {
     /// As [`Self::push`].
     pub fn finish(mut self) -> Result<u64> {
         self.flush()?;
-        let Self {
-            load,
-            number,
-            on_finish,
-            written,
-            ..
-        } = self;
+        let Self { load, number, on_finish, written, .. } = self;
         let rows = written.rows;
         load.state.lock().finished.push((number, written));
         if on_finish == OnFinish::Commit {
@@ -223,12 +209,7 @@ impl BulkWriter {
 }
 
 fn empty_builders(table: &Table) -> Vec<VectorBuilder> {
-    table
-        .schema()
-        .physical()
-        .into_iter()
-        .map(VectorBuilder::new)
-        .collect()
+    table.schema().physical().into_iter().map(VectorBuilder::new).collect()
 }
 
 fn hot_block(

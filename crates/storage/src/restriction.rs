@@ -224,10 +224,7 @@ pub(crate) fn prepare(schema: &Schema, restriction: &Restriction) -> Result<Test
 }
 
 fn is_null_bound(bound: &Bound<&Value>) -> bool {
-    matches!(
-        bound,
-        Bound::Included(Value::Null) | Bound::Excluded(Value::Null)
-    )
+    matches!(bound, Bound::Included(Value::Null) | Bound::Excluded(Value::Null))
 }
 
 fn mismatch(physical: PhysicalType, value: &Value) -> Error {
@@ -277,9 +274,7 @@ fn place(physical: PhysicalType, value: &Value) -> Result<Place> {
         (PhysicalType::Interval, Value::Interval(v)) => Ok(Place::At(v.comparable())),
         (PhysicalType::F64, Value::F64(v)) => Ok(Place::At(float_key(*v))),
         (PhysicalType::F64, _) => {
-            let whole = value
-                .as_integer()
-                .ok_or_else(|| mismatch(physical, value))?;
+            let whole = value.as_integer().ok_or_else(|| mismatch(physical, value))?;
             Ok(Place::At(float_key(whole as f64)))
         }
         (PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128, Value::F64(v)) => {
@@ -290,9 +285,7 @@ fn place(physical: PhysicalType, value: &Value) -> Result<Place> {
             })
         }
         (PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128, _) => {
-            let key = value
-                .as_integer()
-                .ok_or_else(|| mismatch(physical, value))?;
+            let key = value.as_integer().ok_or_else(|| mismatch(physical, value))?;
             Ok(Place::At(key))
         }
         _ => Err(mismatch(physical, value)),

@@ -44,19 +44,13 @@ impl ScanPlan {
     /// # Errors
     /// XX000 when a restriction does not fit its column.
     pub fn new(schema: &Schema, restrictions: Vec<Restriction>) -> Result<Self> {
-        let tests = restrictions
-            .iter()
-            .map(|r| Ok((r.column, prepare(schema, r)?)));
-        Ok(Self {
-            tests: tests.collect::<Result<_>>()?,
-        })
+        let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
+        Ok(Self { tests: tests.collect::<Result<_>>()? })
     }
 
     /// True when no block can have a row that satisfies the restrictions.
     pub fn is_never(&self) -> bool {
-        self.tests
-            .iter()
-            .any(|(_, test)| matches!(test, Test::Never))
+        self.tests.iter().any(|(_, test)| matches!(test, Test::Never))
     }
 
     /// A cursor over the rows of block number `block` that satisfy the restrictions; None when its SMAs,
@@ -74,22 +68,15 @@ impl ScanPlan {
     ) -> Result<Option<BlockCursor<'a>>> {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
-        let mut cursor = BlockCursor {
-            block,
-            heap,
-            steps: Vec::new(),
-            next: 0,
-            end: block.rows() as u32,
-        };
+        let mut cursor =
+            BlockCursor { block, heap, steps: Vec::new(), next: 0, end: block.rows() as u32 };
         if self.is_never() || block.rows() == 0 {
             return Ok(None);
         }
         let open = if block.layout() == BlockLayout::Frozen {
             cursor.prepare_frozen(&self.tests)
         } else {
-            cursor
-                .steps
-                .extend(self.tests.iter().map(|(c, test)| Step::values(*c, test)));
+            cursor.steps.extend(self.tests.iter().map(|(c, test)| Step::values(*c, test)));
             true
         };
         if !open {
@@ -118,11 +105,7 @@ impl<'a> Step<'a> {
             Test::Filter(filter) => filter.selectivity().unwrap_or(0.5),
             _ => 0.5,
         };
-        Self {
-            column,
-            kind: StepKind::Values(test),
-            selectivity,
-        }
+        Self { column, kind: StepKind::Values(test), selectivity }
     }
 
     /// Steps run in this order: cheap kinds first, selective ones first within a kind.
@@ -165,10 +148,7 @@ impl<'a> BlockCursor<'a> {
             let rows_left = (f64::from(self.end - self.next) * passing) as usize;
             let decidable = matches!(test, Test::Predicate(_) | Test::Filter(_))
                 && self.block.segment(column).has_codes();
-            match decidable
-                .then(|| decide_codes(self.block, column, test, rows_left))
-                .flatten()
-            {
+            match decidable.then(|| decide_codes(self.block, column, test, rows_left)).flatten() {
                 Some(CodeTest::None) => return false,
                 Some(CodeTest::All) => {}
                 Some(found) => passing *= self.add(column, found),
@@ -189,11 +169,7 @@ impl<'a> BlockCursor<'a> {
             self.end = self.end.min(rows.end).max(self.next);
         }
         let selectivity = codes::selectivity(self.block, column, &test);
-        self.steps.push(Step {
-            column,
-            kind: StepKind::Codes(test),
-            selectivity,
-        });
+        self.steps.push(Step { column, kind: StepKind::Codes(test), selectivity });
         selectivity
     }
 

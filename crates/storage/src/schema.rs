@@ -18,11 +18,7 @@ pub struct ColumnSpec {
 impl ColumnSpec {
     /// A column that takes NULL.
     pub fn new(name: impl Into<String>, ty: DataType) -> Self {
-        Self {
-            name: name.into(),
-            ty,
-            not_null: false,
-        }
+        Self { name: name.into(), ty, not_null: false }
     }
 
     /// How its rows look in memory.
@@ -40,9 +36,7 @@ pub struct Schema {
 impl Schema {
     /// The schema of `columns`, in this order.
     pub fn new(columns: Vec<ColumnSpec>) -> Self {
-        Self {
-            columns: columns.into(),
-        }
+        Self { columns: columns.into() }
     }
 
     /// The columns, by ordinal.
@@ -98,8 +92,6 @@ impl Layout {
 
     /// The layout called `name` in SQL.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Row, Self::Column, Self::Frozen, Self::Auto]
-            .into_iter()
-            .find(|l| l.name() == name)
+        [Self::Row, Self::Column, Self::Frozen, Self::Auto].into_iter().find(|l| l.name() == name)
     }
 }

@@ -21,11 +21,7 @@ pub struct TableSnapshot {
 impl TableSnapshot {
     pub(crate) fn new(schema: Schema, blocks: Vec<Arc<Block>>) -> Arc<Self> {
         let rows = blocks.iter().map(|b| b.rows() as u64).sum();
-        Arc::new(Self {
-            schema,
-            blocks,
-            rows,
-        })
+        Arc::new(Self { schema, blocks, rows })
     }
 
     /// The columns.

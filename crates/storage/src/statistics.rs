@@ -38,56 +38,59 @@ impl ColumnSummary {
     pub(crate) fn nulls(rows: usize) -> Self {
         let rows = rows as u64;
         let sketch = Sketch::default();
-        Self {
-            rows,
-            nulls: rows,
-            min: None,
-            max: None,
-            sketch,
-            string_bytes: 0,
-        }
+        Self { rows, nulls: rows, min: None, max: None, sketch, string_bytes: 0 }
     }
 
     /// Of the rows of `vector`.
     pub(crate) fn of(vector: &Vector) -> Self {
         let mut summary = Self::nulls(0);
-        summary.rows = vector.len() as u64;
+        summary.add(vector);
+        summary
+    }
+
+    /// Adds the rows of `vector`.
+    pub(crate) fn add(&mut self, vector: &Vector) {
         let valid: Vec<usize> = (0..vector.len()).filter(|&i| !vector.is_null(i)).collect();
-        summary.nulls = (vector.len() - valid.len()) as u64;
-        let mut bounds = |least: Option<usize>, most: Option<usize>| {
-            summary.min = least.map(|i| vector.value(i));
-            summary.max = most.map(|i| vector.value(i));
-        };
+        let (mut least, mut most) = (None, None);
         with_fixed!(vector.physical(), T => {
             let values = <T as Fixed>::slice(&vector.data);
             let key = |&i: &usize| values[i].key();
             if vector.physical() != PhysicalType::Interval {
-                bounds(valid.iter().copied().min_by_key(key), valid.iter().copied().max_by_key(key));
+                least = valid.iter().copied().min_by_key(key);
+                most = valid.iter().copied().max_by_key(key);
             }
-            valid.iter().for_each(|i| summary.sketch.insert(hash_number(key(i) as u128)));
+            valid.iter().for_each(|i| self.sketch.insert(hash_number(key(i) as u128)));
         }, {
             let strings = vector.as_str();
             let text = |&i: &usize| strings.get(i);
-            bounds(valid.iter().copied().min_by_key(text), valid.iter().copied().max_by_key(text));
-            valid.iter().for_each(|i| summary.sketch.insert(hash_bytes(text(i))));
-            summary.string_bytes = valid.iter().map(|i| text(i).len() as u64).sum();
+            least = valid.iter().copied().min_by_key(text);
+            most = valid.iter().copied().max_by_key(text);
+            valid.iter().for_each(|i| self.sketch.insert(hash_bytes(text(i))));
+            self.string_bytes += valid.iter().map(|i| text(i).len() as u64).sum::<u64>();
         });
-        summary
+        let bounds = (least.map(|i| vector.value(i)), most.map(|i| vector.value(i)));
+        self.widen(bounds, !valid.is_empty());
+        self.rows += vector.len() as u64;
+        self.nulls += (vector.len() - valid.len()) as u64;
+    }
+
+    /// Takes the bounds of more rows, which have values if `any`.
+    fn widen(&mut self, (min, max): (Option<Value>, Option<Value>), any: bool) {
+        if self.rows == self.nulls {
+            (self.min, self.max) = (min, max);
+        } else if any {
+            if is_less(min.as_ref(), self.min.as_ref()) {
+                self.min = min;
+            }
+            if is_less(self.max.as_ref(), max.as_ref()) {
+                self.max = max;
+            }
+        }
     }
 
     /// Adds the rows of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.rows == self.nulls {
-            self.min.clone_from(&other.min);
-            self.max.clone_from(&other.max);
-        } else if other.rows > other.nulls {
-            if is_less(other.min.as_ref(), self.min.as_ref()) {
-                self.min.clone_from(&other.min);
-            }
-            if is_less(self.max.as_ref(), other.max.as_ref()) {
-                self.max.clone_from(&other.max);
-            }
-        }
+        self.widen((other.min.clone(), other.max.clone()), other.rows > other.nulls);
         self.rows += other.rows;
         self.nulls += other.nulls;
         self.string_bytes += other.string_bytes;
@@ -145,7 +148,7 @@ impl TableStatistics {
     pub(crate) fn new(
         blocks: &[std::sync::Arc<Block>],
         columns: &[ColumnSummary],
-        sample: &Sample,
+        sample: &mut Sample,
     ) -> Self {
         let rows = blocks.iter().map(|b| b.rows() as u64).sum();
         let statistics = columns.iter().enumerate().map(|(i, summary)| {
@@ -160,12 +163,7 @@ impl TableStatistics {
                 clustered: is_clustered(blocks, i),
             }
         });
-        let sampled = sample
-            .columns()
-            .iter()
-            .cloned()
-            .map(Column::plain)
-            .collect();
+        let sampled = sample.columns().iter().cloned().map(Column::plain).collect();
         Self {
             rows,
             bytes: blocks.iter().map(|b| b.bytes()).sum(),

@@ -9,6 +9,9 @@
 //! in no snapshot; block ids are never used twice.
 //! Elsewhere: loads (`load`), visibility by transactions (the issue "Transactions").
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,14 +101,7 @@ impl Table {
         let state = Mutex::new(State::empty(&schema.physical()));
         let name = name.into();
         let blocks_made = AtomicU64::new(0);
-        Arc::new(Self {
-            name,
-            schema,
-            layout,
-            pool,
-            blocks_made,
-            state,
-        })
+        Arc::new(Self { name, schema, layout, pool, blocks_made, state })
     }
 
     /// Its name when it was created.
@@ -140,13 +136,15 @@ impl Table {
         let mut state = self.state.lock();
         match self.layout {
             Layout::Frozen => self.append_frozen(&mut state, &vectors, batch.rows)?,
-            Layout::Column => self.append_hot(&mut state, BlockLayout::Column, &vectors)?,
+            Layout::Column => {
+                self.append_hot(&mut state, BlockLayout::Column, &vectors, batch.rows)?
+            }
             Layout::Row | Layout::Auto => {
-                self.append_hot(&mut state, BlockLayout::Row, &vectors)?;
+                self.append_hot(&mut state, BlockLayout::Row, &vectors, batch.rows)?;
             }
         }
         for (summary, vector) in state.summaries.iter_mut().zip(&vectors) {
-            summary.merge(&ColumnSummary::of(vector));
+            summary.add(vector);
         }
         let seed = self.next_block_id();
         state.sample.add(&vectors, batch.rows, seed);
@@ -154,14 +152,15 @@ impl Table {
         Ok(())
     }
 
-    fn append_hot(&self, state: &mut State, layout: BlockLayout, vectors: &[Vector]) -> Result<()> {
-        let rows = vectors.first().map_or(0, Vector::len);
+    fn append_hot(
+        &self,
+        state: &mut State,
+        layout: BlockLayout,
+        vectors: &[Vector],
+        rows: usize,
+    ) -> Result<()> {
         let types = self.schema.physical();
-        let tail = state
-            .blocks
-            .last()
-            .filter(|b| b.layout() == layout)
-            .cloned();
+        let tail = state.blocks.last().filter(|b| b.layout() == layout).cloned();
         let replaced = usize::from(tail.is_some());
         let mut finished: Vec<Arc<Block>> = Vec::new();
         let mut current = tail;
@@ -170,10 +169,7 @@ impl Table {
             let block = match current.take() {
                 Some(block) => block,
                 None => {
-                    let room = hot::Room {
-                        rows: rows - from,
-                        heap_bytes: 0,
-                    };
+                    let room = hot::Room { rows: rows - from, heap_bytes: 0 };
                     let id = self.next_block_id();
                     Arc::new(hot::create(id, layout, &types, room, &self.pool)?)
                 }
@@ -302,7 +298,8 @@ impl Table {
         if let Some(statistics) = &state.statistics {
             return Arc::clone(statistics);
         }
-        let made = TableStatistics::new(&state.blocks, &state.summaries, &state.sample);
+        let State { blocks, summaries, sample, .. } = &mut *state;
+        let made = TableStatistics::new(blocks, summaries, sample);
         let statistics = Arc::new(made);
         state.statistics = Some(Arc::clone(&statistics));
         statistics
@@ -355,11 +352,7 @@ impl BlockInfo {
             let rows = block.rows() as u64;
             let size = value_bytes(s.physical) as u64;
             let area = |offset: u32, bytes: u64| if offset == 0 { 0 } else { bytes };
-            let entry = if s.physical == PhysicalType::Str {
-                4
-            } else {
-                size
-            };
+            let entry = if s.physical == PhysicalType::Str { 4 } else { size };
             let lookup = crate::freeze::lookup::table_entries(s.width) as u64 * 4;
             let bytes = area(s.sma, 32)
                 + area(s.dictionary, (u64::from(s.entries) + 1) * entry)
@@ -367,11 +360,7 @@ impl BlockInfo {
                 + area(s.lookup, lookup)
                 + area(s.validity, rows / 8)
                 + u64::from(s.strings_bytes);
-            SegmentInfo {
-                scheme: s.scheme,
-                width: s.width.into(),
-                bytes,
-            }
+            SegmentInfo { scheme: s.scheme, width: s.width.into(), bytes }
         });
         Self {
             id: block.id(),

@@ -62,11 +62,7 @@ fn column_of(data: VectorData, validity: Option<Bitmap>) -> Column {
 }
 
 fn strings(views: Vec<StrView>, heap: &HeapRef) -> VectorData {
-    let heaps = if views.iter().all(StrView::is_inline) {
-        vec![]
-    } else {
-        vec![heap.clone()]
-    };
+    let heaps = if views.iter().all(StrView::is_inline) { vec![] } else { vec![heap.clone()] };
     // SAFETY: views made here point into the block, whose memory `heap` keeps alive; rows of a view of a
     // block never change.
     VectorData::Str(unsafe { StrVector::from_views(views, heaps) })
@@ -86,24 +82,15 @@ fn tuple_at(block: &Block, column: usize, row: usize) -> usize {
 fn row_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bitmap> {
     let bit = block.segment(column).validity as usize;
     let is_valid = |row: usize| {
-        let byte: u8 = block
-            .memory
-            .read_at(crate::hot::tuple_start(block, row) + bit / 8);
+        let byte: u8 = block.memory.read_at(crate::hot::tuple_start(block, row) + bit / 8);
         byte >> (bit % 8) & 1 == 0
     };
-    Some(Bitmap::from_fn(rows.len(), |i| {
-        is_valid(rows.get(i) as usize)
-    }))
+    Some(Bitmap::from_fn(rows.len(), |i| is_valid(rows.get(i) as usize)))
 }
 
 fn column_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bitmap> {
     let words = block.segment(column).validity as usize;
-    let word = |w: usize| {
-        block
-            .memory
-            .atomic_word(words + w * 8)
-            .load(Ordering::Relaxed)
-    };
+    let word = |w: usize| block.memory.atomic_word(words + w * 8).load(Ordering::Relaxed);
     match rows {
         Positions::Range { start, len } if start.is_multiple_of(64) => {
             let first = *start as usize / 64;
@@ -150,9 +137,7 @@ fn unpack_frozen(block: &Block, column: usize, rows: &Positions, heap: &HeapRef)
 }
 
 fn truncated(block: &Block, column: usize, rows: &Positions) -> VectorData {
-    let (min, _) = block
-        .sma_keys(column)
-        .expect("a truncated segment has values");
+    let (min, _) = block.sma_keys(column).expect("a truncated segment has values");
     match block.segment(column).physical {
         PhysicalType::I32 => VectorData::I32(add(block.codes(column), rows, min as i32)),
         PhysicalType::I64 => VectorData::I64(add(block.codes(column), rows, min as i64)),
@@ -244,13 +229,9 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     if entries <= ENTRIES_MIN.max(block.rows() / 4) {
         return Column::Dictionary(Arc::new(codes), shared_entries(block, column));
     }
-    let views = codes.iter().map(|&c| {
-        if (c as usize) < entries {
-            view(c as usize)
-        } else {
-            StrView::new(b"")
-        }
-    });
+    let views = codes
+        .iter()
+        .map(|&c| if (c as usize) < entries { view(c as usize) } else { StrView::new(b"") });
     let data = strings(views.collect(), heap);
     column_of(data, frozen_validity(block, column, rows))
 }

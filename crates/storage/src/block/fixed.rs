@@ -58,20 +58,10 @@ fixed!(u8, u8, Bool, i128::from, u128::from);
 fixed!(i32, i32, I32, i128::from, |v: i32| v as u32 as u128);
 fixed!(i64, i64, I64, i128::from, |v: i64| v as u64 as u128);
 fixed!(i128, i128, I128, |v| v, |v: i128| v as u128);
-fixed!(f64, f64, F64, float_key, |v: f64| u128::from(
-    canonical(v).to_bits()
-));
-fixed!(
-    Interval,
-    IntervalBits,
-    Interval,
-    Interval::comparable,
-    |v: Interval| {
-        u128::from(v.months as u32) << 96
-            | u128::from(v.days as u32) << 64
-            | v.micros as u64 as u128
-    }
-);
+fixed!(f64, f64, F64, float_key, |v: f64| u128::from(canonical(v).to_bits()));
+fixed!(Interval, IntervalBits, Interval, Interval::comparable, |v: Interval| {
+    u128::from(v.months as u32) << 96 | u128::from(v.days as u32) << 64 | v.micros as u64 as u128
+});
 
 /// One NaN for all, because SQL knows only one.
 fn canonical(value: f64) -> f64 {
@@ -85,11 +75,7 @@ pub(crate) fn float_key(value: f64) -> i128 {
         return i128::from(i64::MAX);
     }
     let bits = (value + 0.0).to_bits() as i64;
-    i128::from(if bits < 0 {
-        i64::MIN.wrapping_sub(bits)
-    } else {
-        bits
-    })
+    i128::from(if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits })
 }
 
 /// The inverse of [`float_key`].
@@ -98,11 +84,7 @@ fn float_of_key(key: i128) -> f64 {
     if key == i64::MAX {
         return f64::NAN;
     }
-    f64::from_bits(if key < 0 {
-        i64::MIN.wrapping_sub(key) as u64
-    } else {
-        key as u64
-    })
+    f64::from_bits(if key < 0 { i64::MIN.wrapping_sub(key) as u64 } else { key as u64 })
 }
 
 /// The value with order key `key`; None for intervals, where several values share one.

@@ -21,16 +21,9 @@ struct Check<'a> {
 /// # Errors
 /// XX001 with what is wrong.
 pub(super) fn validate(header: &Header, memory: &Memory) -> Result<()> {
-    let rows_max = if header.layout == BlockLayout::Frozen {
-        header.rows
-    } else {
-        header.capacity
-    };
+    let rows_max = if header.layout == BlockLayout::Frozen { header.rows } else { header.capacity };
     if header.rows > rows_max || rows_max as usize > BLOCK_ROWS_MAX {
-        return Err(corrupt(
-            12,
-            format!("{} rows, capacity {rows_max}", header.rows),
-        ));
+        return Err(corrupt(12, format!("{} rows, capacity {rows_max}", header.rows)));
     }
     if header.versions != 0 {
         return Err(corrupt(32, "versions, which only memory may hold"));
@@ -39,11 +32,7 @@ pub(super) fn validate(header: &Header, memory: &Memory) -> Result<()> {
         return Err(corrupt(40, "string bytes past the end"));
     }
     for column in 0..header.segments.len() {
-        let check = Check {
-            header,
-            memory,
-            column,
-        };
+        let check = Check { header, memory, column };
         match header.layout {
             BlockLayout::Frozen => check.frozen()?,
             BlockLayout::Column => check.column_store()?,
@@ -76,9 +65,7 @@ impl Check<'_> {
         if aligned && inside {
             return Ok(());
         }
-        self.fail(format!(
-            "{what} of {count} x {item_bytes} bytes at {offset}"
-        ))
+        self.fail(format!("{what} of {count} x {item_bytes} bytes at {offset}"))
     }
 
     fn frozen(&self) -> Result<()> {
@@ -106,11 +93,7 @@ impl Check<'_> {
         if self.segment().nulls == Nulls::Some || self.segment().entries != expected {
             return self.fail("a single value that is not single");
         }
-        if self.segment().entries == 0 {
-            Ok(())
-        } else {
-            self.entries()
-        }
+        if self.segment().entries == 0 { Ok(()) } else { self.entries() }
     }
 
     fn dictionary(&self) -> Result<()> {
@@ -139,20 +122,13 @@ impl Check<'_> {
     fn strings(&self, at: u32, count: usize) -> Result<()> {
         let segment = self.segment();
         self.area("string offsets", at, count + 1, 4)?;
-        self.area(
-            "string bytes",
-            segment.strings,
-            segment.strings_bytes as usize,
-            1,
-        )?;
+        self.area("string bytes", segment.strings, segment.strings_bytes as usize, 1)?;
         let offsets = self.memory.slice_of::<u32>(at as usize, count + 1);
         if !offsets.is_sorted() || offsets[count] != segment.strings_bytes || offsets[0] != 0 {
             return self.fail("string offsets out of order");
         }
         let strings = segment.strings as usize;
-        let bytes = self
-            .memory
-            .slice_of::<u8>(strings, segment.strings_bytes as usize);
+        let bytes = self.memory.slice_of::<u8>(strings, segment.strings_bytes as usize);
         let string = |i: usize| &bytes[offsets[i] as usize..offsets[i + 1] as usize];
         if segment.scheme == Scheme::Dictionary && !(1..count).all(|i| string(i - 1) < string(i)) {
             return self.fail("dictionary out of order");
@@ -162,13 +138,7 @@ impl Check<'_> {
 
     fn bools(&self, at: u32, count: usize) -> Result<()> {
         let is_bool = self.segment().physical == PhysicalType::Bool;
-        if is_bool
-            && self
-                .memory
-                .slice_of::<u8>(at as usize, count)
-                .iter()
-                .any(|&b| b > 1)
-        {
+        if is_bool && self.memory.slice_of::<u8>(at as usize, count).iter().any(|&b| b > 1) {
             return self.fail("a boolean that is neither true nor false");
         }
         Ok(())
@@ -187,12 +157,7 @@ impl Check<'_> {
         if nulls == 1 && segment.null_code != allowed {
             return self.fail(format!("{} is not the code of NULL", segment.null_code));
         }
-        self.area(
-            "codes",
-            segment.data,
-            self.rows(),
-            usize::from(segment.width),
-        )?;
+        self.area("codes", segment.data, self.rows(), usize::from(segment.width))?;
         let (at, rows) = (segment.data as usize, self.rows());
         let found = match segment.width {
             1 => max_code(self.memory.slice_of::<u8>(at, rows)),
@@ -296,19 +261,10 @@ impl Check<'_> {
         let segment = self.segment();
         let capacity = self.header.capacity as usize;
         self.area("validity", segment.validity, capacity.div_ceil(64), 8)?;
-        self.area(
-            "values",
-            segment.data,
-            capacity,
-            value_bytes(segment.physical),
-        )?;
+        self.area("values", segment.data, capacity, value_bytes(segment.physical))?;
         if segment.physical == PhysicalType::Str {
-            let spans = self
-                .memory
-                .slice_of::<u32>(segment.data as usize, self.rows() * 2);
-            return spans
-                .chunks_exact(2)
-                .try_for_each(|s| self.span(s[0], s[1]));
+            let spans = self.memory.slice_of::<u32>(segment.data as usize, self.rows() * 2);
+            return spans.chunks_exact(2).try_for_each(|s| self.span(s[0], s[1]));
         }
         self.bools(segment.data, self.rows())
     }

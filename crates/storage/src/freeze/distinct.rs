@@ -13,11 +13,7 @@ const EMPTY: u32 = u32::MAX;
 
 impl<T: Copy> Distinct<T> {
     pub(super) fn new() -> Self {
-        Self {
-            slots: vec![EMPTY; 1 << 10],
-            hashes: Vec::new(),
-            entries: Vec::new(),
-        }
+        Self { slots: vec![EMPTY; 1 << 10], hashes: Vec::new(), entries: Vec::new() }
     }
 
     /// The number of the value with `hash` for which `same` holds; `value` becomes a new one if none does.

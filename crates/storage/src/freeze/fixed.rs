@@ -64,20 +64,14 @@ fn sma(min: i128, max: i128) -> Vec<u8> {
 /// Smallest and largest value that is not NULL; there is one.
 fn bounds<T: Copy>(values: &[T], input: Input<'_>, less: impl Fn(T, T) -> bool) -> (T, T) {
     let widen = |(lo, hi): (T, T), &v: &T| {
-        (
-            if less(v, lo) { v } else { lo },
-            if less(hi, v) { v } else { hi },
-        )
+        (if less(v, lo) { v } else { lo }, if less(hi, v) { v } else { hi })
     };
     match input.validity {
         None => values[1..].iter().fold((values[0], values[0]), widen),
         Some(validity) => {
-            let first = (0..values.len())
-                .find(|&i| validity.get(i))
-                .expect("not all rows are NULL");
-            let valid = (first..values.len())
-                .filter(|&i| validity.get(i))
-                .map(|i| &values[i]);
+            let first =
+                (0..values.len()).find(|&i| validity.get(i)).expect("not all rows are NULL");
+            let valid = (first..values.len()).filter(|&i| validity.get(i)).map(|i| &values[i]);
             valid.fold((values[first], values[first]), widen)
         }
     }
@@ -95,14 +89,9 @@ where
         return single(min, summary);
     }
     let nulls = u32::from(input.nulls > 0);
-    let range = max
-        .key()
-        .checked_sub(min.key())
-        .and_then(|r| u32::try_from(r).ok());
+    let range = max.key().checked_sub(min.key()).and_then(|r| u32::try_from(r).ok());
     // One code stays free, so that the end of a range of codes is a u32.
-    let code_max = range
-        .and_then(|r| r.checked_add(nulls))
-        .filter(|&c| c < u32::MAX);
+    let code_max = range.and_then(|r| r.checked_add(nulls)).filter(|&c| c < u32::MAX);
     let Some(code_max) = code_max else {
         return encode_wide(values, input, summary);
     };
@@ -150,12 +139,7 @@ where
     }
     hash_rows(values, input, &mut summary.sketch);
     let (min, max) = bounds(values, input, |a, b| a.key() < b.key());
-    let segment = Segment::new(
-        physical::<T>(),
-        Scheme::Plain,
-        bytes as u8,
-        nulls_of(input.nulls),
-    );
+    let segment = Segment::new(physical::<T>(), Scheme::Plain, bytes as u8, nulls_of(input.nulls));
     let mut encoded = Encoded::new(segment, summary);
     encoded.sma = sma(min.key(), max.key());
     encoded.data = PlainRows::area(values);
@@ -203,12 +187,7 @@ fn truncate<'a, T: Integer, C: Code + Plain>(
     summary: ColumnSummary,
     narrow: impl Fn(u32) -> C,
 ) -> Encoded<'a> {
-    let segment = Segment::new(
-        physical::<T>(),
-        Scheme::Truncation,
-        0,
-        nulls_of(input.nulls),
-    );
+    let segment = Segment::new(physical::<T>(), Scheme::Truncation, 0, nulls_of(input.nulls));
     let range = code_max - u32::from(input.nulls > 0);
     let mut encoded = Encoded::new(segment, summary);
     encoded.sma = sma(min.key(), min.key() + i128::from(range));
@@ -216,11 +195,7 @@ fn truncate<'a, T: Integer, C: Code + Plain>(
         None => values.iter().map(|v| narrow(v.minus(min))).collect(),
         Some(validity) => {
             let code = |i: usize| {
-                if validity.get(i) {
-                    values[i].minus(min)
-                } else {
-                    code_max
-                }
+                if validity.get(i) { values[i].minus(min) } else { code_max }
             };
             encoded.segment.null_code = code_max;
             (0..values.len()).map(|i| narrow(code(i))).collect()
@@ -241,19 +216,9 @@ fn truncate_narrow<'a, T: Integer>(
 ) -> Encoded<'a> {
     let mut encoded = truncate(values, input, min, code_max, summary, narrow);
     let mut seen = [false; 256];
-    encoded
-        .data
-        .bytes()
-        .iter()
-        .for_each(|&code| seen[usize::from(code)] = true);
+    encoded.data.bytes().iter().for_each(|&code| seen[usize::from(code)] = true);
     let codes = (0..=code_max).filter(|&c| seen[c as usize]);
-    hash_codes(
-        codes,
-        min.key(),
-        input,
-        code_max,
-        &mut encoded.summary.sketch,
-    );
+    hash_codes(codes, min.key(), input, code_max, &mut encoded.summary.sketch);
     encoded
 }
 
@@ -279,9 +244,7 @@ fn encode_middle<'a, T: Integer>(
 ) -> Encoded<'a> {
     let mut seen = vec![0u8; 1 << 16];
     match input.validity {
-        None => values
-            .iter()
-            .for_each(|v| seen[v.minus(min) as usize & 0xffff] = 1),
+        None => values.iter().for_each(|v| seen[v.minus(min) as usize & 0xffff] = 1),
         Some(_) => {
             let valid = (0..values.len()).filter(|&i| input.is_valid(i));
             valid.for_each(|i| seen[values[i].minus(min) as usize & 0xffff] = 1);
@@ -293,23 +256,13 @@ fn encode_middle<'a, T: Integer>(
     if count + nulls > 256 || bytes >= 2 * values.len() {
         let mut encoded = truncate(values, input, min, code_max, summary, |c| c as u16);
         let codes = (0..=code_max).filter(|&c| seen[c as usize] == 1);
-        hash_codes(
-            codes,
-            min.key(),
-            input,
-            u32::MAX,
-            &mut encoded.summary.sketch,
-        );
+        hash_codes(codes, min.key(), input, u32::MAX, &mut encoded.summary.sketch);
         return encoded;
     }
     let mut distinct = Distinct::new();
     let mut ranks = vec![0u32; 1 << 16];
     let mut first = vec![0u32; 1 << 16];
-    for (row, value) in values
-        .iter()
-        .enumerate()
-        .filter(|&(row, _)| input.is_valid(row))
-    {
+    for (row, value) in values.iter().enumerate().filter(|&(row, _)| input.is_valid(row)) {
         first[value.minus(min) as usize & 0xffff] = row as u32;
     }
     for code in (0..1usize << 16).filter(|&c| seen[c] == 1) {
@@ -317,21 +270,10 @@ fn encode_middle<'a, T: Integer>(
         distinct.entries.push(values[first[code] as usize]);
     }
     let code = |i: usize| {
-        if input.is_valid(i) {
-            ranks[values[i].minus(min) as usize & 0xffff]
-        } else {
-            count as u32
-        }
+        if input.is_valid(i) { ranks[values[i].minus(min) as usize & 0xffff] } else { count as u32 }
     };
     let codes = (0..values.len()).map(code).collect();
-    dictionary(
-        Found {
-            entries: distinct.entries,
-            codes,
-        },
-        input,
-        summary,
-    )
+    dictionary(Found { entries: distinct.entries, codes }, input, summary)
 }
 
 /// A dictionary and the rows' codes in it.
@@ -372,10 +314,7 @@ fn by_dictionary<T: Fixed>(values: &[T], input: Input<'_>, bytes_other: usize) -
     for code in &mut codes {
         *code = ranks.get(*code as usize).copied().unwrap_or(null_code);
     }
-    Some(Found {
-        entries: distinct.entries,
-        codes,
-    })
+    Some(Found { entries: distinct.entries, codes })
 }
 
 fn dictionary<'a, T: Fixed>(
@@ -387,12 +326,7 @@ fn dictionary<'a, T: Fixed>(
     for entry in &entries {
         summary.sketch.insert(hash_number(entry.key() as u128));
     }
-    let mut segment = Segment::new(
-        physical::<T>(),
-        Scheme::Dictionary,
-        0,
-        nulls_of(input.nulls),
-    );
+    let mut segment = Segment::new(physical::<T>(), Scheme::Dictionary, 0, nulls_of(input.nulls));
     segment.entries = entries.len() as u32;
     let mut encoded = Encoded::new(segment, summary);
     encoded.sma = sma(entries[0].key(), entries[entries.len() - 1].key());

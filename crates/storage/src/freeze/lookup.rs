@@ -82,3 +82,58 @@ impl<'a> LookupTable<'a> {
         ranges.reduce(union).unwrap_or(0..0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use testkit::Random;
+
+    use super::*;
+
+    fn check<C: kernels::unpack::Code>(random: &mut Random, codes: &[C]) {
+        let Some(table) = build(codes) else {
+            return;
+        };
+        let (first, last) = table.split_at(table_entries(size_of::<C>() as u8));
+        let table = LookupTable { first, last };
+        for _ in 0..50 {
+            let mut pick = || codes[random.below(codes.len() as u64) as usize].widen();
+            let (a, b) = (pick(), pick().wrapping_add(1));
+            let (lo, hi) = (a.min(b), a.max(b));
+            let rows = table.rows(lo, hi);
+            let matches =
+                (0..codes.len() as u32).filter(|&r| (lo..=hi).contains(&codes[r as usize].widen()));
+            for row in matches {
+                assert!(rows.contains(&row), "row {row} of {lo}..={hi} is not in {rows:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn ranges_cover_all_matches(seed: u64, rows in 4096usize..65_537, spread in 0u32..32) {
+            let random = &mut Random::new(seed);
+            let noise = random.below(2000) + 1;
+            let code = |i: usize, random: &mut Random| {
+                (((i as u64) << spread >> 16) + random.below(noise)) as u32
+            };
+            let wide: Vec<u32> = (0..rows).map(|i| code(i, random)).collect();
+            check(random, &wide);
+            check(random, &wide.iter().map(|&c| c as u16).collect::<Vec<_>>());
+            check(random, &wide.iter().map(|&c| (c >> 4) as u8).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn sorted_codes_are_found_exactly() {
+        let codes: Vec<u8> = (0..65_536).map(|i| (i / 256) as u8).collect();
+        let table = build(&codes).expect("useful");
+        let (first, last) = table.split_at(256);
+        let table = LookupTable { first, last };
+        assert_eq!(table.rows(3, 3), 768..1024);
+        assert_eq!(table.rows(254, 255), 65_024..65_536);
+        assert_eq!(table.rows(4, 3), 0..0);
+    }
+}

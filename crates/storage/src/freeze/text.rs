@@ -70,9 +70,7 @@ fn find_dictionary(source: &StrVector, input: Input<'_>, string_bytes: u64) -> O
     for row in (0..rows).filter(|&row| input.is_valid(row)) {
         let number = match before {
             Some((other, number)) if same(views, source, row, other) => number,
-            _ => distinct.find(hash(row), row as u32, |e| {
-                same(views, source, row, e as usize)
-            }),
+            _ => distinct.find(hash(row), row as u32, |e| same(views, source, row, e as usize)),
         };
         if distinct.entries.len() > limit {
             return None;
@@ -85,21 +83,14 @@ fn find_dictionary(source: &StrVector, input: Input<'_>, string_bytes: u64) -> O
     for code in &mut codes {
         *code = ranks.get(*code as usize).copied().unwrap_or(null_code);
     }
-    Some(Found {
-        entries: distinct.entries,
-        codes,
-    })
+    Some(Found { entries: distinct.entries, codes })
 }
 
 #[inline]
 fn same(views: &[StrView], source: &StrVector, a: usize, b: usize) -> bool {
     let (x, y) = (&views[a], &views[b]);
     x.head() == y.head()
-        && if x.is_inline() {
-            x.tail() == y.tail()
-        } else {
-            source.get(a) == source.get(b)
-        }
+        && if x.is_inline() { x.tail() == y.tail() } else { source.get(a) == source.get(b) }
 }
 
 /// Whether rows often repeat the row before, which evenly spread rows do not show.
@@ -107,10 +98,7 @@ fn neighbours_tie(source: &StrVector) -> bool {
     let rows = source.len();
     let pairs = (1..rows).step_by((rows / 256).max(1));
     let (count, ties) = pairs.fold((0, 0), |(count, ties), row| {
-        (
-            count + 1,
-            ties + usize::from(source.get(row) == source.get(row - 1)),
-        )
+        (count + 1, ties + usize::from(source.get(row) == source.get(row - 1)))
     });
     ties * 2 > count
 }
@@ -135,22 +123,12 @@ fn dictionary<'a>(
 ) -> Bounded<'a> {
     let Found { entries, codes } = found;
     for &entry in &entries {
-        summary
-            .sketch
-            .insert(hash_bytes(source.get(entry as usize)));
+        summary.sketch.insert(hash_bytes(source.get(entry as usize)));
     }
     let count = entries.len() as u32;
     let single = count == 1 && input.nulls == 0;
-    let scheme = if single {
-        Scheme::Single
-    } else {
-        Scheme::Dictionary
-    };
-    let nulls = if single {
-        Nulls::None
-    } else {
-        nulls_of(input.nulls)
-    };
+    let scheme = if single { Scheme::Single } else { Scheme::Dictionary };
+    let nulls = if single { Nulls::None } else { nulls_of(input.nulls) };
     let mut segment = Segment::new(PhysicalType::Str, scheme, 0, nulls);
     segment.entries = count;
     let lengths = entries.iter().map(|&e| source.views()[e as usize].len());

@@ -17,11 +17,7 @@ pub struct Memory {
 impl Memory {
     pub(super) fn new(place: Place, bytes: usize, reservation: Reservation) -> Self {
         debug_assert!(place.bytes >= bytes);
-        Self {
-            place: Some(place),
-            bytes,
-            reservation,
-        }
+        Self { place: Some(place), bytes, reservation }
     }
 
     /// Bytes usable.
@@ -40,9 +36,7 @@ impl Memory {
     }
 
     fn start(&self) -> *mut u8 {
-        self.place
-            .as_ref()
-            .map_or(std::ptr::null_mut(), |p| p.start.as_ptr())
+        self.place.as_ref().map_or(std::ptr::null_mut(), |p| p.start.as_ptr())
     }
 
     /// All bytes.
@@ -113,10 +107,7 @@ impl Memory {
     /// If they do not lie inside the memory.
     pub(crate) unsafe fn write_at<T: Plain>(&self, offset: usize, values: &[T]) {
         let bytes = size_of_val(values);
-        assert!(
-            offset <= self.bytes && bytes <= self.bytes - offset,
-            "write inside the memory"
-        );
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "write inside the memory");
         // SAFETY: in bounds by the assertion, unshared by contract; copied bytewise, so alignment is free.
         unsafe {
             let target = self.start().add(offset);
@@ -127,10 +118,7 @@ impl Memory {
     fn checked<T>(&self, offset: usize, count: usize) -> *mut T {
         let bytes = count.checked_mul(size_of::<T>());
         let fits = offset <= self.bytes && bytes.is_some_and(|b| b <= self.bytes - offset);
-        assert!(
-            fits && offset.is_multiple_of(align_of::<T>()),
-            "range inside the memory"
-        );
+        assert!(fits && offset.is_multiple_of(align_of::<T>()), "range inside the memory");
         // SAFETY: `offset` is at most the length of the allocation.
         unsafe { self.start().add(offset).cast() }
     }
@@ -196,21 +184,13 @@ unsafe impl Plain for IntervalBits {}
 
 impl From<Interval> for IntervalBits {
     fn from(v: Interval) -> Self {
-        Self {
-            months: v.months,
-            days: v.days,
-            micros: v.micros,
-        }
+        Self { months: v.months, days: v.days, micros: v.micros }
     }
 }
 
 impl From<IntervalBits> for Interval {
     fn from(v: IntervalBits) -> Self {
-        Self {
-            months: v.months,
-            days: v.days,
-            micros: v.micros,
-        }
+        Self { months: v.months, days: v.days, micros: v.micros }
     }
 }
 

@@ -20,15 +20,8 @@ const PART_UNIT: usize = 64;
 
 /// What an allocation of `bytes` really holds; None when that is no address range.
 pub(super) fn held_bytes(bytes: usize) -> Option<usize> {
-    let unit = if bytes < PART_BYTES_MAX {
-        PART_UNIT
-    } else {
-        PAGE_BYTES
-    };
-    bytes
-        .max(1)
-        .checked_next_multiple_of(unit)
-        .filter(|&b| b <= isize::MAX as usize / 2)
+    let unit = if bytes < PART_BYTES_MAX { PART_UNIT } else { PAGE_BYTES };
+    bytes.max(1).checked_next_multiple_of(unit).filter(|&b| b <= isize::MAX as usize / 2)
 }
 
 /// A range of memory and where it goes back to.
@@ -63,11 +56,7 @@ impl Slots {
     /// Zeroed memory of `bytes`, a result of [`held_bytes`].
     pub(super) fn take(&mut self, bytes: usize) -> io::Result<Place> {
         if bytes >= PART_BYTES_MAX {
-            return Ok(Place {
-                start: map_slots(bytes)?,
-                bytes,
-                slot: None,
-            });
+            return Ok(Place { start: map_slots(bytes)?, bytes, slot: None });
         }
         if let Some(place) = self.shared.iter_mut().find_map(|s| s.cut(bytes)) {
             // SAFETY: the range was free, so nobody else refers to it, and it lies in the slot's mapping.
@@ -75,10 +64,7 @@ impl Slots {
             return Ok(place);
         }
         let base = map_slots(SLOT_BYTES)?;
-        self.shared.push(SharedSlot {
-            base,
-            free: vec![(0, SLOT_BYTES)],
-        });
+        self.shared.push(SharedSlot { base, free: vec![(0, SLOT_BYTES)] });
         let slot = self.shared.last_mut().expect("pushed on the line above");
         Ok(slot.cut(bytes).expect("a part is smaller than a slot"))
     }
@@ -89,11 +75,8 @@ impl Slots {
             unsafe { unmap(place.start.as_ptr(), place.bytes) };
             return;
         };
-        let idx = self
-            .shared
-            .iter()
-            .position(|s| s.base == base)
-            .expect("slots outlive their parts");
+        let idx =
+            self.shared.iter().position(|s| s.base == base).expect("slots outlive their parts");
         let slot = &mut self.shared[idx];
         slot.merge(place.start.addr().get() - base.addr().get(), place.bytes);
         if slot.free == [(0, SLOT_BYTES)] && self.shared.len() > 1 {
@@ -124,21 +107,13 @@ impl SharedSlot {
         }
         // SAFETY: offset + bytes lies inside the slot by the invariant of `free`.
         let start = unsafe { self.base.add(offset) };
-        Some(Place {
-            start,
-            bytes,
-            slot: Some(self.base),
-        })
+        Some(Place { start, bytes, slot: Some(self.base) })
     }
 
     fn merge(&mut self, offset: usize, bytes: usize) {
         let idx = self.free.partition_point(|&(start, _)| start < offset);
         self.free.insert(idx, (offset, bytes));
-        if self
-            .free
-            .get(idx + 1)
-            .is_some_and(|next| offset + bytes == next.0)
-        {
+        if self.free.get(idx + 1).is_some_and(|next| offset + bytes == next.0) {
             self.free[idx].1 += self.free.remove(idx + 1).1;
         }
         if idx > 0 && self.free[idx - 1].0 + self.free[idx - 1].1 == offset {

@@ -38,9 +38,7 @@ fn code_last(block: &Block, column: usize) -> u32 {
     match segment.scheme {
         Scheme::Dictionary => segment.entries - 1,
         _ => {
-            let (min, max) = block
-                .sma_keys(column)
-                .expect("a truncated segment has values");
+            let (min, max) = block.sma_keys(column).expect("a truncated segment has values");
             (max - min) as u32
         }
     }
@@ -81,19 +79,17 @@ fn excluded_by_sma(block: &Block, column: usize, test: &Test) -> bool {
         Test::Keys(test) => block.sma_keys(column).is_some_and(|(min, max)| match test {
             KeyTest::Range(lo, hi) => *hi < min || *lo > max,
             KeyTest::Not(key) => min == max && min == *key,
-            KeyTest::Set(keys) => keys
-                .get(keys.partition_point(|&k| k < min))
-                .is_none_or(|&k| k > max),
+            KeyTest::Set(keys) => {
+                keys.get(keys.partition_point(|&k| k < min)).is_none_or(|&k| k > max)
+            }
         }),
-        Test::Texts(test) => block
-            .sma_strings(column)
-            .is_some_and(|(min, max)| match test {
-                TextTest::Range(low, high) => below(high, min) || above(low, max),
-                TextTest::Not(text) => min == max && min == &text[..],
-                TextTest::Set(texts) => texts
-                    .get(texts.partition_point(|t| &t[..] < min))
-                    .is_none_or(|t| &t[..] > max),
-            }),
+        Test::Texts(test) => block.sma_strings(column).is_some_and(|(min, max)| match test {
+            TextTest::Range(low, high) => below(high, min) || above(low, max),
+            TextTest::Not(text) => min == max && min == &text[..],
+            TextTest::Set(texts) => {
+                texts.get(texts.partition_point(|t| &t[..] < min)).is_none_or(|t| &t[..] > max)
+            }
+        }),
         Test::Filter(filter) => block.sma_keys(column).is_some_and(|(min, max)| {
             let clamp = |key: i128| key.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
             !filter.overlaps(clamp(min), clamp(max))
@@ -132,23 +128,19 @@ fn single(block: &Block, column: usize, test: &Test) -> CodeTest {
 fn plain(block: &Block, column: usize, test: &Test) -> CodeTest {
     let covered = !has_nulls(block.segment(column))
         && match test {
-            Test::Keys(KeyTest::Range(lo, hi)) => block
-                .sma_keys(column)
-                .is_some_and(|(min, max)| *lo <= min && max <= *hi),
-            Test::Keys(KeyTest::Not(key)) => block
-                .sma_keys(column)
-                .is_some_and(|(min, max)| *key < min || max < *key),
+            Test::Keys(KeyTest::Range(lo, hi)) => {
+                block.sma_keys(column).is_some_and(|(min, max)| *lo <= min && max <= *hi)
+            }
+            Test::Keys(KeyTest::Not(key)) => {
+                block.sma_keys(column).is_some_and(|(min, max)| *key < min || max < *key)
+            }
             Test::Texts(range @ TextTest::Range(..)) => {
                 let sma = block.sma_strings(column);
                 sma.is_some_and(|(min, max)| range.accepts(min) && range.accepts(max))
             }
             _ => false,
         };
-    if covered {
-        CodeTest::All
-    } else {
-        CodeTest::Values
-    }
+    if covered { CodeTest::All } else { CodeTest::Values }
 }
 
 fn on_codes(block: &Block, column: usize, test: &Test) -> CodeTest {
@@ -183,9 +175,7 @@ fn on_codes(block: &Block, column: usize, test: &Test) -> CodeTest {
 fn key_codes(block: &Block, column: usize, lo: i128, hi: i128) -> std::ops::Range<u32> {
     let segment = block.segment(column);
     if segment.scheme == Scheme::Truncation {
-        let (min, max) = block
-            .sma_keys(column)
-            .expect("a truncated segment has values");
+        let (min, max) = block.sma_keys(column).expect("a truncated segment has values");
         if hi < min || lo > max {
             return 0..0;
         }
@@ -337,9 +327,7 @@ pub(super) fn decide_codes(
 
 /// The value of every code of a truncated segment, NULL last where it occurs.
 fn code_values(block: &Block, column: usize) -> Vector {
-    let (min, max) = block
-        .sma_keys(column)
-        .expect("a truncated segment has values");
+    let (min, max) = block.sma_keys(column).expect("a truncated segment has values");
     let segment = block.segment(column);
     let mut values = kernels::VectorBuilder::new(segment.physical);
     for key in min..=max {

@@ -97,9 +97,9 @@ fn value(random: &mut Random, ty: DataType, shape: Shape, row: usize) -> Value {
 fn order(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::F64(a), Value::F64(b)) => a
-            .partial_cmp(b)
-            .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+        (Value::F64(a), Value::F64(b)) => {
+            a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
         (Value::Str(a), Value::Str(b)) => a.cmp(b),
         (Value::Interval(a), Value::Interval(b)) => a.cmp(b),
         _ => a.as_integer().cmp(&b.as_integer()),
@@ -159,11 +159,7 @@ impl ColumnPredicate for Odd {
     fn select(&self, values: &Vector) -> Result<Bitmap> {
         Ok(Bitmap::from_fn(values.len(), |i| {
             let value = values.value(i);
-            if value.is_null() {
-                self.with_null
-            } else {
-                is_odd(&value)
-            }
+            if value.is_null() { self.with_null } else { is_odd(&value) }
         }))
     }
 
@@ -213,10 +209,8 @@ fn restriction(
         CompareKind::Gt,
         CompareKind::Ge,
     ];
-    let integer = matches!(
-        ty.physical(),
-        PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128
-    );
+    let integer =
+        matches!(ty.physical(), PhysicalType::I32 | PhysicalType::I64 | PhysicalType::I128);
     let bound = |random: &mut Random, v: Value| match random.below(5) {
         0 => Bound::Unbounded,
         1 | 2 => Bound::Excluded(v),
@@ -228,19 +222,10 @@ fn restriction(
         2 => RestrictionKind::InList(vec![a, b, c]),
         3 => RestrictionKind::InList(values.iter().step_by(5).take(20).cloned().collect()),
         4 | 5 => {
-            let (low, high) = if order(&a, &b).is_le() {
-                (a, b)
-            } else {
-                (b, a)
-            };
-            RestrictionKind::Between {
-                low: bound(random, low),
-                high: bound(random, high),
-            }
+            let (low, high) = if order(&a, &b).is_le() { (a, b) } else { (b, a) };
+            RestrictionKind::Between { low: bound(random, low), high: bound(random, high) }
         }
-        6 => RestrictionKind::Predicate(Arc::new(Odd {
-            with_null: random.chance(50),
-        })),
+        6 => RestrictionKind::Predicate(Arc::new(Odd { with_null: random.chance(50) })),
         7 | 8 if integer => RestrictionKind::KeyFilter(Arc::new(Thirds)),
         _ => RestrictionKind::Compare(kinds[random.below(6) as usize], a),
     }
@@ -262,19 +247,13 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         let shape = SHAPES[random.below(7) as usize];
         let nulls = [0, 0, 10, 60, 100][random.below(5) as usize];
         let column = (0..rows).map(|row| {
-            if random.chance(nulls) {
-                Value::Null
-            } else {
-                value(random, ty, shape, row)
-            }
+            if random.chance(nulls) { Value::Null } else { value(random, ty, shape, row) }
         });
         values.push(column.collect::<Vec<_>>());
         shapes.push((ty, shape));
     }
     let specs = shapes.iter().enumerate();
-    let specs = specs
-        .map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty))
-        .collect::<Vec<_>>();
+    let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
     let table = Table::new("t", specs.into(), layout, BufferPool::new(1 << 32));
     let bulk = random.chance(50);
     let mut writer = table.bulk_writer();
@@ -283,9 +262,7 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         let len = (random.below(rows as u64) as usize + 1).min(rows - from);
         let columns = values.iter().zip(&shapes).map(|(column, (ty, _))| {
             let mut builder = VectorBuilder::new(ty.physical());
-            column[from..from + len]
-                .iter()
-                .for_each(|v| builder.push_value(v));
+            column[from..from + len].iter().for_each(|v| builder.push_value(v));
             Column::plain(builder.finish())
         });
         let batch = Batch::new(columns.collect(), len);
@@ -296,15 +273,8 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         }
         from += len;
     }
-    assert_eq!(
-        writer.finish().expect("fits"),
-        if bulk { rows as u64 } else { 0 }
-    );
-    Made {
-        table,
-        values,
-        shapes,
-    }
+    assert_eq!(writer.finish().expect("fits"), if bulk { rows as u64 } else { 0 });
+    Made { table, values, shapes }
 }
 
 /// Identical, not only equal: NaN and NaN, 1 month and 1 month, but not 1 month and 30 days.
@@ -325,10 +295,7 @@ fn check_round_trip(made: &Made, random: &mut Random) {
     let mut first = 0;
     for b in 0..snapshot.block_count() {
         let rows = snapshot.block(b).rows();
-        let all = Positions::Range {
-            start: 0,
-            len: rows as u32,
-        };
+        let all = Positions::Range { start: 0, len: rows as u32 };
         let some = Positions::List((0..rows as u32).filter(|_| random.chance(30)).collect());
         let start = random.below(rows as u64) as u32;
         let part = Positions::Range {
@@ -342,10 +309,7 @@ fn check_round_trip(made: &Made, random: &mut Random) {
                 for i in 0..column.len() {
                     let expected = &values[first + positions.get(i) as usize];
                     let found = column.value(i);
-                    assert!(
-                        same(&found, expected),
-                        "{found:?}, not {expected:?}, column {c}"
-                    );
+                    assert!(same(&found, expected), "{found:?}, not {expected:?}, column {c}");
                 }
             }
         }
@@ -365,11 +329,7 @@ fn check_scan(made: &Made, random: &mut Random) {
         .collect();
     let rows = made.values[0].len();
     let expected: Vec<usize> = (0..rows)
-        .filter(|&row| {
-            restrictions
-                .iter()
-                .all(|r| passes(&r.kind, &made.values[r.column][row]))
-        })
+        .filter(|&row| restrictions.iter().all(|r| passes(&r.kind, &made.values[r.column][row])))
         .collect();
     let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
     let snapshot = made.table.snapshot();
@@ -379,10 +339,7 @@ fn check_scan(made: &Made, random: &mut Random) {
     let mut positions = Positions::default();
     for b in 0..snapshot.block_count() {
         if let Some(mut cursor) = plan.open(&snapshot, b).expect("no errors here") {
-            while cursor
-                .next(rows_max, &mut positions)
-                .expect("no errors here")
-            {
+            while cursor.next(rows_max, &mut positions).expect("no errors here") {
                 assert!((1..=rows_max).contains(&positions.len()));
                 found.extend(positions.to_list().into_iter().map(|p| first + p as usize));
             }
@@ -392,10 +349,7 @@ fn check_scan(made: &Made, random: &mut Random) {
     }
     let schemes: Vec<Scheme> = match snapshot.block_count() {
         0 => vec![],
-        _ => restrictions
-            .iter()
-            .map(|r| snapshot.block(0).scheme(r.column))
-            .collect(),
+        _ => restrictions.iter().map(|r| snapshot.block(0).scheme(r.column)).collect(),
     };
     assert_eq!(found, expected, "{restrictions:?} on {schemes:?}");
 }

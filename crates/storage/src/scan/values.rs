@@ -33,9 +33,7 @@ pub(super) fn retain_values(test: &Test, values: &Vector, positions: &mut Vec<u3
         Test::Keys(test) => retain_keys(test, values, positions),
         Test::Texts(test) => {
             let strings = values.as_str();
-            retain(positions, |i| {
-                !values.is_null(i) && accepts(test, strings.get(i))
-            });
+            retain(positions, |i| !values.is_null(i) && accepts(test, strings.get(i)));
         }
         Test::Predicate(predicate) => {
             let kept = predicate.select(values)?;

@@ -10,23 +10,23 @@ use types::PhysicalType;
 /// A sample is cut to this many rows when it has twice as many.
 const ROWS_KEPT: usize = 2048;
 
+/// Additions held apart before they are put together: an insert of one row costs no copy of the sample.
+const PENDING_MAX: usize = 256;
+
 /// Rows sampled.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     threshold: f64,
     priorities: Vec<f64>,
-    columns: Vec<Vector>,
+    /// One vector per column and addition; all of one addition have the same rows.
+    parts: Vec<Vec<Vector>>,
+    types: Vec<PhysicalType>,
 }
 
 impl Sample {
     /// Of no rows yet, taking rows with the share `threshold` from the start.
     pub(crate) fn new(types: &[PhysicalType], threshold: f64) -> Self {
-        let columns = types.iter().map(|&t| Vector::empty(t)).collect();
-        Self {
-            threshold,
-            priorities: Vec::new(),
-            columns,
-        }
+        Self { threshold, priorities: Vec::new(), parts: Vec::new(), types: types.to_vec() }
     }
 
     /// Rows held.
@@ -40,8 +40,9 @@ impl Sample {
     }
 
     /// The rows, as columns.
-    pub(crate) fn columns(&self) -> &[Vector] {
-        &self.columns
+    pub(crate) fn columns(&mut self) -> &[Vector] {
+        self.settle();
+        &self.parts[0]
     }
 
     /// Looks at `rows` more rows. `seed` must differ from call to call.
@@ -62,24 +63,23 @@ impl Sample {
             row += 1;
         }
         let priorities = picked.iter().map(|_| random.unit() * share).collect();
-        let columns = vectors.iter().map(|v| copy(v, &picked)).collect();
-        self.merge(&Self {
-            threshold: share,
-            priorities,
-            columns,
-        });
+        let columns = || vectors.iter().map(|v| copy(v, &picked)).collect();
+        let parts = if picked.is_empty() { vec![] } else { vec![columns()] };
+        self.merge(&Self { threshold: share, priorities, parts, types: Vec::new() });
     }
 
     /// Adds the rows of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.threshold = self.threshold.min(other.threshold);
         self.priorities.extend(&other.priorities);
-        for (column, more) in self.columns.iter_mut().zip(&other.columns) {
-            let mut builder = VectorBuilder::new(column.physical());
-            builder.append(column, None);
-            builder.append(more, None);
-            *column = builder.finish();
+        self.parts.extend(other.parts.iter().cloned());
+        if self.parts.len() > PENDING_MAX || self.rows() > 2 * ROWS_KEPT {
+            self.settle();
         }
+    }
+
+    /// Puts the parts together and drops the rows past the threshold.
+    fn settle(&mut self) {
         if self.rows() > 2 * ROWS_KEPT {
             let mut ordered = self.priorities.clone();
             let (_, &mut nth, _) = ordered.select_nth_unstable_by(ROWS_KEPT, f64::total_cmp);
@@ -87,10 +87,14 @@ impl Sample {
         }
         let keep = |p: &u32| self.priorities[*p as usize] < self.threshold;
         let kept: Vec<u32> = (0..self.rows() as u32).filter(keep).collect();
-        if kept.len() < self.rows() {
-            self.columns = self.columns.iter().map(|c| copy(c, &kept)).collect();
-            self.priorities = kept.iter().map(|&p| self.priorities[p as usize]).collect();
-        }
+        let columns = self.types.iter().enumerate().map(|(i, &physical)| {
+            let mut builder = VectorBuilder::new(physical);
+            self.parts.iter().for_each(|part| builder.append(&part[i], None));
+            let all = builder.finish();
+            if kept.len() < all.len() { copy(&all, &kept) } else { all }
+        });
+        self.parts = vec![columns.collect()];
+        self.priorities = kept.iter().map(|&p| self.priorities[p as usize]).collect();
     }
 }
 
@@ -102,11 +106,7 @@ fn copy(vector: &Vector, positions: &[u32]) -> Vector {
     let mut builder = StrBuilder::with_capacity(positions.len());
     for &position in positions {
         let null = vector.is_null(position as usize);
-        builder.push(if null {
-            b""
-        } else {
-            strings.get(position as usize)
-        });
+        builder.push(if null { b"" } else { strings.get(position as usize) });
     }
     let validity = vector.validity.as_ref().map(|v| v.gather(positions));
     Vector::with_validity(VectorData::Str(builder.finish()), validity)
@@ -138,34 +138,21 @@ mod tests {
         for i in 0..2048 {
             sample.add(&numbers(i..i + 1), 1, i as u64);
         }
-        assert_eq!(
-            sample.columns()[0].as_i64(),
-            (0..2048).collect::<Vec<i64>>()
-        );
+        assert_eq!(sample.columns()[0].as_i64(), (0..2048).collect::<Vec<i64>>());
     }
 
     #[test]
     fn samples_of_unequal_blocks_stay_uniform() {
         let mut sample = Sample::new(&[PhysicalType::I64], 1.0);
         let mut from = 0;
-        for (block, rows) in [65_536, 500, 65_536, 65_536, 7, 20_000]
-            .into_iter()
-            .enumerate()
-        {
+        for (block, rows) in [65_536, 500, 65_536, 65_536, 7, 20_000].into_iter().enumerate() {
             sample.add(&numbers(from..from + rows), rows as usize, block as u64);
             from += rows;
         }
         let rows = sample.rows();
         assert!((1800..=4200).contains(&rows), "{rows} rows");
-        let below = sample.columns()[0]
-            .as_i64()
-            .iter()
-            .filter(|&&v| v < from / 2)
-            .count();
+        let below = sample.columns()[0].as_i64().iter().filter(|&&v| v < from / 2).count();
         let share = below as f64 / rows as f64;
-        assert!(
-            (0.45..0.55).contains(&share),
-            "{share} of the rows are of the first half"
-        );
+        assert!((0.45..0.55).contains(&share), "{share} of the rows are of the first half");
     }
 }

@@ -14,9 +14,7 @@ pub(crate) struct Sketch {
 
 impl Default for Sketch {
     fn default() -> Self {
-        Self {
-            registers: Box::new([0; REGISTERS]),
-        }
+        Self { registers: Box::new([0; REGISTERS]) }
     }
 }
 
@@ -45,11 +43,7 @@ impl Sketch {
         if raw <= 2.5 * count && zeros > 0 {
             let estimate = count * (count / zeros as f64).ln();
             // Collisions are rarer than one in a few values here: the nearest integer is often right.
-            return if estimate < 256.0 {
-                estimate.round()
-            } else {
-                estimate
-            };
+            return if estimate < 256.0 { estimate.round() } else { estimate };
         }
         raw
     }
@@ -74,9 +68,7 @@ pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
         product as u64 ^ (product >> 64) as u64
     };
     let word = |at: usize| {
-        let eight = bytes[at..at + 8]
-            .try_into()
-            .expect("a slice of eight bytes");
+        let eight = bytes[at..at + 8].try_into().expect("a slice of eight bytes");
         u64::from_le_bytes(eight)
     };
     let len = bytes.len();
@@ -114,11 +106,7 @@ mod tests {
             }
             for sketch in [&numbers, &texts] {
                 let error = (sketch.estimate() - f64::from(count)).abs();
-                assert!(
-                    error <= 0.05 * f64::from(count),
-                    "{count}: {}",
-                    sketch.estimate()
-                );
+                assert!(error <= 0.05 * f64::from(count), "{count}: {}", sketch.estimate());
             }
             let mut merged = numbers.clone();
             merged.merge(&numbers);

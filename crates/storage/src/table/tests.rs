@@ -1,0 +1,210 @@
+//! Tables under loads, appends, failures and many threads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use types::{DataType, Value};
+
+use super::*;
+use crate::{ColumnSpec, batch_of};
+
+fn numbers(range: std::ops::Range<i64>) -> Batch {
+    let texts: Vec<String> = range.clone().map(|i| format!("the text of row number {i}")).collect();
+    batch_of(vec![
+        Vector::new(VectorData::I64(range.collect())),
+        Vector::new(VectorData::Str(texts.iter().map(|t| t.as_bytes()).collect())),
+    ])
+}
+
+fn table(layout: Layout, limit: u64) -> Arc<Table> {
+    let mut key = ColumnSpec::new("k", DataType::BigInt);
+    key.not_null = true;
+    let schema = Schema::new(vec![key, ColumnSpec::new("t", DataType::Text)]);
+    Table::new("t", schema, layout, BufferPool::new(limit))
+}
+
+fn keys(snapshot: &Arc<TableSnapshot>) -> Vec<i64> {
+    let mut keys = Vec::new();
+    for b in 0..snapshot.block_count() {
+        let all = Positions::Range { start: 0, len: snapshot.block(b).rows() as u32 };
+        let texts = snapshot.unpack(b, 1, &all).expect("in memory");
+        let column = snapshot.unpack(b, 0, &all).expect("in memory").to_plain();
+        for (i, key) in column.as_i64().iter().enumerate().step_by(97) {
+            assert_eq!(texts.value(i), Value::text(&format!("the text of row number {key}")));
+        }
+        keys.extend(column.as_i64());
+    }
+    keys
+}
+
+const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];
+
+#[test]
+fn loads_appear_whole_and_in_order() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 30);
+        let load = table.begin_load();
+        let writers: Vec<BulkWriter> = (0..3).map(|_| load.writer()).collect();
+        thread::scope(|scope| {
+            for (w, mut writer) in writers.into_iter().enumerate() {
+                scope.spawn(move || {
+                    let first = w as i64 * 100_000;
+                    for start in (first..first + 100_000).step_by(1000) {
+                        writer.push(&numbers(start..start + 1000)).expect("fits");
+                    }
+                    assert_eq!(writer.finish().expect("fits"), 100_000);
+                });
+            }
+        });
+        assert_eq!(table.snapshot().rows(), 0);
+        assert_eq!(load.commit().expect("once"), 300_000);
+        assert!(load.commit().is_err());
+        assert_eq!(keys(&table.snapshot()), (0..300_000).collect::<Vec<i64>>());
+        let infos = table.block_infos();
+        assert_eq!(infos.iter().map(|b| b.rows).sum::<usize>(), 300_000);
+        table.append(&numbers(300_000..300_010)).expect("fits");
+        assert_eq!(keys(&table.snapshot()), (0..300_010).collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn a_dropped_load_leaves_nothing() {
+    let table = table(Layout::Auto, 1 << 30);
+    let load = table.begin_load();
+    let mut finished = load.writer();
+    finished.push(&numbers(0..100_000)).expect("fits");
+    finished.finish().expect("fits");
+    let mut open = load.writer();
+    open.push(&numbers(0..70_000)).expect("fits");
+    assert!(table.pool().total() > 0);
+    drop((load, open));
+    assert_eq!(table.snapshot().rows(), 0);
+    assert_eq!(table.statistics().rows, 0);
+    assert_eq!(table.pool().total(), 0);
+}
+
+#[test]
+fn memory_that_runs_out_is_an_error_and_changes_nothing() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 20);
+        table.append(&numbers(0..100)).expect("fits");
+        let mut writer = table.bulk_writer();
+        let result = (0..1000).try_for_each(|i| writer.push(&numbers(i * 1000..i * 1000 + 1000)));
+        assert_eq!(result.expect_err("too much").state(), SqlState::OUT_OF_MEMORY);
+        drop(writer);
+        let error = table.append(&numbers(0..200_000)).expect_err("too much");
+        assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
+        assert_eq!(keys(&table.snapshot()), (0..100).collect::<Vec<i64>>());
+        table.append(&numbers(100..200)).expect("fits");
+        assert_eq!(keys(&table.snapshot()), (0..200).collect::<Vec<i64>>());
+        table.truncate();
+        assert_eq!(table.pool().total(), 0);
+    }
+}
+
+#[test]
+fn null_where_it_may_not_be_is_refused() {
+    let table = table(Layout::Auto, 1 << 20);
+    let mut key = VectorBuilder::new(PhysicalType::I64);
+    key.push_null();
+    let text = Vector::new(VectorData::Str([&b"x"[..]].into_iter().collect()));
+    let batch = batch_of(vec![key.finish(), text]);
+    let error = table.append(&batch).expect_err("NULL");
+    assert_eq!(error.state(), SqlState::NOT_NULL_VIOLATION);
+    assert!(error.message().contains("null value in column \"k\" of relation \"t\""));
+    assert!(table.bulk_writer().push(&batch).is_err());
+    assert_eq!(table.snapshot().rows(), 0);
+}
+
+#[test]
+fn small_inserts_make_few_blocks() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 30);
+        for i in 0..3000 {
+            table.append(&numbers(i..i + 1)).expect("fits");
+        }
+        assert_eq!(keys(&table.snapshot()), (0..3000).collect::<Vec<i64>>());
+        assert!(table.block_infos().len() <= 12, "{}", table.block_infos().len());
+        let statistics = table.statistics();
+        assert_eq!(statistics.rows, 3000);
+        assert_eq!(statistics.columns[0].min, Some(Value::I64(0)));
+        assert_eq!(statistics.columns[0].max, Some(Value::I64(2999)));
+        assert!((statistics.columns[1].distinct - 3000.0).abs() < 150.0);
+        assert_eq!(statistics.sample.rows, 3000);
+    }
+}
+
+#[test]
+fn readers_see_whole_appends_while_a_writer_works() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 30);
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut before = 0;
+                    while !done.load(Ordering::Relaxed) {
+                        let snapshot = table.snapshot();
+                        let found = keys(&snapshot);
+                        assert!(found.len().is_multiple_of(33) && found.len() >= before);
+                        assert!(found.iter().enumerate().all(|(i, &k)| i as i64 == k));
+                        before = found.len();
+                    }
+                });
+            }
+            for i in 0..600 {
+                table.append(&numbers(i * 33..i * 33 + 33)).expect("fits");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(table.snapshot().rows(), 600 * 33);
+    }
+}
+
+#[test]
+fn statistics_describe_the_rows() {
+    let table = table(Layout::Frozen, 1 << 30);
+    let mut writer = table.bulk_writer();
+    for start in (0..500_000).step_by(10_000) {
+        writer.push(&numbers(start..start + 10_000)).expect("fits");
+    }
+    writer.finish().expect("fits");
+    let statistics = table.statistics();
+    let key = &statistics.columns[0];
+    assert_eq!(
+        (key.min.clone(), key.max.clone()),
+        (Some(Value::I64(0)), Some(Value::I64(499_999)))
+    );
+    assert!((key.distinct / 500_000.0 - 1.0).abs() < 0.06, "{}", key.distinct);
+    assert!(key.clustered && key.bounds_exact && key.null_fraction == 0.0);
+    let average = statistics.columns[1].bytes_average;
+    assert!((28.5..29.0).contains(&average), "{average}");
+    assert!((1800..=4200).contains(&statistics.sample.rows));
+    let histogram = statistics.histogram(0);
+    assert_eq!(histogram.len(), 65);
+    let Value::I64(middle) = histogram[32] else { panic!("integers") };
+    assert!((220_000..280_000).contains(&middle), "{middle}");
+    assert!(Arc::ptr_eq(&statistics, &table.statistics()));
+}
+
+#[test]
+fn long_strings_pass_through_every_layout() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 32);
+        let text = vec![b'x'; 40 << 20];
+        for i in 0..3 {
+            let key = Vector::new(VectorData::I64(vec![i, i]));
+            let texts = Vector::new(VectorData::Str([&b"short"[..], &text].into_iter().collect()));
+            table.append(&batch_of(vec![key, texts])).expect("fits");
+        }
+        let snapshot = table.snapshot();
+        assert_eq!(snapshot.rows(), 6);
+        let mut long = 0;
+        for b in 0..snapshot.block_count() {
+            let all = Positions::Range { start: 0, len: snapshot.block(b).rows() as u32 };
+            let column = snapshot.unpack(b, 1, &all).expect("in memory").to_plain();
+            long += column.as_str().iter().filter(|s| *s == text).count();
+        }
+        assert_eq!(long, 3);
+    }
+}
