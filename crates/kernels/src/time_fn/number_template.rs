@@ -1,0 +1,467 @@
+//! Templates of numbers: to_char and to_number.
+//!
+//! ```text
+//! to_char(-1234.5, '9,999.99')    sign and digits flow right: "-1,234.50"
+//! ```
+//! Source: PostgreSQL 15, formatting.c, `NUM_processor`.
+
+use types::{Error, NumericType, Result, SqlState, decimal};
+
+use super::write::scaled_text;
+use crate::Vector;
+use crate::rows::{Texts, try_build};
+
+/// One place of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// 9
+    Digit,
+    /// 0
+    Zero,
+    /// . or D
+    Point,
+    /// , or G
+    Group,
+    /// S, PL, MI, SG at this place
+    Sign(Sign),
+    /// L, `$`-like and other text
+    Text(String),
+    /// TH or th
+    Ordinal(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// S: plus or minus, next to the digits.
+    Anchored,
+    /// SG: plus or minus, here.
+    Fixed,
+    /// MI: minus or blank.
+    Minus,
+    /// PL: plus or blank.
+    Plus,
+}
+
+/// A number's template.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NumberTemplate {
+    places: Vec<Place>,
+    /// Digits before the point.
+    whole: usize,
+    /// Digits after it.
+    fraction: usize,
+    /// FM
+    bare: bool,
+    /// PR
+    angles: bool,
+    /// EEEE
+    scientific: bool,
+    /// RN, and whether in lower case.
+    roman: Option<bool>,
+    /// Digits after V.
+    shift: usize,
+}
+
+fn malformed(message: &str) -> Error {
+    Error::new(SqlState::SYNTAX_ERROR, message)
+}
+
+impl NumberTemplate {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let mut template = Self::default();
+        let mut rest = text;
+        let (mut point, mut shifted) = (false, false);
+        while let Some(c) = rest.chars().next() {
+            let two = rest
+                .get(..2)
+                .map(str::to_ascii_uppercase)
+                .unwrap_or_default();
+            let mut taken = c.len_utf8();
+            match (two.as_str(), c) {
+                ("FM", _) => (template.bare, taken) = (true, 2),
+                ("PR", _) => (template.angles, taken) = (true, 2),
+                ("RN", _) => (template.roman, taken) = (Some(c == 'r'), 2),
+                ("MI", _) => taken = template.push(Place::Sign(Sign::Minus), 2),
+                ("PL", _) => taken = template.push(Place::Sign(Sign::Plus), 2),
+                ("SG", _) => taken = template.push(Place::Sign(Sign::Fixed), 2),
+                ("TH", _) => taken = template.push(Place::Ordinal(c == 'T'), 2),
+                ("EE", _)
+                    if rest
+                        .get(..4)
+                        .is_some_and(|t| t.eq_ignore_ascii_case("EEEE")) =>
+                {
+                    (template.scientific, taken) = (true, 4);
+                }
+                (_, 'S' | 's') => taken = template.push(Place::Sign(Sign::Anchored), 1),
+                (_, '9' | '0') => {
+                    let place = if c == '9' { Place::Digit } else { Place::Zero };
+                    template.places.push(place);
+                    match (point, shifted) {
+                        (true, _) => template.fraction += 1,
+                        (false, true) => template.shift += 1,
+                        (false, false) => template.whole += 1,
+                    }
+                }
+                (_, '.' | 'D' | 'd') => {
+                    if point {
+                        return Err(malformed("multiple decimal points"));
+                    }
+                    point = true;
+                    template.places.push(Place::Point);
+                }
+                (_, ',' | 'G' | 'g') => template.places.push(Place::Group),
+                (_, 'V' | 'v') => shifted = true,
+                (_, 'L' | 'l') => template.places.push(Place::Text(" ".to_owned())),
+                (_, '"') => {
+                    let quoted: String = rest[1..].chars().take_while(|&c| c != '"').collect();
+                    taken = (quoted.len() + 2).min(rest.len());
+                    template.places.push(Place::Text(quoted));
+                }
+                (_, c) => template.places.push(Place::Text(c.to_string())),
+            }
+            rest = &rest[taken..];
+        }
+        template.whole += template.shift;
+        Ok(template)
+    }
+
+    fn push(&mut self, place: Place, taken: usize) -> usize {
+        self.places.push(place);
+        taken
+    }
+
+    /// Appends `value` of scale `scale`.
+    pub(super) fn write(&self, value: i128, scale: u8, out: &mut String) -> Result<()> {
+        if let Some(lower) = self.roman {
+            self.write_roman(decimal::rescale(value, scale, 0), lower, out);
+            return Ok(());
+        }
+        if self.scientific {
+            let mut text = String::new();
+            let ty = NumericType {
+                precision: 38,
+                scale,
+                display: types::NumericDisplay::Fixed,
+            };
+            types::text::format_decimal(&mut text, value, ty);
+            return self.write_scientific(text.parse().unwrap_or(f64::NAN), out);
+        }
+        let shifted = value.checked_mul(decimal::pow10(self.shift.min(38) as u32));
+        let digits = self.fraction.min(38) as u8;
+        let Some((whole, mut fraction)) =
+            shifted.and_then(|v| scaled_text(v, scale, digits.min(scale)))
+        else {
+            return Err(decimal::overflow());
+        };
+        let missing = self.fraction - fraction.len();
+        fraction.extend(std::iter::repeat_n('0', missing));
+        let zero = whole == "0" && fraction.bytes().all(|b| b == b'0');
+        self.fill(&whole, &fraction, value < 0 && !zero, out);
+        Ok(())
+    }
+
+    /// Appends `value`, of which `digits` are significant.
+    pub(super) fn write_float(&self, value: f64, digits: usize, out: &mut String) -> Result<()> {
+        if self.scientific {
+            return self.write_scientific(value, out);
+        }
+        if !value.is_finite() {
+            self.fill(
+                &"#".repeat(self.whole + 1),
+                &"#".repeat(self.fraction),
+                value < 0.0,
+                out,
+            );
+            return Ok(());
+        }
+        // Digits that are not significant are 0.
+        let whole_digits = (value.abs().max(1.0).log10().floor() as usize + 1).min(400);
+        let fraction = digits.saturating_sub(whole_digits).min(self.fraction);
+        let text = format!("{:.fraction$}", value.abs() * 10f64.powi(self.shift as i32));
+        let (whole, shown) = text.split_once('.').unwrap_or((&text, ""));
+        let padded = format!("{shown:0<width$}", width = self.fraction);
+        let zero = whole == "0" && padded.bytes().all(|b| b == b'0');
+        self.fill(whole, &padded, value < 0.0 && !zero, out);
+        Ok(())
+    }
+
+    fn write_roman(&self, value: Option<i128>, lower: bool, out: &mut String) {
+        const PARTS: [(i128, &str); 13] = [
+            (1000, "M"),
+            (900, "CM"),
+            (500, "D"),
+            (400, "CD"),
+            (100, "C"),
+            (90, "XC"),
+            (50, "L"),
+            (40, "XL"),
+            (10, "X"),
+            (9, "IX"),
+            (5, "V"),
+            (4, "IV"),
+            (1, "I"),
+        ];
+        let mut rest = value.filter(|v| (1..4000).contains(v)).unwrap_or(0);
+        let mut text = if rest == 0 {
+            "#".repeat(15)
+        } else {
+            String::new()
+        };
+        for (part, letters) in PARTS {
+            while rest >= part {
+                text.push_str(letters);
+                rest -= part;
+            }
+        }
+        if lower {
+            text.make_ascii_lowercase();
+        }
+        if !self.bare {
+            text.insert_str(0, &" ".repeat(15usize.saturating_sub(text.len())));
+        }
+        out.push_str(&text);
+    }
+
+    fn write_scientific(&self, value: f64, out: &mut String) -> Result<()> {
+        let text = format!("{value:.width$e}", width = self.fraction);
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        if !mantissa.starts_with('-') && !self.bare {
+            out.push(' ');
+        }
+        let sign = if exponent < 0 { '-' } else { '+' };
+        out.push_str(&format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()));
+        Ok(())
+    }
+
+    fn has_sign(&self) -> bool {
+        self.places.iter().any(|p| matches!(p, Place::Sign(_)))
+    }
+
+    /// Appends the digits at their places.
+    fn fill(&self, whole: &str, fraction: &str, negative: bool, out: &mut String) {
+        let overflow = whole.len() > self.whole && !(whole == "0" && self.whole == 0);
+        let first_zero = self
+            .places
+            .iter()
+            .take_while(|p| **p != Place::Point)
+            .filter(|p| matches!(p, Place::Digit | Place::Zero))
+            .position(|p| *p == Place::Zero);
+        // A lone 0 before a fraction is not shown unless the template asks for it.
+        let hidden = whole == "0" && self.fraction > 0 && first_zero.is_none();
+        let digits = if hidden { "" } else { whole };
+        let start = self.whole.saturating_sub(digits.len());
+        let shown_from = first_zero.map_or(start, |z| z.min(start));
+        let kept = self.kept_fraction(fraction);
+        let mut state = Filling {
+            whole_at: 0,
+            fraction_at: 0,
+            signed: false,
+        };
+        let free_sign = !self.has_sign();
+        for (at, place) in self.places.iter().enumerate() {
+            match place {
+                Place::Digit | Place::Zero if state.whole_at < self.whole => {
+                    let shown = state.whole_at >= shown_from;
+                    if shown {
+                        self.push_sign(&mut state, free_sign, negative, out);
+                    }
+                    if overflow {
+                        self.push_sign(&mut state, free_sign, negative, out);
+                        out.push('#');
+                    } else if state.whole_at >= start {
+                        out.push_str(&digits[state.whole_at - start..][..1]);
+                    } else if shown {
+                        out.push('0');
+                    } else if !self.bare {
+                        out.push(' ');
+                    }
+                    state.whole_at += 1;
+                }
+                Place::Digit | Place::Zero => {
+                    if state.fraction_at < kept {
+                        let digit = &fraction[state.fraction_at..][..1];
+                        out.push_str(if overflow { "#" } else { digit });
+                    }
+                    state.fraction_at += 1;
+                }
+                Place::Point => {
+                    self.push_sign(&mut state, free_sign, negative, out);
+                    out.push('.');
+                }
+                Place::Group => {
+                    let begun = state.whole_at > shown_from || state.fraction_at > 0 || overflow;
+                    if begun {
+                        out.push(',');
+                    } else if !self.bare {
+                        out.push(' ');
+                    }
+                }
+                Place::Text(text) => out.push_str(text),
+                Place::Ordinal(upper) => self.push_ordinal(whole, negative, *upper, out),
+                Place::Sign(sign) => self.push_placed(*sign, at, &mut state, negative, out),
+            }
+        }
+        if self.angles {
+            match (negative, self.bare) {
+                (true, _) => out.push('>'),
+                (false, false) => out.push(' '),
+                (false, true) => {}
+            }
+        }
+    }
+
+    /// Digits of the fraction that are shown: with FM, zeros at the end are not, except at a 0.
+    fn kept_fraction(&self, fraction: &str) -> usize {
+        if !self.bare {
+            return fraction.len();
+        }
+        let after = self
+            .places
+            .iter()
+            .skip_while(|p| **p != Place::Point)
+            .skip(1);
+        let places: Vec<&Place> = after
+            .filter(|p| matches!(p, Place::Digit | Place::Zero))
+            .collect();
+        let last_zero = places
+            .iter()
+            .rposition(|p| **p == Place::Zero)
+            .map_or(0, |i| i + 1);
+        fraction.trim_end_matches('0').len().max(last_zero)
+    }
+
+    /// The sign that stands right before the first digit, once.
+    fn push_sign(&self, state: &mut Filling, free: bool, negative: bool, out: &mut String) {
+        if state.signed {
+            return;
+        }
+        state.signed = true;
+        let leading_anchor = self.leading_anchor();
+        if self.angles {
+            match (negative, self.bare) {
+                (true, _) => out.push('<'),
+                (false, false) => out.push(' '),
+                (false, true) => {}
+            }
+        } else if leading_anchor {
+            out.push(if negative { '-' } else { '+' });
+        } else if free {
+            if negative {
+                out.push('-');
+            } else if !self.bare {
+                out.push(' ');
+            }
+        }
+    }
+
+    /// True when S stands before all digits.
+    fn leading_anchor(&self) -> bool {
+        let first_digit = self
+            .places
+            .iter()
+            .position(|p| matches!(p, Place::Digit | Place::Zero));
+        let anchor = self
+            .places
+            .iter()
+            .position(|p| *p == Place::Sign(Sign::Anchored));
+        matches!((anchor, first_digit), (Some(a), Some(d)) if a < d)
+    }
+
+    fn push_placed(
+        &self,
+        sign: Sign,
+        _at: usize,
+        _state: &mut Filling,
+        negative: bool,
+        out: &mut String,
+    ) {
+        match sign {
+            Sign::Anchored if self.leading_anchor() => {}
+            Sign::Anchored | Sign::Fixed => out.push(if negative { '-' } else { '+' }),
+            Sign::Minus if negative => out.push('-'),
+            Sign::Plus if !negative => out.push('+'),
+            Sign::Minus | Sign::Plus if !self.bare => out.push(' '),
+            _ => {}
+        }
+    }
+
+    fn push_ordinal(&self, whole: &str, negative: bool, upper: bool, out: &mut String) {
+        if negative || self.fraction > 0 {
+            return;
+        }
+        let teen = whole.len() >= 2 && whole.as_bytes()[whole.len() - 2] == b'1';
+        let ending = match whole.as_bytes().last() {
+            Some(b'1') if !teen => "st",
+            Some(b'2') if !teen => "nd",
+            Some(b'3') if !teen => "rd",
+            _ => "th",
+        };
+        out.push_str(&if upper {
+            ending.to_ascii_uppercase()
+        } else {
+            ending.to_owned()
+        });
+    }
+}
+
+/// How far a number has been written.
+struct Filling {
+    whole_at: usize,
+    fraction_at: usize,
+    signed: bool,
+}
+
+/// The digits, sign and point of `text` that the template has places for.
+fn read_number(text: &str, template: &NumberTemplate) -> Result<i128> {
+    let fail = || {
+        let message = format!("invalid input syntax for type numeric: \"{text}\"");
+        Error::new(SqlState::INVALID_TEXT, message)
+    };
+    let mut number = String::new();
+    let mut negative = false;
+    let (mut whole, mut fraction, mut point) = (0, 0, false);
+    for c in text.chars() {
+        match c {
+            '-' | '<' => negative = true,
+            '0'..='9' if point && fraction < template.fraction => {
+                number.push(c);
+                fraction += 1;
+            }
+            '0'..='9' if !point && whole < template.whole => {
+                number.push(c);
+                whole += 1;
+            }
+            '0'..='9' => break,
+            '.' if !point && template.fraction > 0 => {
+                point = true;
+                number.push('.');
+            }
+            '.' => break,
+            _ => {}
+        }
+    }
+    if whole + fraction == 0 {
+        return Err(fail());
+    }
+    let ty = NumericType::UNCONSTRAINED;
+    let types::Value::I128(value) = types::text::parse(&number, types::DataType::Numeric(ty))?
+    else {
+        return Err(fail());
+    };
+    let shift = decimal::pow10(template.shift.min(38) as u32);
+    let value = decimal::divide_round(value, shift);
+    Ok(if negative { -value } else { value })
+}
+
+/// to_number(TEXT, format) -> I128 of type [`types::NumericType::UNCONSTRAINED`]. What the template has
+/// no digit for is skipped.
+///
+/// # Errors
+/// 22P02 when there are no digits, 42601 for a malformed template.
+pub fn to_number(text: &Vector, format: &Vector) -> Result<Vector> {
+    let (texts, formats) = (Texts::new(text), Texts::new(format));
+    try_build(&[text, format], |i| {
+        read_number(texts.str(i)?, &NumberTemplate::parse(formats.str(i)?)?)
+    })
+}
