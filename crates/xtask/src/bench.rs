@@ -43,12 +43,12 @@ pub fn run(plan: &Plan) -> Outcome {
     let (mut logs, mut ours, mut theirs) = (0.0, 0.0, 0.0);
     let mut count = 0.0;
     let mut checksum = 0;
-    for (number, query) in plan.options.chosen() {
+    for (name, query) in plan.options.chosen() {
         let measured = measure(&mut pair, query, plan.runs)
-            .map_err(|message| format!("query {number}: {message}"))?;
+            .map_err(|message| format!("query {name}: {message}"))?;
         let ratio = measured.theirs / measured.ours;
         println!(
-            "{number:>5} {:>12.2} {:>12.2} {ratio:>8.2} {:>8}",
+            "{name:>5} {:>12.2} {:>12.2} {ratio:>8.2} {:>8}",
             measured.ours, measured.theirs, measured.rows
         );
         logs += ratio.ln();

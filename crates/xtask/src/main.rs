@@ -76,9 +76,9 @@ struct SuiteArgs {
     /// Worker threads of both; all cores without
     #[arg(long)]
     threads: Option<usize>,
-    /// Only these queries, by number
+    /// Only these queries: `--queries 1,6` or `--queries 1.1,2.3`
     #[arg(long, value_delimiter = ',')]
-    queries: Vec<usize>,
+    queries: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -1,36 +1,44 @@
 //! The benchmarks that both Tessera and a peer run: their queries, and the same data on both sides.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
-use engine::{Config, Database, Session};
+use engine::{Config, Session};
 use testkit::duckdb::{self, DuckDb};
 
 use crate::{peers_home, tessera, text};
 
 /// A benchmark.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Suite {
     /// Its procedure: `CALL tpch(sf => 1)`.
     pub name: &'static str,
-    /// Its queries, the first is number 1.
-    pub queries: &'static [&'static str],
+    /// Its tables.
+    pub tables: &'static [&'static str],
+    /// Names and texts of its queries.
+    pub queries: Vec<(String, &'static str)>,
 }
 
 impl Suite {
-    /// TPC-H, 22 queries.
+    /// TPC-H, queries 1 to 22.
     pub fn tpch() -> Self {
+        let named = (1..).zip(workloads::tpch::QUERIES);
         Self {
             name: "tpch",
-            queries: &workloads::tpch::QUERIES,
+            tables: &workloads::tpch::TABLES,
+            queries: named
+                .map(|(number, text): (u32, _)| (number.to_string(), text))
+                .collect(),
         }
     }
 
-    /// The star schema benchmark, 13 queries.
+    /// The star schema benchmark, 13 queries in four flights.
     pub fn ssb() -> Self {
+        let named = workloads::ssb::QUERIES.into_iter();
         Self {
             name: "ssb",
-            queries: &workloads::ssb::QUERIES,
+            tables: &workloads::ssb::TABLES,
+            queries: named.map(|(name, text)| (name.to_owned(), text)).collect(),
         }
     }
 }
@@ -44,18 +52,21 @@ pub struct Options {
     pub scale: f64,
     /// Worker threads of both sides.
     pub threads: usize,
-    /// Numbers of the queries to run; all when empty.
-    pub queries: Vec<usize>,
+    /// Names of the queries to run; all when empty.
+    pub queries: Vec<String>,
 }
 
 impl Options {
-    /// The chosen queries with their numbers.
-    pub fn chosen(&self) -> impl Iterator<Item = (usize, &'static str)> {
-        let wanted = |number: &usize| self.queries.is_empty() || self.queries.contains(number);
-        let queries = self.suite.queries;
-        (1..=queries.len())
-            .filter(wanted)
-            .map(|number| (number, queries[number - 1]))
+    /// The chosen queries with their names.
+    pub fn chosen(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let queries = self
+            .suite
+            .queries
+            .iter()
+            .map(|(name, text)| (name.as_str(), *text));
+        queries.filter(|(name, _)| {
+            self.queries.is_empty() || self.queries.iter().any(|wanted| wanted == name)
+        })
     }
 }
 
@@ -87,34 +98,32 @@ pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
         threads: options.threads,
         file,
     };
-    let mut duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
-    let copied = copy_tables(&database, &mut session, &mut duckdb, &folder);
+    let duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
+    let mut pair = Pair {
+        tessera: session,
+        duckdb,
+    };
+    let copied = options
+        .suite
+        .tables
+        .iter()
+        .try_for_each(|table| pair.copy(table, &folder));
     if !peer_file {
         // Best effort: what remains is in the target directory.
         let _ = fs::remove_dir_all(&folder);
     }
-    copied.map(|()| Pair {
-        tessera: session,
-        duckdb,
-    })
+    copied.map(|()| pair)
 }
 
-fn copy_tables(
-    database: &Database,
-    session: &mut Session,
-    duckdb: &mut DuckDb,
-    folder: &std::path::Path,
-) -> Result<(), String> {
-    for table in database.relations() {
-        let path: PathBuf = folder.join(format!("{}.parquet", table.name));
-        let copy = format!(
-            "COPY \"{}\" TO '{}' (FORMAT parquet)",
-            table.name,
-            path.display()
-        );
-        session.execute(&copy).map_err(text)?;
-        duckdb.load_parquet(&table.name, &path).map_err(text)?;
-        fs::remove_file(&path).map_err(text)?;
+impl Pair {
+    /// Hands one table from Tessera to DuckDB.
+    fn copy(&mut self, table: &str, folder: &Path) -> Result<(), String> {
+        let path = folder.join(format!("{table}.parquet"));
+        let copy = format!("COPY \"{table}\" TO '{}' (FORMAT parquet)", path.display());
+        self.tessera.execute(&copy).map_err(text)?;
+        self.duckdb
+            .load_parquet(&format!("\"{table}\""), &path)
+            .map_err(text)?;
+        fs::remove_file(&path).map_err(text)
     }
-    Ok(())
 }

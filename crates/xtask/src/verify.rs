@@ -20,12 +20,12 @@ type Row = Vec<Option<String>>;
 pub fn run(options: &Options) -> Outcome {
     let mut pair = suite::open(options, false)?;
     let mut different = Vec::new();
-    for (number, query) in options.chosen() {
+    for (name, query) in options.chosen() {
         match compare(&mut pair, query) {
-            Ok(rows) => println!("{} {number:>2}: equal, {rows} rows", options.suite.name),
+            Ok(rows) => println!("{} {name:>3}: equal, {rows} rows", options.suite.name),
             Err(message) => {
-                println!("{} {number:>2}: DIFFERENT: {message}", options.suite.name);
-                different.push(number.to_string());
+                println!("{} {name:>3}: DIFFERENT: {message}", options.suite.name);
+                different.push(name.to_owned());
             }
         }
     }
