@@ -1,0 +1,222 @@
+//! Expressions to nodes: kernels chosen, patterns and sets made, constants folded.
+
+use kernels::compare::Comparison;
+use kernels::like::{Case, LikePattern, like_vectors};
+use kernels::{Batch, Vector, cast};
+use plan::physical::{Expr, ExprKind};
+use sql::algebra::{CompareOp, Function, LikeCase};
+use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
+
+use super::functions;
+use super::membership::Members;
+use super::node::{Node, NodeKind, Traits};
+
+/// Raises errors.
+const FALLIBLE: Traits = Traits { fallible: true, volatile: false };
+
+fn boxed(expr: &Expr) -> Result<Box<Node>> {
+    compile(expr).map(Box::new)
+}
+
+fn all(exprs: &[Expr]) -> Result<Vec<Node>> {
+    exprs.iter().map(compile).collect()
+}
+
+/// The node of `expr`, folded when it has no columns.
+pub(super) fn compile(expr: &Expr) -> Result<Node> {
+    let node = match &expr.kind {
+        ExprKind::Literal(value) => return literal(value, expr.physical),
+        ExprKind::Column(column) => {
+            return Ok(Node::new(NodeKind::Column(*column), expr.physical, Traits::NONE));
+        }
+        ExprKind::Parameter(_) | ExprKind::Scalar(_) => {
+            return Err(Error::internal("parameters are literals when an expression is compiled"));
+        }
+        ExprKind::Call(function, arguments) => call(*function, arguments, expr)?,
+        ExprKind::Compare(op, a, b) => {
+            let kind = NodeKind::Compare(comparison(*op), boxed(a)?, boxed(b)?);
+            Node::new(kind, PhysicalType::Bool, Traits::NONE)
+        }
+        ExprKind::And(parts) => logical(NodeKind::And(all(parts)?)),
+        ExprKind::Or(parts) => logical(NodeKind::Or(all(parts)?)),
+        ExprKind::Not(inner) => logical(NodeKind::Not(boxed(inner)?)),
+        ExprKind::IsNull(inner) => logical(NodeKind::IsNull(boxed(inner)?)),
+        ExprKind::Case { branches, otherwise } => {
+            let branch = |(c, r): &(Expr, Expr)| Ok((compile(c)?, compile(r)?));
+            let branches = branches.iter().map(branch).collect::<Result<_>>()?;
+            let kind = NodeKind::Case { branches, otherwise: boxed(otherwise)? };
+            Node::new(kind, expr.physical, Traits::NONE)
+        }
+        ExprKind::Cast(inner) => convert(inner, expr)?,
+        ExprKind::InList(operand, list) => membership(operand, list)?,
+        ExprKind::Like { operand, pattern, escape, case } => {
+            like(operand, pattern, *escape, *case)?
+        }
+    };
+    Ok(folded(node))
+}
+
+/// A node without columns as the constant it is; left alone when its evaluation raises an error, which
+/// then waits for a row that needs it.
+fn folded(node: Node) -> Node {
+    if !node.columns.is_empty() || node.traits.volatile {
+        return node;
+    }
+    match node.evaluate(&Batch::new(Vec::new(), 1)) {
+        Ok(column) => Node::constant(column.to_vector().slice(0, 1)),
+        Err(_) => node,
+    }
+}
+
+fn logical(kind: NodeKind) -> Node {
+    Node::new(kind, PhysicalType::Bool, Traits::NONE)
+}
+
+/// A literal in the form that its expression has; the planner may have left an integer narrower.
+fn literal(value: &Value, physical: PhysicalType) -> Result<Node> {
+    let value = match (value, value.as_integer(), physical) {
+        (_, Some(v), PhysicalType::I32) => i32::try_from(v).map(Value::I32).ok(),
+        (_, Some(v), PhysicalType::I64) => i64::try_from(v).map(Value::I64).ok(),
+        (_, Some(v), PhysicalType::I128) => Some(Value::I128(v)),
+        (value, _, _) => {
+            let fits = matches!(
+                (value, physical),
+                (Value::Null, _)
+                    | (Value::Bool(_), PhysicalType::Bool)
+                    | (Value::F64(_), PhysicalType::F64)
+                    | (Value::Str(_), PhysicalType::Str)
+                    | (Value::Interval(_), PhysicalType::Interval)
+            );
+            fits.then(|| value.clone())
+        }
+    };
+    let value =
+        value.ok_or_else(|| Error::internal("a literal of another type than its column"))?;
+    Ok(Node::constant(Vector::repeat(physical, &value, 1)))
+}
+
+/// The kernel of an operator.
+pub(super) fn comparison(op: CompareOp) -> Comparison {
+    match op {
+        CompareOp::Equal => Comparison::Equal,
+        CompareOp::NotEqual => Comparison::NotEqual,
+        CompareOp::Less => Comparison::Less,
+        CompareOp::LessEqual => Comparison::LessEqual,
+        CompareOp::Greater => Comparison::Greater,
+        CompareOp::GreaterEqual => Comparison::GreaterEqual,
+        CompareOp::Distinct => Comparison::Distinct,
+        CompareOp::NotDistinct => Comparison::NotDistinct,
+    }
+}
+
+fn call(function: Function, arguments: &[Expr], expr: &Expr) -> Result<Node> {
+    let physical = expr.physical;
+    match function {
+        Function::Coalesce => {
+            Ok(Node::new(NodeKind::Coalesce(all(arguments)?), physical, Traits::NONE))
+        }
+        Function::Greatest | Function::Least => {
+            let replaced_when = match function {
+                Function::Greatest => Comparison::Less,
+                _ => Comparison::Greater,
+            };
+            let kind = NodeKind::Best(replaced_when, all(arguments)?);
+            Ok(Node::new(kind, physical, Traits::NONE))
+        }
+        Function::NullIf => {
+            let [a, b] = arguments else {
+                return Err(Error::internal("NULLIF has two arguments"));
+            };
+            Ok(Node::new(NodeKind::NullIf(boxed(a)?, boxed(b)?), physical, Traits::NONE))
+        }
+        _ => {
+            let (kernel, traits) = functions::kernel(function, arguments, expr.ty, physical)?;
+            // A field name or a number of digits is in the kernel, not among its arguments.
+            let arguments = functions::evaluated(function, arguments);
+            Ok(Node::new(NodeKind::Call(kernel, all(arguments)?), physical, traits))
+        }
+    }
+}
+
+/// True for a conversion that leaves values as they are held.
+fn is_relabelling(from: DataType, to: DataType) -> bool {
+    let scale = |ty| match ty {
+        DataType::Numeric(NumericType { precision, scale, .. }) => Some((precision, scale)),
+        _ => None,
+    };
+    match (from, to) {
+        (a, b) if a == b => true,
+        (DataType::SmallInt, DataType::Integer) | (DataType::Real, DataType::Double) => true,
+        (DataType::Varchar(_) | DataType::Text | DataType::Unknown, DataType::Text)
+        | (DataType::Varchar(_) | DataType::Text | DataType::Char(_), DataType::Varchar(None)) => {
+            true
+        }
+        (DataType::Char(_), DataType::Text) => true,
+        _ => match (scale(from), scale(to)) {
+            (Some((p, s)), Some((q, t))) => s == t && p <= q,
+            _ => false,
+        },
+    }
+}
+
+/// True for a conversion that never raises an error.
+fn is_total(from: DataType, to: DataType) -> bool {
+    is_relabelling(from, to)
+        || matches!(
+            (from, to),
+            (DataType::SmallInt | DataType::Integer, DataType::BigInt | DataType::Double)
+                | (DataType::BigInt | DataType::Numeric(_), DataType::Double)
+        )
+        || (from != DataType::Unknown && matches!(to, DataType::Text | DataType::Varchar(None)))
+}
+
+fn convert(inner: &Expr, expr: &Expr) -> Result<Node> {
+    let (from, to, physical) = (inner.ty, expr.ty, expr.physical);
+    let node = compile(inner)?;
+    if is_relabelling(from, to) && inner.physical == physical {
+        return Ok(node);
+    }
+    let kernel = move |arguments: &[&Vector], _| cast::cast_as(arguments[0], from, to, physical);
+    let traits = Traits { fallible: !is_total(from, to), volatile: false };
+    Ok(Node::new(NodeKind::Call(Box::new(kernel), vec![node]), physical, traits))
+}
+
+/// IN: a set when the list is of constants, else comparisons.
+fn membership(operand: &Expr, list: &[Expr]) -> Result<Node> {
+    let constants: Option<Vec<Node>> =
+        all(list)?.into_iter().map(|node| node.as_constant().is_some().then_some(node)).collect();
+    let node = compile(operand)?;
+    if let Some(constants) = constants {
+        let vectors = constants.iter().filter_map(Node::as_constant).map(|v| &**v);
+        if let Some(members) = Members::new(node.physical, vectors) {
+            let kind = NodeKind::Member(Box::new(node), members);
+            return Ok(Node::new(kind, PhysicalType::Bool, Traits::NONE));
+        }
+    }
+    let equal = |item: &Expr| {
+        let kind = NodeKind::Compare(Comparison::Equal, boxed(operand)?, boxed(item)?);
+        Ok(Node::new(kind, PhysicalType::Bool, Traits::NONE))
+    };
+    let parts = list.iter().map(equal).collect::<Result<Vec<_>>>()?;
+    Ok(logical(NodeKind::Or(parts)))
+}
+
+fn like(operand: &Expr, pattern: &Expr, escape: Option<char>, case: LikeCase) -> Result<Node> {
+    let case = match case {
+        LikeCase::Sensitive => Case::Sensitive,
+        LikeCase::Insensitive => Case::Insensitive,
+    };
+    let (node, pattern) = (compile(operand)?, compile(pattern)?);
+    if let Some(Value::Str(text)) = pattern.as_constant().map(|p| p.value(0)) {
+        let text = std::str::from_utf8(&text)
+            .map_err(|_| Error::internal("a pattern that is not UTF-8"))?;
+        // A bad pattern is reported when a row meets it.
+        if let Ok(compiled) = LikePattern::new(text, escape, case) {
+            let kind = NodeKind::Like(Box::new(node), compiled);
+            return Ok(Node::new(kind, PhysicalType::Bool, Traits::NONE));
+        }
+    }
+    let kernel = move |a: &[&Vector], _| like_vectors(a[0], a[1], escape, case);
+    let kind = NodeKind::Call(Box::new(kernel), vec![node, pattern]);
+    Ok(Node::new(kind, PhysicalType::Bool, FALLIBLE))
+}

@@ -1,0 +1,232 @@
+//! Which kernel computes which function.
+
+mod numbers;
+
+use kernels::like::Case;
+use kernels::text_fn::{self, Side};
+use kernels::{Vector, cast, math_fn, regexp, time_fn};
+use plan::physical::{Expr, ExprKind};
+use sql::algebra::Function;
+use types::calendar::{EXTRACT_TYPE, Field};
+use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
+
+use super::node::{Kernel, Traits};
+
+/// The arguments of a call that the kernel takes as columns: all but a field's name and a number of
+/// digits, which are part of the kernel.
+pub(super) fn evaluated(function: Function, arguments: &[Expr]) -> &[Expr] {
+    match (function, arguments) {
+        (Function::Extract | Function::DateTrunc, [_, rest @ ..]) => rest,
+        (Function::Round | Function::Trunc, [number, _]) => std::slice::from_ref(number),
+        _ => arguments,
+    }
+}
+
+/// Says that a kernel never raises an error.
+const TOTAL: Traits = Traits::NONE;
+const FALLIBLE: Traits = Traits { fallible: true, volatile: false };
+const VOLATILE: Traits = Traits { fallible: false, volatile: true };
+
+/// What an argument is to a kernel.
+struct Signature<'a> {
+    arguments: &'a [Expr],
+    ty: DataType,
+    physical: PhysicalType,
+}
+
+impl Signature<'_> {
+    /// The type of argument `i`.
+    fn of(&self, i: usize) -> Result<DataType> {
+        let argument = self.arguments.get(i);
+        argument.map(|a| a.ty).ok_or_else(|| Error::internal("a function without its argument"))
+    }
+
+    /// The field that the first argument names.
+    fn field(&self) -> Result<Field> {
+        match self.arguments.first().map(|a| &a.kind) {
+            Some(ExprKind::Literal(Value::Str(name))) => {
+                Field::parse(&String::from_utf8_lossy(name))
+            }
+            _ => Err(Error::unsupported("a field that is not a literal")),
+        }
+    }
+}
+
+fn one(f: fn(&Vector) -> Result<Vector>) -> Kernel {
+    Box::new(move |a: &[&Vector], _| f(a[0]))
+}
+
+fn two(f: fn(&Vector, &Vector) -> Result<Vector>) -> Kernel {
+    Box::new(move |a: &[&Vector], _| f(a[0], a[1]))
+}
+
+fn three(f: fn(&Vector, &Vector, &Vector) -> Result<Vector>) -> Kernel {
+    Box::new(move |a: &[&Vector], _| f(a[0], a[1], a[2]))
+}
+
+/// The kernel of `function` for `arguments` (as many as it has in the algebra) and the result's type.
+///
+/// # Errors
+/// XX000 for a function or types that the binder does not make, 22023 for an unknown field.
+pub(super) fn kernel(
+    function: Function,
+    arguments: &[Expr],
+    ty: DataType,
+    physical: PhysicalType,
+) -> Result<(Kernel, Traits)> {
+    let signature = Signature { arguments, ty, physical };
+    if let Some(found) = numbers::kernel(function, &signature)? {
+        return Ok(found);
+    }
+    if let Some(found) = text(function, &signature)? {
+        return Ok(found);
+    }
+    if let Some(kernel) = time(function, &signature)? {
+        return Ok((kernel, FALLIBLE));
+    }
+    Err(Error::internal(format!("no kernel for {function:?}")))
+}
+
+fn text(function: Function, signature: &Signature) -> Result<Option<(Kernel, Traits)>> {
+    let count = signature.arguments.len();
+    let total = match function {
+        Function::CharLength => one(text_fn::char_length),
+        Function::OctetLength => one(text_fn::octet_length),
+        Function::BitLength => one(text_fn::bit_length),
+        Function::Upper => one(text_fn::upper),
+        Function::Lower => one(text_fn::lower),
+        Function::Initcap => one(text_fn::initcap),
+        Function::TrimBoth => two(|a, b| text_fn::trim(Side::Both, a, b)),
+        Function::TrimLeft => two(|a, b| text_fn::trim(Side::Left, a, b)),
+        Function::TrimRight => two(|a, b| text_fn::trim(Side::Right, a, b)),
+        Function::Left => two(text_fn::left),
+        Function::Right => two(text_fn::right),
+        Function::Reverse => one(text_fn::reverse),
+        Function::Position => two(text_fn::position),
+        Function::Ascii => one(text_fn::ascii),
+        Function::StartsWith => two(text_fn::starts_with),
+        Function::Translate => three(text_fn::translate),
+        Function::Md5 => one(text_fn::md5),
+        Function::ToHex => one(text_fn::to_hex),
+        Function::QuoteLiteral => one(text_fn::quote_literal),
+        Function::QuoteIdent => one(text_fn::quote_ident),
+        Function::HashText => one(text_fn::hash_text),
+        Function::ConcatOperator => two(text_fn::concat_operator),
+        Function::Concat => Box::new(|a: &[&Vector], _| text_fn::concat(a)),
+        Function::ConcatWs => Box::new(|a: &[&Vector], _| text_fn::concat_ws(a[0], &a[1..])),
+        Function::Substring if count == 2 => match signature.of(0)? {
+            DataType::Bytea => two(|a, from| text_fn::substring_bytes(a, from, None)),
+            _ => two(|a, from| text_fn::substring(a, from, None)),
+        },
+        _ => return Ok(fallible_text(function, signature)?.map(|kernel| (kernel, FALLIBLE))),
+    };
+    Ok(Some((total, TOTAL)))
+}
+
+fn fallible_text(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
+    let count = signature.arguments.len();
+    let kernel = match function {
+        Function::PadLeft => three(|a, n, fill| text_fn::pad(Side::Left, a, n, fill)),
+        Function::PadRight => three(|a, n, fill| text_fn::pad(Side::Right, a, n, fill)),
+        Function::Substring => match signature.of(0)? {
+            DataType::Bytea => three(|a, from, n| text_fn::substring_bytes(a, from, Some(n))),
+            _ => three(|a, from, n| text_fn::substring(a, from, Some(n))),
+        },
+        Function::Replace => three(text_fn::replace),
+        Function::Repeat => two(text_fn::repeat),
+        Function::SplitPart => three(text_fn::split_part),
+        Function::Chr => one(text_fn::chr),
+        Function::Encode => two(text_fn::encode),
+        Function::Decode => two(text_fn::decode),
+        Function::RegexpMatch => two(|a, p| regexp::matches(a, p, Case::Sensitive)),
+        Function::RegexpMatchInsensitive => two(|a, p| regexp::matches(a, p, Case::Insensitive)),
+        Function::RegexpReplace if count == 3 => three(|a, p, r| regexp::replace(a, p, r, None)),
+        Function::RegexpReplace => {
+            Box::new(|a: &[&Vector], _| regexp::replace(a[0], a[1], a[2], Some(a[3])))
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(kernel))
+}
+
+fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
+    let kernel = match function {
+        Function::DateAddDays => two(time_fn::date_add_days),
+        Function::DateSubtractDays => two(time_fn::date_subtract_days),
+        Function::DateDifference => two(time_fn::date_difference),
+        Function::TimestampAdd => two(time_fn::timestamp_add),
+        Function::TimestampSubtract => two(time_fn::timestamp_subtract),
+        Function::TimestampDifference => two(time_fn::timestamp_difference),
+        Function::TimeAdd => two(time_fn::time_add),
+        Function::TimeSubtract => two(time_fn::time_subtract),
+        Function::TimeDifference => two(time_fn::time_difference),
+        Function::IntervalAdd => two(time_fn::interval_add),
+        Function::IntervalSubtract => two(time_fn::interval_subtract),
+        Function::IntervalMultiply => two(time_fn::interval_multiply),
+        Function::IntervalDivide => two(time_fn::interval_divide),
+        Function::DateTimeAdd => two(time_fn::date_time_add),
+        Function::Age => two(time_fn::age),
+        Function::MakeDate => three(time_fn::make_date),
+        Function::MakeTimestamp => Box::new(|a: &[&Vector], _| {
+            time_fn::make_timestamp([a[0], a[1], a[2], a[3], a[4], a[5]])
+        }),
+        Function::MakeInterval => Box::new(|a: &[&Vector], _| {
+            time_fn::make_interval([a[0], a[1], a[2], a[3], a[4], a[5], a[6]])
+        }),
+        Function::ToDate => two(time_fn::to_date),
+        Function::ToTimestamp if signature.arguments.len() == 1 => one(time_fn::to_timestamp_epoch),
+        Function::ToTimestamp => two(time_fn::to_timestamp),
+        Function::JustifyDays => one(time_fn::justify_days),
+        Function::JustifyHours => one(time_fn::justify_hours),
+        Function::JustifyInterval => one(time_fn::justify_interval),
+        Function::Extract
+        | Function::DateTrunc
+        | Function::ToChar
+        | Function::ToNumber
+        | Function::AtTimeZone => typed_time(function, signature)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(kernel))
+}
+
+/// Functions whose kernels take types or fields beside columns.
+fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
+    let (ty, physical) = (signature.ty, signature.physical);
+    Ok(match function {
+        Function::Extract => {
+            let (field, from) = (signature.field()?, signature.of(1)?);
+            let native = DataType::Numeric(EXTRACT_TYPE);
+            Box::new(move |a: &[&Vector], _| {
+                cast::cast_as(&time_fn::extract(field, a[0], from)?, native, ty, physical)
+            })
+        }
+        Function::DateTrunc => {
+            let (field, from) = (signature.field()?, signature.of(1)?);
+            Box::new(move |a: &[&Vector], _| time_fn::date_trunc(field, a[0], from))
+        }
+        Function::ToChar => {
+            let from = signature.of(0)?;
+            Box::new(move |a: &[&Vector], _| time_fn::to_char(a[0], from, a[1]))
+        }
+        Function::ToNumber => {
+            let native = DataType::Numeric(NumericType::UNCONSTRAINED);
+            Box::new(move |a: &[&Vector], _| {
+                cast::cast_as(&time_fn::to_number(a[0], a[1])?, native, ty, physical)
+            })
+        }
+        _ => {
+            let from = signature.of(1)?;
+            Box::new(move |a: &[&Vector], _| time_fn::at_time_zone(a[0], a[1], from))
+        }
+    })
+}
+
+/// Kernels without arguments; those that differ from row to row are volatile.
+fn without_arguments(function: Function) -> Option<(Kernel, Traits)> {
+    Some(match function {
+        Function::Pi => (Box::new(|_, _| Ok(math_fn::pi())), TOTAL),
+        Function::Random => (Box::new(|_, rows| Ok(math_fn::random(rows))), VOLATILE),
+        Function::GenRandomUuid => (Box::new(|_, rows| Ok(math_fn::random_uuid(rows))), VOLATILE),
+        _ => return None,
+    })
+}
