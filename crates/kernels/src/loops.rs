@@ -42,6 +42,22 @@ flavours! {
         unsafe { out.set_len(len) };
     }
 
+    /// Appends `f(a[i], b[i], c[i])` for all rows; panics when lengths differ.
+    pub fn zip3_into[A: Copy, B: Copy, C: Copy, R: Copy, F: Fn(A, B, C) -> R](
+        a: &[A], b: &[B], c: &[C], out: &mut Vec<R>, f: F
+    ) {
+        let count = a.len();
+        assert!(b.len() == count && c.len() == count, "operands have equally many rows");
+        let (b, c) = (&b[..count], &c[..count]);
+        let target = spare(out, count);
+        for i in 0..count {
+            target[i].write(f(a[i], b[i], c[i]));
+        }
+        let len = out.len() + count;
+        // SAFETY: the loop wrote `count` values behind the old length, within capacity.
+        unsafe { out.set_len(len) };
+    }
+
     /// As [`map_into`] for a function that can fail: returns true when it failed for some row.
     pub fn map_checked[A: Copy, R: Copy, F: Fn(A) -> (R, bool)](
         a: &[A], out: &mut Vec<R>, f: F
