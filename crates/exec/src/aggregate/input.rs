@@ -1,0 +1,59 @@
+//! Expressions over an aggregation's input, each evaluated once per flow.
+
+use kernels::Column;
+use plan::physical::{Expr, ExprKind};
+use types::Result;
+
+use crate::expr::Evaluator;
+use crate::flow::Flow;
+use crate::open::{Opener, columns_of};
+
+/// One expression.
+struct Input {
+    expr: Expr,
+    columns: Vec<usize>,
+    /// None for a plain column.
+    evaluator: Option<Evaluator>,
+}
+
+/// The distinct expressions that keys, arguments and filters are, by number.
+#[derive(Default)]
+pub(crate) struct Inputs {
+    inputs: Vec<Input>,
+}
+
+impl Inputs {
+    /// The number of `expr`.
+    ///
+    /// # Errors
+    /// As [`Opener::resolve`] and [`Evaluator::new`].
+    pub(crate) fn add(&mut self, opener: &Opener, expr: &Expr) -> Result<usize> {
+        let expr = opener.resolve(expr)?;
+        if let Some(number) = self.inputs.iter().position(|i| i.expr == expr) {
+            return Ok(number);
+        }
+        let evaluator = match expr.kind {
+            ExprKind::Column(_) => None,
+            _ => Some(Evaluator::new(&expr)?),
+        };
+        self.inputs.push(Input { columns: columns_of(&expr), evaluator, expr });
+        Ok(self.inputs.len() - 1)
+    }
+
+    /// The values of all expressions for the rows of `flow`.
+    ///
+    /// # Errors
+    /// Whatever evaluation meets.
+    pub(crate) fn evaluate(&self, flow: &mut Flow) -> Result<Vec<Column>> {
+        let mut values = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            flow.load(&input.columns)?;
+            values.push(match (&input.evaluator, &input.expr.kind) {
+                (Some(evaluator), _) => evaluator.evaluate(flow.batch())?,
+                (None, ExprKind::Column(column)) => flow.batch().columns[*column].clone(),
+                (None, _) => continue,
+            });
+        }
+        Ok(values)
+    }
+}

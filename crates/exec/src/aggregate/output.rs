@@ -1,0 +1,389 @@
+//! Groups as a source.
+//!
+//! ```text
+//! Whole       one table, in parts of its groups
+//! Ranges      arrays of all workers, a range of keys per work order, merged on the way
+//! Partitions  runs of all workers, a partition per work order, merged on the way
+//! ```
+
+use std::sync::Arc;
+
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorData};
+use parking_lot::Mutex;
+use storage::{MemoryCategory, Reservation};
+use types::{Error, Result};
+
+use super::grouper::table_view;
+use super::intern::Dictionary;
+use super::keys::{KeyForm, KeyTable, KeyView};
+use super::local::{Dense, Groups, Run, SetLocal, new_states};
+use super::sink::{AggregateSink, SetPlan, null_column};
+use super::states::{Coverage, Mapping, States};
+use crate::flow::Flow;
+use crate::pipeline::{Demand, Push, Source};
+
+/// Groups per work order of a table or an array.
+const ORDER_GROUPS: usize = 1 << 15;
+
+/// The groups of one set, ready to be read.
+enum SetOutput {
+    /// One row.
+    Scalar(Vec<Box<dyn States>>),
+    /// A table.
+    Whole(Box<SetLocal>),
+    /// Arrays over the same range.
+    Ranges(Vec<SetLocal>),
+    /// Runs by partition, given to the work order that merges them.
+    Partitions(Vec<Mutex<Option<Vec<Run>>>>, KeyForm),
+}
+
+struct SetGroups {
+    output: SetOutput,
+    dictionaries: Vec<Option<Dictionary>>,
+    /// The set's keys among all keys.
+    ordinals: Vec<usize>,
+}
+
+/// All groups of an aggregation.
+pub(crate) struct GroupSource {
+    sink: Arc<AggregateSink>,
+    sets: Vec<SetGroups>,
+    keys: Vec<types::PhysicalType>,
+    /// Key columns replaced by a state's value: intervals.
+    replaced: Vec<Option<usize>>,
+    numbered: bool,
+    _memory: Vec<Reservation>,
+}
+
+/// How output columns are made beyond states.
+pub(crate) struct Shape {
+    /// All keys.
+    pub(crate) keys: Vec<types::PhysicalType>,
+    /// For each key the state that has its values, if not the key itself.
+    pub(crate) replaced: Vec<Option<usize>>,
+    /// For each set its keys among all.
+    pub(crate) ordinals: Vec<Vec<usize>>,
+    /// Whether the last column is the set's index.
+    pub(crate) numbered: bool,
+}
+
+impl GroupSource {
+    /// The groups of `sets`, by set the parts of all workers.
+    ///
+    /// # Errors
+    /// Those of merging states.
+    pub(crate) fn new(
+        sink: &Arc<AggregateSink>,
+        sets: Vec<Vec<SetLocal>>,
+        shape: Shape,
+        memory: Vec<Reservation>,
+    ) -> Result<Self> {
+        let mut outputs = Vec::with_capacity(sets.len());
+        for ((parts, set), ordinals) in sets.into_iter().zip(&sink.sets).zip(shape.ordinals) {
+            let output = combine(sink, set, parts)?;
+            let dictionaries = set.shared.dictionaries();
+            outputs.push(SetGroups { output, dictionaries, ordinals });
+        }
+        Ok(Self {
+            sink: Arc::clone(sink),
+            sets: outputs,
+            keys: shape.keys,
+            replaced: shape.replaced,
+            numbered: shape.numbered,
+            _memory: memory,
+        })
+    }
+
+    /// Pushes `groups`, whose keys are `keys`.
+    fn emit(
+        &self,
+        set: usize,
+        keys: Vec<Column>,
+        states: &[Box<dyn States>],
+        groups: &[u32],
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        let rows = groups.len();
+        let mut columns: Vec<Column> = Vec::with_capacity(self.keys.len() + 8);
+        let mut own = keys.into_iter();
+        for (ordinal, &physical) in self.keys.iter().enumerate() {
+            if !self.sets[set].ordinals.contains(&ordinal) {
+                columns.push(null_column(physical, rows));
+                continue;
+            }
+            let key = own.next().ok_or_else(|| Error::internal("a column per key"))?;
+            columns.push(match self.replaced[ordinal] {
+                Some(state) => Column::plain(states[state].finish(groups)?),
+                None => key,
+            });
+        }
+        for result in &self.sink.plan.results {
+            columns.push(Column::plain(result.finish(states, groups)?));
+        }
+        if self.numbered {
+            let number = Arc::new(Vector::new(VectorData::I64(vec![set as i64])));
+            columns.push(Column::Constant(number, rows));
+        }
+        push(Flow::from_batch(Batch::new(columns, rows)))
+    }
+
+    /// Pushes `groups` of a table.
+    fn emit_table(
+        &self,
+        set: usize,
+        view: KeyView<'_>,
+        form: KeyForm,
+        states: &[Box<dyn States>],
+        groups: std::ops::Range<u32>,
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        let layout = self.sink.sets[set].shared.layout(form);
+        let all: Vec<u32> = groups.collect();
+        for part in all.chunks(BATCH_ROWS) {
+            let keys = view.columns(&layout, &self.sets[set].dictionaries, part);
+            if self.emit(set, keys, states, part, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+
+    fn run_range(
+        &self,
+        set: usize,
+        parts: &[SetLocal],
+        order: usize,
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        let range = order * ORDER_GROUPS..(order + 1) * ORDER_GROUPS;
+        let mut found: Vec<(&Dense, &SetLocal, Vec<u32>)> = Vec::new();
+        for part in parts {
+            if let Groups::Dense(dense) = &part.groups {
+                let groups = dense.existing(range.clone());
+                if !groups.is_empty() {
+                    found.push((dense, part, groups));
+                }
+            }
+        }
+        let physical = self.sink.sets[set].physical[0];
+        let Some((dense, part, groups)) = found.first() else {
+            return Ok(Demand::More);
+        };
+        if found.len() == 1 {
+            for groups in groups.chunks(BATCH_ROWS) {
+                let keys = dense.keys(groups, physical);
+                if self.emit(set, vec![keys], &part.states, groups, push)? == Demand::Enough {
+                    return Ok(Demand::Enough);
+                }
+            }
+            return Ok(Demand::More);
+        }
+        let mut all: Vec<u32> = found.iter().flat_map(|(_, _, g)| g.iter().copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut places = vec![0u32; ORDER_GROUPS];
+        for (place, &group) in all.iter().enumerate() {
+            places[group as usize - range.start] = place as u32;
+        }
+        let mut states = new_states(&self.sink.plan, Coverage::Sparse);
+        for (_, part, source) in &found {
+            let target: Vec<u32> =
+                source.iter().map(|&g| places[g as usize - range.start]).collect();
+            for (to, from) in states.iter_mut().zip(&part.states) {
+                to.resize(all.len());
+                to.merge(&**from, Mapping { source, target: &target })?;
+            }
+        }
+        for (start, groups) in all.chunks(BATCH_ROWS).enumerate() {
+            let keys = dense.keys(groups, physical);
+            let start = (start * BATCH_ROWS) as u32;
+            let rows: Vec<u32> = (start..start + groups.len() as u32).collect();
+            if self.emit(set, vec![keys], &states, &rows, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+
+    fn run_partition(
+        &self,
+        set: usize,
+        runs: &Mutex<Option<Vec<Run>>>,
+        form: KeyForm,
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        let taken = runs.lock().take();
+        let mut runs = taken.ok_or_else(|| Error::internal("groups are read once"))?;
+        runs.retain(|run| run.keys.view().len() > 0);
+        let rows: usize = runs.iter().map(|run| run.keys.view().len()).sum();
+        let mut table = KeyTable::new(form, rows / 2);
+        let mut states = new_states(&self.sink.plan, Coverage::Dense);
+        let pool = &self.sink.context.pool;
+        let mut memory = Reservation::empty(pool, MemoryCategory::Aggregation);
+        let mut target = Vec::new();
+        for run in &runs {
+            self.sink.context.check()?;
+            merge_run(&mut table, &mut states, run, &mut target)?;
+            let bytes = table.bytes() + states.iter().map(|s| s.bytes()).sum::<usize>();
+            memory.resize(bytes as u64)?;
+        }
+        drop(runs);
+        states.iter_mut().for_each(|s| s.seal());
+        let groups = 0..table.len() as u32;
+        self.emit_table(set, table_view(&table), form, &states, groups, push)
+    }
+}
+
+/// Adds the groups of `run`.
+fn merge_run(
+    table: &mut KeyTable,
+    states: &mut [Box<dyn States>],
+    run: &Run,
+    target: &mut Vec<u32>,
+) -> Result<()> {
+    let view = run.keys.view();
+    table.insert(view, target);
+    merge_states(states, &run.states, table.len(), target)
+}
+
+fn merge_states(
+    states: &mut [Box<dyn States>],
+    from: &[Box<dyn States>],
+    groups: usize,
+    target: &[u32],
+) -> Result<()> {
+    let source: Vec<u32> = (0..target.len() as u32).collect();
+    for (to, from) in states.iter_mut().zip(from) {
+        to.resize(groups);
+        to.merge(&**from, Mapping { source: &source, target })?;
+    }
+    Ok(())
+}
+
+/// Groups of all workers' tables up to which one thread merges them.
+const MERGED_GROUPS_MAX: usize = 1 << 14;
+
+/// What workers gathered for one set, as output.
+fn combine(sink: &AggregateSink, set: &SetPlan, mut parts: Vec<SetLocal>) -> Result<SetOutput> {
+    let context = set.context(&sink.plan);
+    let is_dense = |p: &SetLocal| matches!(p.groups, Groups::Dense(_));
+    if parts.is_empty() {
+        parts.push(set.local(&sink.plan));
+    }
+    if matches!(parts[0].groups, Groups::Scalar) {
+        let mut first = parts.swap_remove(0);
+        for part in parts {
+            merge_states(&mut first.states, &part.states, 1, &[0])?;
+        }
+        first.states.iter_mut().for_each(|s| s.seal());
+        return Ok(SetOutput::Scalar(first.states));
+    }
+    if parts.iter().all(is_dense) {
+        parts.iter_mut().for_each(|p| p.states.iter_mut().for_each(|s| s.seal()));
+        return Ok(SetOutput::Ranges(parts));
+    }
+    for part in &mut parts {
+        part.become_hash(&context)?;
+    }
+    let form = |p: &SetLocal| match &p.groups {
+        Groups::Hash(grouper) => grouper.form(),
+        _ => KeyForm::Bytes,
+    };
+    let len = |p: &SetLocal| match &p.groups {
+        Groups::Hash(grouper) => grouper.len(),
+        _ => 0,
+    };
+    parts.retain(|p| len(p) > 0 || !p.runs.is_empty());
+    if parts.is_empty() {
+        parts.push(SetLocal::hash(&sink.plan, &set.shared));
+    }
+    if parts.iter().any(|p| form(p) != form(&parts[0])) {
+        for part in &mut parts {
+            part.become_bytes(&context)?;
+        }
+    }
+    let form = form(&parts[0]);
+    let groups: usize = parts.iter().map(len).sum();
+    let unsplit = parts.iter().all(|p| p.runs.is_empty());
+    if unsplit && (parts.len() == 1 || groups <= MERGED_GROUPS_MAX) {
+        return whole(parts).map(|part| SetOutput::Whole(Box::new(part)));
+    }
+    let mut partitions: Vec<Vec<Run>> = (0..1 << set.bits).map(|_| Vec::new()).collect();
+    for mut part in parts {
+        part.split(&context)?;
+        for (partition, run) in partitions.iter_mut().zip(part.runs) {
+            partition.push(run);
+        }
+    }
+    let partitions = partitions.into_iter().map(|runs| Mutex::new(Some(runs))).collect();
+    Ok(SetOutput::Partitions(partitions, form))
+}
+
+/// All parts merged into the first.
+fn whole(parts: Vec<SetLocal>) -> Result<SetLocal> {
+    let mut parts = parts.into_iter();
+    let mut first = parts.next().ok_or_else(|| Error::internal("a part"))?;
+    for part in parts {
+        let (Groups::Hash(to), Groups::Hash(from)) = (&mut first.groups, &part.groups) else {
+            return Err(Error::internal("tables"));
+        };
+        let mut target = Vec::new();
+        to.insert(from.view(), &mut target);
+        let groups = to.len();
+        merge_states(&mut first.states, &part.states, groups, &target)?;
+    }
+    first.states.iter_mut().for_each(|s| s.seal());
+    Ok(first)
+}
+
+impl SetOutput {
+    fn orders(&self) -> usize {
+        match self {
+            Self::Scalar(_) => 1,
+            Self::Whole(part) => match &part.groups {
+                Groups::Hash(grouper) => grouper.len().div_ceil(ORDER_GROUPS),
+                _ => 0,
+            },
+            Self::Ranges(parts) => match parts.first().map(|p| &p.groups) {
+                Some(Groups::Dense(dense)) => dense.exists.len().div_ceil(ORDER_GROUPS),
+                _ => 0,
+            },
+            Self::Partitions(partitions, _) => partitions.len(),
+        }
+    }
+}
+
+impl Source for GroupSource {
+    fn orders(&self) -> usize {
+        self.sets.iter().map(|set| set.output.orders()).sum()
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let mut order = order;
+        for (number, set) in self.sets.iter().enumerate() {
+            let orders = set.output.orders();
+            if order >= orders {
+                order -= orders;
+                continue;
+            }
+            return match &set.output {
+                SetOutput::Scalar(states) => self.emit(number, Vec::new(), states, &[0], push),
+                SetOutput::Whole(part) => {
+                    let Groups::Hash(grouper) = &part.groups else {
+                        return Err(Error::internal("a table"));
+                    };
+                    let start = order * ORDER_GROUPS;
+                    let end = (start + ORDER_GROUPS).min(grouper.len());
+                    let groups = start as u32..end as u32;
+                    let form = grouper.form();
+                    self.emit_table(number, grouper.view(), form, &part.states, groups, push)
+                }
+                SetOutput::Ranges(parts) => self.run_range(number, parts, order, push),
+                SetOutput::Partitions(partitions, form) => {
+                    self.run_partition(number, &partitions[order], *form, push)
+                }
+            };
+        }
+        Ok(Demand::More)
+    }
+}

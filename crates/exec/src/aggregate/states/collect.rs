@@ -1,0 +1,323 @@
+//! Aggregates that need all rows of a group in order: string_agg, percentiles, mode.
+
+use std::any::Any;
+
+use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
+use kernels::{Column, Vector, VectorBuilder, VectorData};
+use sql::algebra::Duplicates;
+use types::{Error, PhysicalType, Result, SqlState, Value};
+
+use super::distinct::{mapped, targets};
+use super::{Mapping, States, Update, downcast};
+
+/// What is made of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collected {
+    /// Strings joined by separators.
+    StringAgg,
+    /// Interpolated value at a fraction.
+    PercentileCont,
+    /// First value at or after a fraction.
+    PercentileDisc,
+    /// Most frequent value.
+    Mode,
+}
+
+/// How rows are gathered. Columns of an update: arguments, then sort keys.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Collector {
+    /// What is made of them.
+    pub(crate) result: Collected,
+    /// How many columns are arguments.
+    pub(crate) arguments: usize,
+    /// The sort keys.
+    pub(crate) keys: Vec<SortField>,
+    /// DISTINCT.
+    pub(crate) duplicates: Duplicates,
+    /// How results are held.
+    pub(crate) physical: PhysicalType,
+}
+
+impl Collector {
+    /// The column whose NULLs are left out.
+    fn subject(&self) -> usize {
+        if self.result == Collected::StringAgg { 0 } else { self.arguments }
+    }
+}
+
+#[derive(Default)]
+struct Chunk {
+    groups: Vec<u32>,
+    sequence: Vec<u64>,
+    columns: Vec<Vector>,
+}
+
+/// All rows of all groups in order.
+#[derive(Default)]
+struct Sealed {
+    /// Rows by group and order.
+    rows: Vec<u32>,
+    /// Where each group's rows start in `rows`, and the end.
+    starts: Vec<u32>,
+    columns: Vec<Vector>,
+    /// Sort keys without arguments, to tell equal rows.
+    keys: Option<SortKeys>,
+}
+
+/// The rows of each group.
+pub(crate) struct CollectStates {
+    collector: Collector,
+    groups: usize,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+    sealed: Sealed,
+}
+
+impl CollectStates {
+    pub(crate) fn new(collector: Collector) -> Self {
+        let sealed = Sealed::default();
+        Self { collector, groups: 0, chunks: Vec::new(), bytes: 0, sealed }
+    }
+
+    fn add(&mut self, groups: Vec<u32>, sequence: Vec<u64>, columns: &[Column], rows: &[u32]) {
+        if rows.is_empty() {
+            return;
+        }
+        let copy = |column: &Column| {
+            let vector = column.to_vector();
+            let mut builder = VectorBuilder::with_capacity(vector.physical(), rows.len());
+            builder.append(&vector, Some(rows));
+            self.bytes += builder.bytes();
+            builder.finish_pinned()
+        };
+        let columns = columns.iter().map(copy).collect();
+        self.bytes += rows.len() * 12;
+        self.chunks.push(Chunk { groups, sequence, columns });
+    }
+
+    /// The rows of a group in order.
+    fn rows(&self, group: u32) -> &[u32] {
+        let starts = &self.sealed.starts;
+        let (start, end) = (starts[group as usize], starts[group as usize + 1]);
+        &self.sealed.rows[start as usize..end as usize]
+    }
+
+    fn string_agg(&self, group: u32, out: &mut Vec<u8>) -> bool {
+        let rows = self.rows(group);
+        let values = self.sealed.columns[0].as_str();
+        let separators = &self.sealed.columns[1];
+        out.clear();
+        for (i, &row) in rows.iter().enumerate() {
+            if i > 0 && !separators.is_null(row as usize) {
+                out.extend_from_slice(separators.as_str().get(row as usize));
+            }
+            out.extend_from_slice(values.get(row as usize));
+        }
+        !rows.is_empty()
+    }
+
+    /// The fraction asked for; None when NULL.
+    fn fraction(&self, row: u32) -> Result<Option<f64>> {
+        let fraction = match self.sealed.columns[0].value(row as usize) {
+            Value::Null => return Ok(None),
+            Value::F64(fraction) => fraction,
+            other => return Err(Error::internal(format!("{other:?} as a fraction"))),
+        };
+        if !(0.0..=1.0).contains(&fraction) {
+            let message = format!("percentile value {fraction} is not between 0 and 1");
+            return Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message));
+        }
+        Ok(Some(fraction))
+    }
+
+    fn percentile_disc(&self, group: u32) -> Result<Option<u32>> {
+        let rows = self.rows(group);
+        let Some(&first) = rows.first() else {
+            return Ok(None);
+        };
+        let place = self.fraction(first)?.map(|f| (f * rows.len() as f64).ceil() as usize);
+        Ok(place.map(|place| rows[place.clamp(1, rows.len()) - 1]))
+    }
+
+    fn percentile_cont(&self, group: u32) -> Result<Option<f64>> {
+        let rows = self.rows(group);
+        let Some(&first) = rows.first() else {
+            return Ok(None);
+        };
+        let Some(fraction) = self.fraction(first)? else {
+            return Ok(None);
+        };
+        let VectorData::F64(values) = &self.sealed.columns[1].data else {
+            return Err(Error::internal("percentile_cont is over floating point"));
+        };
+        let place = fraction * (rows.len() - 1) as f64;
+        let at = |place: f64| values[rows[place as usize] as usize];
+        let (low, high) = (at(place.floor()), at(place.ceil()));
+        let share = place - place.floor();
+        Ok(Some(if share == 0.0 { low } else { low + share * (high - low) }))
+    }
+
+    fn mode(&self, group: u32) -> Option<u32> {
+        let keys = self.sealed.keys.as_ref()?;
+        let rows = self.rows(group);
+        let mut best: Option<(usize, u32)> = None;
+        let mut start = 0;
+        while start < rows.len() {
+            let key = keys.get(rows[start] as usize);
+            let equal = rows[start..].iter().take_while(|&&row| keys.get(row as usize) == key);
+            let count = equal.count();
+            if best.is_none_or(|(most, _)| count > most) {
+                best = Some((count, rows[start]));
+            }
+            start += count;
+        }
+        best.map(|(_, row)| row)
+    }
+
+    /// Values of the sort key at rows.
+    fn pick(&self, rows: &[Option<u32>]) -> Vector {
+        let mut builder = VectorBuilder::with_capacity(self.collector.physical, rows.len());
+        let values = self.sealed.columns.get(self.collector.subject());
+        for row in rows {
+            match (row, values) {
+                (Some(row), Some(values)) => builder.append(values, Some(&[*row])),
+                _ => builder.push_null(),
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// The columns of all chunks, behind each other.
+fn concatenate(chunks: &[Chunk]) -> Vec<Vector> {
+    let Some(first) = chunks.first() else {
+        return Vec::new();
+    };
+    let rows = chunks.iter().map(|c| c.groups.len()).sum();
+    let column = |i: usize| {
+        let mut builder = VectorBuilder::with_capacity(first.columns[i].physical(), rows);
+        chunks.iter().for_each(|chunk| builder.append(&chunk.columns[i], None));
+        builder.finish_pinned()
+    };
+    (0..first.columns.len()).map(column).collect()
+}
+
+impl States for CollectStates {
+    fn resize(&mut self, groups: usize) {
+        self.groups = self.groups.max(groups);
+    }
+
+    fn update(&mut self, update: Update<'_>) -> Result<()> {
+        let subject = update.columns[self.collector.subject()].to_vector();
+        let rows: Vec<u32> = match &subject.validity {
+            None => (0..update.groups.len() as u32).collect(),
+            Some(valid) => valid.ones(),
+        };
+        let groups = rows.iter().map(|&row| update.groups[row as usize]).collect();
+        let sequence = rows.iter().map(|&row| update.sequence[row as usize]).collect();
+        self.add(groups, sequence, update.columns, &rows);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &dyn States, mapping: Mapping<'_>) -> Result<()> {
+        let other = downcast::<Self>(other)?;
+        let targets = targets(other.groups, mapping);
+        for chunk in &other.chunks {
+            let (rows, groups) = mapped(&chunk.groups, &targets);
+            let sequence = rows.iter().map(|&row| chunk.sequence[row as usize]).collect();
+            let columns: Vec<Column> = chunk.columns.iter().cloned().map(Column::plain).collect();
+            self.add(groups, sequence, &columns, &rows);
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        let columns = concatenate(&self.chunks);
+        let groups: Vec<u32> = self.chunks.iter().flat_map(|c| c.groups.iter().copied()).collect();
+        let sequence: Vec<u64> =
+            self.chunks.iter().flat_map(|c| c.sequence.iter().copied()).collect();
+        self.chunks.clear();
+        let mut fields = self.collector.keys.clone();
+        let mut inputs: Vec<&Vector> = columns.iter().skip(self.collector.arguments).collect();
+        if self.collector.duplicates == Duplicates::Remove {
+            for column in columns.iter().take(self.collector.arguments) {
+                let (direction, nulls) = (SortDirection::Ascending, SortNulls::Last);
+                fields.push(SortField { physical: column.physical(), direction, nulls });
+                inputs.push(column);
+            }
+        }
+        let mut keys = SortKeys::new(fields);
+        if !inputs.is_empty() {
+            keys.append(&inputs);
+        }
+        let key = |row: u32| if keys.is_empty() { &[][..] } else { keys.get(row as usize) };
+        let mut rows: Vec<u32> = (0..groups.len() as u32).collect();
+        rows.sort_unstable_by(|&a, &b| {
+            let group = groups[a as usize].cmp(&groups[b as usize]);
+            let sequence = || sequence[a as usize].cmp(&sequence[b as usize]);
+            group.then_with(|| key(a).cmp(key(b))).then_with(sequence)
+        });
+        if self.collector.duplicates == Duplicates::Remove {
+            rows.dedup_by_key(|row| (groups[*row as usize], key(*row)));
+        }
+        let mut starts = vec![0u32; self.groups + 1];
+        for &row in &rows {
+            starts[groups[row as usize] as usize + 1] += 1;
+        }
+        for group in 0..self.groups {
+            starts[group + 1] += starts[group];
+        }
+        self.sealed = Sealed { rows, starts, columns, keys: Some(keys) };
+    }
+
+    fn finish(&self, groups: &[u32]) -> Result<Vector> {
+        match self.collector.result {
+            Collected::StringAgg => {
+                let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());
+                let mut joined = Vec::new();
+                for &group in groups {
+                    if !self.sealed.rows.is_empty() && self.string_agg(group, &mut joined) {
+                        builder.push_str(&joined);
+                    } else {
+                        builder.push_null();
+                    }
+                }
+                Ok(builder.finish())
+            }
+            Collected::PercentileCont => {
+                let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
+                for &group in groups {
+                    let value = self.percentile_cont(group)?;
+                    builder.push_value(&value.map_or(Value::Null, Value::F64));
+                }
+                Ok(builder.finish())
+            }
+            Collected::PercentileDisc => {
+                let rows = groups.iter().map(|&g| self.percentile_disc(g));
+                Ok(self.pick(&rows.collect::<Result<Vec<_>>>()?))
+            }
+            Collected::Mode => {
+                Ok(self.pick(&groups.iter().map(|&g| self.mode(g)).collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.groups = 0;
+        self.bytes = 0;
+        self.sealed = Sealed::default();
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_heavy(&self) -> bool {
+        true
+    }
+}

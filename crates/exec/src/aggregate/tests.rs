@@ -1,0 +1,1 @@
+//! Aggregation against a brute-force twin.
