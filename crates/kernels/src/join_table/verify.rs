@@ -104,3 +104,24 @@ pub fn gather_or_null(vector: &Vector, positions: &[u32]) -> Vector {
     let validity = gathered.validity.take().map_or_else(|| present.clone(), |v| v.and(&present));
     Vector::with_validity(gathered.data, Some(validity))
 }
+
+/// True when row `i` of `a` and row `j` of `b` are equal or both NULL: for single rows, not for loops
+/// over many.
+///
+/// # Panics
+/// If the vectors are of two types.
+pub fn equal_rows(a: &Vector, i: usize, b: &Vector, j: usize) -> bool {
+    if a.is_null(i) || b.is_null(j) {
+        return a.is_null(i) && b.is_null(j);
+    }
+    match (&a.data, &b.data) {
+        (VectorData::Bool(a), VectorData::Bool(b)) => a[i] == b[j],
+        (VectorData::I32(a), VectorData::I32(b)) => a[i] == b[j],
+        (VectorData::I64(a), VectorData::I64(b)) => a[i] == b[j],
+        (VectorData::I128(a), VectorData::I128(b)) => a[i] == b[j],
+        (VectorData::F64(a), VectorData::F64(b)) => equal_f64(a[i], b[j]),
+        (VectorData::Interval(a), VectorData::Interval(b)) => a[i] == b[j],
+        (VectorData::Str(a), VectorData::Str(b)) => equal_str(a, i as u32, b, j as u32),
+        _ => panic!("{:?} compared with {:?}", a.physical(), b.physical()),
+    }
+}

@@ -1,0 +1,224 @@
+//! Joins: the build side is stored and indexed, the probe side streams past it.
+//!
+//! ```text
+//! build child -> BuildSink -> BuildRows (columns) -> KeyTable (key code -> row)
+//!                                  |                     '-> key filters, down into the probe child's scan
+//! probe child -> Probe: codes -> pairs -> verified -> residual -> by kind -> flows with build columns deferred
+//!                   '-> MatchedRows --barrier--> unmatched or matched build rows
+//! ```
+//! Invariants: columns of the build side are only gathered when an operator above uses them; a kind's
+//! output is narrowed to what the plan names before rows are selected.
+//!
+//! Elsewhere: the memory structures (`kernels::join_table`), what a kind puts out (`plan::physical`).
+//! Source: Patel 2018, sections 2.2 and 5; Birler et al. 2024.
+
+mod build;
+mod filter;
+mod layout;
+mod mark;
+mod parallel;
+mod probe;
+mod residual;
+mod table;
+#[cfg(test)]
+mod tests;
+mod unmatched;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use kernels::join_table::NullCode;
+use plan::physical::{Expr, ExprKind, JoinKey, JoinKind, JoinMethod, Node, NullKeys, Operator};
+use storage::{MemoryCategory, Reservation};
+use types::{Error, Result};
+
+use crate::open::{Opener, PushedFilter, columns_of};
+use crate::pipeline::Stream;
+
+use build::{BuildInput, BuildRows};
+use layout::Layout;
+use probe::{Matcher, Probe};
+use residual::Residual;
+use unmatched::{MatchedRows, Wanted};
+
+pub(crate) use build::concatenate;
+pub(crate) use table::KeyTable;
+
+/// What both join operators have.
+struct Join<'a> {
+    node: &'a Node,
+    probe: &'a Node,
+    build: &'a Node,
+    kind: JoinKind,
+    keys: &'a [JoinKey],
+    condition: Option<Expr>,
+    method: JoinMethod,
+    layout: Layout,
+}
+
+/// Opens [`Operator::HashJoin`]: stores and indexes the build side, then gives the stream of the probe.
+///
+/// # Errors
+/// Whatever running the build side meets; 53200 when it does not fit in memory.
+pub(crate) fn open_hash_join(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Stream> {
+    let Operator::HashJoin {
+        probe, build, kind, keys, residual, method, output_columns, ..
+    } = &node.operator
+    else {
+        return Err(Error::internal("not a hash join"));
+    };
+    let resolve = |key: &JoinKey| -> Result<JoinKey> {
+        let (probe, build) = (opener.resolve(&key.probe)?, opener.resolve(&key.build)?);
+        Ok(JoinKey { probe, build, nulls: key.nulls })
+    };
+    let keys = keys.iter().map(resolve).collect::<Result<Vec<_>>>()?;
+    let condition = residual.as_ref().map(|r| opener.resolve(r)).transpose()?;
+    let (kind, method) = (*kind, *method);
+    let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
+    let keys = keys.as_slice();
+    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
+}
+
+/// Opens [`Operator::NestedLoopJoin`]: stores the build side, then gives the stream of the probe.
+///
+/// # Errors
+/// Whatever running the build side meets; 53200 when it does not fit in memory.
+pub(crate) fn open_nested_loop_join(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Stream> {
+    let Operator::NestedLoopJoin { probe, build, kind, condition, output_columns } = &node.operator
+    else {
+        return Err(Error::internal("not a nested-loop join"));
+    };
+    let condition = condition.as_ref().map(|c| opener.resolve(c)).transpose()?;
+    let (kind, keys, method) = (*kind, &[][..], JoinMethod::Hash);
+    let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
+    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
+}
+
+fn layout(
+    probe: &Node,
+    build: &Node,
+    kind: JoinKind,
+    condition: Option<&Expr>,
+    output_columns: &[usize],
+) -> Layout {
+    let used = condition.map(columns_of).unwrap_or_default();
+    Layout::new(kind, probe.output.len(), build.output.len(), &used, output_columns)
+}
+
+/// True for kinds that put nothing out when the build side is empty.
+fn needs_build_rows(kind: JoinKind) -> bool {
+    use JoinKind as K;
+    matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildOuter | K::BuildAnti)
+}
+
+/// True for kinds that put out probe rows with NULLs for the build side.
+fn pads_probe_rows(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::ProbeOuter | JoinKind::FullOuter | JoinKind::ProbeSingle)
+}
+
+/// How NULLs of a key are coded.
+fn null_code(nulls: NullKeys) -> NullCode {
+    match nulls {
+        NullKeys::Differ => NullCode::Miss,
+        NullKeys::Match => NullCode::Value,
+    }
+}
+
+impl Join<'_> {
+    fn open(mut self, opener: &mut Opener, filters: Vec<PushedFilter>) -> Result<Stream> {
+        let exprs: Vec<&Expr> = self.keys.iter().map(|key| &key.build).collect();
+        let input = BuildInput::new(self.build, &mut self.layout, &exprs)?;
+        let (probe_filters, build_filters) = filter::split(
+            filters, self.kind, self.keys, self.layout.full_columns(), self.probe.output.len(),
+        );
+        let stream = opener.open(self.build, build_filters)?;
+        let nullable = pads_probe_rows(self.kind);
+        let build = BuildRows::collect(&opener.context, &stream, input, nullable)?;
+        drop(stream);
+        if build.rows() == 0 && needs_build_rows(self.kind) {
+            return Ok(Stream::default());
+        }
+        let mut memory = Reservation::empty(&opener.context.pool, MemoryCategory::HashTables);
+        let table = self.index(opener, &build, &mut memory)?;
+        let bytes = build.bytes() + memory.bytes();
+        opener.context.counters(self.node.id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
+        let mut filters = probe_filters;
+        if let Some(table) = &table {
+            filters.extend(filter::of_build(self.kind, self.keys, table, self.probe.rows));
+        }
+        let mut stream = opener.open(self.probe, filters)?;
+        self.push_probe(opener, &mut stream, Arc::new(build), table, memory)?;
+        Ok(stream)
+    }
+
+    /// The table over the build side's keys, when there are keys.
+    fn index(
+        &self,
+        opener: &Opener,
+        build: &BuildRows,
+        memory: &mut Reservation,
+    ) -> Result<Option<Arc<KeyTable>>> {
+        if self.keys.is_empty() {
+            return Ok(None);
+        }
+        let nulls = self.keys.iter().map(|key| null_code(key.nulls)).collect();
+        let keys = build.keys().to_vec();
+        let table = KeyTable::build(&opener.context, keys, nulls, self.method, memory)?;
+        Ok(Some(Arc::new(table)))
+    }
+
+    fn push_probe(
+        self,
+        opener: &Opener,
+        stream: &mut Stream,
+        build: Arc<BuildRows>,
+        table: Option<Arc<KeyTable>>,
+        memory: Reservation,
+    ) -> Result<()> {
+        use JoinKind as K;
+        let wanted = match self.kind {
+            K::BuildSemi => Some(Wanted::Matched),
+            K::BuildOuter | K::FullOuter | K::BuildAnti => Some(Wanted::Unmatched),
+            _ => None,
+        };
+        let matched = wanted.map(|wanted| (Arc::new(MatchedRows::new(build.rows())), wanted));
+        let condition = self.condition.as_ref();
+        let residual = condition.filter(|c| !is_true(c)).map(|c| Residual::new(c, &self.layout));
+        let matcher = match table {
+            Some(table) => Matcher::Keys(probe::Keys::new(self.keys, table)?),
+            None => Matcher::All,
+        };
+        let layout = Arc::new(self.layout);
+        let probe = Probe {
+            context: Arc::clone(&opener.context),
+            id: self.node.id,
+            kind: self.kind,
+            layout: Arc::clone(&layout),
+            unknown: mark::Unknown::new(self.keys, &build),
+            matcher,
+            residual: residual.transpose()?,
+            build: Arc::clone(&build),
+            matched: matched.as_ref().map(|(rows, _)| Arc::clone(rows)),
+            _memory: memory,
+        };
+        stream.push_operator(Arc::new(probe));
+        if let Some((rows, wanted)) = matched {
+            let probe_types = self.probe.output.iter().map(|c| c.physical).collect();
+            let source = unmatched::source(rows, wanted, build, layout, probe_types);
+            stream.push_source(source, Some(self.node.id));
+        }
+        Ok(())
+    }
+}
+
+fn is_true(expr: &Expr) -> bool {
+    expr.kind == ExprKind::Literal(types::Value::Bool(true))
+}

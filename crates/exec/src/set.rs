@@ -1,0 +1,206 @@
+//! UNION ALL, INTERSECT, EXCEPT and recursive queries. NULLs are equal here.
+//!
+//! ```text
+//! INTERSECT, EXCEPT: left rows, numbered within their group of equals, against how often right has them
+//! recursive:         base -> round 0 -> step -> round 1 -> step -> ... until a round is empty
+//! ```
+
+mod recursive;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use kernels::join_table::{Candidates, NullCode, Pairs};
+use kernels::{BATCH_ROWS, Column, Vector};
+use plan::physical::{JoinMethod, Node, Operator};
+use sql::algebra::{Duplicates, SetOperator};
+use storage::{MemoryCategory, Positions, Reservation};
+use types::{Error, Result};
+
+use crate::context::QueryContext;
+use crate::flow::{Flow, RowSource};
+use crate::join::KeyTable;
+use crate::open::{Opener, PushedFilter};
+use crate::pipeline::{Demand, Push, Source, Stream};
+use crate::result::StoredRows;
+
+pub(crate) use recursive::open_recursive;
+
+/// Opens [`Operator::UnionAll`]: the streams of the inputs, one after the other.
+///
+/// # Errors
+/// Whatever opening an input meets.
+pub(crate) fn open_union_all(
+    opener: &mut Opener,
+    node: &Node,
+    filters: &[PushedFilter],
+) -> Result<Stream> {
+    let Operator::UnionAll { inputs } = &node.operator else {
+        return Err(Error::internal("not a union"));
+    };
+    let mut union = Stream::default();
+    for input in inputs {
+        union.segments.extend(opener.open(input, filters.to_vec())?.segments);
+    }
+    Ok(union)
+}
+
+/// Opens [`Operator::SetOperation`]: stores both inputs and gives the chosen left rows.
+///
+/// # Errors
+/// Whatever running the inputs meets; 53200 when they do not fit in memory.
+pub(crate) fn open_set_operation(opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::SetOperation { operator, duplicates, left, right } = &node.operator else {
+        return Err(Error::internal("not a set operation"));
+    };
+    let context = Arc::clone(&opener.context);
+    let mut store = |input: &Node| -> Result<StoredRows> {
+        let stream = opener.open(input, Vec::new())?;
+        StoredRows::collect(&context, &stream, &input.output)
+    };
+    let (left, right) = (store(left)?, store(right)?);
+    let chosen = choose(&context, &left, &right, *operator, *duplicates)?;
+    let rows = Arc::new(left);
+    Ok(Stream::new(Arc::new(Chosen { rows, chosen, context }), Some(node.id)))
+}
+
+/// A table over all columns of stored rows, and the rows themselves.
+struct Rows {
+    columns: Vec<Column>,
+    count: usize,
+    table: KeyTable,
+    _memory: Reservation,
+}
+
+/// Rows looked up together.
+const LOOKUP_ROWS: usize = 1 << 14;
+
+impl Rows {
+    fn new(context: &Arc<QueryContext>, rows: &StoredRows) -> Result<Self> {
+        let mut columns = rows.batch().columns.clone();
+        if columns.is_empty() {
+            // Rows without columns are all equal: one column makes them so.
+            let zero = Vector::new(kernels::VectorData::I32(vec![0; rows.rows()]));
+            columns.push(Column::plain(zero));
+        }
+        let keys: Vec<_> = columns.iter().map(Column::to_plain).collect();
+        let nulls = vec![NullCode::Value; keys.len()];
+        let mut memory = Reservation::empty(&context.pool, MemoryCategory::HashTables);
+        let table = KeyTable::build(context, keys, nulls, JoinMethod::Hash, &mut memory)?;
+        Ok(Self { columns, count: rows.rows(), table, _memory: memory })
+    }
+
+    /// Calls `found` with each part of `self`, in order, and for it the rows of `other` that are equal:
+    /// the first of them, or none.
+    fn look_up(
+        &self,
+        context: &QueryContext,
+        other: &Rows,
+        mut found: impl FnMut(usize, &Pairs),
+    ) -> Result<()> {
+        let (mut codes, mut candidates) = (Vec::new(), Candidates::default());
+        let mut pairs = Pairs::default();
+        let mut start = 0;
+        while start < self.count {
+            context.check()?;
+            let len = (self.count - start).min(LOOKUP_ROWS);
+            let slice = |c: &Column| Column::plain(c.to_vector().slice(start, len));
+            let columns: Vec<Column> = self.columns.iter().map(slice).collect();
+            let columns: Vec<&Column> = columns.iter().collect();
+            other.table.encode(&columns, len, &mut codes);
+            other.table.first_of(&columns, &codes, &mut candidates, &mut pairs);
+            found(start, &pairs);
+            start += len;
+        }
+        Ok(())
+    }
+
+    /// For each row the first row equal to it.
+    fn firsts(&self, context: &QueryContext) -> Result<Vec<u32>> {
+        let mut firsts = vec![0u32; self.count];
+        self.look_up(context, self, |start, pairs| {
+            for (&row, &first) in pairs.probe.iter().zip(&pairs.build) {
+                firsts[start + row as usize] = first;
+            }
+        })?;
+        Ok(firsts)
+    }
+}
+
+/// The left rows that the operation gives, ascending.
+fn choose(
+    context: &Arc<QueryContext>,
+    left: &StoredRows,
+    right: &StoredRows,
+    operator: SetOperator,
+    duplicates: Duplicates,
+) -> Result<Vec<u32>> {
+    let (left, right) = (Rows::new(context, left)?, Rows::new(context, right)?);
+    // How often the right side has each left row, counted at the first of its equals.
+    let mut counts = vec![0u32; left.count];
+    right.look_up(context, &left, |_, pairs| {
+        pairs.build.iter().for_each(|&row| counts[row as usize] += 1);
+    })?;
+    let firsts = left.firsts(context)?;
+    let mut seen = vec![0u32; left.count];
+    let mut chosen = Vec::new();
+    for (row, &first) in firsts.iter().enumerate() {
+        let before = seen[first as usize];
+        seen[first as usize] += 1;
+        let count = counts[first as usize];
+        let take = match (operator, duplicates) {
+            (SetOperator::Intersect, Duplicates::Keep) => before < count,
+            (SetOperator::Intersect, Duplicates::Remove) => before == 0 && count > 0,
+            (_, Duplicates::Keep) => before >= count,
+            (_, Duplicates::Remove) => before == 0 && count == 0,
+        };
+        if take {
+            chosen.push(row as u32);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Some rows of stored rows.
+struct Chosen {
+    rows: Arc<StoredRows>,
+    chosen: Vec<u32>,
+    context: Arc<QueryContext>,
+}
+
+/// The columns of stored rows.
+struct Stored(Arc<StoredRows>);
+
+impl RowSource for Stored {
+    fn fetch(&self, column: usize, positions: &Positions) -> Result<Column> {
+        let column = &self.0.batch().columns[column];
+        Ok(match positions {
+            Positions::List(list) => column.gather(list),
+            range => column.gather(&range.to_list()),
+        })
+    }
+}
+
+/// Chosen rows per work order.
+const ORDER_ROWS: usize = 1 << 16;
+
+impl Source for Chosen {
+    fn orders(&self) -> usize {
+        self.chosen.len().div_ceil(ORDER_ROWS)
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let end = ((order + 1) * ORDER_ROWS).min(self.chosen.len());
+        let width = self.rows.batch().columns.len();
+        for part in self.chosen[order * ORDER_ROWS..end].chunks(BATCH_ROWS) {
+            self.context.check()?;
+            let source = Arc::new(Stored(Arc::clone(&self.rows)));
+            let flow = Flow::from_source(source, width, Positions::List(part.to_vec()));
+            if push(flow)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+}

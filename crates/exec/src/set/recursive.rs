@@ -1,0 +1,147 @@
+//! WITH RECURSIVE: rounds of the step over the last round's rows.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use kernels::hash::hash_columns;
+use kernels::join_table::verify::equal_rows;
+use kernels::{Column, Vector};
+use plan::physical::{Node, Operator};
+use sql::algebra::Duplicates;
+use storage::{MemoryCategory, Reservation};
+use types::{Error, Result};
+
+use crate::context::QueryContext;
+use crate::open::Opener;
+use crate::pipeline::Stream;
+use crate::result::StoredRows;
+
+/// Opens [`Operator::Recursive`]: runs all rounds and gives their rows, round by round.
+///
+/// # Errors
+/// Whatever running base and step meets; 53200 when the rows do not fit in memory; 57014 after a cancel.
+pub(crate) fn open_recursive(opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::Recursive { number, duplicates, base, step } = &node.operator else {
+        return Err(Error::internal("not a recursive query"));
+    };
+    let context = Arc::clone(&opener.context);
+    let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
+    let mut rounds: Vec<Arc<StoredRows>> = Vec::new();
+    let mut input: &Node = base;
+    loop {
+        context.check()?;
+        let last = rounds.last().cloned();
+        let round = run_round(opener, input, *number, last)?;
+        let round = match &mut seen {
+            Some(seen) => seen.keep_new(&context, round)?,
+            None => round,
+        };
+        if round.rows() == 0 {
+            break;
+        }
+        rounds.push(Arc::new(round));
+        input = step;
+    }
+    let columns: Vec<usize> = (0..node.output.len()).collect();
+    let mut stream = Stream::default();
+    for round in &rounds {
+        stream.push_source(round.source(&columns), Some(node.id));
+    }
+    Ok(stream)
+}
+
+fn run_round(
+    opener: &mut Opener,
+    input: &Node,
+    number: usize,
+    last: Option<Arc<StoredRows>>,
+) -> Result<StoredRows> {
+    let context = Arc::clone(&opener.context);
+    let depth = opener.recursive.len();
+    if let Some(last) = last {
+        opener.recursive.push((number, last));
+    }
+    let stream = opener.open(input, Vec::new());
+    let rows = stream.and_then(|stream| StoredRows::collect(&context, &stream, &input.output));
+    opener.recursive.truncate(depth);
+    rows
+}
+
+/// A row of an earlier round, and the next one of the same hash.
+struct SeenRow {
+    round: u32,
+    row: u32,
+    next: u32,
+}
+
+/// No further row of the hash.
+const LAST: u32 = u32::MAX;
+/// Bytes per row: the entry and its share of the map.
+const SEEN_BYTES: u64 = 36;
+
+/// All rows of the rounds so far, for UNION without ALL.
+struct Seen {
+    rounds: Vec<Vec<Arc<Vector>>>,
+    first: HashMap<u64, u32>,
+    rows: Vec<SeenRow>,
+    memory: Reservation,
+}
+
+impl Seen {
+    fn new(context: &QueryContext) -> Self {
+        let memory = Reservation::empty(&context.pool, MemoryCategory::HashTables);
+        Self { rounds: Vec::new(), first: HashMap::new(), rows: Vec::new(), memory }
+    }
+
+    /// The rows of `round` that no earlier round has, each once.
+    fn keep_new(&mut self, context: &QueryContext, round: StoredRows) -> Result<StoredRows> {
+        let batch = round.batch();
+        let count = batch.rows;
+        self.memory.resize((self.rows.len() + count) as u64 * SEEN_BYTES)?;
+        let mut hashes = vec![0; count];
+        if !batch.columns.is_empty() {
+            let columns: Vec<&Column> = batch.columns.iter().collect();
+            hash_columns(&columns, count, &mut hashes);
+        }
+        self.rounds.push(batch.columns.iter().map(Column::to_plain).collect());
+        let number = self.rounds.len() as u32 - 1;
+        let mut new = Vec::new();
+        let mut renumbered = Vec::new();
+        for (row, &hash) in hashes.iter().enumerate() {
+            if row % (1 << 14) == 0 {
+                context.check()?;
+            }
+            if self.has(hash, number, row as u32) {
+                continue;
+            }
+            let next = self.first.insert(hash, self.rows.len() as u32).unwrap_or(LAST);
+            renumbered.push(self.rows.len());
+            self.rows.push(SeenRow { round: number, row: row as u32, next });
+            new.push(row as u32);
+        }
+        let batch = batch.gather(&new);
+        let mut memory = Reservation::empty(&context.pool, MemoryCategory::Temporary);
+        memory.resize((new.len() * batch.columns.len() * 16) as u64)?;
+        // Only the kept rows stay, so entries number them from now on.
+        self.rounds[number as usize] = batch.columns.iter().map(Column::to_plain).collect();
+        for (kept, entry) in renumbered.into_iter().enumerate() {
+            self.rows[entry].row = kept as u32;
+        }
+        Ok(StoredRows::from_batch(batch, vec![memory]))
+    }
+
+    fn has(&self, hash: u64, round: u32, row: u32) -> bool {
+        let own = &self.rounds[round as usize];
+        let mut entry = self.first.get(&hash).copied().unwrap_or(LAST);
+        while entry != LAST {
+            let seen = &self.rows[entry as usize];
+            let other = &self.rounds[seen.round as usize];
+            let columns = own.iter().zip(other);
+            if columns.into_iter().all(|(a, b)| equal_rows(a, row as usize, b, seen.row as usize)) {
+                return true;
+            }
+            entry = seen.next;
+        }
+        false
+    }
+}
