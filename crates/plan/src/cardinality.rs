@@ -19,7 +19,7 @@ use sql::algebra::{
 use sql::catalog::TableRef;
 use types::{DataType, Value};
 
-pub(crate) use joins::{EquiPair, join_rows, joined, split_condition};
+pub(crate) use joins::{EquiPair, domain, joined, pair_share, split_condition};
 pub(crate) use properties::{ColumnProperty, Dependency, Key, Properties};
 pub(crate) use selectivity::{expr_distinct, filtered, selectivity};
 
@@ -190,12 +190,17 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
 
 /// True unless `expr` is proved never NULL.
 pub(crate) fn nullable(expr: &Expr, input: &Properties) -> bool {
+    nullable_by(expr, &|id| input.columns.get(&id).is_none_or(|c| c.nullable))
+}
+
+/// True unless `expr` is proved never NULL, where `column` says the same of columns.
+pub(crate) fn nullable_by(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
     use sql::algebra::Function as F;
     match &expr.kind {
-        ExprKind::Column(id) => input.columns.get(id).is_none_or(|c| c.nullable),
+        ExprKind::Column(id) => column(*id),
         ExprKind::Literal(value) => value.is_null(),
         ExprKind::IsNull(_) | ExprKind::Exists(_) => false,
-        ExprKind::Call(F::Coalesce, list) => list.iter().all(|e| nullable(e, input)),
+        ExprKind::Call(F::Coalesce, list) => list.iter().all(|e| nullable_by(e, column)),
         ExprKind::Call(
             F::Add
             | F::Subtract
@@ -213,26 +218,27 @@ pub(crate) fn nullable(expr: &Expr, input: &Properties) -> bool {
             list,
         )
         | ExprKind::And(list)
-        | ExprKind::Or(list) => list.iter().any(|e| nullable(e, input)),
+        | ExprKind::Or(list) => list.iter().any(|e| nullable_by(e, column)),
         ExprKind::Compare(
             sql::algebra::CompareOp::Distinct | sql::algebra::CompareOp::NotDistinct,
             ..,
         ) => false,
-        ExprKind::Compare(_, a, b) => nullable(a, input) || nullable(b, input),
-        ExprKind::Not(inner) | ExprKind::Cast(inner) => nullable(inner, input),
+        ExprKind::Compare(_, a, b) => nullable_by(a, column) || nullable_by(b, column),
+        ExprKind::Not(inner) | ExprKind::Cast(inner) => nullable_by(inner, column),
         ExprKind::Case { branches, otherwise } => {
-            nullable(otherwise, input) || branches.iter().any(|(_, r)| nullable(r, input))
+            nullable_by(otherwise, column) || branches.iter().any(|(_, r)| nullable_by(r, column))
         }
         ExprKind::InList(operand, list) => {
-            nullable(operand, input) || list.iter().any(|e| nullable(e, input))
+            nullable_by(operand, column) || list.iter().any(|e| nullable_by(e, column))
         }
         ExprKind::Like { operand, pattern, .. } => {
-            nullable(operand, input) || nullable(pattern, input)
+            nullable_by(operand, column) || nullable_by(pattern, column)
         }
         _ => true,
     }
 }
 
+/// Properties of a projection.
 pub(crate) fn projected(columns: &[(ColumnId, Expr)], input: &Properties) -> Properties {
     let mut out =
         Properties { rows: input.rows, rows_max: input.rows_max, ..Properties::default() };
@@ -282,6 +288,7 @@ pub(crate) fn group_count(keys: &[(ColumnId, Expr)], input: &Properties) -> f64 
     groups.min(input.rows).max(1.0)
 }
 
+/// Properties of GROUP BY with so many grouping sets.
 pub(crate) fn aggregated(
     keys: &[(ColumnId, Expr)],
     aggregates: &[(ColumnId, sql::algebra::AggregateCall)],
@@ -370,6 +377,7 @@ fn distinct(input: &Plan, on: &[Expr], first: Properties) -> Properties {
     out
 }
 
+/// Properties under a LIMIT.
 pub(crate) fn limited(limit: Option<&Expr>, first: Properties) -> Properties {
     let Some(ExprKind::Literal(value)) = limit.map(|e| &e.kind) else { return first };
     let Some(count) = value.as_integer() else { return first };

@@ -15,8 +15,6 @@ use crate::{Statistics, TableStatistics};
 pub(crate) struct Cte {
     /// Its id.
     pub(crate) id: CteId,
-    /// Its name, for EXPLAIN.
-    pub(crate) name: Arc<str>,
     /// What computes it.
     pub(crate) body: CteBody,
 }
@@ -63,11 +61,19 @@ pub(crate) struct Context<'a> {
     /// CTEs computed once.
     pub(crate) ctes: Vec<Cte>,
     tables: HashMap<*const u8, Arc<TableStatistics>>,
+    /// Recursive CTEs, whose scans cannot leave the place where they stand.
+    recursive: Vec<CteId>,
 }
 
 impl<'a> Context<'a> {
     /// State for `query`.
     pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics) -> Self {
+        let mut recursive = Vec::new();
+        tree::every_plan(&query.plan, &mut |plan| {
+            if let Plan::RecursiveWith { cte, .. } = plan {
+                recursive.push(*cte);
+            }
+        });
         Self {
             statistics,
             next_column: query.next_column,
@@ -76,6 +82,7 @@ impl<'a> Context<'a> {
             scalars: Vec::new(),
             ctes: Vec::new(),
             tables: HashMap::new(),
+            recursive,
         }
     }
 
@@ -89,6 +96,12 @@ impl<'a> Context<'a> {
     pub(crate) fn fresh_cte(&mut self) -> CteId {
         self.next_cte += 1;
         CteId(self.next_cte - 1)
+    }
+
+    /// True when `plan` can be computed before the query: it depends on no outer column and no recursion.
+    pub(crate) fn is_closed(&self, plan: &Plan) -> bool {
+        let scans = |cte: &CteId| tree::cte_scans(plan, *cte) > 0;
+        tree::free(plan).is_empty() && !self.recursive.iter().any(scans)
     }
 
     /// Makes an uncorrelated scalar sub-query a constant of the query.
@@ -132,6 +145,7 @@ impl<'a> Context<'a> {
         });
         for id in renewed.values_mut() {
             *id = self.fresh_cte();
+            self.recursive.push(*id);
         }
         if renewed.is_empty() {
             return;

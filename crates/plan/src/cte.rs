@@ -3,7 +3,6 @@
 //! A definition that is cheap to repeat (a filtered table) or correlated is copied to each place with
 //! new column ids; every other one becomes a prelude of the query.
 
-use hashbrown::HashMap;
 use sql::algebra::{ColumnId, CteId, Expr, Plan};
 use types::DataType;
 
@@ -21,14 +20,14 @@ fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
     if !matches!(plan, Plan::With { .. }) {
         return;
     }
-    let Plan::With { cte, name, definition, mut body } = tree::take(plan) else { return };
+    let Plan::With { cte, definition, mut body, .. } = tree::take(plan) else { return };
     let scans = weighted_scans(&body, cte);
-    let correlated = !tree::free(&definition).is_empty();
+    let correlated = !context.is_closed(&definition);
     if scans == 1 || correlated || is_cheap(&definition) {
         let mut original = Some(*definition);
         inline(context, &mut body, cte, scans, &mut original);
     } else if scans > 1 {
-        context.ctes.push(Cte { id: cte, name, body: CteBody::Plain(*definition) });
+        context.ctes.push(Cte { id: cte, body: CteBody::Plain(*definition) });
     }
     *plan = *body;
 }
@@ -106,18 +105,51 @@ pub(crate) fn hoist_recursive(context: &mut Context<'_>, plan: &mut Plan) {
     if !matches!(plan, Plan::RecursiveWith { .. }) {
         return;
     }
-    if let Plan::RecursiveWith { cte, name, duplicates, base, step, body } = tree::take(plan) {
+    if let Plan::RecursiveWith { cte, duplicates, base, step, body, .. } = tree::take(plan) {
         let recursive = CteBody::Recursive { duplicates, base: *base, step: *step };
-        context.ctes.push(Cte { id: cte, name, body: recursive });
+        context.ctes.push(Cte { id: cte, body: recursive });
         *plan = *body;
     }
 }
 
-/// Scans of each CTE in `plan`.
-pub(crate) fn count_scans(plan: &Plan, counts: &mut HashMap<CteId, usize>) {
-    tree::every_plan(plan, &mut |p| {
-        if let Plan::CteScan { cte, .. } = p {
-            *counts.entry(*cte).or_default() += 1;
+/// Inlines the CTEs that are read once after all.
+pub(crate) fn inline_single(context: &mut Context<'_>, root: &mut Plan) {
+    let mut i = 0;
+    while i < context.ctes.len() {
+        let id = context.ctes[i].id;
+        let inlinable = matches!(context.ctes[i].body, CteBody::Plain(_));
+        if inlinable && scans_anywhere(context, root, id) == 1 {
+            let CteBody::Plain(definition) = context.ctes.remove(i).body else { return };
+            put(context, root, id, definition);
+            i = 0;
+        } else {
+            i += 1;
         }
-    });
+    }
+}
+
+fn scans_anywhere(context: &mut Context<'_>, root: &Plan, id: CteId) -> usize {
+    let mut count = weighted_scans(root, id);
+    count += context.scalars.iter().map(|plan| weighted_scans(plan, id)).sum::<usize>();
+    for cte in &mut context.ctes {
+        let weight = if matches!(cte.body, CteBody::Plain(_)) { 1 } else { 2 };
+        cte.body.plans_mut(&mut |plan| count += weight * weighted_scans(plan, id));
+    }
+    count
+}
+
+/// Puts the definition where the only scan of `id` is.
+fn put(context: &mut Context<'_>, root: &mut Plan, id: CteId, definition: Plan) {
+    let mut original = Some(definition);
+    let mut scalars = std::mem::take(&mut context.scalars);
+    let mut ctes = std::mem::take(&mut context.ctes);
+    inline(context, root, id, 1, &mut original);
+    for plan in &mut scalars {
+        inline(context, plan, id, 1, &mut original);
+    }
+    for cte in &mut ctes {
+        cte.body.plans_mut(&mut |plan| inline(context, plan, id, 1, &mut original));
+    }
+    context.scalars = scalars;
+    context.ctes = ctes;
 }

@@ -32,7 +32,7 @@ use crate::context::{Context, CteBody};
 use crate::physical::{
     CteSource, Node, Operator, OperatorId, OutputColumn, PhysicalPlan, Prelude, PreludeKind,
 };
-use crate::{cte, explain, tree};
+use crate::{explain, tree};
 
 /// An operator with the ids of its output columns.
 pub(crate) struct Lowered {
@@ -374,11 +374,4 @@ fn pass_through(input: &[ColumnId], columns: &[(ColumnId, Expr)]) -> Option<Vec<
     }
     // A column that nobody needs keeps an id that nobody reads.
     Some(renamed.into_iter().zip(input).map(|(new, old)| new.unwrap_or(*old)).collect())
-}
-
-/// Scans of each CTE in `plans`.
-pub(crate) fn scans(plans: &[&Plan]) -> HashMap<CteId, usize> {
-    let mut counts = HashMap::new();
-    plans.iter().for_each(|plan| cte::count_scans(plan, &mut counts));
-    counts
 }

@@ -5,7 +5,7 @@ use types::Result;
 
 use crate::cardinality::Estimator;
 use crate::column_set::ColumnSet;
-use crate::context::Context;
+use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{Statistics, cte, fold, join_order, lower, prune, push_down, tree, unnest};
@@ -37,27 +37,61 @@ pub fn plan(
     fold::fold_plan(statistics, &mut root);
     tree::every_plan_mut(&mut root, &mut fix_positions);
     cte::resolve(&mut context, &mut root);
-    unnest::unnest(&mut context, &mut root)?;
-    cte::hoist_recursive(&mut context, &mut root);
+    unnest_all(&mut context, &mut root)?;
+    cte::inline_single(&mut context, &mut root);
     let needed: ColumnSet = query.columns.iter().map(|column| column.id).collect();
     rewrite(&context, &mut root, &needed, Order::Matters);
+    rewrite_preludes(&mut context);
+    let mut estimator = Estimator::default();
+    join_order::order_all(&mut context, &mut estimator, &mut root, options);
+    lower::lower_query(&mut context, &mut estimator, root, query)
+}
+
+/// Unnests the query and what it computes first, which unnesting adds to.
+fn unnest_all(context: &mut Context<'_>, root: &mut Plan) -> Result<()> {
+    unnest::unnest(context, root)?;
+    cte::hoist_recursive(context, root);
+    let (mut scalar, mut cte) = (0, 0);
+    while scalar < context.scalars.len() || cte < context.ctes.len() {
+        if scalar < context.scalars.len() {
+            let mut plan = tree::take(&mut context.scalars[scalar]);
+            unnest::unnest(context, &mut plan)?;
+            cte::hoist_recursive(context, &mut plan);
+            context.scalars[scalar] = plan;
+            scalar += 1;
+            continue;
+        }
+        let empty = CteBody::Plain(tree::one_row());
+        let mut body = std::mem::replace(&mut context.ctes[cte].body, empty);
+        let mut result = Ok(());
+        body.plans_mut(&mut |plan| {
+            if result.is_ok() {
+                result = unnest::unnest(context, plan);
+                cte::hoist_recursive(context, plan);
+            }
+        });
+        result?;
+        context.ctes[cte].body = body;
+        cte += 1;
+    }
+    Ok(())
+}
+
+fn rewrite_preludes(context: &mut Context<'_>) {
     let mut scalars = std::mem::take(&mut context.scalars);
     for scalar in &mut scalars {
         let first = tree::output(scalar).first().map(|(id, _)| *id);
-        rewrite(&context, scalar, &first.into_iter().collect(), Order::Matters);
+        rewrite(context, scalar, &first.into_iter().collect(), Order::Matters);
     }
     context.scalars = scalars;
     let mut ctes = std::mem::take(&mut context.ctes);
     for cte in &mut ctes {
         cte.body.plans_mut(&mut |plan| {
             let needed = tree::output_set(plan);
-            rewrite(&context, plan, &needed, Order::Free);
+            rewrite(context, plan, &needed, Order::Free);
         });
     }
     context.ctes = ctes;
-    let mut estimator = Estimator::default();
-    join_order::order_all(&mut context, &mut estimator, &mut root, options);
-    lower::lower_query(&mut context, &mut estimator, root, query)
 }
 
 /// The rewriting passes over one plan without sub-queries.

@@ -1,6 +1,66 @@
-//! stub
-use sql::algebra::Plan;
-use types::Result;
+//! Full unnesting: no sub-query is run once per row.
+//!
+//! ```text
+//! lift     sub-query expression  -> join whose right side refers to the left (a dependent join)
+//! pull     correlated predicates -> out of the right side into the join condition, where that is all
+//! domain   anything else         -> right side computed once for all distinct values it depends on
+//! ```
+//! Dependent joins are resolved from the outermost inwards, so that the left side of each is closed when
+//! its turn comes. Lateral joins of the query itself go the same way.
+//! Source: Neumann and Kemper 2015, "Unnesting arbitrary queries"; Neumann 2025, "Improving unnesting of
+//! complex queries". Departure: outer columns that a nested dependent join needs travel down its left
+//! side; equalities replace the domain only where the whole right side allows it (`pull`).
+
+mod domain;
+mod lift;
+mod nullability;
+mod pull;
+
+use sql::algebra::{JoinKind, Plan};
+use types::{Error, Result};
+
 use crate::context::Context;
-/// stub
-pub(crate) fn unnest(_context: &mut Context<'_>, _plan: &mut Plan) -> Result<()> { Ok(()) }
+use crate::tree;
+
+/// Removes every sub-query and dependent join from `plan`.
+///
+/// # Errors
+/// 0A000 for sub-queries in a FULL JOIN's condition that depend on both sides.
+pub(crate) fn unnest(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
+    lift::lift(context, plan)?;
+    resolve(context, plan)
+}
+
+/// True when the right side refers to columns of the left.
+fn is_dependent(left: &Plan, right: &Plan) -> bool {
+    tree::free(right).intersects(&tree::output_set(left))
+}
+
+/// Resolves every dependent join of `plan`, which has no free columns.
+fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
+    let dependent = match plan {
+        Plan::Join { left, right, kind, .. } if is_dependent(left, right) => {
+            // A series over columns of its left side is an operator of its own.
+            !(matches!(**right, Plan::Series { .. }) && *kind == JoinKind::Inner)
+        }
+        _ => false,
+    };
+    if !dependent {
+        let mut result = Ok(());
+        tree::inputs_mut(plan, &mut |input| {
+            if result.is_ok() {
+                result = resolve(context, input);
+            }
+        });
+        return result;
+    }
+    let Plan::Join { mut left, right, kind, condition } = tree::take(plan) else {
+        return Err(Error::internal("a dependent join is a join"));
+    };
+    resolve(context, &mut left)?;
+    *plan = match pull::decorrelate(context, &left, &right, kind, &condition) {
+        Some(whole) => whole,
+        None => domain::decorrelate(context, *left, *right, kind, condition)?,
+    };
+    resolve(context, plan)
+}

@@ -53,7 +53,8 @@ fn borrow_conjuncts<'a>(expr: &'a Expr, out: &mut Vec<&'a Expr>) {
     }
 }
 
-fn domain(expr: &Expr, input: &Properties) -> f64 {
+/// Distinct values of the set that `expr` is drawn from.
+pub(crate) fn domain(expr: &Expr, input: &Properties) -> f64 {
     let known = tree::as_column(expr).and_then(|id| input.column(id));
     known.map_or_else(|| expr_distinct(expr, input), |column| column.domain)
 }
@@ -88,7 +89,7 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
 }
 
 /// Estimated rows of a join.
-pub(crate) fn join_rows(
+fn join_rows(
     kind: JoinKind,
     pairs: &[EquiPair<'_>],
     rest_share: f64,

@@ -46,7 +46,7 @@ impl Lowering<'_, '_> {
         let (pairs, rest) = cardinality::split_condition(condition, &in_left, &in_right);
         let (a, b) = (left.properties.clone(), right.properties.clone());
         let properties = cardinality::joined(*kind, condition, a, b);
-        let hashable = !pairs.is_empty() && is_hashable(*kind, &pairs, &rest, &left, &right);
+        let hashable = !pairs.is_empty() && is_hashable(*kind, condition, &pairs, &rest, &left, &right);
         let pairs: Vec<(Logical, Logical, NullKeys)> = if hashable {
             pairs.iter().map(|pair| keyed(*kind, pair, condition, &left, &right)).collect()
         } else {
@@ -319,9 +319,11 @@ fn is_not_distinct(condition: &Logical, pair: &EquiPair<'_>) -> bool {
     })
 }
 
-/// Whether a hash join gives the right marks: at most one key may be unknown, and no residual.
+/// Whether a hash join gives the right marks: at most one key may be unknown, and none when there is a
+/// residual, which then must not be unknown either.
 fn is_hashable(
     kind: Logic,
+    condition: &Logical,
     pairs: &[EquiPair<'_>],
     rest: &[&Logical],
     left: &Lowered,
@@ -330,10 +332,14 @@ fn is_hashable(
     if !matches!(kind, Logic::Mark(_)) {
         return true;
     }
-    let unknown = |pair: &&EquiPair<'_>| {
-        cardinality::nullable(pair.left, &left.properties)
-            || cardinality::nullable(pair.right, &right.properties)
+    let column = |id: ColumnId| {
+        let found = left.properties.column(id).or_else(|| right.properties.column(id));
+        found.is_none_or(|column| column.nullable)
     };
-    let nullable = pairs.iter().filter(unknown).count();
-    if rest.is_empty() { nullable <= 1 } else { nullable == 0 }
+    let nullable = |e: &Logical| cardinality::nullable_by(e, &column);
+    let unknown = |pair: &&EquiPair<'_>| {
+        (nullable(pair.left) || nullable(pair.right)) && !is_not_distinct(condition, pair)
+    };
+    let count = pairs.iter().filter(unknown).count();
+    if rest.is_empty() { count <= 1 } else { count == 0 && !rest.iter().any(|e| nullable(e)) }
 }

@@ -1,0 +1,396 @@
+//! The relations and edges of a tree of joins.
+
+use hashbrown::HashMap;
+use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind, Plan};
+
+use super::combine::{self, DenseKey};
+use super::enumerate::Best;
+use crate::cardinality::{self, EquiPair, Properties};
+use crate::column_set::ColumnSet;
+use crate::push_down::nulls;
+use crate::tree;
+
+/// A set of relations, by bit.
+pub(super) type Relations = u64;
+
+/// The tree as the query has it.
+pub(super) enum Tree {
+    /// A relation.
+    Leaf(usize),
+    /// A join.
+    Join(Box<TreeJoin>),
+}
+
+/// A join of the tree.
+pub(super) struct TreeJoin {
+    kind: JoinKind,
+    conjuncts: Vec<Expr>,
+    left: Tree,
+    right: Tree,
+}
+
+impl Tree {
+    /// A join of two trees.
+    pub(super) fn join(kind: JoinKind, conjuncts: Vec<Expr>, left: Tree, right: Tree) -> Self {
+        Self::Join(Box::new(TreeJoin { kind, conjuncts, left, right }))
+    }
+
+    fn relations(&self) -> Relations {
+        match self {
+            Self::Leaf(i) => 1 << i,
+            Self::Join(join) => join.left.relations() | join.right.relations(),
+        }
+    }
+}
+
+/// An input of the cluster.
+pub(super) struct Relation {
+    plan: Plan,
+    /// What is known of its rows.
+    pub(super) properties: Properties,
+    columns: ColumnSet,
+}
+
+/// When the first set is touched, the second must be there whole.
+pub(super) type Rule = (Relations, Relations);
+
+/// A predicate that connects relations: one conjunct of an inner join, or another join's whole condition.
+pub(super) struct Edge {
+    /// Of the join it comes from.
+    pub(super) kind: JoinKind,
+    /// Relations needed on the left (for inner joins: on one side).
+    pub(super) left: Relations,
+    /// Relations needed on the right.
+    pub(super) right: Relations,
+    /// The conjuncts; none for a cross product.
+    pub(super) predicates: Vec<Expr>,
+    /// Share of pairs that satisfy them.
+    pub(super) share: f64,
+    /// Conflict rules.
+    pub(super) rules: Vec<Rule>,
+    /// Inner equalities of one class imply each other: one is enough where sets meet.
+    pub(super) class: Option<usize>,
+    /// True when a hash join can use it.
+    pub(super) equal: bool,
+    /// What a direct array over the left or right key would take.
+    pub(super) dense: [Option<DenseKey>; 2],
+    /// Distinct values and domain of the right keys, for semi-joins.
+    pub(super) keys: Vec<(f64, f64)>,
+}
+
+/// A tree of joins as relations and edges.
+#[derive(Default)]
+pub(super) struct Cluster {
+    /// The inputs.
+    pub(super) relations: Vec<Relation>,
+    /// The edges.
+    pub(super) edges: Vec<Edge>,
+}
+
+/// A join above others, while rules are made.
+struct Below<'t> {
+    join: &'t TreeJoin,
+    left: Relations,
+    right: Relations,
+    mentioned: Relations,
+}
+
+impl Cluster {
+    /// Adds a relation.
+    pub(super) fn add(&mut self, plan: Plan, properties: Properties) -> Tree {
+        let columns = tree::output_set(&plan);
+        self.relations.push(Relation { plan, properties, columns });
+        Tree::Leaf(self.relations.len() - 1)
+    }
+
+    /// True when no more relations fit.
+    pub(super) fn is_full(&self) -> bool {
+        self.relations.len() >= 60
+    }
+
+    /// The set of all relations.
+    pub(super) fn all(&self) -> Relations {
+        if self.relations.len() >= 64 { !0 } else { (1 << self.relations.len()) - 1 }
+    }
+
+    /// Makes the edges of `tree`.
+    pub(super) fn connect(&mut self, tree: &Tree) {
+        let mut below = Vec::new();
+        self.connect_tree(tree, &mut below);
+        self.merge_keys();
+        self.close_classes();
+    }
+
+    fn connect_tree<'t>(&mut self, tree: &'t Tree, out: &mut Vec<Below<'t>>) {
+        let Tree::Join(join) = tree else { return };
+        let (mut in_left, mut in_right) = (Vec::new(), Vec::new());
+        self.connect_tree(&join.left, &mut in_left);
+        self.connect_tree(&join.right, &mut in_right);
+        let rules = self.rules(join, &in_left, &in_right);
+        let (left, right) = (join.left.relations(), join.right.relations());
+        if join.kind == JoinKind::Inner && !join.conjuncts.is_empty() {
+            for part in &join.conjuncts {
+                let parts = std::slice::from_ref(part);
+                self.add_edge(join.kind, parts, left, right, rules.clone());
+            }
+        } else {
+            self.add_edge(join.kind, &join.conjuncts, left, right, rules);
+        }
+        let mentioned = self.mentioned(&join.conjuncts);
+        out.append(&mut in_left);
+        out.append(&mut in_right);
+        out.push(Below { join, left, right, mentioned });
+    }
+
+    fn mentioned(&self, parts: &[Expr]) -> Relations {
+        let mut columns = ColumnSet::default();
+        parts.iter().for_each(|e| tree::mention(e, &mut columns));
+        let touched = |(i, r): (usize, &Relation)| {
+            if r.columns.intersects(&columns) { 1u64 << i } else { 0 }
+        };
+        self.relations.iter().enumerate().map(touched).fold(0, |a, b| a | b)
+    }
+
+    /// Conflict rules of `join` against the joins below it.
+    fn rules(&self, join: &TreeJoin, in_left: &[Below<'_>], in_right: &[Below<'_>]) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        let needed = |side: Relations, below: &Below<'_>| match side & below.mentioned {
+            0 => side,
+            some => some,
+        };
+        for below in in_left {
+            if !self.associative(below.join, below.right, join) {
+                rules.push((below.right, needed(below.left, below)));
+            }
+            // Left asscom holds for inner, left, semi and anti joins among themselves.
+        }
+        for below in in_right {
+            if !self.associative(join, join.right.relations() & below.left, below.join) {
+                rules.push((below.left, needed(below.right, below)));
+            }
+            let both_inner = join.kind == JoinKind::Inner && below.join.kind == JoinKind::Inner;
+            if !both_inner {
+                rules.push((below.right, needed(below.left, below)));
+            }
+        }
+        rules
+    }
+
+    /// `(e1 a e2) b e3 = e1 a (e2 b e3)`, where `middle` is e2.
+    fn associative(&self, a: &TreeJoin, middle: Relations, b: &TreeJoin) -> bool {
+        match (a.kind, b.kind) {
+            (JoinKind::Inner, _) => true,
+            (JoinKind::Left, JoinKind::Left) => {
+                let columns = self.columns(middle);
+                b.conjuncts.iter().any(|e| nulls::rejects(e, &columns))
+            }
+            _ => false,
+        }
+    }
+
+    fn columns(&self, set: Relations) -> ColumnSet {
+        let mut columns = ColumnSet::default();
+        for (i, relation) in self.relations.iter().enumerate() {
+            if set >> i & 1 == 1 {
+                columns.union(&relation.columns);
+            }
+        }
+        columns
+    }
+
+    fn add_edge(
+        &mut self,
+        kind: JoinKind,
+        parts: &[Expr],
+        whole_left: Relations,
+        whole_right: Relations,
+        rules: Vec<Rule>,
+    ) {
+        let mentioned = self.mentioned(parts);
+        let some = |side: Relations| if side & mentioned == 0 { side } else { side & mentioned };
+        let (left, right) = (some(whole_left), some(whole_right));
+        let edge = self.edge(kind, parts.to_vec(), (left, right), rules);
+        self.edges.push(edge);
+    }
+
+    fn edge(
+        &self,
+        kind: JoinKind,
+        predicates: Vec<Expr>,
+        (left, right): (Relations, Relations),
+        rules: Vec<Rule>,
+    ) -> Edge {
+        let (a, b) = (self.merged(left), self.merged(right));
+        let condition = tree::and_all(predicates);
+        let (in_left, in_right) = (self.columns(left), self.columns(right));
+        let (pairs, rest) = cardinality::split_condition(&condition, &in_left, &in_right);
+        let mut both = a.clone();
+        both.columns.extend(b.columns.iter().map(|(id, c)| (*id, c.clone())));
+        both.rows = a.rows.max(b.rows);
+        let rest_share: f64 = rest.iter().map(|e| cardinality::selectivity(e, &both)).product();
+        let share = cardinality::pair_share(&pairs, &a, &b) * rest_share;
+        let dense = match &pairs[..] {
+            [pair] if rest.is_empty() => {
+                [combine::dense_key(pair.left, &a), combine::dense_key(pair.right, &b)]
+            }
+            _ => [None, None],
+        };
+        let mut keys: Vec<(f64, f64)> = Vec::new();
+        for EquiPair { left, right } in &pairs {
+            let whole = cardinality::domain(left, &a).max(cardinality::domain(right, &b)).max(1.0);
+            keys.push((cardinality::expr_distinct(right, &b), whole));
+        }
+        if rest_share < 1.0 {
+            keys.push((rest_share.sqrt(), 1.0));
+        }
+        let equal = !pairs.is_empty();
+        let predicates = tree::conjuncts(condition);
+        Edge { kind, left, right, predicates, share, rules, class: None, equal, dense, keys }
+    }
+
+    /// Properties of all relations of `set` as one, for estimates of single columns.
+    fn merged(&self, set: Relations) -> Properties {
+        let mut out = Properties { rows: 1.0, ..Properties::default() };
+        for (i, relation) in self.relations.iter().enumerate() {
+            if set >> i & 1 == 1 {
+                let from = &relation.properties;
+                out.rows = out.rows.max(from.rows);
+                out.columns.extend(from.columns.iter().map(|(id, c)| (*id, c.clone())));
+                if set.count_ones() == 1 {
+                    out.keys.clone_from(&from.keys);
+                }
+            }
+        }
+        out
+    }
+
+    /// Several equalities between two relations count as one composite key.
+    fn merge_keys(&mut self) {
+        let mut groups: HashMap<(Relations, Relations), Vec<usize>> = HashMap::new();
+        for (i, edge) in self.edges.iter().enumerate() {
+            let single = edge.left.count_ones() == 1 && edge.right.count_ones() == 1;
+            if edge.kind == JoinKind::Inner && edge.equal && single {
+                let pair = (edge.left.min(edge.right), edge.left.max(edge.right));
+                groups.entry(pair).or_default().push(i);
+            }
+        }
+        for ((a, b), members) in groups.into_iter().filter(|(_, members)| members.len() > 1) {
+            let parts: Vec<Expr> =
+                members.iter().flat_map(|i| self.edges[*i].predicates.iter().cloned()).collect();
+            let whole = self.edge(JoinKind::Inner, parts, (a, b), Vec::new());
+            let product: f64 = members.iter().map(|i| self.edges[*i].share).product();
+            if product > 0.0 {
+                let each = (whole.share / product).powf(1.0 / members.len() as f64);
+                members.iter().for_each(|i| self.edges[*i].share *= each);
+            }
+        }
+    }
+
+    /// Adds the equalities that follow from others.
+    fn close_classes(&mut self) {
+        let mut members: Vec<(ColumnId, Expr, usize)> = Vec::new();
+        let mut next = 0;
+        for i in 0..self.edges.len() {
+            let Some((a, b)) = plain_equality(&self.edges[i]) else { continue };
+            let class_of =
+                |e: &Expr, members: &[(ColumnId, Expr, usize)]| {
+                    members.iter().find(|m| Some(m.0) == tree::as_column(e)).map(|m| m.2)
+                };
+            let (x, y) = (class_of(&a, &members), class_of(&b, &members));
+            let class = x.or(y).unwrap_or(next);
+            next = next.max(class + 1);
+            if let (Some(x), Some(y)) = (x, y)
+                && x != y
+            {
+                members.iter_mut().filter(|m| m.2 == y).for_each(|m| m.2 = x);
+                self.edges.iter_mut().filter(|e| e.class == Some(y)).for_each(|e| e.class = Some(x));
+            }
+            for (e, known) in [(a, x), (b, y)] {
+                if let (None, Some(id)) = (known, tree::as_column(&e)) {
+                    members.push((id, e, class));
+                }
+            }
+            self.edges[i].class = Some(class);
+        }
+        for i in 0..members.len() {
+            for j in i + 1..members.len() {
+                if members[i].2 == members[j].2 {
+                    self.imply(&members[i].1.clone(), &members[j].1.clone(), members[i].2);
+                }
+            }
+        }
+    }
+
+    fn imply(&mut self, a: &Expr, b: &Expr, class: usize) {
+        let part = tree::compare(CompareOp::Equal, a.clone(), b.clone());
+        let of = |e: &Expr| self.mentioned(std::slice::from_ref(e));
+        let (left, right) = (of(a), of(b));
+        let known = self.edges.iter().any(|edge| {
+            edge.class == Some(class)
+                && ((edge.left == left && edge.right == right)
+                    || (edge.left == right && edge.right == left))
+        });
+        if left == right || known || self.edges.len() >= 120 {
+            return;
+        }
+        let mut edge = self.edge(JoinKind::Inner, vec![part], (left, right), Vec::new());
+        edge.class = Some(class);
+        self.edges.push(edge);
+    }
+
+    /// The joins of the best plan for `set`.
+    pub(super) fn build(&mut self, best: &Best, set: Relations) -> (Plan, Properties) {
+        let Some(step) = best.step(set).filter(|_| set.count_ones() > 1) else {
+            return self.leaf(set.trailing_zeros() as usize);
+        };
+        let (kind, parts) = (step.kind, step.edges.clone());
+        let (left_set, right_set) = (step.left, step.right);
+        let (left, left_known) = self.build(best, left_set);
+        let (right, right_known) = self.build(best, right_set);
+        let mut predicates = Vec::new();
+        for i in parts {
+            predicates.extend(self.edges[i].predicates.iter().cloned());
+        }
+        finish(kind, predicates, (left, left_known), (right, right_known))
+    }
+
+    fn leaf(&mut self, i: usize) -> (Plan, Properties) {
+        let relation = &mut self.relations[i];
+        (tree::take(&mut relation.plan), std::mem::take(&mut relation.properties))
+    }
+
+    /// The joins as the query has them.
+    pub(super) fn rebuild(&mut self, tree: Tree) -> (Plan, Properties) {
+        match tree {
+            Tree::Leaf(i) => self.leaf(i),
+            Tree::Join(join) => {
+                let left = self.rebuild(join.left);
+                let right = self.rebuild(join.right);
+                finish(join.kind, join.conjuncts, left, right)
+            }
+        }
+    }
+}
+
+fn finish(
+    kind: JoinKind,
+    predicates: Vec<Expr>,
+    (left, left_known): (Plan, Properties),
+    (right, right_known): (Plan, Properties),
+) -> (Plan, Properties) {
+    let condition = tree::and_all(predicates);
+    let properties = cardinality::joined(kind, &condition, left_known, right_known);
+    let (left, right) = (Box::new(left), Box::new(right));
+    (Plan::Join { left, right, kind, condition }, properties)
+}
+
+/// The columns of an inner equality of two columns of one type that no rule restricts.
+fn plain_equality(edge: &Edge) -> Option<(Expr, Expr)> {
+    if edge.kind != JoinKind::Inner || !edge.rules.is_empty() {
+        return None;
+    }
+    let [part] = &edge.predicates[..] else { return None };
+    let ExprKind::Compare(CompareOp::Equal, a, b) = &part.kind else { return None };
+    let plain = tree::as_column(a).is_some() && tree::as_column(b).is_some() && a.ty == b.ty;
+    plain.then(|| ((**a).clone(), (**b).clone()))
+}
