@@ -24,7 +24,7 @@ mod settings;
 mod statistics;
 mod system;
 
-pub use bulk::BulkLoad;
+pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use catalog::{TableEntry, TableInfo};
 pub use config::Config;
 pub use database::Database;

@@ -32,5 +32,5 @@ pub mod set;
 
 pub use context::{Profile, QueryContext};
 pub use open::{BatchSource, Opener, execute};
-pub use scan::{function_source, read_block};
+pub use scan::{RowColumn, function_source, read_block};
 pub use result::ResultSet;

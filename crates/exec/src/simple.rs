@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData};
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
-use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
+use types::{DataType, Error, Interval, PhysicalType, Result, SqlState, Value};
 
 use crate::expr::Evaluator;
 use crate::flow::{Flow, Output};
@@ -176,7 +176,7 @@ pub(crate) fn open_values(opener: &mut Opener, node: &Node) -> Result<Stream> {
 /// start, stop and step of one series.
 enum Series {
     Integer { start: i128, stop: i128, step: i128 },
-    Time { start: i64, stop: i64, step: Value, ty: DataType },
+    Time { start: i64, stop: i64, step: Interval },
     Empty,
 }
 
@@ -192,7 +192,7 @@ impl Series {
             if interval.comparable() == 0 {
                 return Err(zero_step());
             }
-            return Ok(Self::Time { start: *start, stop: *stop, step, ty });
+            return Ok(Self::Time { start: *start, stop: *stop, step: *interval });
         }
         match (start.as_integer(), stop.as_integer(), step.as_integer()) {
             (Some(_), Some(_), Some(0)) => Err(zero_step()),
@@ -216,20 +216,15 @@ impl Series {
 
     /// All values of a time series.
     fn times(&self) -> Result<Vec<i64>> {
-        let Self::Time { start, stop, step, ty: _ } = self else {
+        let Self::Time { start, stop, step } = self else {
             return Ok(Vec::new());
         };
-        let Value::Interval(interval) = step else {
-            return Err(Error::internal("a time series steps by an interval"));
-        };
-        let ascending = interval.comparable() > 0;
-        let step = Vector::new(VectorData::Interval(vec![*interval]));
+        let ascending = step.comparable() > 0;
         let mut values = Vec::new();
         let mut at = *start;
         while if ascending { at <= *stop } else { at >= *stop } {
             values.push(at);
-            let next = Vector::new(VectorData::I64(vec![at]));
-            at = kernels::time_fn::timestamp_add(&next, &step)?.as_i64()[0];
+            at = step.add_to(at)?;
         }
         Ok(values)
     }

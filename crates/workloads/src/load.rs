@@ -11,6 +11,12 @@ use types::{DataType, Error, Result, SqlState, Value};
 /// Told about progress: table, parts done, parts in all. Called from worker threads.
 pub type LoadProgress = Arc<dyn Fn(&str, usize, usize) + Send + Sync>;
 
+/// Progress that nobody watches.
+pub(crate) fn quiet() -> LoadProgress {
+    fn ignore(_: &str, _: usize, _: usize) {}
+    Arc::new(ignore)
+}
+
 /// Rows pushed to the storage at a time.
 const PUSH_ROWS: usize = 8192;
 

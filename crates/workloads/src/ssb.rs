@@ -15,7 +15,7 @@ use sql::catalog::Arguments;
 use storage::BulkWriter;
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, scale_factor};
+use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor};
 
 mod random;
 mod words;
@@ -353,7 +353,7 @@ struct Call;
 impl Procedure for Call {
     fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
         let sf = scale_factor("ssb", arguments)?;
-        load(session.database(), sf, &session.cancel_handle(), &(Arc::new(|_, _, _| {}) as _))?;
+        load(session.database(), sf, &session.cancel_handle(), &quiet())?;
         Ok(QueryResult::command("CALL"))
     }
 }

@@ -13,7 +13,7 @@ use tpchgen::generators::{
 };
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, scale_factor};
+use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor};
 
 macro_rules! queries {
     ($($n:literal)*) => {
@@ -236,7 +236,7 @@ struct Call;
 impl Procedure for Call {
     fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
         let sf = scale_factor("tpch", arguments)?;
-        load(session.database(), sf, &session.cancel_handle(), &(Arc::new(|_, _, _| {}) as _))?;
+        load(session.database(), sf, &session.cancel_handle(), &quiet())?;
         Ok(QueryResult::command("CALL"))
     }
 }
