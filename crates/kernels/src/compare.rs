@@ -11,7 +11,7 @@ use types::Interval;
 
 use crate::broadcast::{self, both_valid, zip};
 use crate::loops::map_into;
-use crate::{Bitmap, StrVector, Vector, VectorData};
+use crate::{Bitmap, StrVector, StrView, Vector, VectorData};
 
 /// The comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -148,6 +148,19 @@ pub fn str_order(a: &StrVector, i: usize, b: &StrVector, j: usize) -> Ordering {
     if x != y { x.cmp(&y) } else { a.get(i).cmp(b.get(j)) }
 }
 
+/// 1 where the string equals `one`, the only row of its vector: a short one is two words.
+fn equal_to_one(rows: &StrVector, one: &StrVector) -> Vec<u8> {
+    let (head, tail) = (one.views()[0].head(), one.views()[0].tail());
+    if one.views()[0].is_inline() {
+        let mut out = Vec::new();
+        map_into(rows.views(), &mut out, |v| u8::from((v.head() == head) & (v.tail() == tail)));
+        return out;
+    }
+    let text = one.get(0);
+    let equal = |(i, v): (usize, &StrView)| u8::from(v.head() == head && rows.get(i) == text);
+    rows.views().iter().enumerate().map(equal).collect()
+}
+
 fn compare_str(op: Comparison, a: &StrVector, b: &StrVector) -> Vec<u8> {
     let rows = broadcast::rows(a.len(), b.len());
     let at = |i| (broadcast::row(a.len(), i), broadcast::row(b.len(), i));
@@ -155,6 +168,18 @@ fn compare_str(op: Comparison, a: &StrVector, b: &StrVector) -> Vec<u8> {
         let (i, j) = at(i);
         str_equal(a, i, b, j)
     };
+    let negated = matches!(op, Comparison::NotEqual | Comparison::Distinct);
+    if negated || matches!(op, Comparison::Equal | Comparison::NotDistinct) {
+        let one_sided = match (a.len(), b.len()) {
+            (_, 1) => Some(equal_to_one(a, b)),
+            (1, _) => Some(equal_to_one(b, a)),
+            _ => None,
+        };
+        if let Some(mut values) = one_sided {
+            values.iter_mut().for_each(|value| *value ^= u8::from(negated));
+            return values;
+        }
+    }
     match op {
         Comparison::Equal | Comparison::NotDistinct => {
             (0..rows).map(|i| u8::from(equal(i))).collect()

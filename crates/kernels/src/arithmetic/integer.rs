@@ -4,6 +4,7 @@ use types::{DataType, Error, Result};
 
 use super::{Arithmetic, Shift, division_by_zero, first_error, out_of_range};
 use crate::broadcast::{both_valid, zip, zip_failing};
+use crate::level::flavours;
 use crate::loops::{map_checked, map_into};
 use crate::{Vector, VectorData};
 
@@ -80,13 +81,15 @@ fn checked_i32(op: Arithmetic, a: &[i32], b: &[i32]) -> (Vec<i32>, bool) {
     }
 }
 
-/// Bits that the magnitudes of `values` need.
-fn magnitude_bits(values: &[i64]) -> u32 {
-    let mut all = 0i64;
-    for &v in values {
-        all |= v ^ (v >> 63);
+flavours! {
+    /// Bits that the magnitudes of `values` need.
+    fn magnitude_bits[](values: &[i64]) -> u32 {
+        let mut all = 0i64;
+        for &v in values {
+            all |= v ^ (v >> 63);
+        }
+        64 - (all as u64).leading_zeros()
     }
-    64 - (all as u64).leading_zeros()
 }
 
 fn checked_i64(op: Arithmetic, a: &[i64], b: &[i64]) -> (Vec<i64>, bool) {

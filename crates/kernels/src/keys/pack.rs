@@ -2,6 +2,7 @@
 
 use types::{DataType, PhysicalType};
 
+use crate::level::flavours;
 use crate::loops::map_into;
 use crate::{Bitmap, StrBuilder, Vector, VectorData};
 
@@ -178,9 +179,13 @@ impl KeyLayout {
     }
 }
 
-fn place_all<W: Word, T: Copy>(words: &mut [W], values: &[T], shift: u32, f: impl Fn(T) -> W) {
-    for (word, &value) in words.iter_mut().zip(values) {
-        *word = word.place(shift, f(value));
+flavours! {
+    fn place_all[W: Word, T: Copy, F: Fn(T) -> W](
+        words: &mut [W], values: &[T], shift: u32, f: F
+    ) {
+        for (word, &value) in words.iter_mut().zip(values) {
+            *word = word.place(shift, f(value));
+        }
     }
 }
 
