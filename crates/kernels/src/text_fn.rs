@@ -206,14 +206,18 @@ pub fn ascii(text: &Vector) -> Result<Vector> {
 /// chr(I32).
 ///
 /// # Errors
-/// 54000 for what is no character.
+/// 54000 for what is no character, 22023 when negative.
 pub fn chr(code: &Vector) -> Result<Vector> {
     let codes = Values::<i32>::new(code);
     let invalid = |message: String| Error::new(SqlState::LIMIT_EXCEEDED, message);
     try_write(&[code], |i, out| {
         let code = codes.get(i);
-        let number =
-            u32::try_from(code).map_err(|_| invalid("character number must be positive".into()))?;
+        let number = u32::try_from(code).map_err(|_| {
+            Error::new(
+                SqlState::INVALID_PARAMETER,
+                "character number must be positive",
+            )
+        })?;
         if number == 0 {
             return Err(invalid("null character not permitted".into()));
         }

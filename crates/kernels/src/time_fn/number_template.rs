@@ -137,14 +137,8 @@ impl NumberTemplate {
             return Ok(());
         }
         if self.scientific {
-            let mut text = String::new();
-            let ty = NumericType {
-                precision: 38,
-                scale,
-                display: types::NumericDisplay::Fixed,
-            };
-            types::text::format_decimal(&mut text, value, ty);
-            return self.write_scientific(text.parse().unwrap_or(f64::NAN), out);
+            self.write_scientific_decimal(value, scale, out);
+            return Ok(());
         }
         let shifted = value.checked_mul(decimal::pow10(self.shift.min(38) as u32));
         let digits = self.fraction.min(38) as u8;
@@ -162,8 +156,14 @@ impl NumberTemplate {
 
     /// Appends `value`, of which `digits` are significant.
     pub(super) fn write_float(&self, value: f64, digits: usize, out: &mut String) -> Result<()> {
+        if let Some(lower) = self.roman {
+            // Beyond every Roman number when it does not fit.
+            self.write_roman(Some(value.round_ties_even() as i128), lower, out);
+            return Ok(());
+        }
         if self.scientific {
-            return self.write_scientific(value, out);
+            self.write_scientific(value, out);
+            return Ok(());
         }
         if !value.is_finite() {
             self.fill(
@@ -222,20 +222,46 @@ impl NumberTemplate {
         out.push_str(&text);
     }
 
-    fn write_scientific(&self, value: f64, out: &mut String) -> Result<()> {
+    fn write_scientific(&self, value: f64, out: &mut String) {
         let text = format!("{value:.width$e}", width = self.fraction);
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
+        self.push_scientific(mantissa, exponent.parse().unwrap_or(0), out);
+    }
+
+    /// As [`Self::write_scientific`], exact and rounded half away from zero.
+    fn write_scientific_decimal(&self, value: i128, scale: u8, out: &mut String) {
+        let digits = decimal::digit_count(value).max(1);
+        let excess = i64::from(digits) - 1 - self.fraction as i64;
+        let unit = u32::try_from(excess).unwrap_or(0);
+        let mut rounded = decimal::divide_round(value, decimal::pow10(unit)).unsigned_abs();
+        let mut exponent = digits as i32 - 1 - i32::from(scale);
+        if excess > 0 && rounded >= decimal::pow10(digits - unit).unsigned_abs() {
+            // 9.99 became 10.0.
+            (rounded, exponent) = (rounded / 10, exponent + 1);
+        }
+        let mut text = rounded.to_string();
+        let missing = (self.fraction + 1).saturating_sub(text.len());
+        text.extend(std::iter::repeat_n('0', missing));
+        if self.fraction > 0 {
+            text.insert(1, '.');
+        }
+        if value < 0 {
+            text.insert(0, '-');
+        }
+        self.push_scientific(&text, if value == 0 { 0 } else { exponent }, out);
+    }
+
+    fn push_scientific(&self, mantissa: &str, exponent: i32, out: &mut String) {
         if !mantissa.starts_with('-') && !self.bare {
             out.push(' ');
         }
         let sign = if exponent < 0 { '-' } else { '+' };
         out.push_str(&format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()));
-        Ok(())
     }
 
     fn has_sign(&self) -> bool {
-        self.places.iter().any(|p| matches!(p, Place::Sign(_)))
+        // PL comes in addition to the usual sign.
+        self.places.iter().any(|p| matches!(p, Place::Sign(s) if *s != Sign::Plus))
     }
 
     /// Appends the digits at their places.
@@ -248,18 +274,18 @@ impl NumberTemplate {
             .filter(|p| matches!(p, Place::Digit | Place::Zero))
             .position(|p| *p == Place::Zero);
         // A lone 0 before a fraction is not shown unless the template asks for it.
-        let hidden = whole == "0" && self.fraction > 0 && first_zero.is_none();
+        let kept = if overflow { fraction.len() } else { self.kept_fraction(fraction) };
+        let hidden = whole == "0" && kept > 0 && first_zero.is_none();
         let digits = if hidden { "" } else { whole };
         let start = self.whole.saturating_sub(digits.len());
         let shown_from = first_zero.map_or(start, |z| z.min(start));
-        let kept = self.kept_fraction(fraction);
         let mut state = Filling {
             whole_at: 0,
             fraction_at: 0,
             signed: false,
         };
         let free_sign = !self.has_sign();
-        for (at, place) in self.places.iter().enumerate() {
+        for place in &self.places {
             match place {
                 Place::Digit | Place::Zero if state.whole_at < self.whole => {
                     let shown = state.whole_at >= shown_from;
@@ -298,8 +324,11 @@ impl NumberTemplate {
                     }
                 }
                 Place::Text(text) => out.push_str(text),
-                Place::Ordinal(upper) => self.push_ordinal(whole, negative, *upper, out),
-                Place::Sign(sign) => self.push_placed(*sign, at, &mut state, negative, out),
+                Place::Ordinal(upper) if !overflow => {
+                    self.push_ordinal(whole, negative, *upper, out);
+                }
+                Place::Ordinal(_) => {}
+                Place::Sign(sign) => self.push_placed(*sign, negative, out),
             }
         }
         if self.angles {
@@ -368,14 +397,7 @@ impl NumberTemplate {
         matches!((anchor, first_digit), (Some(a), Some(d)) if a < d)
     }
 
-    fn push_placed(
-        &self,
-        sign: Sign,
-        _at: usize,
-        _state: &mut Filling,
-        negative: bool,
-        out: &mut String,
-    ) {
+    fn push_placed(&self, sign: Sign, negative: bool, out: &mut String) {
         match sign {
             Sign::Anchored if self.leading_anchor() => {}
             Sign::Anchored | Sign::Fixed => out.push(if negative { '-' } else { '+' }),

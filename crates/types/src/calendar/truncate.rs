@@ -2,14 +2,14 @@
 
 use super::{
     DAY, Field, HOUR, MINUTE, SECOND, check_timestamp, civil_from_days, date_from_civil,
-    day_of_week, is_finite_timestamp, iso_week, iso_week_start, split_timestamp,
+    day_of_week, is_finite_timestamp, split_timestamp,
 };
-use crate::{Interval, Result};
+use crate::{Error, Interval, Result, SqlState};
 
 /// The start of the unit `field` that `micros` lies in; infinities stay. `type_name` is for messages.
 ///
 /// # Errors
-/// 0A000 when timestamps are not truncated to that field, 22008 when the start is out of range.
+/// 22023 when timestamps are not truncated to that field, 22008 when the start is out of range.
 pub fn truncate_timestamp(field: Field, micros: i64, type_name: &str) -> Result<i64> {
     if !is_finite_timestamp(micros) {
         return Ok(micros);
@@ -33,7 +33,6 @@ fn truncate_date(field: Field, days: i32, type_name: &str) -> Result<Option<i32>
     let (year, month, _) = civil_from_days(days);
     Ok(match field {
         Field::Week => Some(days - (day_of_week(days) as i32 + 6) % 7),
-        Field::IsoYear => Some(iso_week_start(iso_week(days).0, 1)),
         Field::Month => date_from_civil(year, month, 1),
         Field::Quarter => date_from_civil(year, (month - 1) / 3 * 3 + 1, 1),
         Field::Year => date_from_civil(year, 1, 1),
@@ -41,7 +40,10 @@ fn truncate_date(field: Field, days: i32, type_name: &str) -> Result<Option<i32>
         // There is no year 0: centuries begin with year 1 of a hundred.
         Field::Century => date_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         Field::Millennium => date_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
-        _ => return Err(field.not_supported(type_name)),
+        _ => {
+            let message = format!("unit \"{}\" not recognized for type {type_name}", field.name());
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
     })
 }
 
