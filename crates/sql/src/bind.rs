@@ -38,8 +38,6 @@ mod function_table;
 mod aggregate;
 mod window;
 mod name;
-#[cfg(test)]
-mod tests;
 
 use ::types::{DataType, Error, Position, Result, SqlState};
 use sqlparser::ast;
@@ -51,7 +49,6 @@ use crate::statement::{RelationName, Statement};
 use scope::Level;
 
 pub(crate) use name::folded;
-pub(crate) use types::type_name;
 
 /// Nesting of expressions and queries that the binder follows.
 const DEPTH_MAX: usize = 256;

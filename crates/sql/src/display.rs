@@ -16,7 +16,7 @@ use types::{DataType, Value};
 
 use crate::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, FrameBound,
-    FrameUnits, Function, LikeCase, Quantifier, SortKey, WindowCall, WindowFrame,
+    FrameUnits, Function, LikeCase, Quantifier, SortKey, WindowCall, WindowFrame, WindowFunction,
 };
 use crate::algebra::{Direction, NullsOrder};
 
@@ -61,6 +61,9 @@ pub fn window_text(call: &WindowCall, names: &dyn Fn(ColumnId) -> String) -> Str
     let mut out = String::new();
     out.push_str(window_name(call.function));
     out.push('(');
+    if call.function == WindowFunction::Aggregate(AggregateFunction::CountRows) {
+        out.push('*');
+    }
     write_list(&mut out, &call.arguments, names);
     out.push(')');
     write_filter(&mut out, call.filter.as_ref(), names);
@@ -265,8 +268,10 @@ fn write_literal(out: &mut String, value: &Value, ty: DataType) {
         (Value::Bool(value), _) => out.push_str(if *value { "true" } else { "false" }),
         (_, ty) if ty.is_number() => types::text::format_into(out, value, ty),
         (_, ty) => {
+            // CHAR is shown without its padding.
+            let shown = types::text::format(value, if ty.is_text() { DataType::Text } else { ty });
             out.push('\'');
-            out.push_str(&types::text::format(value, ty).replace('\'', "''"));
+            out.push_str(&shown.replace('\'', "''"));
             out.push('\'');
             if !ty.is_text() {
                 let _ = write!(out, "::{}", TypeText(ty));
@@ -302,7 +307,7 @@ impl fmt::Display for TypeText {
             DataType::TimestampTz => f.write_str("timestamptz"),
             DataType::Time => f.write_str("time"),
             DataType::Double => f.write_str("double"),
-            other => f.write_str(crate::bind::type_name(other)),
+            other => f.write_str(other.name()),
         }
     }
 }

@@ -8,7 +8,7 @@ use sqlparser::ast;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
 use types::{Error, Position, Result, SqlState};
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -77,7 +77,11 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
         };
         let range = index.offset(first.span.start)..index.offset(last.span.end);
         check_chains(tokens)?;
-        let tree = parse_tree(prepare(tokens))?;
+        let tree =
+            parse_tree(prepare(tokens)).map_err(|error| match at_location(last.span.end) {
+                Some(end) => error.at(end),
+                None => error,
+            })?;
         statements.push(ParsedStatement {
             text: text.get(range.clone()).unwrap_or_default().to_owned(),
             range,
@@ -188,29 +192,116 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
     ))
 }
 
-/// The tokens with `BETWEEN SYMMETRIC`, which the grammar lacks, rewritten to `BETWEEN @-@`: a prefix
-/// operator that the binder takes off again (see `bind::predicate`).
+/// The tokens with forms rewritten that the grammar lacks:
+/// - `BETWEEN SYMMETRIC` to `BETWEEN @-@`, a prefix operator that the binder takes off again (see
+///   `bind::predicate`),
+/// - `TABLE t` at the beginning to `SELECT * FROM t`,
+/// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
     let mut prepared = Vec::with_capacity(tokens.len());
-    for token in tokens {
+    let untyped = untyped_columns(tokens);
+    for (at_idx, token) in tokens.iter().enumerate() {
         let mut token = token.clone();
         match &token.token {
             Token::Whitespace(_) => {}
-            Token::Word(word) if after_between && word.value.eq_ignore_ascii_case("symmetric") => {
+            Token::Word(word) if after_between && is_word(word, "symmetric") => {
                 token.token = Token::AtDashAt;
                 after_between = false;
             }
-            Token::Word(word) if after_between && word.value.eq_ignore_ascii_case("asymmetric") => {
+            Token::Word(word) if after_between && is_word(word, "asymmetric") => {
                 after_between = false;
+                continue;
+            }
+            Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
+                for (text, keyword) in [("SELECT", Keyword::SELECT), ("FROM", Keyword::FROM)] {
+                    prepared.push(TokenWithSpan {
+                        token: keyword_token(text, keyword),
+                        ..token
+                    });
+                    if keyword == Keyword::SELECT {
+                        prepared.push(TokenWithSpan {
+                            token: Token::Mul,
+                            span: token.span,
+                        });
+                    }
+                }
                 continue;
             }
             Token::Word(word) => after_between = word.keyword == Keyword::BETWEEN,
             _ => after_between = false,
         }
+        let span = token.span;
         prepared.push(token);
+        if untyped.contains(&at_idx) {
+            prepared.push(TokenWithSpan {
+                token: keyword_token("INT", Keyword::INT),
+                span,
+            });
+        }
     }
     prepared
+}
+
+fn is_word(word: &Word, text: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
+}
+
+fn is_blank(tokens: &[TokenWithSpan]) -> bool {
+    tokens
+        .iter()
+        .all(|token| matches!(token.token, Token::Whitespace(_)))
+}
+
+fn keyword_token(text: &str, keyword: Keyword) -> Token {
+    Token::Word(Word {
+        value: text.to_owned(),
+        quote_style: None,
+        keyword,
+    })
+}
+
+/// Indexes of the column names in `CREATE TABLE name (a, b) ... AS`; none in other statements.
+fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let mut significant = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
+    let starts = |keyword| move |(_, token): &(usize, &TokenWithSpan)| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
+    if !significant
+        .next()
+        .as_ref()
+        .is_some_and(starts(Keyword::CREATE))
+    {
+        return Vec::new();
+    }
+    let mut is_table = false;
+    for (_, token) in significant.by_ref() {
+        match &token.token {
+            Token::Word(word) if word.keyword == Keyword::TABLE => is_table = true,
+            Token::Word(_) | Token::Period => {}
+            Token::LParen if is_table => break,
+            _ => return Vec::new(),
+        }
+    }
+    let mut columns = Vec::new();
+    loop {
+        match (significant.next(), significant.next()) {
+            (Some((at_idx, name)), Some((_, next))) if matches!(name.token, Token::Word(_)) => {
+                columns.push(at_idx);
+                match next.token {
+                    Token::Comma => {}
+                    Token::RParen => break,
+                    _ => return Vec::new(),
+                }
+            }
+            _ => return Vec::new(),
+        }
+    }
+    match significant.any(|token| starts(Keyword::AS)(&token)) {
+        true => columns,
+        false => Vec::new(),
+    }
 }
 
 /// Refuses operator chains so long that walking the tree could exhaust the stack.

@@ -6,7 +6,6 @@ use types::{DataType, Error, Result, SqlState};
 use super::name::{expr_at, object_at};
 use super::types::{
     Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
-    type_name,
 };
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
@@ -184,10 +183,7 @@ impl Binder<'_> {
             ty: DataType::Unknown,
         };
         let mismatch = {
-            let types: Vec<&str> = arguments
-                .iter()
-                .map(|bound| type_name(bound.ty()))
-                .collect();
+            let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
             format!("function {name}({}) does not exist", types.join(", "))
         };
         let typed = match ordered_set {

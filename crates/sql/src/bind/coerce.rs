@@ -4,8 +4,7 @@ use types::{DataType, Error, NumericType, Result, SqlState, Value};
 
 use super::literal::{decimal, numeric, unknown_text};
 use super::types::{
-    Candidate, Category, Context, can_cast, category, common_type, comparison_type,
-    interchangeable, type_name,
+    Candidate, Category, Context, can_cast, category, common_type, comparison_type, interchangeable,
 };
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
@@ -44,7 +43,9 @@ impl Binder<'_> {
         if context == Context::Assignment && needs_length_check(from, to) {
             return Ok(Expr::call(Function::AssignText, vec![expr], to));
         }
-        if context == Context::Implicit && interchangeable(from, to) {
+        let texts = category(from) == Category::Text;
+        let kept = context == Context::Implicit || (context == Context::Assignment && texts);
+        if kept && interchangeable(from, to) {
             return Ok(expr);
         }
         if context == Context::Explicit
@@ -70,8 +71,8 @@ impl Binder<'_> {
         if !can_cast(bound.ty(), to, Context::Implicit) {
             let message = format!(
                 "argument of {clause} must be type {}, not type {}",
-                type_name(to),
-                type_name(bound.ty())
+                to.name(),
+                bound.ty().name()
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, bound.at);
         }
@@ -171,7 +172,10 @@ impl Binder<'_> {
             fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
         })?;
         // Untyped literals must fit whole: CASE ... ELSE '0.125'.
-        for literal in list.iter().filter(|bound| bound.is_unknown()) {
+        for literal in list
+            .iter()
+            .filter(|bound| unknown_text(&bound.expr).is_some())
+        {
             ty = match (literal_target(literal, ty), ty) {
                 (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
                 (wider, _) => wider,
@@ -273,13 +277,13 @@ impl Binder<'_> {
 fn mismatch(construct: Construct, a: DataType, b: DataType) -> String {
     format!(
         "{construct} types {} and {} cannot be matched",
-        type_name(a),
-        type_name(b)
+        a.name(),
+        b.name()
     )
 }
 
 fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {
-    let (from, to) = (type_name(from), type_name(to));
+    let (from, to) = (from.name(), to.name());
     match context {
         Context::Explicit => Error::new(
             SqlState::CANNOT_COERCE,

@@ -9,7 +9,7 @@ use types::{DataType, Result, SqlState};
 
 use super::name::{folded, ident_at};
 use super::scope::{ScopeColumn, ScopeRelation};
-use super::types::{Context, type_name};
+use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{CteId, Duplicates, Expr, Place, Plan};
 
@@ -190,8 +190,8 @@ impl Binder<'_> {
                     "recursive query \"{name}\" column {} has type {} in non-recursive term but \
                      type {} overall",
                     ordinal + 1,
-                    type_name(*ty),
-                    type_name(column.ty)
+                    ty.name(),
+                    column.ty.name()
                 );
                 let error = types::Error::new(SqlState::DATATYPE_MISMATCH, message)
                     .with_hint("Cast the output of the non-recursive term to the correct type.");

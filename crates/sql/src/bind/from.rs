@@ -6,11 +6,14 @@ use types::{DataType, Result, SqlState};
 use super::cte::renamed;
 use super::name::{folded, ident_at, object_at};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, find_column};
-use super::types::{Context, comparison_type, type_name};
+use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
 use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::too_deep;
+
+/// How messages begin that are about the text of a view.
+const IN_VIEW: &str = "in a view: ";
 
 /// How two join sides are matched.
 enum Matching<'q> {
@@ -109,8 +112,8 @@ impl Binder<'_> {
             let Some((x, y)) = self.unite_operands(x, y)? else {
                 let message = format!(
                     "JOIN/USING types {} and {} cannot be matched",
-                    type_name(a.ty),
-                    type_name(b.ty)
+                    a.ty.name(),
+                    b.ty.name()
                 );
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
@@ -314,8 +317,12 @@ impl Binder<'_> {
             return Err(place(too_deep(), at));
         }
         let outside = |error: types::Error| {
-            let moved = types::Error::new(error.state(), format!("in a view: {}", error.message()));
-            place(moved, at)
+            let message = error.message();
+            let message = match message.starts_with(IN_VIEW) {
+                true => message.to_owned(),
+                false => format!("{IN_VIEW}{message}"),
+            };
+            place(types::Error::new(error.state(), message), at)
         };
         let query = crate::parse::parse_query(sql).map_err(outside)?;
         let levels = std::mem::take(&mut self.levels);

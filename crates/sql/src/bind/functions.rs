@@ -5,7 +5,8 @@ use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Valu
 
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::name::{folded, ident_at, object_at, object_parts};
-use super::types::{Context, can_cast, numeric_rounded, type_name};
+use super::table_function::named_argument;
+use super::types::{Context, can_cast, numeric_rounded};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{Expr, Function, Place};
 
@@ -70,7 +71,7 @@ impl Binder<'_> {
             "generate_series" => return self.series_call(arguments, at),
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
-                return Ok(Bound::new(Expr::text(type_name(ty)), at));
+                return Ok(Bound::new(Expr::text(ty.name()), at));
             }
             "round" | "trunc" => {
                 if let Some(bound) = self.round_to_scale(name, &arguments, at)? {
@@ -284,17 +285,13 @@ impl Binder<'_> {
             .map(|at_idx| Bound::new(zero(at_idx), None))
             .collect();
         for (position, arg) in args.iter().enumerate() {
-            let (slot, bound, at) = match arg {
-                ast::FunctionArg::Named {
-                    name,
-                    arg: ast::FunctionArgExpr::Expr(expr),
-                    ..
-                } => {
+            let (slot, bound, at) = match named_argument(arg) {
+                Some((name, expr)) => {
                     let wanted = folded(name);
                     let slot = NAMES.iter().position(|known| **known == wanted);
                     (slot, self.bind_expr(expr)?, ident_at(name))
                 }
-                arg => {
+                None => {
                     let bound = self.bind_plain_argument(arg)?;
                     let at = bound.at;
                     (Some(position), bound, at)
@@ -392,10 +389,7 @@ fn keep_best(candidates: &mut Vec<&'static Overload>, score: impl Fn(&'static Ov
 }
 
 fn shown(name: &str, arguments: &[Bound]) -> String {
-    let types: Vec<&str> = arguments
-        .iter()
-        .map(|bound| type_name(bound.ty()))
-        .collect();
+    let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
     format!("{name}({})", types.join(", "))
 }
 

@@ -5,7 +5,7 @@ use types::{DataType, Result, SqlState};
 
 use super::name::{folded, object_at};
 use super::scope::{Clause, Level};
-use super::types::{Context, can_cast, type_name};
+use super::types::{Context, can_cast};
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, TableRef};
@@ -123,8 +123,8 @@ impl Binder<'_> {
                 format!(
                     "column \"{}\" is of type {} but expression is of type {}",
                     column.name,
-                    type_name(column.ty),
-                    type_name(bound.ty())
+                    column.ty.name(),
+                    bound.ty().name()
                 ),
             )
             .with_hint("You will need to rewrite or cast the expression.");
@@ -249,8 +249,8 @@ impl Binder<'_> {
         if !can_cast(bound.ty(), ty, Context::Assignment) {
             let message = format!(
                 "column \"{name}\" is of type {} but default expression is of type {}",
-                type_name(ty),
-                type_name(bound.ty())
+                ty.name(),
+                bound.ty().name()
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         }

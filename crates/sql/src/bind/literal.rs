@@ -21,7 +21,7 @@ impl Binder<'_> {
             | V::UnicodeStringLiteral(text)
             | V::NationalStringLiteral(text) => unknown(text),
             V::DollarQuotedString(text) => unknown(&text.value),
-            V::HexStringLiteral(digits) => hex_bytes(digits, at)?,
+            V::HexStringLiteral(digits) => number(&format!("0x{digits}"), at)?,
             V::Placeholder(name) => return self.bind_parameter(name, at),
             other => return unsupported(format!("literal {other}"), at),
         };
@@ -286,25 +286,4 @@ pub(super) fn decimal(text: &str) -> Option<(i128, u8)> {
         if negative { -value } else { value },
         u8::try_from(scale).ok()?,
     ))
-}
-
-fn hex_bytes(digits: &str, at: Place) -> Result<Expr> {
-    let nibbles: Option<Vec<u8>> = digits
-        .chars()
-        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect();
-    match nibbles {
-        Some(nibbles) if nibbles.len() % 2 == 0 => {
-            let bytes: Vec<u8> = nibbles
-                .chunks(2)
-                .map(|pair| pair.iter().fold(0, |byte, nibble| byte << 4 | nibble))
-                .collect();
-            Ok(Expr::literal(Value::Str(bytes.into()), DataType::Bytea))
-        }
-        _ => fail(
-            SqlState::INVALID_TEXT,
-            format!("\"{digits}\" is not hexadecimal"),
-            at,
-        ),
-    }
 }

@@ -5,7 +5,7 @@ use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
 
 use super::types::{
     Category, Context, as_numeric, category, number_union, numeric_modulo, numeric_product,
-    numeric_quotient, numeric_sum, type_name,
+    numeric_quotient, numeric_sum,
 };
 use super::{Binder, Bound, place, unsupported};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
@@ -460,19 +460,12 @@ fn compare_text(op: CompareOp) -> &'static str {
 
 /// 42883 for an infix operator.
 pub(super) fn no_operator(op: &str, a: DataType, b: DataType, at: Place) -> Error {
-    let message = format!(
-        "operator does not exist: {} {op} {}",
-        type_name(a),
-        type_name(b)
-    );
+    let message = format!("operator does not exist: {} {op} {}", a.name(), b.name());
     missing_operator(message, at)
 }
 
 fn no_prefix(op: &str, ty: DataType, at: Place) -> Error {
-    missing_operator(
-        format!("operator does not exist: {op} {}", type_name(ty)),
-        at,
-    )
+    missing_operator(format!("operator does not exist: {op} {}", ty.name()), at)
 }
 
 fn missing_operator(message: String, at: Place) -> Error {

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::types::{Candidate, Context, common_type, type_name};
+use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, CHAIN_MAX, Unknowns, fail, unsupported};
 use crate::algebra::{Duplicates, Plan, SetOperator};
 use crate::parse::too_deep;
@@ -104,8 +104,8 @@ fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType>
     ty.or_else(|(a, other)| {
         let message = format!(
             "{name} types {} and {} cannot be matched",
-            type_name(a),
-            type_name(other)
+            a.name(),
+            other.name()
         );
         fail(SqlState::DATATYPE_MISMATCH, message, b.at)
     })

@@ -5,7 +5,7 @@ use types::{DataType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
-use super::types::{Category, category, type_name};
+use super::types::{Category, category};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Function, Place};
 
@@ -98,7 +98,7 @@ impl Binder<'_> {
             _ => {
                 let message = format!(
                     "function pg_catalog.extract(unknown, {}) does not exist",
-                    type_name(value.ty())
+                    value.ty().name()
                 );
                 return Err(super::functions::no_function(message, at));
             }
@@ -106,7 +106,7 @@ impl Binder<'_> {
         if calendar::Field::parse(&field).is_err_and(|e| e.state() == SqlState::INVALID_PARAMETER) {
             let message = format!(
                 "unit \"{field}\" not recognized for type {}",
-                type_name(value.ty())
+                value.ty().name()
             );
             return fail(SqlState::INVALID_PARAMETER, message, at);
         }
@@ -118,10 +118,7 @@ impl Binder<'_> {
     /// `date_part('field', value)`: extract as DOUBLE PRECISION.
     pub(super) fn date_part(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let [field, value] = <[Bound; 2]>::try_from(arguments).map_err(|arguments| {
-            let types: Vec<&str> = arguments
-                .iter()
-                .map(|bound| type_name(bound.ty()))
-                .collect();
+            let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
             let message = format!("function date_part({}) does not exist", types.join(", "));
             super::functions::no_function(message, at)
         })?;

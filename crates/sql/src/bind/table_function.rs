@@ -6,7 +6,7 @@ use types::{DataType, NumericType, Result, SqlState, Value};
 use super::from::aliased;
 use super::name::{folded, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
-use super::types::{Context, number_union, type_name};
+use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::Arguments;
@@ -34,7 +34,7 @@ impl Binder<'_> {
             let types: Vec<&str> = arguments
                 .positional
                 .iter()
-                .map(|(_, ty)| type_name(*ty))
+                .map(|(_, ty)| ty.name())
                 .collect();
             let message = format!("function {function}({}) does not exist", types.join(", "));
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
@@ -92,7 +92,7 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<(Vec<Expr>, DataType)> {
         let wrong = |args: &[Bound]| {
-            let types: Vec<&str> = args.iter().map(|arg| type_name(arg.ty())).collect();
+            let types: Vec<&str> = args.iter().map(|arg| arg.ty().name()).collect();
             let message = format!(
                 "function generate_series({}) does not exist",
                 types.join(", ")
@@ -164,10 +164,10 @@ impl Binder<'_> {
                 format!("syntax error at or near \"{other}\""),
                 None,
             ),
-            ast::FunctionArg::Named { name, .. } => {
-                unsupported("a named argument of this function", ident_at(name))
+            other => {
+                let at = named_argument(other).and_then(|(name, _)| ident_at(name));
+                unsupported("a named argument of this function", at)
             }
-            ast::FunctionArg::ExprNamed { .. } => unsupported("this form of argument", None),
         }
     }
 
@@ -177,15 +177,12 @@ impl Binder<'_> {
         let result = self.in_level(Clause::From, |binder| {
             let mut arguments = Arguments::default();
             for arg in args {
+                if let Some((name, expr)) = named_argument(arg) {
+                    let (value, ty) = binder.constant(expr)?;
+                    arguments.named.push((folded(name), value, ty));
+                    continue;
+                }
                 match arg {
-                    ast::FunctionArg::Named {
-                        name,
-                        arg: ast::FunctionArgExpr::Expr(expr),
-                        ..
-                    } => {
-                        let (value, ty) = binder.constant(expr)?;
-                        arguments.named.push((folded(name), value, ty));
-                    }
                     ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => {
                         if let Some((name, ..)) = arguments.named.last() {
                             let message = format!(
@@ -222,6 +219,24 @@ impl Binder<'_> {
                 at.or_else(|| super::name::expr_at(expr)),
             ),
         }
+    }
+}
+
+/// `name => value`: the name and the value.
+pub(super) fn named_argument(arg: &ast::FunctionArg) -> Option<(&ast::Ident, &ast::Expr)> {
+    use ast::{FunctionArg as A, FunctionArgExpr};
+    match arg {
+        A::Named {
+            name,
+            arg: FunctionArgExpr::Expr(expr),
+            ..
+        } => Some((name, expr)),
+        A::ExprNamed {
+            name: ast::Expr::Identifier(name),
+            arg: FunctionArgExpr::Expr(expr),
+            operator: ast::FunctionArgOperator::RightArrow | ast::FunctionArgOperator::Assignment,
+        } => Some((name, expr)),
+        _ => None,
     }
 }
 

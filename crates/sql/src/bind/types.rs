@@ -50,30 +50,6 @@ pub(super) fn category(ty: DataType) -> Category {
     }
 }
 
-/// The type as PostgreSQL names it in messages, without modifiers.
-pub(crate) fn type_name(ty: DataType) -> &'static str {
-    match ty {
-        DataType::Unknown => "unknown",
-        DataType::Boolean => "boolean",
-        DataType::SmallInt => "smallint",
-        DataType::Integer => "integer",
-        DataType::BigInt => "bigint",
-        DataType::Real => "real",
-        DataType::Double => "double precision",
-        DataType::Numeric(_) => "numeric",
-        DataType::Char(_) => "character",
-        DataType::Varchar(_) => "character varying",
-        DataType::Text => "text",
-        DataType::Bytea => "bytea",
-        DataType::Date => "date",
-        DataType::Time => "time without time zone",
-        DataType::Timestamp => "timestamp without time zone",
-        DataType::TimestampTz => "timestamp with time zone",
-        DataType::Interval => "interval",
-        DataType::Uuid => "uuid",
-    }
-}
-
 /// Place in the order of implicit numeric conversion.
 fn number_rank(ty: DataType) -> Option<u8> {
     Some(match ty {

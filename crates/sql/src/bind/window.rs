@@ -5,7 +5,7 @@ use types::{DataType, Interval, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::name::{folded, ident_at, object_at};
-use super::types::{Category, Context, category, type_name};
+use super::types::{Category, Context, category};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
     Duplicates, Expr, FrameBound, FrameUnits, Place, SortKey, WindowCall, WindowFrame,
@@ -206,10 +206,7 @@ impl Binder<'_> {
             }
             list.push(bound);
         }
-        let types: Vec<&str> = list
-            .iter()
-            .map(|bound: &Bound| type_name(bound.ty()))
-            .collect();
+        let types: Vec<&str> = list.iter().map(|bound: &Bound| bound.ty().name()).collect();
         let message = format!("function {name}({}) does not exist", types.join(", "));
         match self.window_arguments(kind, list)? {
             Some((arguments, ty)) if !written.star => Ok(call(kind, arguments, ty)),
@@ -337,7 +334,7 @@ impl Binder<'_> {
                     _ => {
                         let message = format!(
                             "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
-                            type_name(key.expr.ty)
+                            key.expr.ty.name()
                         );
                         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
                     }
