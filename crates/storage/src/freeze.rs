@@ -120,11 +120,11 @@ fn nulls_of(null_count: usize) -> Nulls {
 /// 53200 without memory; 54000 when the block would pass 4 GiB.
 pub(crate) fn freeze(
     id: u64,
-    vectors: &[Vector],
+    vectors: &[&Vector],
     rows: usize,
     pool: &Arc<BufferPool>,
 ) -> Result<(Block, Vec<ColumnSummary>)> {
-    let encoded: Vec<Encoded<'_>> = vectors.iter().map(encode).collect();
+    let encoded: Vec<Encoded<'_>> = vectors.iter().copied().map(encode).collect();
     let block = assemble(id, &encoded, rows, pool)?;
     Ok((block, encoded.into_iter().map(|e| e.summary).collect()))
 }

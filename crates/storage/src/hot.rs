@@ -118,12 +118,12 @@ fn string_bytes(vector: &Vector, row: usize) -> usize {
 }
 
 /// How many of the rows from `from` on fit without growing, and the string bytes they take.
-fn rows_that_fit(block: &Block, vectors: &[Vector], from: usize, rows: usize) -> Room {
+fn rows_that_fit(block: &Block, vectors: &[&Vector], from: usize, rows: usize) -> Room {
     let free_rows = (block.header.capacity - block.header.rows) as usize;
     let heap_end = block.header.bytes as usize - AREA_ALIGN;
     let free_bytes = heap_end - (block.header.heap + block.header.heap_used) as usize;
     let texts: Vec<&Vector> =
-        vectors.iter().filter(|v| v.physical() == PhysicalType::Str).collect();
+        vectors.iter().copied().filter(|v| v.physical() == PhysicalType::Str).collect();
     let (mut fit, mut heap_bytes) = (0, 0);
     while fit < free_rows.min(rows - from) {
         let bytes: usize = texts.iter().map(|v| string_bytes(v, from + fit)).sum();
@@ -146,7 +146,7 @@ fn rows_that_fit(block: &Block, vectors: &[Vector], from: usize, rows: usize) ->
 /// `block` must be the newest view of its memory, and no other thread may append to it at the same time.
 pub(crate) unsafe fn append(
     block: &Block,
-    vectors: &[Vector],
+    vectors: &[&Vector],
     from: usize,
     rows: usize,
     pool: &Arc<BufferPool>,
@@ -223,7 +223,7 @@ pub(crate) fn image(block: &Block) -> Vec<u8> {
 ///
 /// # Safety
 /// As [`append`].
-unsafe fn write(block: &Block, vectors: &[Vector], from: usize, count: usize) -> u32 {
+unsafe fn write(block: &Block, vectors: &[&Vector], from: usize, count: usize) -> u32 {
     let mut heap_used = block.header.heap_used;
     let mut tuples = vec![0u8; 0];
     if block.layout() == BlockLayout::Row {
@@ -311,12 +311,12 @@ fn put_validity(block: &Block, column: usize, vector: &Vector, rows: std::ops::R
 pub(crate) fn build(
     id: u64,
     layout: BlockLayout,
-    vectors: &[Vector],
+    vectors: &[&Vector],
     rows: usize,
     pool: &Arc<BufferPool>,
 ) -> Result<Block> {
-    let types: Vec<PhysicalType> = vectors.iter().map(Vector::physical).collect();
-    let string_bytes = |v: &Vector| (0..rows).map(|row| string_bytes(v, row)).sum::<usize>();
+    let types: Vec<PhysicalType> = vectors.iter().map(|v| v.physical()).collect();
+    let string_bytes = |v: &&Vector| (0..rows).map(|row| string_bytes(v, row)).sum::<usize>();
     let heap_bytes = vectors.iter().map(string_bytes).sum();
     let empty = create(id, layout, &types, Room { rows, heap_bytes }, pool)?;
     // SAFETY: the block was made here, so nobody else knows it.

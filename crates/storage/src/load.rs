@@ -172,6 +172,7 @@ impl BulkWriter {
         let table = Arc::clone(&self.load.table);
         let builders = std::mem::replace(&mut self.builders, empty_builders(&table));
         let vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
+        let vectors: Vec<&Vector> = vectors.iter().collect();
         let rows = std::mem::take(&mut self.buffered);
         if rows == 0 {
             return Ok(());
@@ -215,12 +216,12 @@ fn empty_builders(table: &Table) -> Vec<VectorBuilder> {
 fn hot_block(
     id: u64,
     layout: BlockLayout,
-    vectors: &[Vector],
+    vectors: &[&Vector],
     rows: usize,
     table: &Table,
 ) -> Result<(Block, Vec<ColumnSummary>)> {
     let block = hot::build(id, layout, vectors, rows, table.pool())?;
-    Ok((block, vectors.iter().map(ColumnSummary::of).collect()))
+    Ok((block, vectors.iter().copied().map(ColumnSummary::of).collect()))
 }
 
 /// A batch of vectors, for callers that have no columns yet.

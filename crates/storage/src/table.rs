@@ -130,6 +130,7 @@ impl Table {
     /// 23502 for NULL in a NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
     pub fn append(&self, batch: &Batch) -> Result<()> {
         let vectors = self.conform(batch)?;
+        let vectors: Vec<&Vector> = vectors.iter().map(|v| &**v).collect();
         if batch.rows == 0 {
             return Ok(());
         }
@@ -156,7 +157,7 @@ impl Table {
         &self,
         state: &mut State,
         layout: BlockLayout,
-        vectors: &[Vector],
+        vectors: &[&Vector],
         rows: usize,
     ) -> Result<()> {
         let types = self.schema.physical();
@@ -193,7 +194,7 @@ impl Table {
 
     /// Freezes the rows together with those of small blocks at the end, so that many small inserts make
     /// few blocks and each row is frozen again a logarithmic number of times.
-    fn append_frozen(&self, state: &mut State, vectors: &[Vector], rows: usize) -> Result<()> {
+    fn append_frozen(&self, state: &mut State, vectors: &[&Vector], rows: usize) -> Result<()> {
         let mut merged = rows;
         let mut kept = state.blocks.len();
         while let Some(block) = kept.checked_sub(1).map(|i| &state.blocks[i]) {
@@ -220,6 +221,7 @@ impl Table {
         for start in (0..merged).step_by(BLOCK_ROWS_MAX) {
             let len = BLOCK_ROWS_MAX.min(merged - start);
             let part: Vec<Vector> = all.iter().map(|v| v.slice(start, len)).collect();
+            let part: Vec<&Vector> = part.iter().collect();
             let (block, _) = freeze(self.next_block_id(), &part, len, &self.pool)?;
             blocks.push(Arc::new(block));
         }
@@ -229,7 +231,7 @@ impl Table {
     }
 
     /// The columns of `batch` as vectors of the schema's types, NOT NULL checked.
-    pub(crate) fn conform(&self, batch: &Batch) -> Result<Vec<Vector>> {
+    pub(crate) fn conform(&self, batch: &Batch) -> Result<Vec<Arc<Vector>>> {
         if batch.columns.len() != self.schema.len() {
             let message = format!("{} columns for table {}", batch.columns.len(), self.name);
             return Err(Error::internal(message));
@@ -323,10 +325,10 @@ impl std::fmt::Debug for Table {
 }
 
 /// The column as a vector of type `physical`; narrower integers are widened.
-fn widen(column: &Column, physical: PhysicalType) -> Result<Vector> {
-    let vector = column.to_vector();
+fn widen(column: &Column, physical: PhysicalType) -> Result<Arc<Vector>> {
+    let vector = column.to_plain();
     if vector.physical() == physical {
-        return Ok(vector.into_owned());
+        return Ok(vector);
     }
     let data = match (&vector.data, physical) {
         (VectorData::I32(v), PhysicalType::I64) => {
@@ -343,7 +345,7 @@ fn widen(column: &Column, physical: PhysicalType) -> Result<Vector> {
             return Err(Error::internal(message));
         }
     };
-    Ok(Vector::with_validity(data, vector.validity.clone()))
+    Ok(Arc::new(Vector::with_validity(data, vector.validity.clone())))
 }
 
 impl BlockInfo {

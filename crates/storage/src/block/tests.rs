@@ -59,6 +59,7 @@ fn vectors(random: &mut Random, rows: usize) -> Vec<Vector> {
 fn make(random: &mut Random, layout: BlockLayout, rows: usize) -> (Block, Arc<BufferPool>) {
     let pool = BufferPool::new(1 << 32);
     let vectors = vectors(random, rows);
+    let vectors: Vec<&Vector> = vectors.iter().collect();
     let block = match layout {
         BlockLayout::Frozen => freeze(1, &vectors, rows, &pool).expect("fits").0,
         _ => crate::hot::build(1, layout, &vectors, rows, &pool).expect("fits"),
@@ -166,7 +167,7 @@ fn schemes_are_the_smallest() {
     let rows = 60_000;
     let scheme = |data: VectorData| {
         let vector = Vector::new(data);
-        let (block, _) = freeze(1, &[vector], rows, &pool).expect("fits");
+        let (block, _) = freeze(1, &[&vector], rows, &pool).expect("fits");
         (block.scheme(0), block.width(0))
     };
     let ints = |f: fn(i64) -> i64| VectorData::I64((0..rows as i64).map(f).collect());

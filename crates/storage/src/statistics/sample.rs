@@ -46,7 +46,7 @@ impl Sample {
     }
 
     /// Looks at `rows` more rows. `seed` must differ from call to call.
-    pub(crate) fn add(&mut self, vectors: &[Vector], rows: usize, seed: u64) {
+    pub(crate) fn add(&mut self, vectors: &[&Vector], rows: usize, seed: u64) {
         let share = (ROWS_KEPT as f64 / rows.max(1) as f64).min(self.threshold);
         let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x5851_f42d_4c95_7f2d);
         let mut picked = Vec::new();
@@ -128,15 +128,15 @@ impl Random {
 mod tests {
     use super::*;
 
-    fn numbers(range: std::ops::Range<i64>) -> Vec<Vector> {
-        vec![Vector::new(VectorData::I64(range.collect()))]
+    fn numbers(range: std::ops::Range<i64>) -> Vector {
+        Vector::new(VectorData::I64(range.collect()))
     }
 
     #[test]
     fn small_tables_are_sampled_whole() {
         let mut sample = Sample::new(&[PhysicalType::I64], 1.0);
         for i in 0..2048 {
-            sample.add(&numbers(i..i + 1), 1, i as u64);
+            sample.add(&[&numbers(i..i + 1)], 1, i as u64);
         }
         assert_eq!(sample.columns()[0].as_i64(), (0..2048).collect::<Vec<i64>>());
     }
@@ -146,7 +146,7 @@ mod tests {
         let mut sample = Sample::new(&[PhysicalType::I64], 1.0);
         let mut from = 0;
         for (block, rows) in [65_536, 500, 65_536, 65_536, 7, 20_000].into_iter().enumerate() {
-            sample.add(&numbers(from..from + rows), rows as usize, block as u64);
+            sample.add(&[&numbers(from..from + rows)], rows as usize, block as u64);
             from += rows;
         }
         let rows = sample.rows();

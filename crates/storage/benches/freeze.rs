@@ -1,0 +1,64 @@
+//! Rows per second into frozen blocks on one thread, by kind of column: `cargo bench -p storage`.
+//! Run by `cargo test` it checks itself on tiny input.
+
+use std::time::Instant;
+
+use kernels::{Batch, Vector, VectorData};
+use storage::{BufferPool, ColumnSpec, Layout, Table, batch_of};
+use testkit::Random;
+use types::DataType;
+
+const SEED: u64 = 11;
+const ROUNDS: usize = 5;
+
+type Make = fn(&mut Random, usize) -> VectorData;
+
+fn numbers(random: &mut Random, f: impl Fn(&mut Random) -> i64, rows: usize) -> VectorData {
+    VectorData::I64((0..rows).map(|_| f(random)).collect())
+}
+
+fn texts(f: impl Fn() -> String, rows: usize) -> VectorData {
+    let texts: Vec<String> = (0..rows).map(|_| f()).collect();
+    VectorData::Str(texts.iter().map(|t| t.as_bytes()).collect())
+}
+
+const KINDS: [(&str, DataType, Make); 6] = [
+    ("one byte", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..50), n)),
+    ("two bytes", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..2500), n)),
+    ("four bytes", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..10_000_000), n)),
+    ("plain", DataType::BigInt, |r, n| numbers(r, |r| r.bits() as i64, n)),
+    ("few strings", DataType::Text, |r, n| {
+        let r = std::cell::RefCell::new(r);
+        texts(|| format!("mode {}", r.borrow_mut().below(7)), n)
+    }),
+    ("comments", DataType::Text, |r, n| {
+        let r = std::cell::RefCell::new(r);
+        texts(|| format!("carefully final deposits {}", r.borrow_mut().below(1 << 40)), n)
+    }),
+];
+
+fn main() {
+    let rows = if std::env::args().any(|a| a == "--bench") { 1 << 20 } else { 1 << 12 };
+    println!("{:>12}  M rows/s  bytes/row   (median of {ROUNDS}, seed {SEED})", "column");
+    for (name, ty, make) in KINDS {
+        let random = &mut Random::new(SEED);
+        let batches: Vec<Batch> =
+            (0..rows / 2048).map(|_| batch_of(vec![Vector::new(make(random, 2048))])).collect();
+        let mut seconds = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..ROUNDS {
+            let schema = vec![ColumnSpec::new("c", ty)].into();
+            let table = Table::new("t", schema, Layout::Frozen, BufferPool::new(1 << 32));
+            let start = Instant::now();
+            let mut writer = table.bulk_writer();
+            batches.iter().for_each(|b| writer.push(b).expect("memory for the bench"));
+            let loaded = writer.finish().expect("memory for the bench");
+            seconds.push(start.elapsed().as_secs_f64());
+            assert_eq!((loaded, table.snapshot().rows()), (rows as u64, rows as u64));
+            bytes = table.snapshot().bytes();
+        }
+        seconds.sort_by(f64::total_cmp);
+        let rate = rows as f64 / seconds[ROUNDS / 2] / 1e6;
+        println!("{name:>12}  {rate:8.1}  {:9.2}", bytes as f64 / rows as f64);
+    }
+}
