@@ -36,6 +36,7 @@ enum Piece {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per pattern, read for each row")]
 enum Form {
     Equal(Vec<u8>),
     Prefix(Vec<u8>),

@@ -4,8 +4,6 @@
 //! 22003, as PostgreSQL has it.
 
 mod random;
-#[cfg(test)]
-mod tests;
 
 pub use random::{random, random_uuid};
 

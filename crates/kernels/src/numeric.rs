@@ -8,6 +8,7 @@
 //! `f64` and have 16 significant digits, of which the last may differ from PostgreSQL's by one.
 //!
 //! Elsewhere: one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
+#![expect(clippy::useless_conversion, reason = "one loop for all widths of integers")]
 
 mod power;
 #[cfg(test)]

@@ -7,8 +7,6 @@ mod extract;
 mod number_template;
 mod read;
 mod template;
-#[cfg(test)]
-mod tests;
 mod write;
 
 pub use extract::{date_trunc, extract};

@@ -261,7 +261,9 @@ impl NumberTemplate {
 
     fn has_sign(&self) -> bool {
         // PL comes in addition to the usual sign.
-        self.places.iter().any(|p| matches!(p, Place::Sign(s) if *s != Sign::Plus))
+        self.places
+            .iter()
+            .any(|p| matches!(p, Place::Sign(s) if *s != Sign::Plus))
     }
 
     /// Appends the digits at their places.
@@ -274,7 +276,11 @@ impl NumberTemplate {
             .filter(|p| matches!(p, Place::Digit | Place::Zero))
             .position(|p| *p == Place::Zero);
         // A lone 0 before a fraction is not shown unless the template asks for it.
-        let kept = if overflow { fraction.len() } else { self.kept_fraction(fraction) };
+        let kept = if overflow {
+            fraction.len()
+        } else {
+            self.kept_fraction(fraction)
+        };
         let hidden = whole == "0" && kept > 0 && first_zero.is_none();
         let digits = if hidden { "" } else { whole };
         let start = self.whole.saturating_sub(digits.len());
