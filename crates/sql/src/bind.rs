@@ -4,9 +4,10 @@
 //! levels: [ outer query | sub-query | ... ]   a name is looked up from the right
 //! level:  scope (FROM so far) + aggregates, windows, GROUPING calls met in its expressions
 //! ```
-//! An aggregate or window call is bound to a fresh column at once, and collected in its level; when all
-//! clauses of the level are bound, its operators are stacked and grouped expressions are replaced by
-//! their key columns (`select`, `group`). Sub-queries stay inside expressions, with free outer columns.
+//! An aggregate or window call is bound to a fresh column at once, and collected in its level; when
+//! all clauses of the level are bound, its operators are stacked and grouped expressions are
+//! replaced by their key columns (`select`, `group`). Sub-queries stay inside expressions, with
+//! free outer columns.
 //!
 //! Elsewhere: syntax (`parse`), rewriting (`plan`).
 
@@ -53,15 +54,16 @@ pub(crate) use name::folded;
 /// Nesting of expressions and queries that the binder follows.
 const DEPTH_MAX: usize = 256;
 
-/// Terms of a chain (`a + b + c ...`, `q UNION r UNION ...`) whose tree nests as deep as it is long.
+/// Terms of a chain (`a + b + c ...`, `q UNION r UNION ...`) whose tree nests as deep as it is
+/// long.
 const CHAIN_MAX: usize = 1_000;
 
 /// Views inside views.
 const VIEW_DEPTH_MAX: usize = 32;
 
-/// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far as the
-/// caller knows them ([`DataType::Unknown`] where it does not); the others are inferred, and the bound
-/// query lists them all.
+/// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far
+/// as the caller knows them ([`DataType::Unknown`] where it does not); the others are inferred, and
+/// the bound query lists them all.
 ///
 /// # Errors
 /// Whatever is wrong with the statement, with SQLSTATE and, where possible, position.
@@ -104,7 +106,8 @@ struct BoundColumn {
     at: Place,
 }
 
-/// A query being bound; its columns are a permutation or subset (with repeats) of the plan's output.
+/// A query being bound; its columns are a permutation or subset (with repeats) of the plan's
+/// output.
 #[derive(Clone, Debug)]
 struct BoundQuery {
     plan: Plan,

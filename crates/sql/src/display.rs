@@ -5,7 +5,8 @@
 //!   Filter (#1 > 10)
 //!     Scan t [#1 = a, #2 = b]
 //! ```
-//! [`Plan`] and [`Expr`] print columns as `#id`; [`expr_text`] prints whatever names its caller has.
+//! [`Plan`] and [`Expr`] print columns as `#id`; [`expr_text`] prints whatever names its caller
+//! has.
 
 mod plan;
 mod function;
@@ -25,7 +26,8 @@ pub use function::{aggregate_name, function_name, window_name};
 /// How columns are shown.
 type Names<'a> = &'a dyn Fn(ColumnId) -> String;
 
-/// `expr` as SQL-like text, columns called what `names` says; sub-queries are shown as `(subquery)`.
+/// `expr` as SQL-like text, columns called what `names` says; sub-queries are shown as
+/// `(subquery)`.
 pub fn expr_text(expr: &Expr, names: &dyn Fn(ColumnId) -> String) -> String {
     let mut out = String::new();
     write_expr(&mut out, expr, names);
@@ -176,18 +178,7 @@ fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
         ExprKind::Case {
             branches,
             otherwise,
-        } => {
-            out.push_str("CASE");
-            for (condition, result) in branches {
-                out.push_str(" WHEN ");
-                write_expr(out, condition, names);
-                out.push_str(" THEN ");
-                write_expr(out, result, names);
-            }
-            out.push_str(" ELSE ");
-            write_expr(out, otherwise, names);
-            out.push_str(" END");
-        }
+        } => write_case(out, branches, otherwise, names),
         ExprKind::Cast(inner) => {
             write_expr(out, inner, names);
             let _ = write!(out, "::{}", TypeText(expr.ty));
@@ -199,29 +190,7 @@ fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
             write_list(out, list, names);
             out.push_str("))");
         }
-        ExprKind::Like {
-            operand,
-            pattern,
-            escape,
-            case,
-        } => {
-            out.push('(');
-            write_expr(out, operand, names);
-            out.push_str(if *case == LikeCase::Sensitive {
-                " LIKE "
-            } else {
-                " ILIKE "
-            });
-            write_expr(out, pattern, names);
-            match escape {
-                Some('\\') => {}
-                Some(escape) => {
-                    let _ = write!(out, " ESCAPE '{escape}'");
-                }
-                None => out.push_str(" ESCAPE ''"),
-            }
-            out.push(')');
-        }
+        ExprKind::Like { .. } => write_like(out, expr, names),
         ExprKind::ScalarSubquery(_) => out.push_str("(subquery)"),
         ExprKind::Exists(_) => out.push_str("EXISTS (subquery)"),
         ExprKind::Quantified {
@@ -242,6 +211,47 @@ fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
             let _ = write!(out, " {} {quantifier} (subquery)", compare_text(*op));
         }
     }
+}
+
+fn write_case(out: &mut String, branches: &[(Expr, Expr)], otherwise: &Expr, names: Names<'_>) {
+    out.push_str("CASE");
+    for (condition, result) in branches {
+        out.push_str(" WHEN ");
+        write_expr(out, condition, names);
+        out.push_str(" THEN ");
+        write_expr(out, result, names);
+    }
+    out.push_str(" ELSE ");
+    write_expr(out, otherwise, names);
+    out.push_str(" END");
+}
+
+fn write_like(out: &mut String, expr: &Expr, names: Names<'_>) {
+    let ExprKind::Like {
+        operand,
+        pattern,
+        escape,
+        case,
+    } = &expr.kind
+    else {
+        return;
+    };
+    out.push('(');
+    write_expr(out, operand, names);
+    out.push_str(if *case == LikeCase::Sensitive {
+        " LIKE "
+    } else {
+        " ILIKE "
+    });
+    write_expr(out, pattern, names);
+    match escape {
+        Some('\\') => {}
+        Some(escape) => {
+            let _ = write!(out, " ESCAPE '{escape}'");
+        }
+        None => out.push_str(" ESCAPE ''"),
+    }
+    out.push(')');
 }
 
 fn write_call(out: &mut String, function: Function, arguments: &[Expr], names: Names<'_>) {

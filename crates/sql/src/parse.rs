@@ -247,6 +247,10 @@ fn is_word(word: &Word, text: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
 }
 
+fn is_keyword(token: &TokenWithSpan, keyword: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word) if word.keyword == keyword)
+}
+
 fn is_blank(tokens: &[TokenWithSpan]) -> bool {
     tokens
         .iter()
@@ -267,11 +271,10 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
         .iter()
         .enumerate()
         .filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
-    let starts = |keyword| move |(_, token): &(usize, &TokenWithSpan)| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
     if !significant
         .next()
         .as_ref()
-        .is_some_and(starts(Keyword::CREATE))
+        .is_some_and(|(_, token)| is_keyword(token, Keyword::CREATE))
     {
         return Vec::new();
     }
@@ -298,7 +301,7 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
             _ => return Vec::new(),
         }
     }
-    match significant.any(|token| starts(Keyword::AS)(&token)) {
+    match significant.any(|(_, token)| is_keyword(token, Keyword::AS)) {
         true => columns,
         false => Vec::new(),
     }

@@ -1,5 +1,6 @@
-//! Golden tests of the front end: every script in `testdata/` is a list of statements with what binding
-//! them gives. `REWRITE=1 cargo test -p sql` renews the scripts; the difference is to be reviewed.
+//! Golden tests of the front end: every script in `testdata/` is a list of statements with what
+//! binding them gives. `REWRITE=1 cargo test -p sql` renews the scripts; the difference is to be
+//! reviewed.
 //!
 //! ```text
 //! statement, over several lines

@@ -54,8 +54,8 @@ pub(super) struct CallArguments<'q> {
 }
 
 impl Binder<'_> {
-    /// An aggregate call without OVER. It belongs to the innermost level whose columns it uses, and a
-    /// fresh column of that level stands for it.
+    /// An aggregate call without OVER. It belongs to the innermost level whose columns it uses, and
+    /// a fresh column of that level stands for it.
     pub(super) fn bind_aggregate(&mut self, function: &ast::Function, name: &str) -> Result<Bound> {
         let at = object_at(&function.name);
         let marks: Vec<usize> = self
@@ -141,18 +141,7 @@ impl Binder<'_> {
             None => None,
         };
         if written.star {
-            if kind != A::Count || !written.list.is_empty() {
-                let message = format!("{name}(*) specified, but {name} is not count");
-                return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
-            }
-            return Ok(AggregateCall {
-                function: A::CountRows,
-                arguments: Vec::new(),
-                duplicates: Duplicates::Keep,
-                filter,
-                order_by: Vec::new(),
-                ty: DataType::BigInt,
-            });
+            return count_rows(kind, name, &written, filter, at);
         }
         let mut arguments = Vec::with_capacity(written.list.len());
         for arg in &written.list {
@@ -160,7 +149,7 @@ impl Binder<'_> {
             arguments.push(self.retyped(bound));
         }
         let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
-        if ordered_set != !function.within_group.is_empty() {
+        if ordered_set == function.within_group.is_empty() {
             let message = match ordered_set {
                 true => format!("WITHIN GROUP is required for ordered-set aggregate {name}"),
                 false => format!(
@@ -308,6 +297,27 @@ impl Binder<'_> {
         }
         Ok(true)
     }
+}
+
+fn count_rows(
+    kind: A,
+    name: &str,
+    written: &CallArguments<'_>,
+    filter: Option<Expr>,
+    at: Place,
+) -> Result<AggregateCall> {
+    if kind != A::Count || !written.list.is_empty() {
+        let message = format!("{name}(*) specified, but {name} is not count");
+        return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+    }
+    Ok(AggregateCall {
+        function: A::CountRows,
+        arguments: Vec::new(),
+        duplicates: Duplicates::Keep,
+        filter,
+        order_by: Vec::new(),
+        ty: DataType::BigInt,
+    })
 }
 
 /// DISTINCT and ORDER BY of a call: only kept where they change the result.

@@ -1,4 +1,5 @@
-//! Conversions: literals take their type, operands are cast, types of several expressions are united.
+//! Conversions: literals take their type, operands are cast, types of several expressions are
+//! united.
 
 use types::{DataType, Error, NumericType, Result, SqlState, Value};
 
@@ -9,7 +10,8 @@ use super::types::{
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
 
-/// How a construct that unites types is named in errors: `CASE types integer and text cannot be matched`.
+/// How a construct that unites types is named in errors: `CASE types integer and text cannot be
+/// matched`.
 pub(super) type Construct = &'static str;
 
 impl Binder<'_> {
@@ -61,7 +63,8 @@ impl Binder<'_> {
         Ok(expr.cast(to))
     }
 
-    /// As [`Self::coerce`] by implicit casts, with PostgreSQL's error about the argument of a clause.
+    /// As [`Self::coerce`] by implicit casts, with PostgreSQL's error about the argument of a
+    /// clause.
     pub(super) fn coerce_clause(
         &mut self,
         bound: Bound,

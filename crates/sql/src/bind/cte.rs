@@ -169,7 +169,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The recursive term with the types of the other one, to which it must fit without widening it.
+    /// The recursive term with the types of the other one, to which it must fit without widening
+    /// it.
     fn recursive_step(
         &mut self,
         step: BoundQuery,
@@ -218,7 +219,8 @@ impl Binder<'_> {
         };
         if entry.use_ == CteUse::Forbidden {
             let message = format!(
-                "recursive reference to query \"{name}\" must not appear within its non-recursive term"
+                "recursive reference to query \"{name}\" must not appear within its non-recursive \
+                 term"
             );
             return fail(SqlState::INVALID_RECURSION, message, at);
         }

@@ -98,8 +98,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `a op b op c ...`: the parser nests a chain to the left, as deep as it is long; it is walked here
-    /// without recursion.
+    /// `a op b op c ...`: the parser nests a chain to the left, as deep as it is long; it is walked
+    /// here without recursion.
     fn bind_chain(&mut self, expr: &Ast) -> Result<Bound> {
         let mut chain = Vec::new();
         let mut leftmost = expr;

@@ -24,8 +24,8 @@ enum Matching<'q> {
 }
 
 impl Binder<'_> {
-    /// The FROM list: comma-separated items are inner joins in their order. Afterwards the level's scope
-    /// is what they bring in sight.
+    /// The FROM list: comma-separated items are inner joins in their order. Afterwards the level's
+    /// scope is what they bring in sight.
     pub(super) fn bind_from(&mut self, from: &[ast::TableWithJoins]) -> Result<Plan> {
         let mut plan: Option<Plan> = None;
         for item in from {
@@ -93,7 +93,8 @@ impl Binder<'_> {
         Ok((join(left, right, kind, condition), scope))
     }
 
-    /// USING and NATURAL: the equalities, and a scope in which each named column stands once, first.
+    /// USING and NATURAL: the equalities, and a scope in which each named column stands once,
+    /// first.
     fn merge_columns(
         &mut self,
         left: Scope,

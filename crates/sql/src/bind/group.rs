@@ -239,13 +239,33 @@ impl Binder<'_> {
         }
         let set_column = (group.kind == GroupKind::Sets).then(|| self.fresh());
         let groupings = self.grouping_results(&keys, &sets, set_column)?;
+        let kind = group.kind;
+        let aggregates = std::mem::take(&mut self.level()?.aggregates);
+        let keys = self.regroup(keys, kind, groupings, clauses)?;
+        let grouping_sets = (kind == GroupKind::Sets).then_some(sets);
+        Ok(Plan::Aggregate {
+            input: Box::new(plan),
+            keys,
+            aggregates,
+            grouping_sets,
+            set_column,
+        })
+    }
+
+    /// Rewrites everything that stands above the aggregation; gives its final keys.
+    fn regroup(
+        &mut self,
+        keys: Vec<(ColumnId, Expr)>,
+        kind: GroupKind,
+        groupings: Vec<(ColumnId, Expr)>,
+        clauses: &mut Clauses,
+    ) -> Result<Vec<(ColumnId, Expr)>> {
         let next_column = self.next_column;
         let level = self.level()?;
         let scope = std::mem::take(&mut level.scope);
         let references = std::mem::take(&mut level.references);
         let mut windows = std::mem::take(&mut level.windows);
         let mut series = std::mem::take(&mut level.series);
-        let aggregates = std::mem::take(&mut level.aggregates);
         let mut inputs = HashSet::new();
         for column in scope
             .relations
@@ -259,7 +279,7 @@ impl Binder<'_> {
         }
         let mut regrouper = Regrouper {
             keys,
-            kind: group.kind,
+            kind,
             groupings,
             inputs,
             scope: &scope,
@@ -285,19 +305,11 @@ impl Binder<'_> {
         level.windows = windows;
         level.series = series;
         level.scope = scope;
-        let grouping_sets = (group.kind == GroupKind::Sets).then_some(sets);
-        let input = Box::new(plan);
-        Ok(Plan::Aggregate {
-            input,
-            keys,
-            aggregates,
-            grouping_sets,
-            set_column,
-        })
+        Ok(keys)
     }
 
-    /// What each GROUPING(...) of the level means: one bit per argument, set where the argument is not
-    /// in the row's grouping set.
+    /// What each GROUPING(...) of the level means: one bit per argument, set where the argument is
+    /// not in the row's grouping set.
     fn grouping_results(
         &mut self,
         keys: &[(ColumnId, Expr)],

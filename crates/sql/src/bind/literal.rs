@@ -187,8 +187,8 @@ pub(super) fn constant_text(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits; DOUBLE PRECISION when 38 digits do
-/// not hold it.
+/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits; DOUBLE PRECISION when 38 digits
+/// do not hold it.
 pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
     let digits = text.replace('_', "");
     let lower = digits.to_ascii_lowercase();

@@ -36,8 +36,8 @@ impl OrderItem {
 }
 
 impl Binder<'_> {
-    /// An item of ORDER BY or DISTINCT ON. A bare name means an output column first, and only then an
-    /// input column; an expression knows input columns only.
+    /// An item of ORDER BY or DISTINCT ON. A bare name means an output column first, and only then
+    /// an input column; an expression knows input columns only.
     pub(super) fn bind_order_item(
         &mut self,
         expr: &ast::Expr,

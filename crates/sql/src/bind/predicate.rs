@@ -53,6 +53,12 @@ impl Binder<'_> {
                 low,
                 high,
             } => self.between(expr, low, high, *negated),
+            _ => self.bind_pattern_or_list(expr),
+        }
+    }
+
+    fn bind_pattern_or_list(&mut self, expr: &Ast) -> Result<Bound> {
+        match expr {
             Ast::Like {
                 negated,
                 any,

@@ -13,7 +13,8 @@ struct Renaming {
 }
 
 impl Binder<'_> {
-    /// A copy of `bound`: column ids stay unique in the query although a sub-query now stands in it twice.
+    /// A copy of `bound`: column ids stay unique in the query although a sub-query now stands in it
+    /// twice.
     pub(super) fn refreshed(&mut self, bound: &Bound) -> Bound {
         let mut copy = bound.clone();
         self.refresh_expr(&mut copy.expr);

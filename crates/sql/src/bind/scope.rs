@@ -37,7 +37,8 @@ pub(super) struct Scope {
     pub(super) columns: Vec<ScopeColumn>,
 }
 
-/// The clause being bound: which of aggregates, windows and set-returning functions may stand in it.
+/// The clause being bound: which of aggregates, windows and set-returning functions may stand in
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clause {
     From,

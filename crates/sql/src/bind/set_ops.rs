@@ -9,8 +9,8 @@ use crate::algebra::{Duplicates, Plan, SetOperator};
 use crate::parse::too_deep;
 
 impl Binder<'_> {
-    /// A set operation; the left-leaning chain that the parser makes of `a UNION b UNION c` is walked
-    /// without recursion.
+    /// A set operation; the left-leaning chain that the parser makes of `a UNION b UNION c` is
+    /// walked without recursion.
     pub(super) fn bind_set_operation(&mut self, body: &ast::SetExpr) -> Result<BoundQuery> {
         let mut chain = Vec::new();
         let mut leftmost = body;

@@ -1,4 +1,5 @@
-//! Sub-queries in expressions. They stay where they are, with free columns of the levels around them.
+//! Sub-queries in expressions. They stay where they are, with free columns of the levels around
+//! them.
 
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};

@@ -89,8 +89,8 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     }
 }
 
-/// True when values of both types look alike in memory and mean the same, so that no cast is needed:
-/// VARCHAR and TEXT, CHAR of any length, NUMERIC of one scale and physical form.
+/// True when values of both types look alike in memory and mean the same, so that no cast is
+/// needed: VARCHAR and TEXT, CHAR of any length, NUMERIC of one scale and physical form.
 pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
     use DataType as T;
     match (a, b) {
@@ -251,7 +251,8 @@ pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
     }
 }
 
-/// The type to which both operands of a comparison are brought; None when there is no such operator.
+/// The type to which both operands of a comparison are brought; None when there is no such
+/// operator.
 pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
     if interchangeable(a, b) {
@@ -281,8 +282,8 @@ pub(super) struct Candidate {
     pub(super) constant: bool,
 }
 
-/// The type that all `candidates` can take, as PostgreSQL resolves UNION, CASE and related constructs.
-/// An error names the two types that do not fit.
+/// The type that all `candidates` can take, as PostgreSQL resolves UNION, CASE and related
+/// constructs. An error names the two types that do not fit.
 pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataType, DataType)> {
     let mut known = candidates.iter().filter(|c| c.ty != DataType::Unknown);
     let Some(first) = known.next() else {
@@ -318,8 +319,8 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     }
 }
 
-/// Values of several scales print trimmed, as PostgreSQL keeps each value's own scale; constants and
-/// integers beside a column take the column's scale.
+/// Values of several scales print trimmed, as PostgreSQL keeps each value's own scale; constants
+/// and integers beside a column take the column's scale.
 fn union_display(ty: NumericType, candidates: &[Candidate]) -> NumericType {
     let numerics = candidates.iter().filter_map(|c| match c.ty {
         DataType::Numeric(numeric) => Some((numeric, c.constant)),

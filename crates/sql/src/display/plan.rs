@@ -87,6 +87,16 @@ fn line(plan: &Plan) -> String {
             let rows: Vec<String> = rows.iter().map(|row| format!("({})", list(row))).collect();
             format!("Values [{}] {}", ids(columns), rows.join(", "))
         }
+        Plan::CteScan { cte, columns, name } => {
+            format!("CteScan {name} (cte {}) [{}]", cte.0, ids(columns))
+        }
+        other => operator_line(other),
+    }
+}
+
+/// Operators with inputs.
+fn operator_line(plan: &Plan) -> String {
+    match plan {
         Plan::Filter { predicate, .. } => format!("Filter {predicate}"),
         Plan::Project { columns, .. } => format!("Project {}", defined(columns)),
         Plan::Join {
@@ -147,9 +157,11 @@ fn line(plan: &Plan) -> String {
             };
             format!("RecursiveWith{all} {name} (cte {})", cte.0)
         }
-        Plan::CteScan { cte, columns, name } => {
-            format!("CteScan {name} (cte {}) [{}]", cte.0, ids(columns))
-        }
+        Plan::Scan { .. }
+        | Plan::FunctionScan { .. }
+        | Plan::Series { .. }
+        | Plan::Values { .. }
+        | Plan::CteScan { .. } => String::new(),
     }
 }
 
