@@ -30,5 +30,9 @@ mod explain;
 mod planner;
 
 pub use explain::explain;
+pub use lower::lower;
 pub use planner::{PlanOptions, plan};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+
+#[cfg(test)]
+mod tests;

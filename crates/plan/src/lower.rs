@@ -17,6 +17,7 @@ pub(crate) mod join;
 mod order;
 mod rows;
 mod scan;
+mod standalone;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
 use types::{PhysicalType, Result};
 
 pub(crate) use expr::value_as;
+pub use standalone::lower;
 
 use crate::cardinality::{self, Estimator, Properties};
 use crate::column_set::ColumnSet;

@@ -50,7 +50,7 @@ pub(crate) fn run(database: &Database, line: &str) -> After {
 
 fn new_table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(header);
     table
 }
@@ -87,7 +87,7 @@ fn describe(database: &Database, name: &str) {
     for column in &info.columns {
         table.add_row([
             column.name.clone(),
-            types::type_name(column.ty),
+            column.ty.to_string(),
             (if column.not_null { "not null" } else { "" }).to_owned(),
             column.default.clone().unwrap_or_default(),
         ]);

@@ -41,7 +41,7 @@ pub(crate) fn print(result: &QueryResult, format: Format) -> Result<()> {
 
 fn table(result: &QueryResult, out: &mut impl Write) -> std::io::Result<()> {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(result.columns().iter().map(|(name, _)| name));
     for (i, (_, ty)) in result.columns().iter().enumerate() {
         if let (true, Some(column)) = (ty.is_number(), table.column_mut(i)) {
