@@ -41,7 +41,6 @@ use probe::{Matcher, Probe};
 use residual::Residual;
 use unmatched::{MatchedRows, Wanted};
 
-pub(crate) use build::concatenate;
 pub(crate) use table::KeyTable;
 
 /// What both join operators have.

@@ -110,7 +110,7 @@ impl Sink for BuildSink {
 }
 
 /// The rows of column `column` of all `batches`, as one vector whose strings may be shared.
-pub(crate) fn concatenate(batches: &[Batch], column: usize, physical: PhysicalType) -> Vector {
+fn concatenate(batches: &[Batch], column: usize, physical: PhysicalType) -> Vector {
     let rows = batches.iter().map(|b| b.rows).sum();
     let mut builder = VectorBuilder::with_capacity(physical, rows);
     for batch in batches {

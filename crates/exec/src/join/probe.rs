@@ -218,6 +218,7 @@ impl Probe {
                 let unmatched = others(present, rows);
                 let suspects = self.suspects(keys, rows, None);
                 let unknown = self.unknown.of(&suspects, &unmatched)?;
+                let flow = flow.project(&self.layout.probe);
                 self.push_marked(flow, &unmatched, &unknown, push)
             }
         }
@@ -243,9 +244,10 @@ impl Probe {
         push(flow.project(&self.layout.output))
     }
 
+    /// `flow` has the kept probe columns; the rows get marks.
     fn push_marked(
         &self,
-        flow: Flow,
+        mut flow: Flow,
         unmatched: &[u32],
         unknown: &[u32],
         push: &mut Push<'_>,
@@ -258,7 +260,6 @@ impl Probe {
             validity
         });
         let mark = Vector::with_validity(VectorData::Bool(bits), validity);
-        let mut flow = flow.project(&self.layout.probe);
         flow.append_column(Column::plain(mark));
         push(flow.project(&self.layout.output))
     }
