@@ -27,7 +27,7 @@ mod keys;
 mod local;
 mod output;
 mod sink;
-mod states;
+pub(crate) mod states;
 #[cfg(test)]
 mod tests;
 mod variance;
@@ -42,12 +42,15 @@ use types::{Error, PhysicalType, Result};
 
 use crate::open::{Opener, PushedFilter, column};
 use crate::pipeline::{Stream, drive};
-use finish::StatePlan;
 use grouper::Keys;
-use input::Inputs;
 use output::{GroupSource, Shape};
 use sink::{AggregateSink, SetMode, SetPlan};
 use states::{Coverage, Rows, StateKind, StateSpec};
+
+pub(crate) use finish::StatePlan;
+pub(crate) use grouper::{Grouper, Keys as GroupKeys};
+pub(crate) use input::Inputs;
+pub(crate) use states::sort_field;
 
 
 

@@ -27,6 +27,7 @@ pub mod blend;
 pub mod arithmetic;
 pub mod hash;
 pub mod keys;
+pub mod sort_rows;
 pub mod join_table;
 pub mod group_table;
 pub mod aggregate;

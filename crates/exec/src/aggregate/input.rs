@@ -40,20 +40,29 @@ impl Inputs {
         Ok(self.inputs.len() - 1)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
     /// The values of all expressions for the rows of `flow`.
     ///
     /// # Errors
     /// Whatever evaluation meets.
     pub(crate) fn evaluate(&self, flow: &mut Flow) -> Result<Vec<Column>> {
-        let mut values = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
-            flow.load(&input.columns)?;
-            values.push(match (&input.evaluator, &input.expr.kind) {
-                (Some(evaluator), _) => evaluator.evaluate(flow.batch())?,
-                (None, ExprKind::Column(column)) => flow.batch().columns[*column].clone(),
-                (None, _) => continue,
-            });
+        (0..self.inputs.len()).map(|number| self.evaluate_one(number, flow)).collect()
+    }
+
+    /// The values of the expression `number`.
+    ///
+    /// # Errors
+    /// Whatever evaluation meets.
+    pub(crate) fn evaluate_one(&self, number: usize, flow: &mut Flow) -> Result<Column> {
+        let input = &self.inputs[number];
+        flow.load(&input.columns)?;
+        match &input.evaluator {
+            Some(evaluator) => evaluator.evaluate(flow.batch()),
+            None => Ok(flow.batch().columns[input.columns[0]].clone()),
         }
-        Ok(values)
     }
 }

@@ -21,6 +21,11 @@ pub(crate) struct RowStates {
 }
 
 impl RowStates {
+    /// States with these counts.
+    pub(crate) fn from_counts(counts: Vec<i64>) -> Self {
+        Self { counts }
+    }
+
     /// Rows of a group.
     pub(crate) fn get(&self, group: u32) -> i64 {
         self.counts[group as usize]
@@ -67,6 +72,11 @@ pub(crate) struct NullStates {
 }
 
 impl NullStates {
+    /// States with these counts.
+    pub(crate) fn from_counts(counts: Vec<i64>) -> Self {
+        Self { groups: counts.len(), counts }
+    }
+
     /// NULLs of a group.
     pub(crate) fn get(&self, group: u32) -> i64 {
         self.counts.get(group as usize).copied().unwrap_or(0)

@@ -40,6 +40,18 @@ impl SumStates {
         }
     }
 
+    /// States with these sums, where `present` says which have a value.
+    pub(crate) fn from_totals(totals: Vec<i128>, present: impl Iterator<Item = bool>) -> Self {
+        let mut states = Self::new(Coverage::Sparse);
+        states.resize(totals.len());
+        let groups: Vec<u32> =
+            present.enumerate().filter(|(_, p)| *p).map(|(group, _)| group as u32).collect();
+        states.valid.mark(&groups, false);
+        states.wide = totals;
+        states.direct = true;
+        states
+    }
+
     /// The sum of a group; None when it has no value.
     pub(crate) fn get(&self, group: u32) -> Option<i128> {
         self.valid.get(group).then(|| self.total(group))

@@ -1,0 +1,57 @@
+//! DISTINCT ON: the first row of each group in input order.
+
+use std::sync::Arc;
+
+use kernels::Column;
+use plan::physical::{Expr, Node, Operator};
+use types::{Error, Result};
+
+use crate::aggregate::{GroupKeys, Grouper};
+use crate::expr::Evaluator;
+use crate::open::Opener;
+use crate::pipeline::Stream;
+use crate::result::ResultSet;
+use crate::simple::BatchesSource;
+
+/// Opens [`Operator::DistinctOn`].
+///
+/// # Errors
+/// Whatever the input meets; 53200 when it does not fit in memory.
+pub(crate) fn open_distinct_on(opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::DistinctOn { input, on } = &node.operator else {
+        return Err(Error::internal("not DISTINCT ON"));
+    };
+    let stream = opener.open(input, Vec::new())?;
+    let rows = ResultSet::collect(&opener.context, &stream, &input.output)?;
+    let evaluators = on
+        .iter()
+        .map(|e: &Expr| Evaluator::new(&opener.resolve(e)?))
+        .collect::<Result<Vec<_>>>()?;
+    if on.is_empty() {
+        let first = rows.batches.iter().find(|b| b.rows > 0).map(|b| b.gather(&[0]));
+        let source = BatchesSource(first.into_iter().collect());
+        return Ok(Stream::new(Arc::new(source), Some(node.id)));
+    }
+    let physical: Vec<_> = on.iter().map(|e| e.physical).collect();
+    let mut grouper = Grouper::new(&Arc::new(GroupKeys::new(&physical)));
+    let mut kept = Vec::new();
+    let mut groups = Vec::new();
+    for batch in &rows.batches {
+        opener.context.check()?;
+        let columns =
+            evaluators.iter().map(|e| e.evaluate(batch)).collect::<Result<Vec<Column>>>()?;
+        let mut next = grouper.len() as u32;
+        grouper.group(&columns, batch.rows, &mut groups);
+        let mut first = Vec::new();
+        for (row, &group) in groups.iter().enumerate() {
+            if group == next {
+                next += 1;
+                first.push(row as u32);
+            }
+        }
+        if !first.is_empty() {
+            kept.push(batch.gather(&first));
+        }
+    }
+    Ok(Stream::new(Arc::new(BatchesSource(kept)), Some(node.id)))
+}

@@ -1,0 +1,1 @@
+//! Sorting and limits against a brute-force twin.

@@ -1,0 +1,214 @@
+//! Window functions.
+//!
+//! ```text
+//! input rows --sort by (partition, order)--> sorted rows: | partition | partition | ... |
+//! parts of whole partitions --workers--> frames, functions --> results in sorted order
+//! results --inverse permutation--> beside the input rows, in input order
+//! ```
+//! Calls with equal PARTITION BY and ORDER BY share one sort.
+//! Frames are two ends per row; counts and exact sums over them are differences of prefix sums, other
+//! aggregates come from a tree of states, each the merge of two below.
+//! Source: Leis, Kundhardt, Kemper, Neumann 2015, sections 3 and 4.
+
+mod aggregates;
+mod frames;
+mod functions;
+mod order;
+
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder};
+use plan::physical::{FrameBound, Node, Operator, Window};
+use sql::algebra::{FrameUnits, WindowFunction};
+use types::{Error, Result, SqlState, Value};
+
+use crate::aggregate::Inputs;
+use crate::flow::Flow;
+use crate::open::Opener;
+use crate::pipeline::Stream;
+use crate::result::StoredRows;
+use aggregates::FrameAggregate;
+use frames::{Bound, FrameSpec};
+use order::{Ordered, OrderSpec};
+
+/// Rows that a work order computes, at least; always whole partitions.
+const PART_ROWS: usize = 1 << 14;
+
+/// A call, ready to run.
+struct Call {
+    function: WindowFunction,
+    /// Numbers of inputs.
+    arguments: Vec<usize>,
+    frame: FrameSpec,
+    aggregate: Option<FrameAggregate>,
+    /// Number of its sort.
+    order: usize,
+    physical: types::PhysicalType,
+}
+
+/// Opens [`Operator::Window`].
+///
+/// # Errors
+/// Whatever the input and the functions meet; 53200 when the input does not fit in memory.
+pub(crate) fn open_window(opener: &mut Opener, node: &Node) -> Result<Stream> {
+    let Operator::Window { input, calls } = &node.operator else {
+        return Err(Error::internal("not window functions"));
+    };
+    let stream = opener.open(input, Vec::new())?;
+    let rows = StoredRows::collect(&opener.context, &stream, &input.output)?;
+    drop(stream);
+    let count = rows.rows();
+    let mut inputs = Inputs::default();
+    let mut specs: Vec<OrderSpec> = Vec::new();
+    let mut planned = Vec::with_capacity(calls.len());
+    for call in calls {
+        planned.push(plan_call(opener, &mut inputs, &mut specs, call)?);
+    }
+    let mut memory = opener.context.pool.reserve(storage::MemoryCategory::Sort, 0)?;
+    // Inputs, keys with their entries, results: each about 16 bytes per row.
+    let columns = inputs.len() + 4 * specs.len() + 2 * calls.len();
+    memory.resize((count * columns * 16) as u64)?;
+    let mut flow = Flow::from_batch(rows.batch().clone());
+    let values: Arc<Vec<Column>> = Arc::new(inputs.evaluate(&mut flow)?);
+    let mut results: Vec<Option<Column>> = vec![None; calls.len()];
+    let planned = Arc::new(planned);
+    for (number, spec) in specs.iter().enumerate() {
+        let ordered = Arc::new(Ordered::new(&opener.context, spec, &values, count)?);
+        let own: Vec<usize> = (0..planned.len()).filter(|&c| planned[c].order == number).collect();
+        for (call, column) in compute(opener, &ordered, &planned, &values, own)? {
+            results[call] = Some(column);
+        }
+    }
+    let mut columns = rows.batch().columns.clone();
+    for result in results {
+        columns.push(result.ok_or_else(|| Error::internal("a result per window function"))?);
+    }
+    let batch = Batch::new(columns, count);
+    let all: Vec<usize> = (0..batch.columns.len()).collect();
+    let stored = Kept { _input: rows };
+    let rows = Arc::new(StoredRows::from_batch(batch, vec![memory]));
+    let source = KeptSource { source: rows.source(&all), _kept: stored };
+    Ok(Stream::new(Arc::new(source), Some(node.id)))
+}
+
+/// The input's memory, which the output's columns share.
+struct Kept {
+    _input: StoredRows,
+}
+
+/// A source and what it must keep.
+struct KeptSource {
+    source: Arc<dyn crate::pipeline::Source>,
+    _kept: Kept,
+}
+
+impl crate::pipeline::Source for KeptSource {
+    fn orders(&self) -> usize {
+        self.source.orders()
+    }
+
+    fn run(
+        &self,
+        order: usize,
+        push: &mut crate::pipeline::Push<'_>,
+    ) -> Result<crate::pipeline::Demand> {
+        self.source.run(order, push)
+    }
+}
+
+fn plan_call(
+    opener: &Opener,
+    inputs: &mut Inputs,
+    specs: &mut Vec<OrderSpec>,
+    call: &Window,
+) -> Result<Call> {
+    let arguments =
+        call.arguments.iter().map(|a| inputs.add(opener, a)).collect::<Result<Vec<_>>>()?;
+    let spec = OrderSpec::new(opener, inputs, &call.partition_by, &call.order_by)?;
+    let order = specs.iter().position(|s| *s == spec).unwrap_or_else(|| {
+        specs.push(spec);
+        specs.len() - 1
+    });
+    let aggregate = match call.function {
+        WindowFunction::Aggregate(function) => {
+            Some(FrameAggregate::new(opener, inputs, function, call)?)
+        }
+        _ => None,
+    };
+    let frame = FrameSpec {
+        units: call.units,
+        start: bound(opener, &call.start, "starting", call.units)?,
+        end: bound(opener, &call.end, "ending", call.units)?,
+    };
+    Ok(Call { function: call.function, arguments, frame, aggregate, order, physical: call.physical })
+}
+
+/// A frame end with its offset evaluated.
+fn bound(opener: &Opener, bound: &FrameBound, end: &str, units: FrameUnits) -> Result<Bound> {
+    let offset = |expr| -> Result<(Value, types::DataType)> {
+        let expr: &plan::physical::Expr = expr;
+        let value = opener.constant(expr)?;
+        if value.is_null() {
+            let message = format!("frame {end} offset must not be null");
+            return Err(Error::new(SqlState(*b"22004"), message));
+        }
+        let negative = match &value {
+            Value::F64(v) => *v < 0.0 || v.is_nan(),
+            Value::Interval(v) => v.comparable() < 0,
+            other => other.as_integer().is_some_and(|v| v < 0),
+        };
+        if negative && units == FrameUnits::Range {
+            let message = "invalid preceding or following size in window function";
+            return Err(Error::new(SqlState(*b"22013"), message));
+        }
+        if negative {
+            let message = format!("frame {end} offset must not be negative");
+            return Err(Error::new(SqlState(*b"22013"), message));
+        }
+        Ok((value, expr.ty))
+    };
+    Ok(match bound {
+        FrameBound::UnboundedPreceding => Bound::UnboundedPreceding,
+        FrameBound::Preceding(expr) => Bound::Preceding(offset(expr)?.into()),
+        FrameBound::CurrentRow => Bound::CurrentRow,
+        FrameBound::Following(expr) => Bound::Following(offset(expr)?.into()),
+        FrameBound::UnboundedFollowing => Bound::UnboundedFollowing,
+    })
+}
+
+/// The results of the calls `own`, in input order.
+fn compute(
+    opener: &Opener,
+    ordered: &Arc<Ordered>,
+    calls: &Arc<Vec<Call>>,
+    values: &Arc<Vec<Column>>,
+    own: Vec<usize>,
+) -> Result<Vec<(usize, Column)>> {
+    let parts = ordered.parts(PART_ROWS);
+    let count = parts.len();
+    let (shared, all, inputs) = (Arc::clone(ordered), Arc::clone(calls), Arc::clone(values));
+    let numbers = own.clone();
+    let computed = super::parallel::compute_all(&opener.context, count, move |i| {
+        let part = shared.part(parts[i].clone(), &inputs);
+        numbers.iter().map(|&c| all[c].compute(&part)).collect::<Result<Vec<Vector>>>()
+    })?;
+    let inverse = ordered.inverse();
+    let column = |(i, call): (usize, &usize)| {
+        let mut builder = VectorBuilder::with_capacity(calls[*call].physical, inverse.len());
+        computed.iter().for_each(|results| builder.append(&results[i], None));
+        (*call, Column::plain(builder.finish_pinned().gather(&inverse)))
+    };
+    Ok(own.iter().enumerate().map(column).collect())
+}
+
+impl Call {
+    /// The results for a part, in sorted order.
+    fn compute(&self, part: &order::Part) -> Result<Vector> {
+        match &self.aggregate {
+            Some(aggregate) => aggregate.compute(part, &self.frame),
+            None => {
+                functions::compute(self.function, &self.arguments, part, &self.frame, self.physical)
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Frames: for each row the first and one past the last row that a function sees.
+
+use std::ops::Range;
+
+use kernels::{Vector, VectorData};
+use sql::algebra::{Direction, FrameUnits};
+use types::{DataType, Error, Interval, Result, Value, calendar, decimal};
+
+use super::order::Part;
+
+/// n of n PRECEDING or FOLLOWING, and its type.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Offset {
+    value: Value,
+    ty: DataType,
+}
+
+impl From<(Value, DataType)> for Offset {
+    fn from((value, ty): (Value, DataType)) -> Self {
+        Self { value, ty }
+    }
+}
+
+impl Offset {
+    /// As a number of rows or peer groups.
+    fn count(&self) -> usize {
+        self.value.as_integer().map_or(0, |v| v.clamp(0, i128::from(u32::MAX)) as usize)
+    }
+}
+
+/// One end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bound {
+    /// UNBOUNDED PRECEDING
+    UnboundedPreceding,
+    /// n PRECEDING
+    Preceding(Offset),
+    /// CURRENT ROW
+    CurrentRow,
+    /// n FOLLOWING
+    Following(Offset),
+    /// UNBOUNDED FOLLOWING
+    UnboundedFollowing,
+}
+
+/// A frame clause.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FrameSpec {
+    /// ROWS, RANGE or GROUPS.
+    pub(super) units: FrameUnits,
+    /// First row.
+    pub(super) start: Bound,
+    /// Last row.
+    pub(super) end: Bound,
+}
+
+/// The frame of every row of a part: rows `start[i]..end[i]`, empty when not ascending.
+pub(super) struct Frames {
+    /// First rows.
+    pub(super) start: Vec<u32>,
+    /// One past the last rows, not before the first.
+    pub(super) end: Vec<u32>,
+}
+
+/// Which end is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Start,
+    End,
+}
+
+impl FrameSpec {
+    /// True when every frame is the whole partition.
+    pub(super) fn is_whole(&self) -> bool {
+        self.start == Bound::UnboundedPreceding && self.end == Bound::UnboundedFollowing
+    }
+
+    /// The frames of all rows of `part`.
+    ///
+    /// # Errors
+    /// 22008 and the like when a bound is out of range; 0A000 for keys without offsets.
+    pub(super) fn frames(&self, part: &Part) -> Result<Frames> {
+        let mut start = Vec::with_capacity(part.rows);
+        let mut end = Vec::with_capacity(part.rows);
+        for partition in part.ranges() {
+            self.side(part, &partition, &self.start, Side::Start, &mut start)?;
+            self.side(part, &partition, &self.end, Side::End, &mut end)?;
+        }
+        end.iter_mut().zip(&start).for_each(|(end, &start)| *end = start.max(*end));
+        Ok(Frames { start, end })
+    }
+
+    /// Appends one end of the frames of a partition.
+    fn side(
+        &self,
+        part: &Part,
+        partition: &Range<usize>,
+        bound: &Bound,
+        side: Side,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        match bound {
+            Bound::UnboundedPreceding => {
+                out.extend(partition.clone().map(|_| partition.start as u32));
+            }
+            Bound::UnboundedFollowing => {
+                out.extend(partition.clone().map(|_| partition.end as u32));
+            }
+            _ if self.units == FrameUnits::Rows => rows(partition, bound, side, out),
+            Bound::CurrentRow => groups(part, partition, 0, side, out),
+            Bound::Preceding(n) if self.units == FrameUnits::Groups => {
+                groups(part, partition, -(n.count() as i64), side, out);
+            }
+            Bound::Following(n) if self.units == FrameUnits::Groups => {
+                groups(part, partition, n.count() as i64, side, out);
+            }
+            Bound::Preceding(n) => range(part, partition, n, Sign::Minus, side, out)?,
+            Bound::Following(n) => range(part, partition, n, Sign::Plus, side, out)?,
+        }
+        Ok(())
+    }
+}
+
+fn rows(partition: &Range<usize>, bound: &Bound, side: Side, out: &mut Vec<u32>) {
+    let shift = match bound {
+        Bound::Preceding(n) => -(n.count() as i64),
+        Bound::Following(n) => n.count() as i64,
+        _ => 0,
+    } + i64::from(side == Side::End);
+    let (low, high) = (partition.start as i64, partition.end as i64);
+    out.extend(partition.clone().map(|i| (i as i64 + shift).clamp(low, high) as u32));
+}
+
+/// Ends that are `shift` peer groups away.
+fn groups(
+    part: &Part,
+    partition: &Range<usize>,
+    shift: i64,
+    side: Side,
+    out: &mut Vec<u32>,
+) {
+    let mut starts = part.peers(partition);
+    let count = starts.len() as i64;
+    starts.push(partition.end);
+    for group in 0..count {
+        let wanted = group + shift + i64::from(side == Side::End);
+        let place = starts[wanted.clamp(0, count) as usize] as u32;
+        let rows = starts[group as usize]..starts[group as usize + 1];
+        out.extend(rows.map(|_| place));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
+}
+
+/// Ends at a distance in the ORDER BY key.
+fn range(
+    part: &Part,
+    partition: &Range<usize>,
+    offset: &Offset,
+    sign: Sign,
+    side: Side,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    let (number, ty, direction) = part
+        .range_key
+        .ok_or_else(|| Error::internal("RANGE with an offset has one ORDER BY key"))?;
+    let column = part.values[number].to_vector();
+    // A partition's NULLs are together at one end; they are each other's peers and nobody else's.
+    let valid = |i: usize| !column.is_null(i);
+    let first = partition.clone().find(|&i| valid(i)).unwrap_or(partition.end);
+    let last = (first..partition.end).find(|&i| !valid(i)).unwrap_or(partition.end);
+    let line = Line { ty, descending: direction == Direction::Descending };
+    let keys = (first..last).map(|i| line.key(&column, i)).collect::<Result<Vec<i128>>>()?;
+    // Descending keys are negated, so "preceding" is always towards smaller ones.
+    let mut place = 0;
+    for i in partition.clone() {
+        if !(first..last).contains(&i) {
+            let nulls = if i < first { partition.start..first } else { last..partition.end };
+            out.push(if side == Side::Start { nulls.start } else { nulls.end } as u32);
+            continue;
+        }
+        let wanted = line.shifted(&column, i, offset, sign)?;
+        // Bounds ascend with rows, so each search goes on where the last one ended.
+        while place > 0 && beyond(keys[place - 1], wanted, side) {
+            place -= 1;
+        }
+        while place < keys.len() && !beyond(keys[place], wanted, side) {
+            place += 1;
+        }
+        out.push((first + place) as u32);
+    }
+    Ok(())
+}
+
+/// Whether a key is at or after a start, after an end.
+fn beyond(key: i128, wanted: i128, side: Side) -> bool {
+    if side == Side::Start { key >= wanted } else { key > wanted }
+}
+
+/// Keys as integers in the order of the window.
+struct Line {
+    ty: DataType,
+    descending: bool,
+}
+
+/// The integer by which floating point numbers order, NaN greatest.
+fn ordered_bits(value: f64) -> i128 {
+    if value.is_nan() {
+        return i128::from(i64::MAX);
+    }
+    let bits = (value + 0.0).to_bits() as i64;
+    i128::from(if bits < 0 { !bits ^ i64::MIN } else { bits })
+}
+
+impl Line {
+    fn directed(&self, key: i128) -> i128 {
+        if self.descending { -key } else { key }
+    }
+
+    fn key(&self, column: &Vector, i: usize) -> Result<i128> {
+        Ok(self.directed(match &column.data {
+            VectorData::F64(v) => ordered_bits(v[i]),
+            VectorData::Interval(v) => v[i].comparable(),
+            VectorData::I32(v) => i128::from(v[i]),
+            VectorData::I64(v) => i128::from(v[i]),
+            VectorData::I128(v) => v[i],
+            _ => return Err(Error::unsupported("RANGE with an offset over such a key")),
+        }))
+    }
+
+    /// The key `offset` before or after row `i`'s in the order of the window.
+    fn shifted(&self, column: &Vector, i: usize, offset: &Offset, sign: Sign) -> Result<i128> {
+        let add = (sign == Sign::Plus) != self.descending;
+        if let (VectorData::F64(v), Value::F64(n)) = (&column.data, &offset.value) {
+            let shifted = if add { v[i] + n } else { v[i] - n };
+            return Ok(self.directed(ordered_bits(shifted)));
+        }
+        let key = self.directed(self.key(column, i)?);
+        let shifted = match (self.ty, &offset.value) {
+            (DataType::Date, Value::Interval(n)) => {
+                let from = calendar::date_to_timestamp(key as i32)?;
+                return Ok(self.directed(date_bound(shift(from, *n, add)?, add)));
+            }
+            (DataType::Timestamp | DataType::TimestampTz, Value::Interval(n)) => {
+                i128::from(shift(key as i64, *n, add)?)
+            }
+            (DataType::Time, Value::Interval(n)) => plus(key, i128::from(n.micros), add),
+            (DataType::Interval, Value::Interval(n)) => plus(key, n.comparable(), add),
+            (_, value) => plus(key, self.scaled(value, offset.ty)?, add),
+        };
+        Ok(self.directed(shifted))
+    }
+
+    /// A numeric offset at the scale of the key, rounded towards zero: keys have no finer digits.
+    fn scaled(&self, value: &Value, ty: DataType) -> Result<i128> {
+        let scale = |ty| if let DataType::Numeric(n) = ty { n.scale } else { 0 };
+        let (from, to) = (scale(ty), scale(self.ty));
+        let value = value
+            .as_integer()
+            .ok_or_else(|| Error::unsupported("RANGE with such an offset"))?;
+        Ok(if to >= from {
+            value.saturating_mul(decimal::pow10(u32::from(to - from)))
+        } else {
+            value / decimal::pow10(u32::from(from - to))
+        })
+    }
+}
+
+fn plus(key: i128, offset: i128, add: bool) -> i128 {
+    if add { key.saturating_add(offset) } else { key.saturating_sub(offset) }
+}
+
+fn shift(timestamp: i64, offset: Interval, add: bool) -> Result<i64> {
+    if add { offset.add_to(timestamp) } else { offset.subtract_from(timestamp) }
+}
+
+/// The outermost day within a bound: days before a bound above, days after a bound below.
+fn date_bound(timestamp: i64, upper: bool) -> i128 {
+    if !calendar::is_finite_timestamp(timestamp) {
+        return i128::from(timestamp);
+    }
+    let days = i128::from(timestamp).div_euclid(i128::from(calendar::DAY));
+    let exact = i128::from(timestamp).rem_euclid(i128::from(calendar::DAY)) == 0;
+    days + i128::from(!upper && !exact)
+}
