@@ -1,17 +1,18 @@
 //! A block: rows of one table in one contiguous range of memory that describes itself.
 //!
 //! ```text
-//! frozen: | header | segment descriptions | areas of column 0 | areas of column 1 | ... | padding |
-//!         areas of a column: SMA, dictionary, codes or values, validity, lookup table, string bytes
-//! column: | header | segment descriptions | stripe, validity of column 0 | ... | string bytes      |
-//! row:    | header | segment descriptions | tuples                             | string bytes      |
+//! frozen: | header | descriptions | areas of column 0 | areas of column 1 | ... | padding |
+//!         area: SMA, dictionary, codes or values, validity, lookup table, string bytes
+//! column: | header | descriptions | stripe, validity of column 0 | ... | string bytes |
+//! row:    | header | descriptions | tuples                             | string bytes |
 //! ```
-//! Invariants: at most [`BLOCK_ROWS_MAX`] rows; no pointers, only offsets; a frozen block never changes;
-//! rows of a hot block below `rows` never change, so a block value is an immutable view that shares its
-//! memory with later, longer views of the same block.
+//! Invariants: at most [`BLOCK_ROWS_MAX`] rows; no pointers, only offsets; a frozen block never
+//! changes; rows of a hot block below `rows` never change, so a block value is an immutable view
+//! that shares its memory with later, longer views of the same block.
 //! Elsewhere: encoding (`freeze`), appending (`hot`), reading (`unpack`), finding rows (`scan`).
-//! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and physical
-//! types in the header, so that a damaged block is reported; validity bitmaps for plain values with NULLs.
+//! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
+//! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
+//! values with NULLs.
 
 mod fixed;
 mod header;
@@ -42,8 +43,8 @@ pub struct Block {
     id: u64,
     pub(crate) memory: Arc<Memory>,
     pub(crate) header: Header,
-    /// By column, frozen blocks only: the dictionary or the single value as a vector, made when first
-    /// asked for.
+    /// By column, frozen blocks only: the dictionary or the single value as a vector, made when
+    /// first asked for.
     pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
 }
 
@@ -158,8 +159,8 @@ impl Block {
         self.memory.slice_of(segment.dictionary as usize, segment.entries as usize)
     }
 
-    /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary entries, or
-    /// of the rows when the scheme is plain.
+    /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary
+    /// entries, or of the rows when the scheme is plain.
     pub(crate) fn string_offsets(&self, column: usize) -> &[u32] {
         let segment = self.segment(column);
         if segment.scheme == Scheme::Plain {
@@ -189,7 +190,8 @@ impl Block {
         present.then(|| self.memory.slice_of(segment.validity as usize, words))
     }
 
-    /// Smallest and largest order key of a frozen segment of fixed-width values; None without values.
+    /// Smallest and largest order key of a frozen segment of fixed-width values; None without
+    /// values.
     pub(crate) fn sma_keys(&self, column: usize) -> Option<(i128, i128)> {
         let segment = self.segment(column);
         if segment.physical == PhysicalType::Str || segment.sma == 0 {

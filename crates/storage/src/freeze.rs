@@ -1,18 +1,19 @@
-//! Rows into a frozen block: per column the smallest scheme, SMA, lookup table, and statistics on the way.
+//! Rows into a frozen block: per column the smallest scheme, SMA, lookup table, and statistics on
+//! the way.
 //!
 //! ```text
 //! vector -> encode_* -> Encoded (areas, summary) --.
 //! vector -> encode_* -> Encoded --------------------+-> assemble -> Block
 //! ```
-//! How a scheme is chosen without trying all of them: integers find their range first; when it fits one
-//! byte, truncation has won. When it fits two, a presence map tells whether at most 256 values occur.
-//! Otherwise, as for floating point, a hash table collects distinct values and gives up as soon as a
-//! dictionary cannot win, after a sample of 1,024 rows said that it might.
-//! Strings: see `text`.
+//! How a scheme is chosen without trying all of them: integers find their range first; when it fits
+//! one byte, truncation has won. When it fits two, a presence map tells whether at most 256 values
+//! occur. Otherwise, as for floating point, a hash table collects distinct values and gives up as
+//! soon as a dictionary cannot win, after a sample of 1,024 rows said that it might. Strings: see
+//! `text`.
 //!
 //! Elsewhere: the layout of areas (`block`), what is done with the summaries (`statistics`).
-//! Source: Funke 2015, section 5.4, Table 5.3. Departures: plain values with NULLs keep a bitmap; NULL is
-//! the largest code, so that ranges of codes never contain it.
+//! Source: Funke 2015, section 5.4, Table 5.3. Departures: plain values with NULLs keep a bitmap;
+//! NULL is the largest code, so that ranges of codes never contain it.
 
 mod distinct;
 mod fixed;

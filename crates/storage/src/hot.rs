@@ -5,11 +5,12 @@
 //! column store: | stripe of column 0 | validity 0 | stripe of column 1 | ...
 //! both:         | string bytes -> |         a string value is (offset u32, bytes u32) into them
 //! ```
-//! Invariants: one writer at a time, which holds the newest view; bytes of rows below a view's `rows`, and
-//! string bytes below its `heap_used`, never change. What a failed append left behind them is overwritten.
-//! A block starts small and moves to twice the memory when full, up to 65,536 rows.
-//! Source: Patel 2018, section 3.1 (split row store). Departure: no version column until a row has one:
-//! the header keeps its offset (decision 002).
+//! Invariants: one writer at a time, which holds the newest view; bytes of rows below a view's
+//! `rows`, and string bytes below its `heap_used`, never change. What a failed append left behind
+//! them is overwritten. A block starts small and moves to twice the memory when full, up to 65,536
+//! rows.
+//! Source: Patel 2018, section 3.1 (split row store). Departure: no version column until a row has
+//! one: the header keeps its offset (decision 002).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -136,14 +137,15 @@ fn rows_that_fit(block: &Block, vectors: &[&Vector], from: usize, rows: usize) -
     Room { rows: fit, heap_bytes }
 }
 
-/// Appends as many rows of `vectors` from `from` on as the block takes, moving it to larger memory when
-/// that is allowed; returns the longer view and how many rows it took (0: the block is full).
+/// Appends as many rows of `vectors` from `from` on as the block takes, moving it to larger memory
+/// when that is allowed; returns the longer view and how many rows it took (0: the block is full).
 ///
 /// # Errors
 /// 53200 without memory.
 ///
 /// # Safety
-/// `block` must be the newest view of its memory, and no other thread may append to it at the same time.
+/// `block` must be the newest view of its memory, and no other thread may append to it at the same
+/// time.
 pub(crate) unsafe fn append(
     block: &Block,
     vectors: &[&Vector],
@@ -248,7 +250,8 @@ unsafe fn write(block: &Block, vectors: &[&Vector], from: usize, count: usize) -
     heap_used
 }
 
-/// The values of `rows` as they stand in a block; strings are copied to the string bytes on the way.
+/// The values of `rows` as they stand in a block; strings are copied to the string bytes on the
+/// way.
 fn value_area(
     block: &Block,
     vector: &Vector,
@@ -264,7 +267,8 @@ fn value_area(
         for row in rows {
             let string = if vector.is_null(row) { &[] } else { strings.get(row) };
             let at = block.header.heap as usize + *heap_used as usize;
-            // SAFETY: string bytes past those in use are in no view; one writer by contract of `write`.
+            // SAFETY: string bytes past those in use are in no view; one writer by contract of
+            // `write`.
             unsafe { block.memory.write_at(at, string) };
             spans.extend([*heap_used, string.len() as u32]);
             *heap_used += string.len() as u32;
@@ -297,7 +301,8 @@ fn put_validity(block: &Block, column: usize, vector: &Vector, rows: std::ops::R
         let target = block.rows() + i;
         let word = block.memory.atomic_word(words + target / 64 * 8);
         let bit = 1u64 << (target % 64);
-        // One writer, so load and store need no atomic read-modify-write; readers mask later rows out.
+        // One writer, so load and store need no atomic read-modify-write; readers mask later rows
+        // out.
         let old = word.load(Ordering::Relaxed);
         let new = if vector.is_null(row) { old & !bit } else { old | bit };
         word.store(new, Ordering::Relaxed);

@@ -4,10 +4,10 @@
 //! BufferPool <- Memory <- Block (row | column | frozen) <- Table -- snapshot --> TableSnapshot
 //! Restriction -> ScanPlan -> BlockCursor -> Positions -> TableSnapshot::unpack -> kernels::Column
 //! ```
-//! Invariants: all block memory comes from the pool; a snapshot never changes; whatever is unsafe here
-//! stays here.
-//! Elsewhere: loops over codes (`kernels`), operators and work orders (`exec`), transactions and logs (the
-//! issues "Transactions" and "Durability").
+//! Invariants: all block memory comes from the pool; a snapshot never changes; whatever is unsafe
+//! here stays here.
+//! Elsewhere: loops over codes (`kernels`), operators and work orders (`exec`), transactions and
+//! logs (the issues "Transactions" and "Durability").
 
 mod memory;
 mod schema;

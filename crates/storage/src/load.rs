@@ -1,11 +1,11 @@
 //! Bulk loads: writers on many threads, all of whose rows appear at once.
 //!
 //! ```text
-//! BulkWriter -- push --> columns of up to 65,536 rows -- freeze --> blocks --. finish
-//! BulkWriter -- push --> ...                                                 +--> TableLoad -- commit
+//! BulkWriter -- push --> columns of up to 65,536 rows -- freeze -> blocks -. finish
+//! BulkWriter -- push --> ...                                        +--> TableLoad -- commit
 //! ```
-//! Invariants: rows of one writer keep their order; a load that is dropped leaves nothing; blocks are made
-//! on the thread that pushes.
+//! Invariants: rows of one writer keep their order; a load that is dropped leaves nothing; blocks
+//! are made on the thread that pushes.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ impl TableLoad {
         BulkWriter::new(Arc::clone(self), 0, OnFinish::Commit)
     }
 
-    /// Makes the rows of all finished writers visible; returns how many. Rows of writers that did not
-    /// finish are dropped.
+    /// Makes the rows of all finished writers visible; returns how many. Rows of writers that did
+    /// not finish are dropped.
     ///
     /// # Errors
     /// XX000 when the load was committed before.
@@ -192,8 +192,8 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Makes a block of the last rows and hands all of them to the load, for [`TableLoad::commit`]; the
-    /// writer of [`Table::bulk_writer`] commits at once. Returns how many rows were pushed.
+    /// Makes a block of the last rows and hands all of them to the load, for [`TableLoad::commit`];
+    /// the writer of [`Table::bulk_writer`] commits at once. Returns how many rows were pushed.
     ///
     /// # Errors
     /// As [`Self::push`].

@@ -1,14 +1,15 @@
 //! All large memory: who holds how much of it, and the limit nobody passes.
 //!
 //! ```text
-//! BufferPool -- reserve --> Reservation   bytes promised, held elsewhere (vectors of an operator, say)
-//!            '- allocate -> Memory        bytes from a mapping of whole slots, or part of a shared slot
+//! BufferPool -- reserve --> Reservation   bytes promised, held elsewhere (vectors, say)
+//!            '- allocate -> Memory        a mapping of its own, or part of a shared slot
 //! ```
-//! Invariants: the sum over categories never exceeds the limit; what a reservation or memory counted is
-//! given back when it is dropped.
+//! Invariants: the sum over categories never exceeds the limit; what a reservation or memory
+//! counted is given back when it is dropped.
 //! Elsewhere: mappings and slots (`slots`).
-//! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that is told
-//! can spill; huge pages are asked for, not demanded; eviction waits for the issue on durability.
+//! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
+//! is told can spill; huge pages are asked for, not demanded; eviction waits for the issue on
+//! durability.
 
 mod region;
 mod slots;
@@ -125,8 +126,8 @@ impl BufferPool {
         Ok(Reservation { pool: Arc::clone(self), category, bytes })
     }
 
-    /// Zeroed memory of `bytes`, aligned to 64: part of a slot when small, else whole pages of its own,
-    /// huge ones where the system has them.
+    /// Zeroed memory of `bytes`, aligned to 64: part of a slot when small, else whole pages of its
+    /// own, huge ones where the system has them.
     ///
     /// # Errors
     /// 53200 when the limit would be passed, or the system has no more memory.

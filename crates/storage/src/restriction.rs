@@ -1,11 +1,13 @@
-//! Conditions on one column that a scan decides by itself, and their prepared form (step 1 of a scan).
+//! Conditions on one column that a scan decides by itself, and their prepared form (step 1 of a
+//! scan).
 //!
 //! ```text
-//! Restriction (values as the planner has them) -> Test (integers in the order of the column, or bytes)
+//! Restriction (values as the planner has them) -> Test (integers in column order, or bytes)
 //! ```
-//! Fixed-width values compare through their order key, an integer: every comparison becomes a closed range
-//! of keys, an exception, or a set. NULL satisfies none but IS NULL.
-//! Source: Funke 2015, section 5.5, Table 5.1. Departure: any predicate of one column may come along.
+//! Fixed-width values compare through their order key, an integer: every comparison becomes a
+//! closed range of keys, an exception, or a set. NULL satisfies none but IS NULL.
+//! Source: Funke 2015, section 5.5, Table 5.1. Departure: any predicate of one column may come
+//! along.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -99,7 +101,8 @@ pub trait ColumnPredicate: Send + Sync {
 
 /// A set of integer keys, exact or with false positives.
 pub trait KeyFilter: Send + Sync {
-    /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set, in order.
+    /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set,
+    /// in order.
     fn retain_i64(&self, values: &[i64], positions: &mut Vec<u32>);
 
     /// As [`Self::retain_i64`].

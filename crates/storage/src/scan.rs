@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! ScanPlan::new   restrictions -> tests                 once per scan
-//! ScanPlan::open  tests -> steps on this block          once per block: skip it, drop tests, narrow rows
-//! BlockCursor     window of rows -> steps -> positions  SIMD on codes first, values of survivors last
+//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow
+//! BlockCursor     window of rows -> steps -> positions  codes first, values of survivors last
 //! (TableSnapshot::unpack is the fourth)
 //! ```
-//! Invariant: a row is found exactly when it satisfies every restriction; rows come in ascending order.
+//! Invariant: a row is found exactly when it satisfies every restriction; rows come in ascending
+//! order.
 //! Source: Funke 2015, section 5.5. Departure: hot blocks answer the same calls on their values.
 
 mod codes;
@@ -53,8 +54,8 @@ impl ScanPlan {
         self.tests.iter().any(|(_, test)| matches!(test, Test::Never))
     }
 
-    /// A cursor over the rows of block number `block` that satisfy the restrictions; None when its SMAs,
-    /// dictionaries or lookup tables show that there are none.
+    /// A cursor over the rows of block number `block` that satisfy the restrictions; None when its
+    /// SMAs, dictionaries or lookup tables show that there are none.
     ///
     /// # Errors
     /// What a predicate raises.
@@ -183,8 +184,8 @@ impl<'a> BlockCursor<'a> {
         self.steps.is_empty()
     }
 
-    /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no more.
-    /// Fewer than `rows_max` does not mean that the block ends.
+    /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
+    /// more. Fewer than `rows_max` does not mean that the block ends.
     ///
     /// # Errors
     /// What a predicate raises.

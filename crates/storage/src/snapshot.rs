@@ -52,8 +52,9 @@ impl TableSnapshot {
         self.blocks.iter().map(|b| b.bytes()).sum()
     }
 
-    /// Column `column` of rows `positions` of block number `block` (step 4 of a scan). String views point
-    /// into the blocks and keep this snapshot alive; string dictionaries are made once per block.
+    /// Column `column` of rows `positions` of block number `block` (step 4 of a scan). String views
+    /// point into the blocks and keep this snapshot alive; string dictionaries are made once per
+    /// block.
     ///
     /// # Errors
     /// None today; blocks that are not in memory will have some.

@@ -5,8 +5,8 @@
 //!                -> Sample of rows           --merge-->
 //! ```
 //! Invariants: rows, NULLs and bounds are exact while rows are only added; the sample is uniform.
-//! Cost at freeze: a dictionary is hashed by entry, one- and two-byte codes by distinct code, other values
-//! by row (2 ns); the sample takes at most 2,048 rows of a block.
+//! Cost at freeze: a dictionary is hashed by entry, one- and two-byte codes by distinct code, other
+//! values by row (2 ns); the sample takes at most 2,048 rows of a block.
 
 mod sample;
 mod sketch;
@@ -111,7 +111,8 @@ fn is_less(a: Option<&Value>, b: Option<&Value>) -> bool {
 /// Statistics of one column.
 #[derive(Clone, Debug)]
 pub struct ColumnStatistics {
-    /// Estimated distinct values, NULL apart; standard error 1.6 percent, never more than there are rows.
+    /// Estimated distinct values, NULL apart; standard error 1.6 percent, never more than there are
+    /// rows.
     pub distinct: f64,
     /// Smallest value; None without values, and for intervals.
     pub min: Option<Value>,
@@ -123,7 +124,8 @@ pub struct ColumnStatistics {
     pub null_fraction: f64,
     /// Average bytes of a string that is not NULL; 0 for other types.
     pub bytes_average: f64,
-    /// Blocks hold nearly separate ranges of values, so that a range restriction skips most of them.
+    /// Blocks hold nearly separate ranges of values, so that a range restriction skips most of
+    /// them.
     pub clustered: bool,
 }
 
@@ -173,8 +175,8 @@ impl TableStatistics {
         }
     }
 
-    /// Up to 65 ascending values of column `column` with equally many rows between neighbours, from the
-    /// sample; the first and last are the smallest and largest sampled. Empty without values.
+    /// Up to 65 ascending values of column `column` with equally many rows between neighbours, from
+    /// the sample; the first and last are the smallest and largest sampled. Empty without values.
     pub fn histogram(&self, column: usize) -> &[Value] {
         self.histograms[column].get_or_init(|| {
             let vector = self.sample.columns[column].to_vector();
@@ -192,7 +194,8 @@ impl TableStatistics {
     }
 }
 
-/// True when the ranges of the frozen blocks, one after the other, cover their union less than twice.
+/// True when the ranges of the frozen blocks, one after the other, cover their union less than
+/// twice.
 fn is_clustered(blocks: &[std::sync::Arc<Block>], column: usize) -> bool {
     let frozen = blocks.iter().filter(|b| !b.cache.is_empty());
     let ranges: Vec<(i128, i128)> = frozen.filter_map(|b| b.sma_keys(column)).collect();

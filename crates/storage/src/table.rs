@@ -1,12 +1,12 @@
 //! A table: blocks, and the one latch behind which rows are added.
 //!
 //! ```text
-//! INSERT -- append --------------------------> hot tail block, or small frozen tail blocks frozen again
+//! INSERT -- append --------------------------> hot tail block, or small tails frozen again
 //! load ---- BulkWriter -- full blocks -- TableLoad::commit --> all blocks at once
 //! query --- snapshot: the blocks as they are, shared
 //! ```
-//! Invariants: readers take the latch for an instant, to share a list of blocks; what is not committed is
-//! in no snapshot; block ids are never used twice.
+//! Invariants: readers take the latch for an instant, to share a list of blocks; what is not
+//! committed is in no snapshot; block ids are never used twice.
 //! Elsewhere: loads (`load`), visibility by transactions (the issue "Transactions").
 
 #[cfg(test)]
@@ -71,7 +71,8 @@ pub struct SegmentInfo {
     pub scheme: Scheme,
     /// Bytes of a code or value.
     pub width: usize,
-    /// Bytes of all its areas; an estimate for hot blocks, whose string bytes are shared by columns.
+    /// Bytes of all its areas; an estimate for hot blocks, whose string bytes are shared by
+    /// columns.
     pub bytes: u64,
 }
 
@@ -175,8 +176,8 @@ impl Table {
                     Arc::new(hot::create(id, layout, &types, room, &self.pool)?)
                 }
             };
-            // SAFETY: the newest view of a hot block is the last of `state.blocks`, or was made above;
-            // `state` is latched, so this is the only writer.
+            // SAFETY: the newest view of a hot block is the last of `state.blocks`, or was made
+            // above; `state` is latched, so this is the only writer.
             let (longer, taken) = unsafe { hot::append(&block, vectors, from, rows, &self.pool) }?;
             from += taken;
             if taken == 0 {
@@ -192,8 +193,8 @@ impl Table {
         Ok(())
     }
 
-    /// Freezes the rows together with those of small blocks at the end, so that many small inserts make
-    /// few blocks and each row is frozen again a logarithmic number of times.
+    /// Freezes the rows together with those of small blocks at the end, so that many small inserts
+    /// make few blocks and each row is frozen again a logarithmic number of times.
     fn append_frozen(&self, state: &mut State, vectors: &[&Vector], rows: usize) -> Result<()> {
         let mut merged = rows;
         let mut kept = state.blocks.len();

@@ -4,10 +4,11 @@
 //! single value         -> Column::Constant
 //! truncation           -> Plain, base + code
 //! dictionary, fixed    -> Plain, looked up
-//! dictionary, strings  -> Column::Dictionary, or views when the dictionary is large beside the rows
+//! dictionary, strings  -> Column::Dictionary, or views when the dictionary is large
 //! plain, hot           -> Plain; strings as views into the block
 //! ```
-//! Invariant: no string byte is copied; views keep the snapshot, dictionaries the block's memory alive.
+//! Invariant: no string byte is copied; views keep the snapshot, dictionaries the block's memory
+//! alive.
 //! Source: Funke 2015, section 5.5.4.
 
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use types::PhysicalType;
 use crate::block::{Block, BlockLayout, Codes, Fixed, Nulls, Scheme, with_codes, with_fixed};
 use crate::positions::{Positions, with_rows};
 
-/// A string dictionary of at most so many entries, or of a quarter of the block's rows, is handed out.
+/// A string dictionary of at most so many entries, or of a quarter of the block's rows, is handed
+/// out.
 const ENTRIES_MIN: usize = 256;
 
 /// Column `column` of the rows `positions`; `heap` keeps the block alive.
@@ -63,8 +65,8 @@ fn column_of(data: VectorData, validity: Option<Bitmap>) -> Column {
 
 fn strings(views: Vec<StrView>, heap: &HeapRef) -> VectorData {
     let heaps = if views.iter().all(StrView::is_inline) { vec![] } else { vec![heap.clone()] };
-    // SAFETY: views made here point into the block, whose memory `heap` keeps alive; rows of a view of a
-    // block never change.
+    // SAFETY: views made here point into the block, whose memory `heap` keeps alive; rows of a view
+    // of a block never change.
     VectorData::Str(unsafe { StrVector::from_views(views, heaps) })
 }
 

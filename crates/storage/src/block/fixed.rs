@@ -13,7 +13,8 @@ pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
     fn from_stored(bits: Self::Bits) -> Self;
     /// The integer by which values order and are equal as SQL has it.
     fn key(self) -> i128;
-    /// Distinguishes values that order as equal but look different (-0.0 and 0.0; 1 month and 30 days).
+    /// Distinguishes values that order as equal but look different (-0.0 and 0.0; 1 month and 30
+    /// days).
     fn identity(self) -> u128;
     fn slice(data: &VectorData) -> &[Self];
     fn data(values: Vec<Self>) -> VectorData;
@@ -68,7 +69,8 @@ fn canonical(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }
 
-/// Orders floating-point numbers as PostgreSQL does: -0 equals 0, NaN equals itself and is the largest.
+/// Orders floating-point numbers as PostgreSQL does: -0 equals 0, NaN equals itself and is the
+/// largest.
 #[inline]
 pub(crate) fn float_key(value: f64) -> i128 {
     if value.is_nan() {

@@ -1,17 +1,19 @@
 //! The self-description at the start of each block.
 //!
 //! ```text
-//! byte  0 magic u64 | 8 format u16 | 10 layout u8 | 11 0 | 12 rows u32 | 16 columns u32 | 20 capacity u32
-//!      24 block bytes u64 | 32 versions u64 | 40 heap u32 | 44 heap used u32 | 48 tuple bytes u32 | 52 0
+//! byte  0 magic u64 | 8 format u16 | 10 layout u8 | 11 0 | 12 rows u32 | 16 columns u32
+//!      20 capacity u32 | 24 block bytes u64 | 32 versions u64 | 40 heap u32 | 44 heap used u32
+//!      48 tuple bytes u32 | 52 0
 //!      56 checksum u64 over all other bytes of header and segments
 //!      64 segment 0, 64 bytes | segment 1 | ...
-//! segment: physical u8 | scheme u8 | width u8 | nulls u8 | entries | null code | sma | dictionary | data
-//!          | strings | strings bytes | lookup | validity | 24 bytes 0          (u32 each, offsets in bytes)
+//! segment: physical u8 | scheme u8 | width u8 | nulls u8 | entries | null code | sma | dictionary
+//!          | data | strings | strings bytes | lookup | validity | 24 bytes 0   (u32 each)
 //! ```
-//! Numbers are little-endian; an offset of 0 means that the area is absent; areas are aligned to 64.
-//! `versions` is the offset of the MVCC version column and 0 while no row has versions (decision 002).
-//! Hot blocks: `heap` is where string bytes start; a segment's `data` is the column's stripe (column
-//! store) or its place in the tuple (row store), `validity` its bitmap or its bit in the tuple.
+//! Numbers are little-endian; an offset of 0 means that the area is absent; areas are aligned to
+//! 64. `versions` is the offset of the MVCC version column and 0 while no row has versions
+//! (decision 002). Hot blocks: `heap` is where string bytes start; a segment's `data` is the
+//! column's stripe (column store) or its place in the tuple (row store), `validity` its bitmap or
+//! its bit in the tuple.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Checks a block that comes from outside: after it, no read of the block leaves its bytes, no code its
-//! dictionary, no value its type.
+//! Checks a block that comes from outside: after it, no read of the block leaves its bytes, no code
+//! its dictionary, no value its type.
 
 use kernels::unpack::max_code;
 use types::{PhysicalType, Result};

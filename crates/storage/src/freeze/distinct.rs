@@ -16,7 +16,8 @@ impl<T: Copy> Distinct<T> {
         Self { slots: vec![EMPTY; 1 << 10], hashes: Vec::new(), entries: Vec::new() }
     }
 
-    /// The number of the value with `hash` for which `same` holds; `value` becomes a new one if none does.
+    /// The number of the value with `hash` for which `same` holds; `value` becomes a new one if
+    /// none does.
     #[inline]
     pub(super) fn find(&mut self, hash: u64, value: T, same: impl Fn(T) -> bool) -> u32 {
         let mask = self.slots.len() - 1;
@@ -69,10 +70,12 @@ impl<T: Copy> Distinct<T> {
     }
 }
 
-/// Rows looked at before a hash table is filled; sorting their hashes costs 0.3 ns per row of a full block.
+/// Rows looked at before a hash table is filled; sorting their hashes costs 0.3 ns per row of a
+/// full block.
 const SAMPLE_ROWS: usize = 1024;
 
-/// Whether `rows` rows may have at most `limit` distinct values, from the hashes of evenly spread rows.
+/// Whether `rows` rows may have at most `limit` distinct values, from the hashes of evenly spread
+/// rows.
 pub(super) fn may_be_few(rows: usize, limit: usize, hash: impl Fn(usize) -> u64) -> bool {
     if limit == 0 {
         return false;

@@ -1,12 +1,12 @@
 //! The lookup table of a segment: code byte to the range of rows where such codes occur.
 //!
 //! ```text
-//! slot(code) = most significant byte of code that is not 0, + 256 * its index      (1, 2 or 4 x 256 slots)
-//! table:       first row of slot 0..n as u16 | last row of slot 0..n as u16        (first > last: no row)
+//! slot(code) = most significant byte of code that is not 0, + 256 * its index
+//! table:       first row of each slot, u16 | last row of each slot, u16    (first > last: none)
 //! ```
 //! Invariant: rows with a code of `lo..=hi` all lie in `rows(lo, hi)`; slots ascend with codes.
-//! Source: Funke 2015, section 5.4, Table 5.2. Departures: 16-bit row ids (4 bytes a slot, not 8), and a
-//! table whose slots cover most of the block on average is not kept.
+//! Source: Funke 2015, section 5.4, Table 5.2. Departures: 16-bit row ids (4 bytes a slot, not 8),
+//! and a table whose slots cover most of the block on average is not kept.
 
 use std::ops::Range;
 

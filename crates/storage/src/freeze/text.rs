@@ -3,11 +3,12 @@
 //! ```text
 //! single value  dictionary: offsets of one entry
 //! dictionary    codes -> offsets (entries + 1, u32) -> bytes, entries in byte order
-//! plain         offsets (rows + 1, u32) -> bytes, rows in row order; NULL is empty, told by the bitmap
+//! plain         offsets (rows + 1, u32) -> bytes, rows in row order; NULL told by the bitmap
 //! ```
-//! A dictionary of nearly distinct strings (comments, names) costs a sort of all of them and two more
-//! bytes a row, and orders nothing that scans ask for: such segments are plain. What is lost is range
-//! search on codes; SMA skips remain. Departure from Funke 2015, section 5.4 (dictionary mandatory).
+//! A dictionary of nearly distinct strings (comments, names) costs a sort of all of them and two
+//! more bytes a row, and orders nothing that scans ask for: such segments are plain. What is lost
+//! is range search on codes; SMA skips remain. Departure from Funke 2015, section 5.4 (dictionary
+//! mandatory).
 
 use kernels::{StrVector, StrView};
 use types::{PhysicalType, Value};

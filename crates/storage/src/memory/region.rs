@@ -70,8 +70,8 @@ impl Memory {
     #[inline]
     pub(crate) fn slice_of<T: Plain>(&self, offset: usize, count: usize) -> &[T] {
         let start = self.checked::<T>(offset, count);
-        // SAFETY: `checked` proved bounds and alignment; any bytes are a valid `T` (`Plain`). Rows that
-        // are being written are not yet published, so no slice covers them.
+        // SAFETY: `checked` proved bounds and alignment; any bytes are a valid `T` (`Plain`). Rows
+        // that are being written are not yet published, so no slice covers them.
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 
@@ -85,7 +85,8 @@ impl Memory {
             offset <= self.bytes && size_of::<T>() <= self.bytes - offset,
             "read inside the memory"
         );
-        // SAFETY: in bounds by the assertion; any bytes are a valid `T`. Only published rows are read.
+        // SAFETY: in bounds by the assertion; any bytes are a valid `T`. Only published rows are
+        // read.
         unsafe { self.start().add(offset).cast::<T>().read_unaligned() }
     }
 
@@ -100,15 +101,16 @@ impl Memory {
     /// Writes `values` from byte `offset` on, while other threads may read other bytes.
     ///
     /// # Safety
-    /// No other thread may read or write the target bytes at the same time, and no slice over them may
-    /// be alive.
+    /// No other thread may read or write the target bytes at the same time, and no slice over them
+    /// may be alive.
     ///
     /// # Panics
     /// If they do not lie inside the memory.
     pub(crate) unsafe fn write_at<T: Plain>(&self, offset: usize, values: &[T]) {
         let bytes = size_of_val(values);
         assert!(offset <= self.bytes && bytes <= self.bytes - offset, "write inside the memory");
-        // SAFETY: in bounds by the assertion, unshared by contract; copied bytewise, so alignment is free.
+        // SAFETY: in bounds by the assertion, unshared by contract; copied bytewise, so alignment
+        // is free.
         unsafe {
             let target = self.start().add(offset);
             std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), target, bytes);

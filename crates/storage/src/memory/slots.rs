@@ -1,11 +1,12 @@
 //! Mappings of the operating system, and slots shared by small allocations.
 //!
 //! ```text
-//! held_bytes < 1 MiB:   part of a shared 2 MiB slot, multiples of 64 bytes, first fit, neighbours merge
+//! held_bytes < 1 MiB:   part of a shared slot, multiples of 64 bytes, first fit
 //! otherwise:            a mapping of its own, aligned to a slot, multiples of 4 KiB;
-//!                       huge pages are asked for over its whole slots, its tail stays on small pages
+//!                       huge pages for its whole slots, small ones for its tail
 //! ```
-//! Why the tail: a frozen block of lineitem takes 3.7 MB; rounded to slots it would waste 12 percent.
+//! Why the tail: a frozen block of lineitem takes 3.7 MB; rounded to slots it would waste 12
+//! percent.
 
 use std::io;
 use std::ptr::{NonNull, null_mut};
@@ -59,7 +60,8 @@ impl Slots {
             return Ok(Place { start: map_slots(bytes)?, bytes, slot: None });
         }
         if let Some(place) = self.shared.iter_mut().find_map(|s| s.cut(bytes)) {
-            // SAFETY: the range was free, so nobody else refers to it, and it lies in the slot's mapping.
+            // SAFETY: the range was free, so nobody else refers to it, and it lies in the slot's
+            // mapping.
             unsafe { place.start.write_bytes(0, bytes) };
             return Ok(place);
         }
@@ -142,7 +144,8 @@ fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
     }
     let huge = bytes / SLOT_BYTES * SLOT_BYTES;
     if huge > 0 {
-        // SAFETY: advice on pages of our own. Without huge pages the system refuses and small ones serve.
+        // SAFETY: advice on pages of our own. Without huge pages the system refuses and small ones
+        // serve.
         let _ = unsafe { madvise(start.cast(), huge, Advice::LinuxHugepage) };
     }
     NonNull::new(start).ok_or_else(|| io::ErrorKind::OutOfMemory.into())

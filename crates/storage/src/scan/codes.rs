@@ -3,7 +3,7 @@
 //! ```text
 //! Test --SMA, dictionary, base--> All     every row passes: dropped
 //!                                 None    no row passes: the block is skipped
-//!                                 Range   lo <= code <= hi, unsigned; narrows the rows by the lookup table
+//!                                 Range   lo <= code <= hi; narrows the rows by the lookup table
 //!                                 Not     every code but one, and NULL's
 //!                                 Bits    the codes whose bit is 1
 //!                                 Set     sorted codes, when bits would be many
@@ -291,8 +291,9 @@ fn text_range(
     range(block, column, first..end)
 }
 
-/// Decides a predicate or filter for every code at once, when codes are fewer than `rows_left`; None when
-/// they are not, or when the predicate fails on a value (which may be none of a row that is left).
+/// Decides a predicate or filter for every code at once, when codes are fewer than `rows_left`;
+/// None when they are not, or when the predicate fails on a value (which may be none of a row that
+/// is left).
 pub(super) fn decide_codes(
     block: &Block,
     column: usize,

@@ -1,4 +1,5 @@
-//! Scans and unpacking against brute force over all layouts, types, shapes of data, and restrictions.
+//! Scans and unpacking against brute force over all layouts, types, shapes of data, and
+//! restrictions.
 
 use std::cmp::Ordering;
 use std::ops::Bound;

@@ -1,8 +1,9 @@
 //! A uniform sample of rows that can be merged: the rows of smallest random priority.
 //!
-//! Invariant: exactly the rows seen with a priority below `threshold` are held, so any two samples merge
-//! by taking the smaller threshold.
-//! Source: bottom-k sampling (Cohen and Kaplan 2007), with the priorities drawn only for rows taken.
+//! Invariant: exactly the rows seen with a priority below `threshold` are held, so any two samples
+//! merge by taking the smaller threshold.
+//! Source: bottom-k sampling (Cohen and Kaplan 2007), with the priorities drawn only for rows
+//! taken.
 
 use kernels::{StrBuilder, Vector, VectorBuilder, VectorData};
 use types::PhysicalType;
@@ -10,7 +11,8 @@ use types::PhysicalType;
 /// A sample is cut to this many rows when it has twice as many.
 const ROWS_KEPT: usize = 2048;
 
-/// Additions held apart before they are put together: an insert of one row costs no copy of the sample.
+/// Additions held apart before they are put together: an insert of one row costs no copy of the
+/// sample.
 const PENDING_MAX: usize = 256;
 
 /// Rows sampled.

@@ -1,7 +1,7 @@
 //! Distinct counts from hashes, in 4 KiB, mergeable.
 //!
-//! Source: Flajolet et al. 2007 (HyperLogLog), linear counting below 2.5 registers a value as there.
-//! Standard error 1.6 percent.
+//! Source: Flajolet et al. 2007 (HyperLogLog), linear counting below 2.5 registers a value as
+//! there. Standard error 1.6 percent.
 
 const INDEX_BITS: u32 = 12;
 const REGISTERS: usize = 1 << INDEX_BITS;
@@ -42,7 +42,8 @@ impl Sketch {
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
         if raw <= 2.5 * count && zeros > 0 {
             let estimate = count * (count / zeros as f64).ln();
-            // Collisions are rarer than one in a few values here: the nearest integer is often right.
+            // Collisions are rarer than one in a few values here: the nearest integer is often
+            // right.
             return if estimate < 256.0 { estimate.round() } else { estimate };
         }
         raw
