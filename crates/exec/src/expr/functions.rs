@@ -134,6 +134,10 @@ fn fallible_text(function: Function, signature: &Signature) -> Result<Option<Ker
         },
         Function::Replace => three(text_fn::replace),
         Function::Repeat => two(text_fn::repeat),
+        Function::AssignText => {
+            let (from, to) = (signature.of(0)?, signature.ty);
+            Box::new(move |a: &[&Vector], _| cast::assign(a[0], from, to))
+        }
         Function::SplitPart => three(text_fn::split_part),
         Function::Chr => one(text_fn::chr),
         Function::Encode => two(text_fn::encode),
