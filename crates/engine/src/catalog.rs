@@ -37,11 +37,6 @@ impl TableEntry {
         &self.storage
     }
 
-    /// All declared keys, whether or not they are known to hold.
-    pub fn declared_keys(&self) -> &[KeyDef] {
-        &self.keys
-    }
-
     /// Notes that rows came in whose keys nobody checked: the planner no longer relies on keys.
     pub(crate) fn distrust_keys(&self) {
         self.keys_hold.store(false, Ordering::Release);
@@ -58,6 +53,10 @@ impl TableMeta for TableEntry {
     }
 
     fn keys(&self) -> &[KeyDef] {
+        &self.keys
+    }
+
+    fn proven_keys(&self) -> &[KeyDef] {
         if self.keys_hold.load(Ordering::Acquire) { &self.keys } else { &[] }
     }
 

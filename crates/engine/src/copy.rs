@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use exec::pipeline::Stream;
-use exec::{Profile, QueryContext, ResultSet};
-use sql::catalog::{ColumnDef, TableRef};
-use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace};
-use types::{DataType, Error, Result, SqlState};
+use exec::{Profile, QueryContext, ResultSet, RowColumn};
+use sql::catalog::{ColumnDef, TableMeta, TableRef};
+use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
+use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::registry::FileFormat;
 use crate::{QueryResult, Session, insert};
@@ -120,27 +120,45 @@ fn copy_from(
     let storage = table.object().downcast::<storage::Table>();
     let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
     let context = session.context(0, Profile::Off);
-    let full = full_rows(all, columns)?;
+    let full = full_rows(session, all, columns)?;
     let source = exec::function_source(file.source, (0..columns.len()).collect(), full);
     let stream = Stream::new(source, None);
     let entry = insert::entry_of(session, table)?;
-    if !entry.declared_keys().is_empty() {
+    if !entry.keys().is_empty() {
         entry.distrust_keys();
     }
     let rows = insert::load_stream(&context, &stream, &storage)?;
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
-/// For each column of the table the file's column, or None for NULL; a column with a default that the
-/// file does not give is refused.
-fn full_rows(all: &[ColumnDef], columns: &[usize]) -> Result<Vec<(Option<usize>, DataType)>> {
+/// For each column of the table where its values come from: the file, its default, or NULL.
+fn full_rows(
+    session: &Session,
+    all: &[ColumnDef],
+    columns: &[usize],
+) -> Result<Vec<RowColumn>> {
     let full = |(ordinal, column): (usize, &ColumnDef)| {
-        let from = columns.iter().position(|&c| c == ordinal);
-        if from.is_none() && column.default.is_some() {
-            let name = &column.name;
-            return Err(Error::unsupported(format!("COPY without column {name}, which has a default")));
-        }
-        Ok((from, column.ty))
+        Ok(match columns.iter().position(|&c| c == ordinal) {
+            Some(from) => RowColumn::Source(from),
+            None => RowColumn::Constant(column.ty, default_of(session, column)?),
+        })
     };
     all.iter().enumerate().map(full).collect()
+}
+
+/// The value of a column's default; NULL without one.
+fn default_of(session: &Session, column: &ColumnDef) -> Result<Value> {
+    let Some(default) = &column.default else {
+        return Ok(Value::Null);
+    };
+    let text = format!("SELECT CAST(({default}) AS {})", column.ty);
+    let statement = sql::parse(&text)?.pop();
+    let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
+    match sql::bind(&statement, &session.catalog(), &[])? {
+        Statement::Query(query) => {
+            let result = session.query(&query)?;
+            Ok(result.batches.first().map_or(Value::Null, |batch| batch.columns[0].value(0)))
+        }
+        _ => Err(Error::internal("a default is an expression")),
+    }
 }

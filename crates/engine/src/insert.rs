@@ -7,7 +7,7 @@ use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, Profile, QueryContext, ResultSet};
 use plan::physical::PhysicalPlan;
-use sql::catalog::TableRef;
+use sql::catalog::{TableMeta, TableRef};
 use sql::statement::{CreateTableAs, IfExists, Insert, WithData};
 use storage::{BulkWriter, Table, TableLoad};
 use types::{Error, Result};
@@ -87,7 +87,7 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
     let (plan, context) = session.prepare(&insert.source, Profile::Off)?;
     let storage = storage_of(&insert.table)?;
     let entry = entry_of(session, &insert.table)?;
-    if !entry.declared_keys().is_empty() {
+    if !entry.keys().is_empty() {
         entry.distrust_keys();
     }
     let rows = run_into(&plan, &context, &storage)?;

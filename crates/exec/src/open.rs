@@ -45,6 +45,7 @@ pub trait BatchSource: Send + Sync {
 pub type SharedBatchSource = Arc<dyn BatchSource>;
 
 /// Opens the nodes of one plan.
+#[derive(Clone)]
 pub struct Opener {
     /// The query.
     pub context: Arc<QueryContext>,
@@ -55,6 +56,7 @@ pub struct Opener {
 }
 
 /// What a prelude left.
+#[derive(Clone)]
 enum Finished {
     Rows(Arc<StoredRows>),
     Scalar(Value),

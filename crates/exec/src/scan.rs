@@ -249,8 +249,14 @@ pub fn read_block(
     Ok(Batch::new(columns.iter().map(unpack).collect::<Result<_>>()?, rows))
 }
 
-/// Where a column of a table row comes from: a column of the source, or NULL; and its type.
-pub type RowColumn = (Option<usize>, types::DataType);
+/// Where a column of a table row comes from.
+#[derive(Clone, Debug)]
+pub enum RowColumn {
+    /// A column of the source.
+    Source(usize),
+    /// The same value in every row: a default, or NULL.
+    Constant(types::DataType, Value),
+}
 
 /// The rows of `source` (its columns `columns`), laid out as `full` says.
 pub fn function_source(
@@ -272,18 +278,24 @@ impl Source for FullRows {
     }
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let nulls: Vec<Arc<Vector>> = self
-            .full
-            .iter()
-            .map(|(_, ty)| Arc::new(Vector::repeat(ty.physical(), &Value::Null, 1)))
-            .collect();
+        let constant = |column: &RowColumn| match column {
+            RowColumn::Source(_) => None,
+            RowColumn::Constant(ty, value) => {
+                Some(Arc::new(Vector::repeat(ty.physical(), value, 1)))
+            }
+        };
+        let constants: Vec<Option<Arc<Vector>>> = self.full.iter().map(constant).collect();
         self.source.run(order, &mut |flow: Flow| {
             let batch = flow.into_batch()?;
-            let column = |((from, _), null): (&RowColumn, &Arc<Vector>)| match from {
-                Some(i) => batch.columns[*i].clone(),
-                None => Column::Constant(Arc::clone(null), batch.rows),
+            let column = |(from, constant): (&RowColumn, &Option<Arc<Vector>>)| {
+                match (from, constant) {
+                    (RowColumn::Source(i), _) => Ok(batch.columns[*i].clone()),
+                    (_, Some(value)) => Ok(Column::Constant(Arc::clone(value), batch.rows)),
+                    (_, None) => Err(Error::internal("a constant column has a value")),
+                }
             };
-            let columns = self.full.iter().zip(&nulls).map(column).collect();
+            let columns =
+                self.full.iter().zip(&constants).map(column).collect::<Result<Vec<_>>>()?;
             push(Flow::from_batch(Batch::new(columns, batch.rows)))
         })
     }

@@ -8,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    Array, ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
+    ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
     Int32Array, Int64Array, RecordBatch, RecordBatchOptions, Time64MicrosecondArray,
     TimestampMicrosecondArray,
 };

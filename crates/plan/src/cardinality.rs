@@ -129,7 +129,7 @@ fn scanned(
         property.base_rows = rows;
         out.columns.insert(id, property);
     }
-    for key in table.keys() {
+    for key in table.proven_keys() {
         let find = |ordinal: &usize| columns.iter().find(|c| c.1 == *ordinal).map(|c| c.0);
         if let Some(ids) = key.columns.iter().map(find).collect::<Option<ColumnSet>>() {
             let nulls = key.columns.iter().any(|&i| !definitions[i].not_null && !key.primary);

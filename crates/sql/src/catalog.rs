@@ -37,8 +37,12 @@ pub trait TableMeta: Send + Sync {
     fn name(&self) -> &str;
     /// Its columns, by ordinal.
     fn columns(&self) -> &[ColumnDef];
-    /// Its keys.
+    /// Its declared keys.
     fn keys(&self) -> &[KeyDef];
+    /// Those keys that are known to hold for the rows: the planner relies on no others.
+    fn proven_keys(&self) -> &[KeyDef] {
+        self.keys()
+    }
     /// The table itself, for the layers that know it: an `Arc<storage::Table>` in practice.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
 }

@@ -13,41 +13,64 @@ use types::{Error, Result};
 
 use crate::context::QueryContext;
 use crate::open::Opener;
-use crate::pipeline::Stream;
+use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
 
-/// Opens [`Operator::Recursive`]: runs all rounds and gives their rows, round by round.
+/// Opens [`Operator::Recursive`]: a source that runs one round after the other while rows are wanted, so
+/// that a LIMIT above ends a recursion that would not end itself.
 ///
 /// # Errors
-/// Whatever running base and step meets; 53200 when the rows do not fit in memory; 57014 after a cancel.
-pub(crate) fn open_recursive(opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let Operator::Recursive { number, duplicates, base, step } = &node.operator else {
+/// XX000 for another operator.
+pub(crate) fn open_recursive(opener: &Opener, node: &Node) -> Result<Stream> {
+    let Operator::Recursive { .. } = &node.operator else {
         return Err(Error::internal("not a recursive query"));
     };
-    let context = Arc::clone(&opener.context);
-    let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
-    let mut rounds: Vec<Arc<StoredRows>> = Vec::new();
-    let mut input: &Node = base;
-    loop {
-        context.check()?;
-        let last = rounds.last().cloned();
-        let round = run_round(opener, input, *number, last)?;
-        let round = match &mut seen {
-            Some(seen) => seen.keep_new(&context, round)?,
-            None => round,
+    let rounds = Rounds { opener: opener.clone(), node: node.clone() };
+    Ok(Stream::new(Arc::new(rounds), Some(node.id)))
+}
+
+/// The rounds of a recursive query. Its one work order runs on the session's thread and drives the
+/// pipelines of each round from there.
+struct Rounds {
+    opener: Opener,
+    node: Node,
+}
+
+impl Source for Rounds {
+    fn orders(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let Operator::Recursive { number, duplicates, base, step } = &self.node.operator else {
+            return Err(Error::internal("not a recursive query"));
         };
-        if round.rows() == 0 {
-            break;
+        let mut opener = self.opener.clone();
+        let context = Arc::clone(&opener.context);
+        let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
+        let columns: Vec<usize> = (0..self.node.output.len()).collect();
+        let mut last: Option<Arc<StoredRows>> = None;
+        loop {
+            context.check()?;
+            let input: &Node = if last.is_some() { step } else { base };
+            let round = run_round(&mut opener, input, *number, last)?;
+            let round = match &mut seen {
+                Some(seen) => seen.keep_new(&context, round)?,
+                None => round,
+            };
+            if round.rows() == 0 {
+                return Ok(Demand::More);
+            }
+            let round = Arc::new(round);
+            let source = round.source(&columns);
+            for order in 0..source.orders() {
+                if source.run(order, push)? == Demand::Enough {
+                    return Ok(Demand::Enough);
+                }
+            }
+            last = Some(round);
         }
-        rounds.push(Arc::new(round));
-        input = step;
     }
-    let columns: Vec<usize> = (0..node.output.len()).collect();
-    let mut stream = Stream::default();
-    for round in &rounds {
-        stream.push_source(round.source(&columns), Some(node.id));
-    }
-    Ok(stream)
 }
 
 fn run_round(
