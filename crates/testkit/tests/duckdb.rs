@@ -30,14 +30,16 @@ fn rows_come_as_text_and_errors_as_errors() {
     ];
     assert_eq!(cells, expected);
     assert_eq!(answer.types[..2], ["DECIMAL(10,2)", "DOUBLE"]);
-    let timing = peer.time("SELECT * FROM range(1000)").expect("it answers");
+    let query = "SELECT * FROM range(1000)";
+    assert_eq!(peer.warm(query).expect("it answers").rows, 1000);
+    let timing = peer.time(query).expect("it answers");
     assert_eq!(timing.rows, 1000);
     assert!(timing.seconds >= 0.0);
     let error = peer
         .rows("SELECT nosuch")
         .expect_err("there is no such column");
     assert!(error.to_string().contains("nosuch"), "{error}");
-    peer.time("CREATE TABLE t AS SELECT 1 AS a")
+    peer.run("CREATE TABLE t AS SELECT 1 AS a")
         .expect("it goes on after an error");
     assert_eq!(
         peer.rows("SELECT a FROM t")

@@ -78,7 +78,7 @@ fn measure(pair: &mut Pair, query: &str, runs: usize) -> Result<Measured, String
         }
         true
     });
-    pair.duckdb.time(query).map_err(text)?;
+    pair.duckdb.warm(query).map_err(text)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..runs.max(1) {
         let start = Instant::now();

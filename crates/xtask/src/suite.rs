@@ -1,7 +1,7 @@
 //! The benchmarks that both Tessera and a peer run: their queries, and the same data on both sides.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use engine::{Config, Session};
 use testkit::duckdb::{self, DuckDb};
@@ -76,6 +76,26 @@ pub struct Pair {
     pub tessera: Session,
     /// DuckDB.
     pub duckdb: DuckDb,
+    // The last field: it goes when DuckDB has closed its files.
+    scratch: Scratch,
+}
+
+/// A directory that is removed with its owner.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Self, String> {
+        let folder = peers_home().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(text)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Best effort: what remains is in the target directory.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Generates the data in Tessera, hands it to DuckDB as Parquet files, and opens both.
@@ -91,9 +111,8 @@ pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
     let mut session = database.session();
     let call = format!("CALL {}(sf => {})", options.suite.name, options.scale);
     session.execute(&call).map_err(text)?;
-    let folder = peers_home().join(format!("{}-{}", options.suite.name, std::process::id()));
-    fs::create_dir_all(&folder).map_err(text)?;
-    let file = peer_file.then(|| folder.join("peer.duckdb"));
+    let scratch = Scratch::new(options.suite.name)?;
+    let file = peer_file.then(|| scratch.0.join("peer.duckdb"));
     let peer = duckdb::Options {
         threads: options.threads,
         file,
@@ -102,23 +121,20 @@ pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
     let mut pair = Pair {
         tessera: session,
         duckdb,
+        scratch,
     };
-    let copied = options
+    options
         .suite
         .tables
         .iter()
-        .try_for_each(|table| pair.copy(table, &folder));
-    if !peer_file {
-        // Best effort: what remains is in the target directory.
-        let _ = fs::remove_dir_all(&folder);
-    }
-    copied.map(|()| pair)
+        .try_for_each(|table| pair.copy(table))?;
+    Ok(pair)
 }
 
 impl Pair {
     /// Hands one table from Tessera to DuckDB.
-    fn copy(&mut self, table: &str, folder: &Path) -> Result<(), String> {
-        let path = folder.join(format!("{table}.parquet"));
+    fn copy(&mut self, table: &str) -> Result<(), String> {
+        let path = self.scratch.0.join(format!("{table}.parquet"));
         let copy = format!("COPY \"{table}\" TO '{}' (FORMAT parquet)", path.display());
         self.tessera.execute(&copy).map_err(text)?;
         self.duckdb

@@ -1,11 +1,18 @@
 //! Tessera as a backend of the SQL tests: in process, a database in memory for each file.
 
-use engine::{Config, QueryResult, Session};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use engine::{CancelHandle, Config, QueryResult, Session};
 use storage::Layout;
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
 /// Memory of a test's database in bytes: tests run side by side.
 const MEMORY_BYTES: u64 = 4 << 30;
+
+/// Time after which a statement is cancelled.
+const STATEMENT_TIME: Duration = Duration::from_secs(60);
 
 /// Makes databases of one configuration.
 pub struct Tessera {
@@ -65,6 +72,7 @@ struct OneSession(Session);
 
 impl Connection for OneSession {
     fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
+        let _watch = Watch::start(self.0.cancel_handle());
         let result = self.0.execute(sql).map_err(sql_error)?;
         Ok(match result.has_rows() {
             true => Answer::Rows {
@@ -76,10 +84,39 @@ impl Connection for OneSession {
     }
 }
 
+/// Cancels a statement that runs too long, so that one of them does not stop all tests.
+struct Watch {
+    finished: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    fn start(handle: CancelHandle) -> Self {
+        let (finished, waiting) = channel();
+        let thread = std::thread::spawn(move || {
+            if waiting.recv_timeout(STATEMENT_TIME) == Err(RecvTimeoutError::Timeout) {
+                handle.cancel();
+            }
+        });
+        Self {
+            finished: Some(finished),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.finished.take());
+        // Joined, so that it cannot cancel the next statement.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
 fn sql_error(error: types::Error) -> SqlError {
     SqlError {
         sqlstate: error.state().to_string(),
-        message: error.to_string(),
+        message: error.message().to_owned(),
     }
 }
 
