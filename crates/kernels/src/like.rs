@@ -1,13 +1,14 @@
 //! LIKE and ILIKE: patterns compiled once, matched against bytes.
 //!
 //! ```text
-//! abc  equal     abc%  prefix     %abc  suffix     %abc%  contains     a%b%c  segments     a_c  general
+//! abc equal    abc% prefix    %abc suffix    %abc% contains    a%b%c segments    a_c general
 //! ```
-//! UTF-8 characters never start inside one another, so literal parts match as bytes; only `_` counts
-//! characters.
+//! UTF-8 characters never start inside one another, so literal parts match as bytes; only `_`
+//! counts characters.
 
 #[cfg(test)]
 mod tests;
+mod runs;
 
 use memchr::memmem::Finder;
 use types::{Error, Result, SqlState};
@@ -36,7 +37,10 @@ enum Piece {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per pattern, read for each row")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per pattern, read for each row"
+)]
 enum Form {
     Equal(Vec<u8>),
     Prefix(Vec<u8>),
@@ -115,7 +119,19 @@ impl LikePattern {
     /// # Errors
     /// 22025 when the pattern ends in its escape character.
     pub fn new(pattern: &str, escape: Option<char>, case: Case) -> Result<Self> {
-        let mut pieces = pieces(pattern, escape)?;
+        Ok(Self::from_pieces(pieces(pattern, escape)?, case))
+    }
+
+    /// For a `pattern` that ends in its escape character: what matches the texts of which something
+    /// is left when matching reaches that character. No text matches such a pattern itself.
+    fn before_escape(pattern: &str, escape: Option<char>, case: Case) -> Result<Self> {
+        let stem = escape.and_then(|c| pattern.strip_suffix(c)).unwrap_or(pattern);
+        let mut pieces = pieces(stem, escape)?;
+        pieces.extend([Piece::One, Piece::Any]);
+        Ok(Self::from_pieces(pieces, case))
+    }
+
+    fn from_pieces(mut pieces: Vec<Piece>, case: Case) -> Self {
         if case == Case::Insensitive {
             for piece in &mut pieces {
                 if let Piece::Literal(bytes) = piece {
@@ -136,7 +152,7 @@ impl LikePattern {
             parts if !parts.contains(&Piece::One) => segments(parts),
             _ => Form::General(pieces),
         };
-        Ok(Self { form, case })
+        Self { form, case }
     }
 
     /// True when all of `text` (UTF-8) matches.
@@ -157,8 +173,8 @@ impl LikePattern {
         self.form.matches(buffer.as_bytes())
     }
 
-    /// The literal text with which every match starts (case-sensitive patterns only): for index ranges
-    /// and block skipping.
+    /// The literal text with which every match starts (case-sensitive patterns only): for index
+    /// ranges and block skipping.
     pub fn prefix(&self) -> Option<&[u8]> {
         let prefix: &[u8] = match &self.form {
             Form::Equal(bytes) | Form::Prefix(bytes) => bytes,
@@ -304,10 +320,18 @@ pub fn like(text: &StrVector, pattern: &LikePattern) -> Vec<u8> {
             .map(|t| u8::from(t.starts_with(bytes)))
             .collect(),
         Form::Suffix(bytes) => text.iter().map(|t| u8::from(t.ends_with(bytes))).collect(),
-        Form::Contains(finder) => text
-            .iter()
-            .map(|t| u8::from(finder.find(t).is_some()))
-            .collect(),
+        Form::Contains(finder) if !finder.needle().is_empty() => {
+            let mut found = Vec::new();
+            runs::search(text, finder, |_| true, &mut found);
+            found
+        }
+        form @ Form::Segments { prefix, middle, .. }
+            if prefix.is_empty() && middle.first().is_some_and(|f| !f.needle().is_empty()) =>
+        {
+            let mut found = Vec::new();
+            runs::search(text, &middle[0], |row| form.matches(row), &mut found);
+            found
+        }
         form => text.iter().map(|t| u8::from(form.matches(t))).collect(),
     }
 }
@@ -315,7 +339,7 @@ pub fn like(text: &StrVector, pattern: &LikePattern) -> Vec<u8> {
 /// `text LIKE pattern` with a pattern per row (or one for all) -> Bool.
 ///
 /// # Errors
-/// 22025 when a pattern ends in its escape character.
+/// 22025 when matching reaches an escape character that ends its pattern.
 pub fn like_vectors(
     text: &Vector,
     pattern: &Vector,
@@ -329,7 +353,16 @@ pub fn like_vectors(
         let bytes = patterns.bytes(i);
         let compiled = match last.take() {
             Some(held) if held.0 == bytes => held,
-            _ => (bytes, LikePattern::new(patterns.str(i)?, escape, case)?),
+            _ => match LikePattern::new(patterns.str(i)?, escape, case) {
+                Ok(compiled) => (bytes, compiled),
+                Err(error) => {
+                    let reaches = LikePattern::before_escape(patterns.str(i)?, escape, case)?;
+                    return match reaches.matches(texts.bytes(i)) {
+                        true => Err(error),
+                        false => Ok(0),
+                    };
+                }
+            },
         };
         let matches = compiled.1.matches(texts.bytes(i));
         last = Some(compiled);

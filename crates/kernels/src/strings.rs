@@ -205,6 +205,34 @@ impl StrVector {
         Self { views, heaps: self.heaps.clone() }
     }
 
+    /// Calls `f` with each maximal run of rows whose bytes lie one after the other in memory, as one slice.
+    /// A row held in its view is a run of its own.
+    pub fn each_run<'a>(&'a self, mut f: impl FnMut(std::ops::Range<usize>, &'a [u8])) {
+        let mut start = 0;
+        while start < self.views.len() {
+            let first = &self.views[start];
+            let (mut end, mut bytes) = (start + 1, first.len());
+            if first.is_inline() {
+                f(start..end, self.get(start));
+                start = end;
+                continue;
+            }
+            let address = first.tail();
+            while let Some(next) = self.views.get(end) {
+                if next.is_inline() || next.tail() != address + bytes as u64 {
+                    break;
+                }
+                bytes += next.len();
+                end += 1;
+            }
+            // SAFETY: the rows' bytes are alive and unchanged as long as `self` (the type's invariant),
+            // and each begins where the one before ends, so together they are `bytes` readable bytes.
+            let run = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
+            f(start..end, run);
+            start = end;
+        }
+    }
+
     /// True when every heap is pinned.
     pub fn is_pinned(&self) -> bool {
         self.heaps.iter().all(|h| h.pinned)
