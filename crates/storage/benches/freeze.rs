@@ -22,7 +22,7 @@ fn texts(f: impl Fn() -> String, rows: usize) -> VectorData {
     VectorData::Str(texts.iter().map(|t| t.as_bytes()).collect())
 }
 
-const KINDS: [(&str, DataType, Make); 6] = [
+const KINDS: [(&str, DataType, Make); 7] = [
     ("one byte", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..50), n)),
     ("two bytes", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..2500), n)),
     ("four bytes", DataType::BigInt, |r, n| numbers(r, |r| r.within(0..10_000_000), n)),
@@ -35,11 +35,54 @@ const KINDS: [(&str, DataType, Make); 6] = [
         let r = std::cell::RefCell::new(r);
         texts(|| format!("carefully final deposits {}", r.borrow_mut().below(1 << 40)), n)
     }),
+    ("long comments", DataType::Text, |r, n| {
+        let r = std::cell::RefCell::new(r);
+        texts(|| comment(&mut r.borrow_mut()), n)
+    }),
 ];
+
+const WORDS: [&str; 24] = [
+    "furiously",
+    "carefully",
+    "slyly",
+    "quickly",
+    "blithely",
+    "final",
+    "regular",
+    "special",
+    "pending",
+    "express",
+    "ironic",
+    "bold",
+    "even",
+    "deposits",
+    "requests",
+    "packages",
+    "accounts",
+    "theodolites",
+    "instructions",
+    "sleep",
+    "haggle",
+    "nag",
+    "among",
+    "about",
+];
+
+/// 49 to 198 bytes of text, like the comments of TPC-H partsupp.
+fn comment(random: &mut Random) -> String {
+    let bytes = random.within(49..199) as usize;
+    let mut text = String::new();
+    while text.len() < bytes {
+        text.push_str(WORDS[random.below(WORDS.len() as u64) as usize]);
+        text.push_str([" ", " ", " ", ". ", ", "][random.below(5) as usize]);
+    }
+    text.truncate(bytes);
+    text
+}
 
 fn main() {
     let rows = if std::env::args().any(|a| a == "--bench") { 1 << 20 } else { 1 << 12 };
-    println!("{:>12}  M rows/s  bytes/row   (median of {ROUNDS}, seed {SEED})", "column");
+    println!("{:>13}  M rows/s  bytes/row   (median of {ROUNDS}, seed {SEED})", "column");
     for (name, ty, make) in KINDS {
         let random = &mut Random::new(SEED);
         let batches: Vec<Batch> =
@@ -59,6 +102,6 @@ fn main() {
         }
         seconds.sort_by(f64::total_cmp);
         let rate = rows as f64 / seconds[ROUNDS / 2] / 1e6;
-        println!("{name:>12}  {rate:8.1}  {:9.2}", bytes as f64 / rows as f64);
+        println!("{name:>13}  {rate:8.1}  {:9.2}", bytes as f64 / rows as f64);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! frozen: | header | descriptions | areas of column 0 | areas of column 1 | ... | padding |
-//!         area: SMA, dictionary, codes or values, validity, lookup table, string bytes
+//!         area: SMA, dictionary, codes or values, validity, lookup table, symbols, string bytes
 //! column: | header | descriptions | stripe, validity of column 0 | ... | string bytes |
 //! row:    | header | descriptions | tuples                             | string bytes |
 //! ```
@@ -16,18 +16,20 @@
 
 mod fixed;
 mod header;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod validate;
 
 use std::sync::{Arc, OnceLock};
 
-use kernels::Vector;
+use kernels::{Vector, VectorData};
 use types::{PhysicalType, Result};
 
 pub(crate) use fixed::{Fixed, float_key, value_bytes, value_of_key, with_fixed};
 pub use header::{BlockLayout, Scheme};
 pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
+pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
 use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
 
@@ -43,8 +45,8 @@ pub struct Block {
     id: u64,
     pub(crate) memory: Arc<Memory>,
     pub(crate) header: Header,
-    /// By column, frozen blocks only: the dictionary or the single value as a vector, made when
-    /// first asked for.
+    /// By column, frozen blocks only: the dictionary or the single value as a vector, or smallest
+    /// and largest of compressed strings; made when first asked for.
     pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
 }
 
@@ -160,10 +162,10 @@ impl Block {
     }
 
     /// Starts of the strings of a frozen segment, and the end of the last: of the dictionary
-    /// entries, or of the rows when the scheme is plain.
+    /// entries, or of the rows when the scheme is plain or compressed.
     pub(crate) fn string_offsets(&self, column: usize) -> &[u32] {
         let segment = self.segment(column);
-        if segment.scheme == Scheme::Plain {
+        if segment.has_values() {
             self.memory.slice_of(segment.data as usize, self.rows() + 1)
         } else {
             self.memory.slice_of(segment.dictionary as usize, segment.entries as usize + 1)
@@ -176,16 +178,23 @@ impl Block {
         self.memory.slice_of(segment.strings as usize, segment.strings_bytes as usize)
     }
 
-    /// String `idx` of a frozen segment: a dictionary entry, or a row when the scheme is plain.
+    /// How the compressed strings of a segment are decoded.
+    pub(crate) fn symbol_table(&self, column: usize) -> SymbolTable<'_> {
+        let at = self.segment(column).symbols as usize;
+        SymbolTable::new(self.memory.slice_of(at, SYMBOL_TABLE_BYTES))
+    }
+
+    /// String `idx` of a frozen segment: a dictionary entry, or a row when the scheme is plain;
+    /// the codes of a row when it is compressed.
     pub(crate) fn string(&self, column: usize, idx: usize) -> &[u8] {
         let offsets = self.string_offsets(column);
         &self.string_bytes(column)[offsets[idx] as usize..offsets[idx + 1] as usize]
     }
 
-    /// The validity words of a plain frozen segment with NULLs.
+    /// The validity words of a plain or compressed frozen segment with NULLs.
     pub(crate) fn validity_words(&self, column: usize) -> Option<&[u64]> {
         let segment = self.segment(column);
-        let present = segment.scheme == Scheme::Plain && segment.nulls == Nulls::Some;
+        let present = segment.has_values() && segment.nulls == Nulls::Some;
         let words = self.rows().div_ceil(64);
         present.then(|| self.memory.slice_of(segment.validity as usize, words))
     }
@@ -208,6 +217,15 @@ impl Block {
             return None;
         }
         let idx = self.memory.slice_of::<u32>(segment.sma as usize, 2);
-        Some((self.string(column, idx[0] as usize), self.string(column, idx[1] as usize)))
+        let ends = [idx[0], idx[1]].map(|i| self.string(column, i as usize));
+        if segment.scheme != Scheme::Compressed {
+            return Some((ends[0], ends[1]));
+        }
+        let decoded = self.cache[column].get_or_init(|| {
+            let strings = self.symbol_table(column).decode_all(ends.into_iter());
+            Arc::new(Vector::new(VectorData::Str(strings)))
+        });
+        let strings = decoded.as_str();
+        Some((strings.get(0), strings.get(1)))
     }
 }

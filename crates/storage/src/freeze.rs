@@ -15,6 +15,7 @@
 //! Source: Funke 2015, section 5.4, Table 5.3. Departures: plain values with NULLs keep a bitmap;
 //! NULL is the largest code, so that ranges of codes never contain it.
 
+mod compress;
 mod distinct;
 mod fixed;
 pub(crate) mod lookup;
@@ -56,6 +57,8 @@ pub(crate) enum Strings<'a> {
     Rows(&'a StrVector, Option<&'a Bitmap>),
     /// These rows, in this order.
     Picked(&'a StrVector, Vec<u32>),
+    /// The codes of all rows.
+    Compressed(Vec<u8>),
 }
 
 /// One column ready to be written.
@@ -66,6 +69,7 @@ pub(crate) struct Encoded<'a> {
     data: Box<dyn Area + 'a>,
     lookup: Vec<u16>,
     validity: &'a [u64],
+    symbols: Vec<u8>,
     strings: Strings<'a>,
     summary: ColumnSummary,
 }
@@ -79,6 +83,7 @@ impl<'a> Encoded<'a> {
             data: Box::new(Vec::<u8>::new()),
             lookup: Vec::new(),
             validity: &[],
+            symbols: Vec::new(),
             strings: Strings::None,
             summary,
         }
@@ -187,6 +192,7 @@ fn place_areas(plan: &mut Plan, encoded: &Encoded<'_>) -> Segment {
     segment.data = plan.place(encoded.data.bytes().len());
     segment.validity = plan.place(size_of_val(encoded.validity));
     segment.lookup = plan.place(size_of_val(&encoded.lookup[..]));
+    segment.symbols = plan.place(encoded.symbols.len());
     // Present even when all strings are empty: the description then has somewhere to point to.
     let has_strings = !matches!(encoded.strings, Strings::None);
     segment.strings = plan.place((segment.strings_bytes as usize).max(usize::from(has_strings)));
@@ -227,6 +233,7 @@ fn assemble(
             (segment.data, encoded.data.bytes()),
             (segment.validity, bytes_of(encoded.validity)),
             (segment.lookup, bytes_of(&encoded.lookup)),
+            (segment.symbols, &encoded.symbols),
         ];
         for (at, area) in areas {
             target[at as usize..at as usize + area.len()].copy_from_slice(area);
@@ -251,6 +258,7 @@ fn write_strings(strings: &Strings<'_>, mut target: &mut [u8]) {
         Strings::Rows(source, Some(validity)) => {
             (0..source.len()).filter(|&i| validity.get(i)).for_each(|i| put(source.get(i)));
         }
+        Strings::Compressed(codes) => put(codes),
         Strings::Picked(source, rows) => rows.iter().for_each(|&r| put(source.get(r as usize))),
     }
 }

@@ -24,7 +24,7 @@ use kernels::select::{
 };
 use types::Result;
 
-use crate::block::{Block, BlockLayout, Codes, with_codes};
+use crate::block::{Block, BlockLayout, Codes, Scheme, with_codes};
 use crate::freeze::lookup::LookupTable;
 use crate::positions::Positions;
 use crate::restriction::{Restriction, Test, prepare};
@@ -83,7 +83,7 @@ impl ScanPlan {
         if !open {
             return Ok(None);
         }
-        cursor.steps.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
+        cursor.steps.sort_by(|a, b| a.rank(block).total_cmp(&b.rank(block)));
         Ok(Some(cursor))
     }
 }
@@ -97,6 +97,8 @@ struct Step<'a> {
 
 enum StepKind<'a> {
     Codes(CodeTest),
+    /// Rows whose bit in the segment's bitmap is this.
+    Validity(bool),
     Values(&'a Test),
 }
 
@@ -109,13 +111,16 @@ impl<'a> Step<'a> {
         Self { column, kind: StepKind::Values(test), selectivity }
     }
 
-    /// Steps run in this order: cheap kinds first, selective ones first within a kind.
-    fn rank(&self) -> f64 {
+    /// Steps run in this order: cheap kinds first, selective ones first within a kind, those that
+    /// decode strings last.
+    fn rank(&self, block: &Block) -> f64 {
         let cost = match &self.kind {
             StepKind::Codes(CodeTest::Range(..)) => 0.0,
             StepKind::Codes(_) => 0.2,
+            StepKind::Validity(_) => 1.0,
             StepKind::Values(Test::Keys(_) | Test::IsNull | Test::IsNotNull) => 2.0,
             StepKind::Values(Test::Filter(_)) => 4.0,
+            StepKind::Values(_) if block.scheme(self.column) == Scheme::Compressed => 10.0,
             StepKind::Values(Test::Predicate(_)) => 8.0,
             StepKind::Values(_) => 6.0,
         };
@@ -141,7 +146,13 @@ impl<'a> BlockCursor<'a> {
             match translate(self.block, *column, test) {
                 CodeTest::None => return false,
                 CodeTest::All => {}
-                CodeTest::Values => late.push((*column, test)),
+                CodeTest::Values => match test {
+                    Test::IsNull | Test::IsNotNull => {
+                        let kind = StepKind::Validity(matches!(test, Test::IsNotNull));
+                        self.steps.push(Step { column: *column, kind, selectivity: 0.5 });
+                    }
+                    _ => late.push((*column, test)),
+                },
                 found => passing *= self.add(*column, found),
             }
         }
@@ -235,6 +246,14 @@ impl<'a> BlockCursor<'a> {
                     } else {
                         refine(codes, test, rows);
                     }
+                }
+                StepKind::Validity(valid) => {
+                    if number == 0 {
+                        rows.extend(start..start + len);
+                    }
+                    let words = self.block.validity_words(step.column);
+                    let words = words.expect("a segment with values and NULLs");
+                    rows.retain(|&row| (words[row as usize / 64] >> (row % 64) & 1 == 1) == *valid);
                 }
                 StepKind::Values(test) => {
                     let positions = match number {

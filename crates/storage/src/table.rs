@@ -19,7 +19,7 @@ use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use parking_lot::Mutex;
 use types::{Error, PhysicalType, Result, SqlState};
 
-use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme, value_bytes};
+use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme, value_bytes};
 use crate::freeze::freeze;
 use crate::hot;
 use crate::load::{BulkWriter, TableLoad};
@@ -362,6 +362,7 @@ impl BlockInfo {
                 + rows * u64::from(s.width)
                 + area(s.lookup, lookup)
                 + area(s.validity, rows / 8)
+                + area(s.symbols, SYMBOL_TABLE_BYTES as u64)
                 + u64::from(s.strings_bytes);
             SegmentInfo { scheme: s.scheme, width: s.width.into(), bytes }
         });

@@ -6,9 +6,10 @@
 //! dictionary, fixed    -> Plain, looked up
 //! dictionary, strings  -> Column::Dictionary, or views when the dictionary is large
 //! plain, hot           -> Plain; strings as views into the block
+//! compressed           -> Plain; strings decoded into a heap of their own
 //! ```
-//! Invariant: no string byte is copied; views keep the snapshot, dictionaries the block's memory
-//! alive.
+//! Invariant: no string byte is copied but those decoded; views keep the snapshot, dictionaries the
+//! block's memory alive.
 //! Source: Funke 2015, section 5.5.4.
 
 use std::sync::Arc;
@@ -133,7 +134,7 @@ fn unpack_frozen(block: &Block, column: usize, rows: &Positions, heap: &HeapRef)
     let data = with_fixed!(segment.physical, T => match segment.scheme {
         Scheme::Truncation => truncated(block, column, rows),
         Scheme::Dictionary => T::data(looked_up::<T>(block, column, rows)),
-        Scheme::Plain | Scheme::Single => T::data(take_bits::<T>(block.values(column), rows)),
+        _ => T::data(take_bits::<T>(block.values(column), rows)),
     }, unreachable!("strings are unpacked above"));
     column_of(data, frozen_validity(block, column, rows))
 }
@@ -221,7 +222,13 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     let segment = block.segment(column);
     let offsets = block.string_offsets(column);
     let bytes = block.string_bytes(column);
-    let view = |i: usize| StrView::new(&bytes[offsets[i] as usize..offsets[i + 1] as usize]);
+    let string = |i: usize| &bytes[offsets[i] as usize..offsets[i + 1] as usize];
+    if segment.scheme == Scheme::Compressed {
+        let symbols = block.symbol_table(column);
+        let strings = with_rows!(rows, r => symbols.decode_all(r.map(string)));
+        return column_of(VectorData::Str(strings), frozen_validity(block, column, rows));
+    }
+    let view = |i: usize| StrView::new(string(i));
     if segment.scheme == Scheme::Plain {
         let views = with_rows!(rows, r => r.map(view).collect());
         return column_of(strings(views, heap), frozen_validity(block, column, rows));

@@ -7,7 +7,8 @@
 //!      56 checksum u64 over all other bytes of header and segments
 //!      64 segment 0, 64 bytes | segment 1 | ...
 //! segment: physical u8 | scheme u8 | width u8 | nulls u8 | entries | null code | sma | dictionary
-//!          | data | strings | strings bytes | lookup | validity | 24 bytes 0   (u32 each)
+//!          | data | strings | strings bytes | lookup | validity | symbols | 20 bytes 0
+//!          (u32 each)
 //! ```
 //! Numbers are little-endian; an offset of 0 means that the area is absent; areas are aligned to
 //! 64. `versions` is the offset of the MVCC version column and 0 while no row has versions
@@ -58,6 +59,9 @@ pub enum Scheme {
     Truncation,
     /// The values as they are; strings as offsets into bytes in row order.
     Plain,
+    /// Long strings as offsets into codes of one byte, each for a symbol of 1 to 8 bytes, in row
+    /// order; every row is decoded alone. What scans compare are the decoded strings.
+    Compressed,
 }
 
 impl Scheme {
@@ -68,6 +72,7 @@ impl Scheme {
             Self::Dictionary => "dictionary",
             Self::Truncation => "truncation",
             Self::Plain => "plain",
+            Self::Compressed => "compressed",
         }
     }
 }
@@ -86,7 +91,8 @@ pub(crate) enum Nulls {
 pub(crate) struct Segment {
     pub(crate) physical: PhysicalType,
     pub(crate) scheme: Scheme,
-    /// Bytes of a code (1, 2, 4), or of a plain value; 0 for a single value.
+    /// Bytes of a code (1, 2, 4), of a plain value, or of the offset of a string; 0 for a single
+    /// value.
     pub(crate) width: u8,
     pub(crate) nulls: Nulls,
     /// Dictionary entries, NULL apart.
@@ -100,6 +106,8 @@ pub(crate) struct Segment {
     pub(crate) strings_bytes: u32,
     pub(crate) lookup: u32,
     pub(crate) validity: u32,
+    /// The symbol table, where the scheme is compressed.
+    pub(crate) symbols: u32,
 }
 
 impl Segment {
@@ -118,12 +126,18 @@ impl Segment {
             strings_bytes: 0,
             lookup: 0,
             validity: 0,
+            symbols: 0,
         }
     }
 
     /// True when rows hold codes.
     pub(crate) fn has_codes(&self) -> bool {
         matches!(self.scheme, Scheme::Dictionary | Scheme::Truncation)
+    }
+
+    /// True when a frozen segment holds a value, or a string, for each row by itself.
+    pub(crate) fn has_values(&self) -> bool {
+        matches!(self.scheme, Scheme::Plain | Scheme::Compressed)
     }
 }
 
@@ -186,6 +200,7 @@ impl Header {
                 s.strings_bytes,
                 s.lookup,
                 s.validity,
+                s.symbols,
             ];
             for (n, number) in numbers.iter().enumerate() {
                 put(at + 4 + n * 4, &number.to_le_bytes());
@@ -247,6 +262,7 @@ fn read_segment(bytes: &[u8], at: usize) -> Result<Segment> {
         2 => Scheme::Dictionary,
         3 => Scheme::Truncation,
         4 => Scheme::Plain,
+        5 => Scheme::Compressed,
         other => return Err(corrupt(at + 1, format!("scheme {other}"))),
     };
     let nulls = match bytes[at + 3] {
@@ -270,6 +286,7 @@ fn read_segment(bytes: &[u8], at: usize) -> Result<Segment> {
         strings_bytes: n(6),
         lookup: n(7),
         validity: n(8),
+        symbols: n(9),
     })
 }
 

@@ -23,6 +23,7 @@ fn value(random: &mut Random, physical: PhysicalType, spread: u64) -> Value {
         PhysicalType::I64 => Value::I64(n),
         PhysicalType::I128 => Value::I128(i128::from(n)),
         PhysicalType::F64 => Value::F64(n as f64),
+        PhysicalType::Str if spread > 5 => Value::text(&format!("string number {n}, ").repeat(20)),
         PhysicalType::Str => Value::text(&format!("string number {n}")),
         PhysicalType::Interval => {
             Value::Interval(Interval { months: 0, days: n as i32, micros: n })
@@ -190,4 +191,59 @@ fn schemes_are_the_smallest() {
     assert_eq!(scheme(texts(|i| format!("clerk {}", i / 4))), (Scheme::Dictionary, 2));
     assert_eq!(scheme(texts(|i| format!("a comment {i}"))), (Scheme::Plain, 4));
     assert_eq!(scheme(texts(|_| "same".into())), (Scheme::Single, 0));
+    assert_eq!(scheme(texts(comment)), (Scheme::Compressed, 4));
+    let noise = |i| (0..5).map(|n| format!("{:x}", hash(i * 5 + n))).collect::<String>();
+    assert_eq!(scheme(texts(noise)), (Scheme::Compressed, 4));
+    let mut random = Random::new(5);
+    let bytes: Vec<Vec<u8>> =
+        (0..rows).map(|_| (0..80).map(|_| random.bits() as u8).collect()).collect();
+    let bytes = VectorData::Str(bytes.iter().map(|b| &b[..]).collect());
+    assert_eq!(scheme(bytes), (Scheme::Plain, 4));
+}
+
+fn comment(i: usize) -> String {
+    format!("the {i} carefully final deposits haggle furiously among the even, ironic requests")
+}
+
+fn hash(i: usize) -> u64 {
+    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Every way in which codes may not fit their symbols.
+#[test]
+fn damaged_symbols_and_codes_are_reported() {
+    let pool = BufferPool::new(1 << 30);
+    let texts: Vec<String> = (0..1000).map(comment).collect();
+    let vector = Vector::new(VectorData::Str(texts.iter().map(|t| t.as_bytes()).collect()));
+    let (block, _) = freeze(1, &[&vector], 1000, &pool).expect("fits");
+    assert_eq!(block.scheme(0), Scheme::Compressed);
+    let segment = block.segment(0).clone();
+    let (symbols, codes) = (segment.symbols as usize, segment.strings as usize);
+    let ends = segment.data as usize;
+    let second = block.string_offsets(0)[1] as usize;
+    let symbol_used = usize::from(block.memory.as_slice()[codes]);
+    assert_ne!(symbol_used, 255, "the comments begin alike");
+    let described = description_bytes(0);
+    let length_at = |code: usize| symbols + 256 * 8 + code;
+    let cases: [(&str, usize, Vec<u8>); 8] = [
+        ("a length past the symbol", length_at(200), vec![9]),
+        ("a long length", length_at(symbol_used), vec![255]),
+        ("a code without symbol", length_at(symbol_used), vec![0]),
+        ("an escape at the end of a row", codes + second - 1, vec![255]),
+        ("an offset past the codes", ends + 4, vec![255; 4]),
+        ("symbols outside the block", described + 40, vec![0xc0, 0xff, 0xff, 0xff]),
+        (
+            "symbols across the end",
+            described + 40,
+            (block.header.bytes as u32 - 64).to_le_bytes().into(),
+        ),
+        ("no symbols", described + 40, vec![0; 4]),
+    ];
+    for (what, at, damage) in cases {
+        let mut bytes = block.to_bytes();
+        bytes[at..at + damage.len()].copy_from_slice(&damage);
+        header::seal(&mut bytes);
+        let error = Block::from_bytes(1, &bytes, &pool).expect_err(what);
+        assert_eq!(error.state(), SqlState::DATA_CORRUPTED, "{what}");
+    }
 }

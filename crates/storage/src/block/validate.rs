@@ -6,7 +6,7 @@ use types::{PhysicalType, Result};
 
 use super::fixed::{Fixed, value_bytes, with_fixed};
 use super::header::{BlockLayout, Header, Nulls, Scheme, Segment, corrupt, description_bytes};
-use super::{AREA_ALIGN, BLOCK_ROWS_MAX};
+use super::{AREA_ALIGN, BLOCK_ROWS_MAX, SYMBOL_TABLE_BYTES, SymbolTable};
 use crate::freeze::lookup::{LookupTable, table_entries};
 use crate::memory::Memory;
 
@@ -81,6 +81,7 @@ impl Check<'_> {
             Scheme::Dictionary => self.dictionary()?,
             Scheme::Truncation => self.truncation()?,
             Scheme::Plain => self.plain()?,
+            Scheme::Compressed => self.compressed()?,
         }
         if segment.sma != 0 {
             self.sma()?;
@@ -186,12 +187,40 @@ impl Check<'_> {
         }
     }
 
+    fn validity(&self) -> Result<()> {
+        let segment = self.segment();
+        if segment.nulls == Nulls::None {
+            return Ok(());
+        }
+        self.area("validity", segment.validity, self.rows().div_ceil(64), 8)
+    }
+
+    fn compressed(&self) -> Result<()> {
+        let segment = self.segment();
+        if segment.physical != PhysicalType::Str {
+            return self.fail(format!("compression of {:?}", segment.physical));
+        }
+        self.validity()?;
+        self.strings(segment.data, self.rows())?;
+        self.area("symbols", segment.symbols, SYMBOL_TABLE_BYTES, 1)?;
+        let bytes = |at: u32, count| self.memory.slice_of::<u8>(at as usize, count);
+        let symbols = SymbolTable::new(bytes(segment.symbols, SYMBOL_TABLE_BYTES));
+        if !symbols.is_sound() {
+            return self.fail("a symbol of more than 8 bytes");
+        }
+        let codes = bytes(segment.strings, segment.strings_bytes as usize);
+        let offsets = self.memory.slice_of::<u32>(segment.data as usize, self.rows() + 1);
+        let mut rows = offsets.windows(2).map(|w| &codes[w[0] as usize..w[1] as usize]);
+        if !rows.all(|row| symbols.is_decodable(row)) {
+            return self.fail("a string of codes without symbols");
+        }
+        Ok(())
+    }
+
     fn plain(&self) -> Result<()> {
         let segment = self.segment();
         let rows = self.rows();
-        if segment.nulls == Nulls::Some {
-            self.area("validity", segment.validity, rows.div_ceil(64), 8)?;
-        }
+        self.validity()?;
         if segment.physical == PhysicalType::Str {
             return self.strings(segment.data, rows);
         }
@@ -207,11 +236,7 @@ impl Check<'_> {
         let segment = self.segment();
         if segment.physical == PhysicalType::Str {
             self.area("SMA", segment.sma, 2, 4)?;
-            let strings = if segment.scheme == Scheme::Plain {
-                self.rows()
-            } else {
-                segment.entries as usize
-            };
+            let strings = if segment.has_values() { self.rows() } else { segment.entries as usize };
             let idx = self.memory.slice_of::<u32>(segment.sma as usize, 2);
             if idx.iter().any(|&i| i as usize >= strings) {
                 return self.fail("SMA names a string that is not there");

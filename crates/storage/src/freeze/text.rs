@@ -4,15 +4,17 @@
 //! single value  dictionary: offsets of one entry
 //! dictionary    codes -> offsets (entries + 1, u32) -> bytes, entries in byte order
 //! plain         offsets (rows + 1, u32) -> bytes, rows in row order; NULL told by the bitmap
+//! compressed    offsets (rows + 1, u32) -> codes -> symbols, otherwise as plain
 //! ```
 //! A dictionary of nearly distinct strings (comments, names) costs a sort of all of them and two
-//! more bytes a row, and orders nothing that scans ask for: such segments are plain. What is lost
-//! is range search on codes; SMA skips remain. Departure from Funke 2015, section 5.4 (dictionary
-//! mandatory).
+//! more bytes a row, and orders nothing that scans ask for: such segments are plain, or compressed
+//! when their strings are long. What is lost is range search on codes; SMA skips remain. Departure
+//! from Funke 2015, section 5.4 (dictionary mandatory).
 
 use kernels::{StrVector, StrView};
 use types::{PhysicalType, Value};
 
+use super::compress::compress;
 use super::distinct::{Distinct, may_be_few};
 use super::{Encoded, Input, Strings, nulls_of};
 use crate::block::{Nulls, Scheme, Segment};
@@ -162,14 +164,25 @@ fn plain<'a>(source: &'a StrVector, input: Input<'a>, mut summary: ColumnSummary
         }
     }
     let bounds = bounds.expect("not all rows are NULL");
-    let lengths = (0..rows).map(|i| if input.is_valid(i) { views[i].len() } else { 0 });
-    let (offsets, bytes) = offsets(lengths, rows);
-    let mut segment = Segment::new(PhysicalType::Str, Scheme::Plain, 4, nulls_of(input.nulls));
-    segment.strings_bytes = bytes;
+    let compressed = compress(source, input, summary.string_bytes as usize);
+    let scheme = if compressed.is_some() { Scheme::Compressed } else { Scheme::Plain };
+    let segment = Segment::new(PhysicalType::Str, scheme, 4, nulls_of(input.nulls));
     let mut column = Encoded::new(segment, summary);
+    let (offsets, bytes) = match compressed {
+        Some(compressed) => {
+            column.symbols = compressed.symbols;
+            column.strings = Strings::Compressed(compressed.codes);
+            offsets(compressed.ends.windows(2).map(|w| (w[1] - w[0]) as usize), rows)
+        }
+        None => {
+            column.strings = Strings::Rows(source, input.validity);
+            let lengths = (0..rows).map(|i| if input.is_valid(i) { views[i].len() } else { 0 });
+            offsets(lengths, rows)
+        }
+    };
+    column.segment.strings_bytes = bytes;
     column.sma = bytes_of(&[bounds.0, bounds.1]).to_vec();
     column.data = Box::new(offsets);
     column.validity = input.validity.map_or(&[], |v| v.words());
-    column.strings = Strings::Rows(source, input.validity);
     Bounded { column, bounds }
 }

@@ -68,7 +68,7 @@ pub(super) fn translate(block: &Block, column: usize, test: &Test) -> CodeTest {
     }
     match segment.scheme {
         Scheme::Single => single(block, column, test),
-        Scheme::Plain => plain(block, column, test),
+        Scheme::Plain | Scheme::Compressed => plain(block, column, test),
         Scheme::Dictionary | Scheme::Truncation => on_codes(block, column, test),
     }
 }
@@ -124,7 +124,7 @@ fn single(block: &Block, column: usize, test: &Test) -> CodeTest {
     }
 }
 
-/// Plain segments: SMA may settle a range.
+/// Segments with values: SMA may settle a range.
 fn plain(block: &Block, column: usize, test: &Test) -> CodeTest {
     let covered = !has_nulls(block.segment(column))
         && match test {

@@ -83,7 +83,8 @@ fn value(random: &mut Random, ty: DataType, shape: Shape, row: usize) -> Value {
         },
         PhysicalType::Str => match shape {
             Shape::Extreme if random.chance(30) => Value::text(""),
-            Shape::Wide | Shape::Clustered => Value::text(&format!("a longer text about {n}")),
+            Shape::Middle | Shape::Clustered => long_text(random, n),
+            Shape::Wide => Value::text(&format!("a longer text about {n}")),
             _ => Value::text(&format!("{n}")),
         },
         PhysicalType::Interval => Value::Interval(Interval {
@@ -92,6 +93,22 @@ fn value(random: &mut Random, ty: DataType, shape: Shape, row: usize) -> Value {
             micros: (n % 1_000_000) as i64,
         }),
     }
+}
+
+/// Words, at times none or any bytes: many enough rows of it are compressed.
+fn long_text(random: &mut Random, n: i128) -> Value {
+    let mut text = Vec::new();
+    if !random.chance(5) {
+        text =
+            format!("{n:09}: the final, \u{fc}ber regular deposits sleep furiously").into_bytes();
+        for _ in 0..random.below(8) {
+            text.extend([&b" pending"[..], b" ideas", b" nag."][random.below(3) as usize]);
+        }
+    }
+    if random.chance(10) {
+        text.extend((0..random.below(5)).map(|_| random.bits() as u8));
+    }
+    Value::Str(text[..].into())
 }
 
 /// SQL order of values of one type.
