@@ -57,9 +57,7 @@ fn run_into(
     table: &Arc<Table>,
 ) -> Result<u64> {
     let mut opener = Opener::new(Arc::clone(context));
-    for prelude in &plan.preludes {
-        opener.run_prelude(prelude)?;
-    }
+    opener.run_preludes(plan)?;
     let stream = opener.open(&plan.root, Vec::new())?;
     if plan.root.rows >= BULK_ROWS {
         return load_stream(context, &stream, table);

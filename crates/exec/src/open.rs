@@ -59,6 +59,8 @@ pub struct Opener {
 #[derive(Clone)]
 enum Finished {
     Rows(Arc<StoredRows>),
+    /// Read once, so run where it is read: its rows are never all kept, and whoever reads may stop it.
+    Streamed(Arc<Node>),
     Scalar(Value),
 }
 
@@ -68,11 +70,21 @@ enum Finished {
 /// Whatever a query can end with.
 pub fn execute(plan: &PhysicalPlan, context: &Arc<QueryContext>) -> Result<ResultSet> {
     let mut opener = Opener::new(Arc::clone(context));
-    for prelude in &plan.preludes {
-        opener.run_prelude(prelude)?;
-    }
+    opener.run_preludes(plan)?;
     let stream = opener.open(&plan.root, Vec::new())?;
     ResultSet::collect(context, &stream, &plan.root.output)
+}
+
+/// Adds to `reads[i]` how often prelude `i` is read below `node`; a read inside the step of a recursion
+/// counts twice, since it is repeated.
+fn count_reads(node: &Node, weight: usize, reads: &mut [usize]) {
+    if let Operator::CteScan { source: CteSource::Prelude(i), .. } = &node.operator {
+        reads[*i] += weight;
+    }
+    let weight = if matches!(node.operator, Operator::Recursive { .. }) { 2 } else { weight };
+    for input in node.inputs() {
+        count_reads(input, weight, reads);
+    }
 }
 
 impl Opener {
@@ -81,11 +93,27 @@ impl Opener {
         Self { context, preludes: Vec::new(), recursive: Vec::new() }
     }
 
-    /// Runs `prelude`, which later nodes refer to by its position among all run so far.
+    /// Runs the preludes of `plan`, or leaves them to their only reader.
     ///
     /// # Errors
-    /// 21000 when a scalar one has two rows; whatever its query meets.
-    pub fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
+    /// 21000 when a scalar one has two rows; whatever their queries meet.
+    pub fn run_preludes(&mut self, plan: &PhysicalPlan) -> Result<()> {
+        let mut reads = vec![0; plan.preludes.len()];
+        for node in plan.preludes.iter().map(|p| &p.node).chain([&plan.root]) {
+            count_reads(node, 1, &mut reads);
+        }
+        for (prelude, reads) in plan.preludes.iter().zip(reads) {
+            if prelude.kind == PreludeKind::Materialized && reads == 1 {
+                self.preludes.push(Finished::Streamed(Arc::new(prelude.node.clone())));
+            } else {
+                self.run_prelude(prelude)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `prelude`, which later nodes refer to by its position.
+    fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
         let stream = self.open(&prelude.node, Vec::new())?;
         let rows = StoredRows::collect(&self.context, &stream, &prelude.node.output)?;
         let finished = match prelude.kind {
@@ -112,6 +140,14 @@ impl Opener {
             Operator::Series { .. } => simple::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),
             Operator::CteScan { source, columns, .. } => {
+                if let CteSource::Prelude(i) = source {
+                    if let Some(Finished::Streamed(prelude)) = self.preludes.get(*i) {
+                        let prelude = Arc::clone(prelude);
+                        let mut stream = self.open(&prelude, Vec::new())?;
+                        stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
+                        return Ok(stream);
+                    }
+                }
                 let rows = self.cte(*source)?;
                 Ok(Stream::new(rows.source(columns), Some(node.id)))
             }

@@ -139,6 +139,28 @@ pub(crate) fn open_project(
     Ok(stream)
 }
 
+/// Some columns of the input, in another order perhaps.
+pub(crate) struct Picked {
+    columns: Vec<usize>,
+    id: OperatorId,
+}
+
+impl Picked {
+    pub(crate) fn new(columns: &[usize], id: OperatorId) -> Self {
+        Self { columns: columns.to_vec(), id }
+    }
+}
+
+impl Operator for Picked {
+    fn process(&self, _: &mut dyn Any, flow: Flow, push: &mut Push<'_>) -> Result<Demand> {
+        push(flow.project(&self.columns))
+    }
+
+    fn id(&self) -> Option<OperatorId> {
+        Some(self.id)
+    }
+}
+
 /// Batches made beforehand, one work order each.
 pub(crate) struct BatchesSource(pub(crate) Vec<Batch>);
 

@@ -80,7 +80,9 @@ impl FileFormat for Parquet {
                 _ => return Err(unknown_option(name)),
             };
         }
-        let schema = arrow_schema(columns);
+        let stored: Vec<(String, DataType)> =
+            columns.iter().map(|(name, ty)| (name.clone(), stored_type(*ty))).collect();
+        let schema = arrow_schema(&stored);
         let properties = WriterProperties::builder()
             .set_compression(compression)
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
@@ -91,10 +93,16 @@ impl FileFormat for Parquet {
         Ok(Box::new(ParquetWriter {
             path: path.to_owned(),
             columns: columns.to_vec(),
+            stored,
             schema,
             writer,
         }))
     }
+}
+
+/// The type a column is stored as: text for INTERVAL, which Parquet has no common form for.
+fn stored_type(ty: DataType) -> DataType {
+    if ty == DataType::Interval { DataType::Text } else { ty }
 }
 
 /// Rows of a row group: two blocks, so that small files still load in parallel.
@@ -169,13 +177,23 @@ impl BatchSource for ParquetSource {
 struct ParquetWriter {
     path: String,
     columns: Vec<(String, DataType)>,
+    stored: Vec<(String, DataType)>,
     schema: SchemaRef,
     writer: ArrowWriter<Output>,
 }
 
 impl FileWriter for ParquetWriter {
     fn write(&mut self, batch: &Batch) -> Result<()> {
-        let batch = record_batch(batch, &self.columns, &self.schema)?;
+        let column = |(i, column): (usize, &Column)| {
+            let (from, to) = (self.columns[i].1, self.stored[i].1);
+            if from == to {
+                return Ok(column.clone());
+            }
+            Ok(Column::plain(kernels::cast::cast(&column.to_vector(), from, to)?))
+        };
+        let columns = batch.columns.iter().enumerate().map(column).collect::<Result<_>>()?;
+        let batch = Batch::new(columns, batch.rows);
+        let batch = record_batch(&batch, &self.stored, &self.schema)?;
         self.writer.write(&batch).map_err(|e| write_error(&self.path, &e))
     }
 

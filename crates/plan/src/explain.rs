@@ -6,6 +6,8 @@ mod text;
 
 use std::fmt::Write;
 
+#[cfg(test)]
+pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};
 
 use crate::physical::{
@@ -32,7 +34,13 @@ pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> Str
 
 fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
     let (head, details) = describe(node);
-    let _ = write!(out, "{:indent$}{head}  (rows={}", "", count(node.rows), indent = depth * 2);
+    let _ = write!(
+        out,
+        "{:indent$}{head}  (rows={}",
+        "",
+        count(node.rows),
+        indent = depth * 2
+    );
     if let Some(profile) = profiles.and_then(|p| p.get(node.id.0)) {
         let millis = profile.nanos as f64 / 1e6;
         let _ = write!(out, ", actual={}, time={millis:.3} ms", profile.rows);
@@ -48,7 +56,7 @@ fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &m
     for detail in details {
         let _ = writeln!(out, "{:indent$}{detail}", "", indent = depth * 2 + 4);
     }
-    for input in inputs(node) {
+    for input in node.inputs() {
         show(input, depth + 1, profiles, out);
     }
 }
@@ -65,30 +73,6 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// Inputs in the order shown: what streams first.
-fn inputs(node: &Node) -> Vec<&Node> {
-    match &node.operator {
-        Operator::Scan { .. }
-        | Operator::FunctionScan { .. }
-        | Operator::Values { .. }
-        | Operator::CteScan { .. } => Vec::new(),
-        Operator::Series { input, .. } => input.iter().map(|node| &**node).collect(),
-        Operator::Filter { input, .. }
-        | Operator::Project { input, .. }
-        | Operator::Aggregate { input, .. }
-        | Operator::DistinctOn { input, .. }
-        | Operator::Window { input, .. }
-        | Operator::Sort { input, .. }
-        | Operator::Limit { input, .. } => vec![input],
-        Operator::HashJoin { probe, build, .. } | Operator::NestedLoopJoin { probe, build, .. } => {
-            vec![probe, build]
-        }
-        Operator::UnionAll { inputs } => inputs.iter().collect(),
-        Operator::SetOperation { left, right, .. } => vec![left, right],
-        Operator::Recursive { base, step, .. } => vec![base, step],
-    }
-}
-
 fn names(node: &Node) -> &[OutputColumn] {
     &node.output
 }
@@ -100,7 +84,13 @@ fn both(probe: &Node, build: &Node) -> Vec<OutputColumn> {
 /// Head line and detail lines of an operator.
 fn describe(node: &Node) -> (String, Vec<String>) {
     match &node.operator {
-        Operator::Scan { table, restrictions, residual, alias, .. } => {
+        Operator::Scan {
+            table,
+            restrictions,
+            residual,
+            alias,
+            ..
+        } => {
             let mut head = format!("Scan {}", table.name());
             if &**alias != table.name() {
                 let _ = write!(head, " as {alias}");
@@ -111,9 +101,11 @@ fn describe(node: &Node) -> (String, Vec<String>) {
                 let parts: Vec<String> = restrictions.iter().map(text).collect();
                 details.push(format!("where {}", parts.join(" and ")));
             }
-            details.extend(residual.iter().map(|e| {
-                format!("residual {}", expr_text(e, &node.output))
-            }));
+            details.extend(
+                residual
+                    .iter()
+                    .map(|e| format!("residual {}", expr_text(e, &node.output))),
+            );
             (head, details)
         }
         Operator::FunctionScan { function, .. } => {
@@ -121,7 +113,10 @@ fn describe(node: &Node) -> (String, Vec<String>) {
         }
         Operator::Series { input, arguments } => {
             let columns = input.as_ref().map_or(&[][..], |input| names(input));
-            (format!("Series {}", list_text(arguments, columns)), Vec::new())
+            (
+                format!("Series {}", list_text(arguments, columns)),
+                Vec::new(),
+            )
         }
         Operator::Values { rows } => (format!("Values {} rows", rows.len()), Vec::new()),
         Operator::CteScan { source, name, .. } => match source {
@@ -140,22 +135,35 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             ("DistinctOn".into(), vec![list_text(on, names(input))])
         }
         Operator::Window { input, calls } => {
-            let details = calls.iter().map(|call| window_text(call, names(input))).collect();
+            let details = calls
+                .iter()
+                .map(|call| window_text(call, names(input)))
+                .collect();
             ("Window".into(), details)
         }
-        Operator::Sort { input, keys, limit, offset } => {
+        Operator::Sort {
+            input,
+            keys,
+            limit,
+            offset,
+        } => {
             let top = limit.is_some() || offset.is_some();
             let mut details = vec![sort_text(keys, names(input))];
             details.extend(bounds(limit.as_ref(), offset.as_ref()));
             (if top { "TopK".into() } else { "Sort".into() }, details)
         }
-        Operator::Limit { limit, offset, .. } => {
-            ("Limit".into(), bounds(limit.as_ref(), offset.as_ref()).into_iter().collect())
-        }
+        Operator::Limit { limit, offset, .. } => (
+            "Limit".into(),
+            bounds(limit.as_ref(), offset.as_ref())
+                .into_iter()
+                .collect(),
+        ),
         Operator::UnionAll { .. } => ("UnionAll".into(), Vec::new()),
-        Operator::SetOperation { operator, duplicates, .. } => {
-            (format!("{operator:?} {duplicates:?}"), Vec::new())
-        }
+        Operator::SetOperation {
+            operator,
+            duplicates,
+            ..
+        } => (format!("{operator:?} {duplicates:?}"), Vec::new()),
         Operator::Recursive { number, .. } => (format!("Recursive {number}"), Vec::new()),
     }
 }
@@ -172,7 +180,16 @@ fn bounds(
 
 fn describe_join(node: &Node) -> (String, Vec<String>) {
     match &node.operator {
-        Operator::HashJoin { probe, build, kind, keys, residual, method, build_keys, .. } => {
+        Operator::HashJoin {
+            probe,
+            build,
+            kind,
+            keys,
+            residual,
+            method,
+            build_keys,
+            ..
+        } => {
             let method = match method {
                 JoinMethod::Hash => "Hash".to_string(),
                 JoinMethod::Dense { min, max } => format!("Dense {min}..{max}"),
@@ -194,12 +211,22 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
                 .collect();
             let mut details = vec![format!("on {}", pairs.join(" and "))];
             details.extend(
-                residual.iter().map(|e| format!("residual {}", expr_text(e, &both(probe, build)))),
+                residual
+                    .iter()
+                    .map(|e| format!("residual {}", expr_text(e, &both(probe, build)))),
             );
             (format!("{kind:?} join [{method}{unique}]"), details)
         }
-        Operator::NestedLoopJoin { probe, build, kind, condition, .. } => {
-            let text = condition.iter().map(|e| format!("on {}", expr_text(e, &both(probe, build))));
+        Operator::NestedLoopJoin {
+            probe,
+            build,
+            kind,
+            condition,
+            ..
+        } => {
+            let text = condition
+                .iter()
+                .map(|e| format!("on {}", expr_text(e, &both(probe, build))));
             (format!("{kind:?} nested loops"), text.collect())
         }
         _ => (String::new(), Vec::new()),
@@ -207,7 +234,14 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
 }
 
 fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
-    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator else {
+    let Operator::Aggregate {
+        input,
+        keys,
+        aggregates,
+        grouping_sets,
+        mode,
+    } = &node.operator
+    else {
         return (String::new(), Vec::new());
     };
     let mode = match mode {
@@ -223,8 +257,10 @@ fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
         details.push(format!("sets {sets:?}"));
     }
     if !aggregates.is_empty() {
-        let calls: Vec<String> =
-            aggregates.iter().map(|call| aggregate_text(call, names(input))).collect();
+        let calls: Vec<String> = aggregates
+            .iter()
+            .map(|call| aggregate_text(call, names(input)))
+            .collect();
         details.push(calls.join(", "));
     }
     (format!("Aggregate [{mode}]"), details)

@@ -1,9 +1,9 @@
 //! The physical plan: what the executor turns into pipelines.
 //!
-//! Columns are ordinals into the output of the input operator (for a join's residual: probe columns,
-//! then build columns). Every expression carries its physical type: a NUMERIC wider than 18 digits is
-//! held in 64 bits where the planner proved from exact value ranges that no value needs more.
-//! Common sub-expressions are columns of a projection below, never recomputed.
+//! Columns are ordinals into the output of the input operator (for a join's residual: probe
+//! columns, then build columns). Every expression carries its physical type: a NUMERIC wider than
+//! 18 digits is held in 64 bits where the planner proved from exact value ranges that no value
+//! needs more. Common sub-expressions are columns of a projection below, never recomputed.
 //! Uncorrelated scalar sub-queries are computed before the query and read as [`ExprKind::Scalar`].
 
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub enum ExprKind {
     Parameter(u32),
     /// Result of the uncorrelated scalar sub-query with this index in [`PhysicalPlan::preludes`].
     Scalar(usize),
-    /// A function; see [`Function`] for the types of arguments. NUMERIC operands of arithmetic may be
-    /// held as I64 or I128 independently of each other and of the result.
+    /// A function; see [`Function`] for the types of arguments. NUMERIC operands of arithmetic may
+    /// be held as I64 or I128 independently of each other and of the result.
     Call(Function, Vec<Expr>),
     /// Comparison of operands of one type (NUMERIC: one scale, possibly different physical types).
     Compare(CompareOp, Box<Expr>, Box<Expr>),
@@ -102,6 +102,32 @@ pub struct Node {
     pub rows: f64,
 }
 
+impl Node {
+    /// Direct inputs, in the order in which EXPLAIN shows them.
+    pub fn inputs(&self) -> Vec<&Node> {
+        match &self.operator {
+            Operator::Scan { .. }
+            | Operator::FunctionScan { .. }
+            | Operator::Values { .. }
+            | Operator::CteScan { .. } => Vec::new(),
+            Operator::Series { input, .. } => input.iter().map(|node| &**node).collect(),
+            Operator::Filter { input, .. }
+            | Operator::Project { input, .. }
+            | Operator::Aggregate { input, .. }
+            | Operator::DistinctOn { input, .. }
+            | Operator::Window { input, .. }
+            | Operator::Sort { input, .. }
+            | Operator::Limit { input, .. } => vec![input],
+            Operator::HashJoin { probe, build, .. } | Operator::NestedLoopJoin { probe, build, .. } => {
+                vec![probe, build]
+            }
+            Operator::UnionAll { inputs } => inputs.iter().collect(),
+            Operator::SetOperation { left, right, .. } => vec![left, right],
+            Operator::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+}
+
 /// A predicate that a scan evaluates on the stored form. NULL never satisfies one except `IsNull`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanRestriction {
@@ -111,8 +137,9 @@ pub struct ScanRestriction {
     pub kind: ScanRestrictionKind,
 }
 
-/// The conditions a scan evaluates. Constants are literals, parameters or scalar sub-queries, already
-/// of the column's type (the planner rewrote constants that do not fit, or left a `Predicate`).
+/// The conditions a scan evaluates. Constants are literals, parameters or scalar sub-queries,
+/// already of the column's type (the planner rewrote constants that do not fit, or left a
+/// `Predicate`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScanRestrictionKind {
     /// IS NULL
@@ -130,7 +157,8 @@ pub enum ScanRestrictionKind {
     },
     /// IN over constants.
     InList(Vec<Expr>),
-    /// Any predicate over this one column, which is `Column(0)` in it: decided once per dictionary entry.
+    /// Any predicate over this one column, which is `Column(0)` in it: decided once per dictionary
+    /// entry.
     Predicate(Expr),
 }
 
@@ -162,10 +190,10 @@ pub enum JoinKind {
     BuildSemi,
     /// Build rows without. Output: build.
     BuildAnti,
-    /// Probe rows and a BOOLEAN: true with a match, NULL when unknown, else false. Output: probe, mark.
-    /// With a hash join: the mark is NULL without a match if a NULL was in the probe key (and the build
-    /// side, restricted by the other keys that are NotDistinct, is not empty) or in a build key; key
-    /// comparisons that are `NullKeys::Match` never make it unknown.
+    /// Probe rows and a BOOLEAN: true with a match, NULL when unknown, else false. Output: probe,
+    /// mark. With a hash join: the mark is NULL without a match if a NULL was in the probe key (and
+    /// the build side, restricted by the other keys that are NotDistinct, is not empty) or in a
+    /// build key; key comparisons that are `NullKeys::Match` never make it unknown.
     ProbeMark,
     /// As ProbeOuter, 21000 at a second match. Output: probe, build.
     ProbeSingle,
@@ -196,8 +224,8 @@ pub struct JoinKey {
 pub enum JoinMethod {
     /// Hash table with tagged directory.
     Hash,
-    /// Direct array over one integer key whose values statistics put in `min..=max`. Values outside at
-    /// run time (stale statistics) make the executor fall back to `Hash`.
+    /// Direct array over one integer key whose values statistics put in `min..=max`. Values outside
+    /// at run time (stale statistics) make the executor fall back to `Hash`.
     Dense {
         /// Smallest build key.
         min: i64,
@@ -250,7 +278,8 @@ pub struct Aggregate {
 pub enum AggregateMode {
     /// One group over everything.
     Scalar,
-    /// One integer key with values in `min..=max`: states in an array. Values outside fall back to hash.
+    /// One integer key with values in `min..=max`: states in an array. Values outside fall back to
+    /// hash.
     Dense {
         /// Smallest key.
         min: i64,
@@ -304,8 +333,8 @@ pub enum FrameBound {
 /// The operators.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operator {
-    /// Blocks of a table. Output: exactly `columns`. Columns are unpacked when first needed, so those
-    /// that only restrictions use cost nothing above.
+    /// Blocks of a table. Output: exactly `columns`. Columns are unpacked when first needed, so
+    /// those that only restrictions use cost nothing above.
     Scan {
         /// The table.
         table: TableRef,
@@ -371,8 +400,8 @@ pub enum Operator {
         kind: JoinKind,
         /// One or more.
         keys: Vec<JoinKey>,
-        /// Further condition over probe columns, then build columns; part of the join condition, so it
-        /// decides what counts as a match.
+        /// Further condition over probe columns, then build columns; part of the join condition, so
+        /// it decides what counts as a match.
         residual: Option<Expr>,
         /// How matches are found.
         method: JoinMethod,

@@ -179,12 +179,24 @@ pub(super) fn numeric_product(a: NumericType, b: NumericType) -> NumericType {
     )
 }
 
-/// `a / b`: up to 20 fractional digits, at least 6.
+/// Fractional digits of quotients: PostgreSQL's 16 significant digits and some, with 18 left before
+/// the point.
+const QUOTIENT_SCALE: u32 = 20;
+
+/// The least fractional digits of a quotient, however many are before the point.
+const QUOTIENT_SCALE_MIN: u32 = 6;
+
+/// The least fractional digits of an average, whatever is before the point.
+const AVERAGE_SCALE_MIN: u32 = 16;
+
+/// `a / b`: 20 fractional digits, or as many as an operand has; fewer where the digits of `a` are known
+/// to need the room. A sum, of 38 digits whatever it adds, says nothing about its digits.
 pub(super) fn numeric_quotient(a: NumericType, b: NumericType) -> NumericType {
     let (_, s2) = parts(b);
-    let digits = integer_digits(a) + s2;
-    let room = 38u32.saturating_sub(digits).min(20);
-    let scale = u32::from(a.scale.max(b.scale)).max(room).clamp(6, 37);
+    let room = 38u32.saturating_sub(integer_digits(a) + s2);
+    let known = a.precision < 38;
+    let usual = if known { room.clamp(QUOTIENT_SCALE_MIN, QUOTIENT_SCALE) } else { QUOTIENT_SCALE };
+    let scale = u32::from(a.scale.max(b.scale)).max(usual).min(37);
     NumericType {
         precision: 38,
         scale: narrow(scale),
@@ -204,8 +216,9 @@ pub(super) fn numeric_modulo(a: NumericType, b: NumericType) -> NumericType {
 
 /// avg of an exact number.
 pub(super) fn numeric_average(a: NumericType) -> NumericType {
-    let room = (38 - integer_digits(a).min(38)).min(20);
-    let scale = u32::from(a.scale).max(room);
+    let room = 38u32.saturating_sub(integer_digits(a));
+    let usual = room.clamp(AVERAGE_SCALE_MIN, QUOTIENT_SCALE);
+    let scale = u32::from(a.scale).max(usual).min(37);
     NumericType {
         precision: 38,
         scale: narrow(scale),
@@ -215,11 +228,7 @@ pub(super) fn numeric_average(a: NumericType) -> NumericType {
 
 /// stddev and variance of an exact number.
 pub(super) fn numeric_deviation(a: NumericType) -> NumericType {
-    let average = numeric_average(a);
-    NumericType {
-        scale: average.scale.clamp(16, 20),
-        ..average
-    }
+    numeric_average(a)
 }
 
 /// round and trunc to `digits` fractional digits; `carry` when rounding may add an integer digit.
@@ -398,7 +407,11 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
     };
     Ok(match parts.last().map(String::as_str).unwrap_or_default() {
         "timestamptz" => DataType::TimestampTz,
-        "bpchar" => DataType::Char(length()?.unwrap_or(1)),
+        // Without a length nothing is padded.
+        "bpchar" => match length()? {
+            Some(length) => DataType::Char(length),
+            None => DataType::Varchar(None),
+        },
         "bool" => DataType::Boolean,
         "int2" => DataType::SmallInt,
         "int4" => DataType::Integer,
