@@ -1,4 +1,5 @@
-//! Nanoseconds per build row and per probe row of the join tables, for tables that stay in the cache
+//! Nanoseconds per build row and per probe row of the join tables, for tables that stay in the
+//! cache
 //! and larger ones. `cargo run --release -p kernels --example join_table [PROBE_ROWS]`
 
 use std::time::Instant;
@@ -9,14 +10,14 @@ use kernels::join_table::{
 use kernels::{BATCH_ROWS, Column, Vector, VectorData};
 use testkit::Random;
 
-/// Best of three, in nanoseconds per row.
+/// Best of 15, in nanoseconds per row.
 fn time(rows: usize, mut run: impl FnMut()) -> f64 {
     let once = |run: &mut dyn FnMut()| {
         let start = Instant::now();
         run();
         start.elapsed().as_nanos() as f64 / rows as f64
     };
-    (0..3).map(|_| once(&mut run)).fold(f64::INFINITY, f64::min)
+    (0..15).map(|_| once(&mut run)).fold(f64::INFINITY, f64::min)
 }
 
 /// Keys 0, step, 2 * step ..., in random order.
@@ -54,7 +55,7 @@ fn measure(name: &str, build: &[i64], probe: &[i64], make: impl Fn(&[u64], u64) 
         }
     });
     println!(
-        "{name:10} {:>9} rows {:>10} bytes  build {build_ns:6.2} ns  probe {probe_ns:6.2} ns  {:3.0} % match",
+        "{name:10} {:>9} rows {:>10} bytes  build {build_ns:6.2} ns  probe {probe_ns:6.2} ns  {:3.0} %",
         build.len(),
         table.bytes(),
         found as f64 * 100.0 / probe.len() as f64,
@@ -62,12 +63,16 @@ fn measure(name: &str, build: &[i64], probe: &[i64], make: impl Fn(&[u64], u64) 
 }
 
 fn main() {
-    let probes = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(6_000_000);
+    let probes = std::env::args()
+        .nth(1)
+        .and_then(|a| a.parse().ok())
+        .unwrap_or(600_000);
     for rows in [10_000usize, 200_000, 1_500_000] {
         for (share, of) in [(100, 1), (10, 10)] {
             let mut random = Random::new(2);
             // A key is present in `share` of 100 cases.
-            let picked = |random: &mut Random, step: i64| random.below(rows as u64 * of) as i64 * step;
+            let picked =
+                |random: &mut Random, step: i64| random.below(rows as u64 * of) as i64 * step;
             println!("{rows} build rows, about {share} % of probes match");
             let probe: Vec<i64> = (0..probes).map(|_| picked(&mut random, 1)).collect();
             let build = keys(rows, 1);
@@ -81,10 +86,13 @@ fn main() {
             measure("wide", &keys(rows, 1_000_003), &far, |codes, _| {
                 JoinTable::Wide(HashTable::from_codes(codes))
             });
-            for (name, keys, probe) in
-                [("exact set", &build, &probe), ("bloom set", &keys(rows, 1_000_003), &far)]
-            {
-                let Some(set) = KeySet::new(keys.iter().copied()) else { return };
+            for (name, keys, probe) in [
+                ("exact set", &build, &probe),
+                ("bloom set", &keys(rows, 1_000_003), &far),
+            ] {
+                let Some(set) = KeySet::new(keys.iter().copied()) else {
+                    return;
+                };
                 let mut kept = 0;
                 let ns = time(probe.len(), || {
                     kept = 0;
@@ -95,7 +103,10 @@ fn main() {
                     }
                 });
                 let percent = kept as f64 * 100.0 / probe.len() as f64;
-                println!("{name:10} {:>26} bytes  test {ns:24.2} ns  {percent:3.1} % pass", set.bytes());
+                println!(
+                    "{name:10} {:>26} bytes  test {ns:24.2} ns  {percent:3.1} % pass",
+                    set.bytes()
+                );
             }
         }
     }

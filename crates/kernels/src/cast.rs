@@ -1,7 +1,8 @@
-//! Casts of whole columns, as `types::cast` casts one value. One row may stand for all, as everywhere.
+//! Casts of whole columns, as `types::cast` casts one value. One row may stand for all, as
+//! everywhere.
 //!
-//! Numbers, dates and timestamps have loops of their own; text is read and written row by row; the few
-//! casts that are left go through single values.
+//! Numbers, dates and timestamps have loops of their own; text is read and written row by row; the
+//! few casts that are left go through single values.
 
 #[cfg(test)]
 mod tests;
@@ -38,8 +39,8 @@ pub fn cast_as(
     convert(vector, from, to, physical, Excess::Cut)
 }
 
-/// As [`cast`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the excess is
-/// blank.
+/// As [`cast`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the
+/// excess is blank.
 ///
 /// # Errors
 /// As [`cast`], and 22001.

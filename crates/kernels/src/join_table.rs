@@ -6,12 +6,15 @@
 //!      --HashTable---> directory: | end of the run 48 bits | tag 16 bits | -> run of (key, row)
 //! table --> Pairs (probe row, build row), or Candidates that give them a limited number at a time
 //! ```
-//! Invariants: [`MISS`] is in no table; codes are exact (equal exactly when keys are equal) or hashes,
-//! as [`KeyCoder::is_exact`] says, and pairs of hashes must be verified; pairs of one probe row are in
+//! Invariants: [`MISS`] is in no table; codes are exact (equal exactly when keys are equal) or
+//! hashes,
+//! as [`KeyCoder::is_exact`] says, and pairs of hashes must be verified; pairs of one probe row are
+//! in
 //! ascending order of build rows.
 //!
 //! Source: Birler, Schmidt, Fent, Neumann 2024, "Simple, efficient, and robust hash tables for join
-//! processing" (hash table); the dense table is a bitmap with counts, as in succinct rank structures,
+//! processing" (hash table); the dense table is a bitmap with counts, as in succinct rank
+//! structures,
 //! so that a lookup in an array of row numbers becomes one in an array 16 times smaller.
 
 pub mod code;
@@ -68,7 +71,8 @@ impl Pairs {
     }
 }
 
-/// Probe rows and, for each, a run of places in a table where matches may be; consumed from the front.
+/// Probe rows and, for each, a run of places in a table where matches may be; consumed from the
+/// front.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     probe: Vec<u32>,
@@ -110,7 +114,8 @@ fn prefetch<T>(slice: &[T], i: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the address.
+        // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the
+        // address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(i).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -118,7 +123,8 @@ fn prefetch<T>(slice: &[T], i: usize) {
 }
 
 flavours! {
-    /// Replaces `hashes` by `mix` of the codes. Slots of a directory come from the top bits, tags and
+    /// Replaces `hashes` by `mix` of the codes. Slots of a directory come from the top bits, tags
+    /// and
     /// Bloom bits from lower ones.
     fn mix_into[](codes: &[u64], hashes: &mut Vec<u64>) {
         hashes.clear();
@@ -167,7 +173,8 @@ impl JoinTable {
         each_table!(self, t => t.bytes())
     }
 
-    /// Replaces `pairs` by the first match of each code that has one; probe rows ascend. `candidates`
+    /// Replaces `pairs` by the first match of each code that has one; probe rows ascend.
+    /// `candidates`
     /// is working memory.
     pub fn first(&self, codes: &[u64], candidates: &mut Candidates, pairs: &mut Pairs) {
         match self {
@@ -200,7 +207,8 @@ impl JoinTable {
         each_table!(self, t => t.locate(codes, candidates));
     }
 
-    /// Appends pairs from the front of `candidates`, made by [`Self::locate`] from the same `codes`,
+    /// Appends pairs from the front of `candidates`, made by [`Self::locate`] from the same
+    /// `codes`,
     /// until there are `limit` in `pairs` or no candidates are left.
     pub fn expand(
         &self,

@@ -1,10 +1,17 @@
-//! Functions on integers and floating point. Argument convention: see `text_fn`. NUMERIC: see `numeric`.
+//! Functions on integers and floating point. Argument convention: see `text_fn`. NUMERIC: see
+//! `numeric`.
 //!
-//! Floating-point results that overflow to infinity or vanish to 0 without an argument to excuse it are
-//! 22003, as PostgreSQL has it.
+//! Floating-point results that overflow to infinity or vanish to 0 without an argument to excuse it
+//! are 22003, as PostgreSQL has it.
 
+mod degrees;
+mod hyperbolic;
 mod random;
+#[cfg(test)]
+mod tests;
 
+pub use degrees::{acosd, asind, atan2d, atand, cosd, cotd, sind, tand};
+pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 pub use random::{random, random_uuid};
 
 use types::{DataType, Error, PhysicalType, Result, SqlState, decimal};
@@ -103,12 +110,27 @@ total! {
     round = f64::round_ties_even;
     /// trunc(DOUBLE).
     trunc = f64::trunc;
-    /// cbrt(DOUBLE).
-    cbrt = f64::cbrt;
+    /// cbrt(DOUBLE): exact for cubes of whole numbers.
+    cbrt = cube_root;
     /// radians(DOUBLE).
     radians = |v: f64| v * (std::f64::consts::PI / 180.0);
     /// atan(DOUBLE).
     atan = f64::atan;
+}
+
+/// The library's root, whose last bit may be wrong, after a Newton step: the error of its cube is
+/// computed to twice the precision.
+fn cube_root(v: f64) -> f64 {
+    let root = v.cbrt();
+    // Outside, parts of the error vanish or overflow; 0, infinities and NaN are their own roots.
+    if !(1e-280..=1e300).contains(&v.abs()) {
+        return root;
+    }
+    let square = root * root;
+    let square_rest = root.mul_add(root, -square);
+    let cube = square * root;
+    let cube_rest = square.mul_add(root, -cube) + square_rest * root;
+    root - ((cube - v) + cube_rest) / (3.0 * square)
 }
 
 /// degrees(DOUBLE).

@@ -1,4 +1,5 @@
-//! NUMERIC arithmetic on scaled integers, held as I64 or I128 (I32 is taken too), in both operand forms.
+//! NUMERIC arithmetic on scaled integers, held as I64 or I128 (I32 is taken too), in both operand
+//! forms.
 //!
 //! Operands have equally many rows, or one row that counts for all. Loops compute all rows and note
 //! whether one failed; only then rows are looked at one by one, because a NULL row never fails. A
@@ -8,7 +9,10 @@
 //! `f64` and have 16 significant digits, of which the last may differ from PostgreSQL's by one.
 //!
 //! Elsewhere: one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
-#![expect(clippy::useless_conversion, reason = "one loop for all widths of integers")]
+#![expect(
+    clippy::useless_conversion,
+    reason = "one loop for all widths of integers"
+)]
 
 mod power;
 #[cfg(test)]
@@ -103,8 +107,8 @@ fn checked<R: Narrow>(value: Option<i128>, bound: u128) -> (R, bool) {
     }
 }
 
-/// `f(a, b)` for all rows; when a valid row gives none or one out of range, the error that `explain`
-/// finds for its operands, or overflow.
+/// `f(a, b)` for all rows; when a valid row gives none or one out of range, the error that
+/// `explain` finds for its operands, or overflow.
 fn binary(
     a: Operand<'_>,
     b: Operand<'_>,
@@ -397,6 +401,25 @@ pub fn ceil(a: Operand<'_>, to: Target) -> Result<Vector> {
     let (from, scale) = (a.ty.scale, to.ty.scale);
     let f = move |v| decimal::rescale(decimal::ceil(v, from)?, from, scale);
     unary(a, to, f, no_reason)
+}
+
+/// min_scale(a) -> I32: the fewest digits after the point that hold it.
+///
+/// # Errors
+/// None.
+pub fn min_scale(a: Operand<'_>) -> Result<Vector> {
+    let scale = i32::from(a.ty.scale);
+    let digits = |mut value: i128| {
+        let mut digits = if value == 0 { 0 } else { scale };
+        while digits > 0 && value % 10 == 0 {
+            value /= 10;
+            digits -= 1;
+        }
+        digits
+    };
+    let values = for_integers!(a.vector, v => v.iter().map(|&x| digits(i128::from(x))).collect());
+    let validity = a.vector.validity.clone();
+    Ok(Vector::with_validity(VectorData::I32(values), validity))
 }
 
 /// The same number at another scale, rounded half away from zero: numeric casts, and changes of the

@@ -1,7 +1,7 @@
 //! Regular expressions, compiled once per pattern.
 //!
-//! The syntax is the regex crate's. Departures from PostgreSQL's: no back references in patterns and no
-//! look-around (2201B), and of alternatives the first that matches counts, not the longest.
+//! The syntax is the regex crate's. Departures from PostgreSQL's: no back references in patterns
+//! and no look-around (2201B), and of alternatives the first that matches counts, not the longest.
 
 #[cfg(test)]
 mod tests;
@@ -11,9 +11,9 @@ use std::cell::RefCell;
 use regex::{Regex, RegexBuilder};
 use types::{Error, Result, SqlState};
 
-use crate::Vector;
+use crate::{Bitmap, Vector};
 use crate::like::Case;
-use crate::rows::{Texts, try_build, try_write};
+use crate::rows::{Texts, count, try_build, try_narrow, try_write};
 
 /// What flags ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +170,34 @@ pub fn matches(text: &Vector, pattern: &Vector, case: Case) -> Result<Vector> {
         let regex = last.get(patterns.str(i)?, Options::new(case))?;
         Ok(u8::from(regex.is_match(texts.str(i)?)))
     })
+}
+
+/// substring(text FROM pattern): the part that matches, or what its first group matched; NULL
+/// where nothing matches.
+///
+/// # Errors
+/// 2201B when a pattern is not well formed.
+pub fn substring(text: &Vector, pattern: &Vector) -> Result<Vector> {
+    let (texts, patterns) = (Texts::new(text), Texts::new(pattern));
+    let mut last = Last::default();
+    let mut found = Bitmap::filled(count(&[text, pattern]), true);
+    let parts = try_narrow(text, &[text, pattern], |i, _| {
+        let regex = last.get(patterns.str(i)?, Options::new(Case::Sensitive))?;
+        let captures = regex.captures(texts.str(i)?);
+        let group = usize::from(regex.captures_len() > 1);
+        match captures.and_then(|captures| captures.get(group)) {
+            Some(part) => Ok(part.range()),
+            None => {
+                found.set(i, false);
+                Ok(0..0)
+            }
+        }
+    })?;
+    let validity = match &parts.validity {
+        Some(valid) => valid.and(&found),
+        None => found,
+    };
+    Ok(Vector::with_validity(parts.data, Some(validity)))
 }
 
 /// Appends `replacement` with `\1` ... `\9` and `\&` filled in.

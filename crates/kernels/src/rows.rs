@@ -1,7 +1,8 @@
 //! Loops of function kernels over arguments of one length, or of one row that counts for all.
 //!
-//! A function that cannot fail runs over all rows, NULL or not; one that can runs over the rows whose
-//! arguments are all valid. Text results are written into one buffer per call and copied from there.
+//! A function that cannot fail runs over all rows, NULL or not; one that can runs over the rows
+//! whose arguments are all valid. Text results are written into one buffer per call and copied from
+//! there.
 
 use types::{Error, Interval, Result, SqlState};
 

@@ -1,9 +1,10 @@
 //! Functions on text and bytes.
 //!
-//! Convention of all function kernels: arguments have equal row counts, or one row, which then counts
-//! for every row (a constant). NULL in any argument gives NULL and never raises an error. Positions and
-//! lengths count characters, not bytes; ASCII text takes a short way. Case follows Unicode, whatever the
-//! locale. Parts of text (substring, left, trim ...) share the memory of the whole.
+//! Convention of all function kernels: arguments have equal row counts, or one row, which then
+//! counts for every row (a constant). NULL in any argument gives NULL and never raises an error.
+//! Positions and lengths count characters, not bytes; ASCII text takes a short way. Case follows
+//! Unicode, whatever the locale. Parts of text (substring, left, trim ...) share the memory of the
+//! whole.
 
 mod bytes;
 mod join;
@@ -189,6 +190,19 @@ pub fn position(text: &Vector, needle: &Vector) -> Result<Vector> {
         // UTF-8 characters never start inside one another, so bytes suffice.
         let found = memchr::memmem::find(bytes, needles.bytes(i));
         Ok(found.map_or(0, |at| character_count(&bytes[..at]) as i32 + 1))
+    })
+}
+
+/// As [`position`] of BYTEA: counts bytes.
+///
+/// # Errors
+/// None.
+pub fn position_bytes(bytes: &Vector, needle: &Vector) -> Result<Vector> {
+    let (values, needles) = (Texts::new(bytes), Texts::new(needle));
+    try_build(&[bytes, needle], |i| {
+        // Values are at most 1 GiB.
+        let found = memchr::memmem::find(values.bytes(i), needles.bytes(i));
+        Ok(found.map_or(0, |at| at as i32 + 1))
     })
 }
 

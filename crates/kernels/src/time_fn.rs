@@ -1,15 +1,17 @@
 //! Functions on dates, times, timestamps and intervals. Argument convention: see `text_fn`.
 //!
-//! The session's time zone is UTC, so TIMESTAMP and TIMESTAMPTZ share their kernels. Infinite dates and
-//! timestamps stay what they are under addition.
+//! The session's time zone is UTC, so TIMESTAMP and TIMESTAMPTZ share their kernels. Infinite dates
+//! and timestamps stay what they are under addition.
 
 mod extract;
+mod make;
 mod number_template;
 mod read;
 mod template;
 mod write;
 
 pub use extract::{date_trunc, extract};
+pub use make::{date_bin, is_finite, make_time, round_seconds};
 pub use number_template::to_number;
 pub use read::{to_date, to_timestamp};
 pub use write::to_char;

@@ -98,7 +98,8 @@ impl<'a> Context<'a> {
         CteId(self.next_cte - 1)
     }
 
-    /// True when `plan` can be computed before the query: it depends on no outer column and no recursion.
+    /// True when `plan` can be computed before the query: it depends on no outer column and no
+    /// recursion.
     pub(crate) fn is_closed(&self, plan: &Plan) -> bool {
         let scans = |cte: &CteId| tree::cte_scans(plan, *cte) > 0;
         tree::free(plan).is_empty() && !self.recursive.iter().any(scans)
@@ -108,12 +109,17 @@ impl<'a> Context<'a> {
     pub(crate) fn add_scalar(&mut self, plan: Plan, ty: DataType) -> Expr {
         self.scalars.push(plan);
         let index = self.parameter_count + self.scalars.len() as u32 - 1;
-        Expr { kind: ExprKind::Parameter(index), ty }
+        Expr {
+            kind: ExprKind::Parameter(index),
+            ty,
+        }
     }
 
     /// The index of the scalar sub-query that parameter `number` stands for.
     pub(crate) fn scalar_index(&self, number: u32) -> Option<usize> {
-        number.checked_sub(self.parameter_count).map(|index| index as usize)
+        number
+            .checked_sub(self.parameter_count)
+            .map(|index| index as usize)
     }
 
     /// Statistics of `table`, asked for once.

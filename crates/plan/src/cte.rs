@@ -1,7 +1,7 @@
 //! Common table expressions: read once they are inlined, else computed once.
 //!
-//! A definition that is cheap to repeat (a filtered table) or correlated is copied to each place with
-//! new column ids; every other one becomes a prelude of the query.
+//! A definition that is cheap to repeat (a filtered table) or correlated is copied to each place
+//! with new column ids; every other one becomes a prelude of the query.
 
 use sql::algebra::{ColumnId, CteId, Expr, Plan};
 use types::DataType;
@@ -20,14 +20,25 @@ fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
     if !matches!(plan, Plan::With { .. }) {
         return;
     }
-    let Plan::With { cte, definition, mut body, .. } = tree::take(plan) else { return };
+    let Plan::With {
+        cte,
+        definition,
+        mut body,
+        ..
+    } = tree::take(plan)
+    else {
+        return;
+    };
     let scans = weighted_scans(&body, cte);
     let correlated = !context.is_closed(&definition);
     if scans == 1 || correlated || is_cheap(&definition) {
         let mut original = Some(*definition);
         inline(context, &mut body, cte, scans, &mut original);
     } else if scans > 1 {
-        context.ctes.push(Cte { id: cte, body: CteBody::Plain(*definition) });
+        context.ctes.push(Cte {
+            id: cte,
+            body: CteBody::Plain(*definition),
+        });
     }
     *plan = *body;
 }
@@ -72,7 +83,14 @@ fn inline(
     original: &mut Option<Plan>,
 ) {
     tree::every_plan_mut(body, &mut |plan| {
-        let Plan::CteScan { cte: scanned, columns, .. } = plan else { return };
+        let Plan::CteScan {
+            cte: scanned,
+            columns,
+            ..
+        } = plan
+        else {
+            return;
+        };
         if *scanned != cte {
             return;
         }
@@ -80,7 +98,9 @@ fn inline(
         let definition = if left == 0 {
             original.take()
         } else {
-            original.as_ref().map(|definition| context.copy(definition).0)
+            original
+                .as_ref()
+                .map(|definition| context.copy(definition).0)
         };
         if let Some(definition) = definition {
             *plan = renamed_output(definition, columns);
@@ -96,7 +116,10 @@ fn renamed_output(definition: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
         .zip(outputs)
         .map(|(&(id, _), (inner, ty))| (id, tree::column(inner, ty)))
         .collect();
-    Plan::Project { input: Box::new(definition), columns }
+    Plan::Project {
+        input: Box::new(definition),
+        columns,
+    }
 }
 
 /// Makes every recursive CTE of `plan`, which has no sub-queries, a CTE of the query.
@@ -105,9 +128,24 @@ pub(crate) fn hoist_recursive(context: &mut Context<'_>, plan: &mut Plan) {
     if !matches!(plan, Plan::RecursiveWith { .. }) {
         return;
     }
-    if let Plan::RecursiveWith { cte, duplicates, base, step, body, .. } = tree::take(plan) {
-        let recursive = CteBody::Recursive { duplicates, base: *base, step: *step };
-        context.ctes.push(Cte { id: cte, body: recursive });
+    if let Plan::RecursiveWith {
+        cte,
+        duplicates,
+        base,
+        step,
+        body,
+        ..
+    } = tree::take(plan)
+    {
+        let recursive = CteBody::Recursive {
+            duplicates,
+            base: *base,
+            step: *step,
+        };
+        context.ctes.push(Cte {
+            id: cte,
+            body: recursive,
+        });
         *plan = *body;
     }
 }
@@ -119,7 +157,9 @@ pub(crate) fn inline_single(context: &mut Context<'_>, root: &mut Plan) {
         let id = context.ctes[i].id;
         let inlinable = matches!(context.ctes[i].body, CteBody::Plain(_));
         if inlinable && scans_anywhere(context, root, id) == 1 {
-            let CteBody::Plain(definition) = context.ctes.remove(i).body else { return };
+            let CteBody::Plain(definition) = context.ctes.remove(i).body else {
+                return;
+            };
             put(context, root, id, definition);
             i = 0;
         } else {
@@ -130,10 +170,19 @@ pub(crate) fn inline_single(context: &mut Context<'_>, root: &mut Plan) {
 
 fn scans_anywhere(context: &mut Context<'_>, root: &Plan, id: CteId) -> usize {
     let mut count = weighted_scans(root, id);
-    count += context.scalars.iter().map(|plan| weighted_scans(plan, id)).sum::<usize>();
+    count += context
+        .scalars
+        .iter()
+        .map(|plan| weighted_scans(plan, id))
+        .sum::<usize>();
     for cte in &mut context.ctes {
-        let weight = if matches!(cte.body, CteBody::Plain(_)) { 1 } else { 2 };
-        cte.body.plans_mut(&mut |plan| count += weight * weighted_scans(plan, id));
+        let weight = if matches!(cte.body, CteBody::Plain(_)) {
+            1
+        } else {
+            2
+        };
+        cte.body
+            .plans_mut(&mut |plan| count += weight * weighted_scans(plan, id));
     }
     count
 }
@@ -148,7 +197,8 @@ fn put(context: &mut Context<'_>, root: &mut Plan, id: CteId, definition: Plan) 
         inline(context, plan, id, 1, &mut original);
     }
     for cte in &mut ctes {
-        cte.body.plans_mut(&mut |plan| inline(context, plan, id, 1, &mut original));
+        cte.body
+            .plans_mut(&mut |plan| inline(context, plan, id, 1, &mut original));
     }
     context.scalars = scalars;
     context.ctes = ctes;

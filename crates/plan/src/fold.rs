@@ -3,7 +3,8 @@
 //! All rewrites keep three-valued logic: they hold for NULLs in any position of the query, not only
 //! under a filter. What raises an error while folding is left to run time.
 //!
-//! Elsewhere: comparisons brought to the column's own type (`compare`), disjunctions (`disjunction`).
+//! Elsewhere: comparisons brought to the column's own type (`compare`), disjunctions
+//! (`disjunction`).
 
 mod compare;
 mod disjunction;
@@ -41,9 +42,7 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
             }
         }
         ExprKind::InList(_, list) if list.len() == 1 => {
-            if let ExprKind::InList(operand, mut list) =
-                tree::take_expr(expr).kind
-            {
+            if let ExprKind::InList(operand, mut list) = tree::take_expr(expr).kind {
                 let item = list.remove(0);
                 *expr = tree::compare(sql::algebra::CompareOp::Equal, *operand, item);
                 simplify(statistics, expr);
@@ -72,7 +71,9 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
 /// Evaluates `expr` when all operands are literals; false when it stays.
 fn fold_constant(statistics: &dyn Statistics, expr: &mut Expr) -> bool {
     let mut literals = true;
-    tree::operands(expr, &mut |e| literals &= matches!(e.kind, ExprKind::Literal(_)));
+    tree::operands(expr, &mut |e| {
+        literals &= matches!(e.kind, ExprKind::Literal(_))
+    });
     let volatile = matches!(
         expr.kind,
         ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
@@ -94,7 +95,10 @@ fn fold_constant(statistics: &dyn Statistics, expr: &mut Expr) -> bool {
 
 fn simplify_and(expr: &mut Expr) {
     let mut parts = tree::conjuncts(tree::take_expr(expr));
-    if parts.iter().any(|e| matches!(e.kind, ExprKind::Literal(Value::Bool(false)))) {
+    if parts
+        .iter()
+        .any(|e| matches!(e.kind, ExprKind::Literal(Value::Bool(false))))
+    {
         *expr = tree::truth(false);
         return;
     }
@@ -104,7 +108,9 @@ fn simplify_and(expr: &mut Expr) {
 
 fn split_disjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {
-        ExprKind::Or(parts) => parts.into_iter().for_each(|part| split_disjuncts(part, out)),
+        ExprKind::Or(parts) => parts
+            .into_iter()
+            .for_each(|part| split_disjuncts(part, out)),
         ExprKind::Literal(Value::Bool(false)) => {}
         _ => out.push(expr),
     }
@@ -137,7 +143,9 @@ fn remove_repeats(parts: &mut Vec<Expr>) {
 
 /// NOT over a literal, NOT, comparison, AND, OR and quantified comparison.
 fn simplify_not(expr: &mut Expr) {
-    let ExprKind::Not(inner) = &mut expr.kind else { return };
+    let ExprKind::Not(inner) = &mut expr.kind else {
+        return;
+    };
     let inner = tree::take_expr(inner);
     let rebuilt = match inner.kind {
         ExprKind::Literal(Value::Bool(value)) => tree::truth(!value),
@@ -154,12 +162,22 @@ fn simplify_not(expr: &mut Expr) {
             simplify_and(&mut and);
             and
         }
-        ExprKind::Quantified { left, op, quantifier, plan } => {
+        ExprKind::Quantified {
+            left,
+            op,
+            quantifier,
+            plan,
+        } => {
             let (op, quantifier) = match quantifier {
                 Quantifier::Any => (tree::inverse(op), Quantifier::All),
                 Quantifier::All => (tree::inverse(op), Quantifier::Any),
             };
-            tree::boolean(ExprKind::Quantified { left, op, quantifier, plan })
+            tree::boolean(ExprKind::Quantified {
+                left,
+                op,
+                quantifier,
+                plan,
+            })
         }
         _ => tree::negate(inner),
     };
@@ -177,9 +195,18 @@ fn negated(parts: Vec<Expr>) -> Vec<Expr> {
 }
 
 fn simplify_case(expr: &mut Expr) {
-    let ExprKind::Case { branches, otherwise } = &mut expr.kind else { return };
+    let ExprKind::Case {
+        branches,
+        otherwise,
+    } = &mut expr.kind
+    else {
+        return;
+    };
     branches.retain(|(condition, _)| !tree::is_never(condition));
-    if let Some(i) = branches.iter().position(|(condition, _)| tree::is_true(condition)) {
+    if let Some(i) = branches
+        .iter()
+        .position(|(condition, _)| tree::is_true(condition))
+    {
         let (_, result) = branches.swap_remove(i);
         branches.truncate(i);
         **otherwise = result;
@@ -190,9 +217,14 @@ fn simplify_case(expr: &mut Expr) {
 }
 
 fn simplify_coalesce(expr: &mut Expr) {
-    let ExprKind::Call(_, arguments) = &mut expr.kind else { return };
+    let ExprKind::Call(_, arguments) = &mut expr.kind else {
+        return;
+    };
     arguments.retain(|e| !matches!(e.kind, ExprKind::Literal(Value::Null)));
-    if let Some(i) = arguments.iter().position(|e| matches!(e.kind, ExprKind::Literal(_))) {
+    if let Some(i) = arguments
+        .iter()
+        .position(|e| matches!(e.kind, ExprKind::Literal(_)))
+    {
         arguments.truncate(i + 1);
     }
     match arguments.len() {

@@ -4,10 +4,11 @@
 //! tree of inner, left, semi and anti joins -> relations + edges -> best tree
 //! ```
 //! Dynamic programming over connected subgraphs, greedy when there are too many. What must not be
-//! reordered is kept by conflict rules on the edges; mark, single, full and lateral joins are barriers,
-//! as are filters that could not be pushed into a join.
-//! Sources: Moerkotte and Neumann 2008, "Dynamic programming strikes back" (enumeration); Moerkotte,
-//! Fender, Eich 2013, "On the correct and complete enumeration of the core search space" (rules, CD-C).
+//! reordered is kept by conflict rules on the edges; mark, single, full and lateral joins are
+//! barriers, as are filters that could not be pushed into a join.
+//! Sources: Moerkotte and Neumann 2008, "Dynamic programming strikes back" (enumeration);
+//! Moerkotte, Fender, Eich 2013, "On the correct and complete enumeration of the core search space"
+//! (rules, CD-C).
 //! Departure: rules are checked when two sets are joined, not turned into hyperedges.
 //!
 //! Elsewhere: relations and edges (`cluster`), enumeration (`enumerate`), cost (`combine`).
@@ -39,7 +40,11 @@ pub(crate) fn order_all(
     root: &mut Plan,
     options: &PlanOptions,
 ) {
-    let mut ordering = Ordering { context, estimator, options };
+    let mut ordering = Ordering {
+        context,
+        estimator,
+        options,
+    };
     ordering.order(root);
     for i in 0..ordering.context.scalars.len() {
         let mut plan = tree::take(&mut ordering.context.scalars[i]);
@@ -52,9 +57,16 @@ pub(crate) fn order_all(
 
 /// True for joins whose place among others may change.
 fn is_movable(plan: &Plan) -> bool {
-    let Plan::Join { left, right, kind, .. } = plan else { return false };
-    matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
-        && !tree::free(right).intersects(&tree::output_set(left))
+    let Plan::Join {
+        left, right, kind, ..
+    } = plan
+    else {
+        return false;
+    };
+    matches!(
+        kind,
+        JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti
+    ) && !tree::free(right).intersects(&tree::output_set(left))
 }
 
 impl Ordering<'_, '_> {
@@ -76,7 +88,9 @@ impl Ordering<'_, '_> {
         if self.estimator.ctes.contains_key(&id) {
             return;
         }
-        let Some(at) = self.context.ctes.iter().position(|cte| cte.id == id) else { return };
+        let Some(at) = self.context.ctes.iter().position(|cte| cte.id == id) else {
+            return;
+        };
         let empty = CteBody::Plain(tree::one_row());
         let mut body = std::mem::replace(&mut self.context.ctes[at].body, empty);
         match &mut body {
@@ -87,8 +101,10 @@ impl Ordering<'_, '_> {
             }
             CteBody::Recursive { base, step, .. } => {
                 let first = self.order(base);
-                let mut properties =
-                    Properties { rows: first.rows * 10.0, ..Properties::default() };
+                let mut properties = Properties {
+                    rows: first.rows * 10.0,
+                    ..Properties::default()
+                };
                 let outputs = tree::output(base);
                 for &(id, ty) in &outputs {
                     let column = cardinality::ColumnProperty::unknown(properties.rows, ty);
@@ -127,7 +143,13 @@ impl Ordering<'_, '_> {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         }
-        let Plan::Join { left, right, kind, condition } = plan else {
+        let Plan::Join {
+            left,
+            right,
+            kind,
+            condition,
+        } = plan
+        else {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         };

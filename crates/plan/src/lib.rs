@@ -1,10 +1,10 @@
 //! From the bound logical algebra to a physical plan.
 //!
 //! ```text
-//! Query -> fold -> cte -> unnest -> fold -> push_down -> prune -> join_order -> lower -> PhysicalPlan
+//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> join_order -> lower
 //! ```
-//! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types and
-//! methods. Columns have ids that are unique in the query, so passes never renumber.
+//! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
+//! and methods. Columns have ids that are unique in the query, so passes never renumber.
 //!
 //! Elsewhere: names and types (`sql`), running the plan (`exec`), the data behind [`Statistics`]
 //! (`engine`).

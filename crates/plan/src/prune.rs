@@ -1,6 +1,7 @@
 //! Columns nobody reads are not computed, and operators that change nothing are removed.
 //!
-//! Top-down: each operator is told which of its columns are read above, and whether its order matters.
+//! Top-down: each operator is told which of its columns are read above, and whether its order
+//! matters.
 //! Elsewhere: keys of GROUP BY that others decide (`lower::aggregate`).
 
 use hashbrown::HashMap;
@@ -40,7 +41,11 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
         Plan::Distinct { input, on } => {
             let mut below = needed.clone();
             on.iter().for_each(|e| tree::mention(e, &mut below));
-            let order = if on.is_empty() { Order::Free } else { Order::Matters };
+            let order = if on.is_empty() {
+                Order::Free
+            } else {
+                Order::Matters
+            };
             if on.is_empty() {
                 below = tree::output_set(input);
             }
@@ -53,16 +58,21 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
                 return prune(plan, needed, order);
             }
             let mut below = needed.clone();
-            keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
+            keys.iter()
+                .for_each(|key| tree::mention(&key.expr, &mut below));
             prune(input, &below, Order::Free);
         }
         Plan::Limit { input, .. } => prune(input, needed, Order::Matters),
         Plan::SetOperation { .. } => prune_set_operation(plan, needed),
-        Plan::With { definition, body, .. } => {
+        Plan::With {
+            definition, body, ..
+        } => {
             prune(definition, &tree::output_set(definition), Order::Free);
             prune(body, needed, order);
         }
-        Plan::RecursiveWith { base, step, body, .. } => {
+        Plan::RecursiveWith {
+            base, step, body, ..
+        } => {
             prune(base, &tree::output_set(base), Order::Free);
             prune(step, &tree::output_set(step), Order::Free);
             prune(body, needed, order);
@@ -76,17 +86,25 @@ fn retain_at<T>(items: &mut Vec<T>, keep: &[bool]) {
 }
 
 fn prune_project(plan: &mut Plan, needed: &ColumnSet, order: Order) {
-    let Plan::Project { input, columns } = plan else { return };
+    let Plan::Project { input, columns } = plan else {
+        return;
+    };
     columns.retain(|(id, _)| needed.contains(*id));
     merge_projects(input, columns);
     let mut below = ColumnSet::default();
-    columns.iter().for_each(|(_, e)| tree::mention(e, &mut below));
+    columns
+        .iter()
+        .for_each(|(_, e)| tree::mention(e, &mut below));
     prune(input, &below, order);
 }
 
 /// Replaces `Project(Project(x))` by one, unless that would compute something twice.
 fn merge_projects(input: &mut Box<Plan>, columns: &mut [(ColumnId, Expr)]) {
-    while let Plan::Project { input: below, columns: inner } = &mut **input {
+    while let Plan::Project {
+        input: below,
+        columns: inner,
+    } = &mut **input
+    {
         let mut uses: HashMap<ColumnId, usize> = HashMap::new();
         columns.iter().for_each(|(_, e)| count_uses(e, &mut uses));
         let cheap = |(id, e): &(ColumnId, Expr)| {
@@ -100,7 +118,9 @@ fn merge_projects(input: &mut Box<Plan>, columns: &mut [(ColumnId, Expr)]) {
             return;
         }
         let map: HashMap<ColumnId, Expr> = inner.drain(..).collect();
-        columns.iter_mut().for_each(|(_, e)| tree::substitute(e, &map));
+        columns
+            .iter_mut()
+            .for_each(|(_, e)| tree::substitute(e, &map));
         let below = tree::take(below);
         **input = below;
     }
@@ -114,7 +134,15 @@ fn count_uses(expr: &Expr, uses: &mut HashMap<ColumnId, usize>) {
 }
 
 fn prune_join(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::Join { left, right, kind, condition } = plan else { return };
+    let Plan::Join {
+        left,
+        right,
+        kind,
+        condition,
+    } = plan
+    else {
+        return;
+    };
     if let JoinKind::Mark(mark) = kind
         && !needed.contains(*mark)
     {
@@ -136,7 +164,9 @@ fn remove_distinct(plan: &mut Plan) {
     loop {
         match plan {
             Plan::Distinct { input, on } if on.is_empty() => *plan = tree::take(input),
-            Plan::Project { input, .. } | Plan::Sort { input, .. } => return remove_distinct(input),
+            Plan::Project { input, .. } | Plan::Sort { input, .. } => {
+                return remove_distinct(input);
+            }
             _ => return,
         }
     }
@@ -148,7 +178,16 @@ fn ordered(function: AggregateFunction) -> bool {
 }
 
 fn prune_aggregate(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::Aggregate { input, keys, aggregates, grouping_sets, .. } = plan else { return };
+    let Plan::Aggregate {
+        input,
+        keys,
+        aggregates,
+        grouping_sets,
+        ..
+    } = plan
+    else {
+        return;
+    };
     aggregates.retain(|(id, _)| needed.contains(*id));
     if grouping_sets.is_none() {
         // A constant key decides nothing; one key must stay, or an empty input would give a row.
@@ -185,7 +224,9 @@ fn prune_aggregate(plan: &mut Plan, needed: &ColumnSet) {
 }
 
 fn prune_window(plan: &mut Plan, needed: &ColumnSet, order: Order) {
-    let Plan::Window { input, calls } = plan else { return };
+    let Plan::Window { input, calls } = plan else {
+        return;
+    };
     calls.retain(|(id, _)| needed.contains(*id));
     if calls.is_empty() {
         *plan = tree::take(input);
@@ -200,9 +241,21 @@ fn prune_window(plan: &mut Plan, needed: &ColumnSet, order: Order) {
 }
 
 fn prune_set_operation(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::SetOperation { operator, duplicates, left, right, columns } = plan else { return };
+    let Plan::SetOperation {
+        operator,
+        duplicates,
+        left,
+        right,
+        columns,
+    } = plan
+    else {
+        return;
+    };
     let all = *operator == SetOperator::Union && *duplicates == Duplicates::Keep;
-    let keep: Vec<bool> = columns.iter().map(|(id, _)| !all || needed.contains(*id)).collect();
+    let keep: Vec<bool> = columns
+        .iter()
+        .map(|(id, _)| !all || needed.contains(*id))
+        .collect();
     retain_at(columns, &keep);
     for side in [left, right] {
         if let Plan::Project { columns, .. } = &mut **side {

@@ -44,9 +44,9 @@ pub trait Statistics {
     /// Statistics of `table`.
     fn table(&self, table: &TableRef) -> TableStatistics;
 
-    /// Share of a row sample of `table` for which `predicate` is true; its columns are ids mapped to
-    /// table ordinals by `columns`. None when there is no sample or the predicate cannot be evaluated.
-    /// Results are (hits + small constant) / rows, never exactly 0.
+    /// Share of a row sample of `table` for which `predicate` is true; its columns are ids mapped
+    /// to table ordinals by `columns`. None when there is no sample or the predicate cannot be
+    /// evaluated. Results are (hits + small constant) / rows, never exactly 0.
     fn sample_selectivity(
         &self,
         table: &TableRef,

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! lift     sub-query expression  -> join whose right side refers to the left (a dependent join)
-//! pull     correlated predicates -> out of the right side into the join condition, where that is all
-//! domain   anything else         -> right side computed once for all distinct values it depends on
+//! pull     correlated predicates -> out of the right side into the condition, if that is all
+//! domain   anything else         -> right side once for all distinct values it depends on
 //! ```
-//! Dependent joins are resolved from the outermost inwards, so that the left side of each is closed when
-//! its turn comes. Lateral joins of the query itself go the same way.
-//! Source: Neumann and Kemper 2015, "Unnesting arbitrary queries"; Neumann 2025, "Improving unnesting of
-//! complex queries". Departure: outer columns that a nested dependent join needs travel down its left
-//! side; equalities replace the domain only where the whole right side allows it (`pull`).
+//! Dependent joins are resolved from the outermost inwards, so that the left side of each is closed
+//! when its turn comes. Lateral joins of the query itself go the same way.
+//! Source: Neumann and Kemper 2015, "Unnesting arbitrary queries"; Neumann 2025, "Improving
+//! unnesting of complex queries". Departure: outer columns that a nested dependent join needs
+//! travel down its left side; equalities replace the domain only where the whole right side allows
+//! it (`pull`).
 
 mod domain;
 mod lift;
@@ -39,7 +40,9 @@ fn is_dependent(left: &Plan, right: &Plan) -> bool {
 /// Resolves every dependent join of `plan`, which has no free columns.
 fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let dependent = match plan {
-        Plan::Join { left, right, kind, .. } if is_dependent(left, right) => {
+        Plan::Join {
+            left, right, kind, ..
+        } if is_dependent(left, right) => {
             // A series over columns of its left side is an operator of its own.
             !(matches!(**right, Plan::Series { .. }) && *kind == JoinKind::Inner)
         }
@@ -54,7 +57,13 @@ fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         });
         return result;
     }
-    let Plan::Join { mut left, right, kind, condition } = tree::take(plan) else {
+    let Plan::Join {
+        mut left,
+        right,
+        kind,
+        condition,
+    } = tree::take(plan)
+    else {
         return Err(Error::internal("a dependent join is a join"));
     };
     resolve(context, &mut left)?;

@@ -200,6 +200,9 @@ impl<'a> Binder<'a> {
     /// The relation name, of at most two parts.
     fn relation_name(&self, name: &ast::ObjectName) -> Result<RelationName> {
         let parts = name::object_parts(name)?;
+        if let Some(ast::ObjectNamePart::Identifier(first)) = name.0.first() {
+            name::refuse_reserved(first)?;
+        }
         match parts.as_slice() {
             [name] => Ok(RelationName {
                 schema: None,

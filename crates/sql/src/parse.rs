@@ -2,10 +2,14 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
+mod dialect;
+mod reserved;
+
+pub(crate) use reserved::is_reserved;
+
 use std::ops::Range;
 
 use sqlparser::ast;
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
@@ -18,7 +22,7 @@ const DEPTH_MAX: usize = 100;
 /// long, and dropping one recurses.
 const CHAIN_MAX: usize = 5_000;
 
-const DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
+const DIALECT: dialect::TesseraDialect = dialect::TesseraDialect;
 
 /// One statement of a text, parsed but not bound.
 #[derive(Clone, Debug)]
@@ -195,6 +199,8 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
 /// The tokens with forms rewritten that the grammar lacks:
 /// - `BETWEEN SYMMETRIC` to `BETWEEN @-@`, a prefix operator that the binder takes off again (see
 ///   `bind::predicate`),
+/// - `a ISNULL` to `a IS NULL`,
+/// - `trim(BOTH FROM a)` to `trim(BOTH a)`,
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
@@ -213,6 +219,16 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 after_between = false;
                 continue;
             }
+            Token::Word(word) if is_word(word, "isnull") && !opens_call(tokens, at_idx) => {
+                for (text, keyword) in [("IS", Keyword::IS), ("NULL", Keyword::NULL)] {
+                    prepared.push(TokenWithSpan {
+                        token: keyword_token(text, keyword),
+                        ..token
+                    });
+                }
+                continue;
+            }
+            Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => continue,
             Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
                 for (text, keyword) in [("SELECT", Keyword::SELECT), ("FROM", Keyword::FROM)] {
                     prepared.push(TokenWithSpan {
@@ -245,6 +261,28 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
 
 fn is_word(word: &Word, text: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
+}
+
+/// True when a parenthesis follows token `at_idx`.
+fn opens_call(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
+    let mut rest = tokens.iter().skip(at_idx + 1);
+    rest.find(|token| !matches!(token.token, Token::Whitespace(_)))
+        .is_some_and(|token| token.token == Token::LParen)
+}
+
+/// True when `tokens` end in `trim(`, or that and BOTH, LEADING or TRAILING.
+fn begins_trim(tokens: &[TokenWithSpan]) -> bool {
+    let mut before = tokens
+        .iter()
+        .rev()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_)))
+        .skip_while(|token| {
+            [Keyword::BOTH, Keyword::LEADING, Keyword::TRAILING]
+                .iter()
+                .any(|side| is_keyword(token, *side))
+        });
+    before.next().is_some_and(|token| token.token == Token::LParen)
+        && before.next().is_some_and(|token| is_keyword(token, Keyword::TRIM))
 }
 
 fn is_keyword(token: &TokenWithSpan, keyword: Keyword) -> bool {

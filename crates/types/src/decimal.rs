@@ -3,8 +3,8 @@
 //! ```text
 //! 12.345 at scale 3: 12345        at scale 5: 1234500        rounded to scale 1: 123
 //! ```
-//! Invariant: a value has at most 38 digits, so every sum of two fits 128 bits and every product 256.
-//! Rounding is half away from zero, as PostgreSQL's NUMERIC. `None` is always an overflow.
+//! Invariant: a value has at most 38 digits, so every sum of two fits 128 bits and every product
+//! 256. Rounding is half away from zero, as PostgreSQL's NUMERIC. `None` is always an overflow.
 //!
 //! Elsewhere: text (`text`), columns (`kernels::numeric`).
 
@@ -73,7 +73,8 @@ pub fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     }
 }
 
-/// `value` of scale `scale`, rounded to `digits` after the point (before it when negative), same scale.
+/// `value` of scale `scale`, rounded to `digits` after the point (before it when negative), same
+/// scale.
 pub fn round(value: i128, scale: u8, digits: i32) -> Option<i128> {
     with_unit(value, scale, digits, divide_round)
 }
@@ -122,8 +123,8 @@ pub(crate) fn widening_multiply(a: u128, b: u128) -> (u128, u128) {
     (high, (middle << 64) | (low & LOW))
 }
 
-/// Quotient and remainder of the 256-bit `high:low` by `divisor`; None when the quotient exceeds 128
-/// bits.
+/// Quotient and remainder of the 256-bit `high:low` by `divisor`; None when the quotient exceeds
+/// 128 bits.
 fn wide_divide(high: u128, low: u128, divisor: u128) -> Option<(u128, u128)> {
     if high >= divisor {
         return None;
@@ -184,8 +185,8 @@ fn multiply_wide(a: i128, b: i128, drop: u32) -> Option<i128> {
     let (mut high, mut low) = widening_multiply(a.unsigned_abs(), b.unsigned_abs());
     let mut drop = drop;
     if drop > EXPONENT_MAX {
-        // Drop most digits first: half of the remaining unit is whole, so what they were never decides
-        // the rounding.
+        // Drop most digits first: half of the remaining unit is whole, so what they were never
+        // decides the rounding.
         let unit = pow10(drop - EXPONENT_MAX).unsigned_abs();
         let high_rest = high % unit;
         high /= unit;
@@ -324,7 +325,10 @@ pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128
         return dividend.checked_div(b);
     }
     let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
-    signed(wide_divide(high, low, b.unsigned_abs())?.0, (a < 0) != (b < 0))
+    signed(
+        wide_divide(high, low, b.unsigned_abs())?.0,
+        (a < 0) != (b < 0),
+    )
 }
 
 /// Digits after the point to which PostgreSQL rounds the square root of `value`.
@@ -332,7 +336,10 @@ pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128
 /// Source: PostgreSQL 15, numeric.c, `numeric_sqrt`.
 pub fn sqrt_scale(value: i128, ty: NumericType) -> u32 {
     let (weight, _) = leading_digit(value, ty.scale);
-    (15 - 2 * weight).max(display_scale(value, ty)).max(0).unsigned_abs()
+    (15 - 2 * weight)
+        .max(display_scale(value, ty))
+        .max(0)
+        .unsigned_abs()
 }
 
 /// The whole square root of `high:low`, rounded down.
@@ -348,7 +355,8 @@ fn wide_sqrt(high: u128, low: u128) -> u128 {
     root
 }
 
-/// The square root of `value` of scale `scale`, at `result_scale`, rounded; `value` is not negative.
+/// The square root of `value` of scale `scale`, at `result_scale`, rounded; `value` is not
+/// negative.
 pub fn sqrt(value: i128, scale: u8, result_scale: u8) -> Option<i128> {
     // sqrt(v / 10^s) * 10^r = sqrt(v * 10^(2r - s)).
     let exponent = 2 * i32::from(result_scale) - i32::from(scale);

@@ -1,8 +1,8 @@
 //! SQL types, values, and errors: what every other crate speaks about.
 //!
-//! A column has a [`DataType`] (what the user declared) and a [`PhysicalType`] (how rows of it look in
-//! memory). The physical type follows from the data type, except that a computed NUMERIC may be held
-//! narrower when the planner proves that its values fit.
+//! A column has a [`DataType`] (what the user declared) and a [`PhysicalType`] (how rows of it look
+//! in memory). The physical type follows from the data type, except that a computed NUMERIC may be
+//! held narrower when the planner proves that its values fit.
 //!
 //! Elsewhere: columns of values (`kernels::vector`), stored values (`storage`).
 #![forbid(unsafe_code)]

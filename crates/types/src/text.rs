@@ -1,7 +1,7 @@
 //! Values from and to text, by PostgreSQL's rules.
 //!
-//! `parse` is the input function of a type: what COPY and untyped literals go through. `format` is its
-//! output function: what a client sees. The session's settings are fixed: `DateStyle` ISO, MDY,
+//! `parse` is the input function of a type: what COPY and untyped literals go through. `format` is
+//! its output function: what a client sees. The session's settings are fixed: `DateStyle` ISO, MDY,
 //! `IntervalStyle` postgres, `bytea_output` hex, `TimeZone` UTC.
 //!
 //! Elsewhere: conversions between types (`cast`).
@@ -58,8 +58,8 @@ impl Write for Buffer {
     }
 }
 
-/// The value of type `ty` that `text` denotes, by PostgreSQL's input rules. Text longer than CHAR(n) or
-/// VARCHAR(n) is an error unless the excess is blank.
+/// The value of type `ty` that `text` denotes, by PostgreSQL's input rules. Text longer than
+/// CHAR(n) or VARCHAR(n) is an error unless the excess is blank.
 ///
 /// # Errors
 /// 22P02, 22003, 22007, 22008, 22001 with PostgreSQL's messages.

@@ -162,6 +162,8 @@ pub(crate) struct SetLocal {
     /// Rows since the last split.
     rows: usize,
     lookup: Lookup,
+    /// Bytes of `runs`.
+    run_bytes: usize,
 }
 
 impl SetLocal {
@@ -191,7 +193,7 @@ impl SetLocal {
     }
 
     fn new(groups: Groups, states: Vec<Box<dyn States>>, splits: bool) -> Self {
-        Self { groups, states, runs: Vec::new(), splits, rows: 0, lookup: Lookup::Find }
+        Self { groups, states, runs: Vec::new(), splits, rows: 0, lookup: Lookup::Find, run_bytes: 0 }
     }
 
     /// Replaces `groups` by the group of each row of the key columns.
@@ -290,6 +292,7 @@ impl SetLocal {
         }
         grouper.clear(self.lookup);
         self.states.iter_mut().for_each(|s| s.clear());
+        self.run_bytes = self.runs.iter().map(Run::bytes).sum();
         self.rows = 0;
         Ok(())
     }
@@ -316,7 +319,7 @@ impl SetLocal {
             Groups::Hash(grouper) => grouper.bytes(),
         };
         let states: usize = self.states.iter().map(|s| s.bytes()).sum();
-        groups + states + self.runs.iter().map(Run::bytes).sum::<usize>()
+        groups + states + self.run_bytes
     }
 }
 

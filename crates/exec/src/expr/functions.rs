@@ -17,7 +17,7 @@ use super::node::{Kernel, Traits};
 pub(super) fn evaluated(function: Function, arguments: &[Expr]) -> &[Expr] {
     match (function, arguments) {
         (Function::Extract | Function::DateTrunc, [_, rest @ ..]) => rest,
-        (Function::Round | Function::Trunc, [number, _]) => std::slice::from_ref(number),
+        (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _]) => std::slice::from_ref(number),
         _ => arguments,
     }
 }
@@ -102,7 +102,10 @@ fn text(function: Function, signature: &Signature) -> Result<Option<(Kernel, Tra
         Function::Left => two(text_fn::left),
         Function::Right => two(text_fn::right),
         Function::Reverse => one(text_fn::reverse),
-        Function::Position => two(text_fn::position),
+        Function::Position => match signature.of(0)? {
+            DataType::Bytea => two(text_fn::position_bytes),
+            _ => two(text_fn::position),
+        },
         Function::Ascii => one(text_fn::ascii),
         Function::StartsWith => two(text_fn::starts_with),
         Function::Translate => three(text_fn::translate),
@@ -144,6 +147,7 @@ fn fallible_text(function: Function, signature: &Signature) -> Result<Option<Ker
         Function::Decode => two(text_fn::decode),
         Function::RegexpMatch => two(|a, p| regexp::matches(a, p, Case::Sensitive)),
         Function::RegexpMatchInsensitive => two(|a, p| regexp::matches(a, p, Case::Insensitive)),
+        Function::RegexpSubstring => two(regexp::substring),
         Function::RegexpReplace if count == 3 => three(|a, p, r| regexp::replace(a, p, r, None)),
         Function::RegexpReplace => {
             Box::new(|a: &[&Vector], _| regexp::replace(a[0], a[1], a[2], Some(a[3])))
@@ -170,6 +174,8 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
         Function::IntervalDivide => two(time_fn::interval_divide),
         Function::DateTimeAdd => two(time_fn::date_time_add),
         Function::Age => two(time_fn::age),
+        Function::DateBin => three(time_fn::date_bin),
+        Function::MakeTime => three(time_fn::make_time),
         Function::MakeDate => three(time_fn::make_date),
         Function::MakeTimestamp => Box::new(|a: &[&Vector], _| {
             time_fn::make_timestamp([a[0], a[1], a[2], a[3], a[4], a[5]])
@@ -185,6 +191,8 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
         Function::JustifyInterval => one(time_fn::justify_interval),
         Function::Extract
         | Function::DateTrunc
+        | Function::RoundSeconds
+        | Function::IsFinite
         | Function::ToChar
         | Function::ToNumber
         | Function::AtTimeZone => typed_time(function, signature)?,
@@ -207,6 +215,14 @@ fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
         Function::DateTrunc => {
             let (field, from) = (signature.field()?, signature.of(1)?);
             Box::new(move |a: &[&Vector], _| time_fn::date_trunc(field, a[0], from))
+        }
+        Function::RoundSeconds => {
+            let digits = u32::try_from(numbers::digits_argument(signature)?).unwrap_or(0);
+            Box::new(move |a: &[&Vector], _| time_fn::round_seconds(a[0], digits, ty))
+        }
+        Function::IsFinite => {
+            let from = signature.of(0)?;
+            Box::new(move |a: &[&Vector], _| time_fn::is_finite(a[0], from))
         }
         Function::ToChar => {
             let from = signature.of(0)?;

@@ -1,6 +1,7 @@
 //! Key filters: what the build side knows about keys, tested in the probe side's scan.
 //!
-//! Source: Patel 2018, sections 5.2 and 5.3. Departure: no order of filters is learnt here, scans order
+//! Source: Patel 2018, sections 5.2 and 5.3. Departure: no order of filters is learnt here, scans
+//! order
 //! restrictions; a filter that passes nearly everything takes itself out.
 
 use std::sync::Arc;
@@ -30,7 +31,8 @@ struct BuildFilter {
     off: AtomicBool,
 }
 
-/// Rows tested before a filter judges itself, and the share of passing rows in 16ths that ends it: a
+/// Rows tested before a filter judges itself, and the share of passing rows in 16ths that ends it:
+/// a
 /// test costs about a tenth of a probe.
 const TRIAL_ROWS: u64 = 1 << 15;
 const PASSING_16THS_MAX: u64 = 14;
@@ -38,7 +40,12 @@ const PASSING_16THS_MAX: u64 = 14;
 impl BuildFilter {
     fn new(keys: Keys) -> Arc<dyn KeyFilter> {
         let (tested, passed) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { keys, tested, passed, off: AtomicBool::new(false) })
+        Arc::new(Self {
+            keys,
+            tested,
+            passed,
+            off: AtomicBool::new(false),
+        })
     }
 
     fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
@@ -129,7 +136,10 @@ pub(super) fn of_build(
     probe_rows: f64,
 ) -> Vec<PushedFilter> {
     use JoinKind as K;
-    if !matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildAnti | K::BuildOuter) {
+    if !matches!(
+        kind,
+        K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildAnti | K::BuildOuter
+    ) {
         return Vec::new();
     }
     let mut filters = Vec::new();
@@ -149,13 +159,17 @@ pub(super) fn of_build(
             _ => key_set(vector).map(Keys::Set),
         };
         if let Some(keys) = filter {
-            filters.push(PushedFilter { column, filter: BuildFilter::new(keys) });
+            filters.push(PushedFilter {
+                column,
+                filter: BuildFilter::new(keys),
+            });
         }
     }
     filters
 }
 
-/// The filters from above as filters of the probe and of the build child. `full` gives for each output
+/// The filters from above as filters of the probe and of the build child. `full` gives for each
+/// output
 /// column its ordinal in probe columns followed by build columns.
 pub(super) fn split(
     filters: Vec<PushedFilter>,
@@ -165,22 +179,35 @@ pub(super) fn split(
     probe_width: usize,
 ) -> (Vec<PushedFilter>, Vec<PushedFilter>) {
     use JoinKind as K;
-    let to_probe =
-        matches!(kind, K::Inner | K::ProbeOuter | K::ProbeSemi | K::ProbeAnti | K::ProbeMark | K::ProbeSingle);
+    let to_probe = matches!(
+        kind,
+        K::Inner | K::ProbeOuter | K::ProbeSemi | K::ProbeAnti | K::ProbeMark | K::ProbeSingle
+    );
     let to_build = matches!(kind, K::Inner | K::BuildOuter | K::BuildSemi | K::BuildAnti);
     let both = matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi);
     let (mut probe, mut build) = (Vec::new(), Vec::new());
     for pushed in filters {
         let ordinal = full[pushed.column];
-        let at = |column| PushedFilter { column, filter: Arc::clone(&pushed.filter) };
+        let at = |column| PushedFilter {
+            column,
+            filter: Arc::clone(&pushed.filter),
+        };
         let is_probe = ordinal < probe_width;
-        let column = if is_probe { ordinal } else { ordinal - probe_width };
+        let column = if is_probe {
+            ordinal
+        } else {
+            ordinal - probe_width
+        };
         if kind == K::ProbeMark && !is_probe {
             continue;
         }
         // Equal keys: what holds for one side's key holds for the other's.
         let partner = keys.iter().find_map(|key| {
-            let (own, other) = if is_probe { (&key.probe, &key.build) } else { (&key.build, &key.probe) };
+            let (own, other) = if is_probe {
+                (&key.probe, &key.build)
+            } else {
+                (&key.build, &key.probe)
+            };
             match (&own.kind, &other.kind) {
                 (ExprKind::Column(a), ExprKind::Column(b)) if *a == column => Some(*b),
                 _ => None,
@@ -200,4 +227,120 @@ pub(super) fn split(
         }
     }
     (probe, build)
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::physical::{Expr, JoinMethod, NullKeys};
+    use sched::{Priority, Scheduler, Ticket};
+    use storage::{BufferPool, MemoryCategory, Reservation};
+    use types::DataType;
+
+    use super::*;
+    use crate::context::QueryContext;
+    use crate::open::column;
+
+    fn int(ordinal: usize) -> Expr {
+        column(ordinal, DataType::BigInt, DataType::BigInt.physical())
+    }
+
+    fn key(probe: usize, build: usize) -> JoinKey {
+        JoinKey {
+            probe: int(probe),
+            build: int(build),
+            nulls: NullKeys::Differ,
+        }
+    }
+
+    fn filters(keys: Vec<i64>, kind: JoinKind) -> Vec<PushedFilter> {
+        let pool = BufferPool::new(1 << 30);
+        let (scheduler, ticket) = (Scheduler::new(2), Ticket::new(Priority(1)));
+        let context = Arc::new(QueryContext::new(Arc::clone(&pool), scheduler, ticket, 1));
+        let mut memory = Reservation::empty(&pool, MemoryCategory::HashTables);
+        let vectors = vec![Arc::new(Vector::new(VectorData::I64(keys)))];
+        let nulls = vec![NullCode::Miss];
+        let table = KeyTable::build(&context, vectors, nulls, JoinMethod::Hash, &mut memory);
+        of_build(kind, &[key(3, 0)], &Arc::new(table.expect("fits")), 1e9)
+    }
+
+    #[test]
+    fn filters_pass_every_key_and_few_others() {
+        for step in [3i64, 1_000_000_007] {
+            let keys: Vec<i64> = (0..5000).map(|i| (i - 700) * step).collect();
+            let made = filters(keys.clone(), JoinKind::Inner);
+            assert!(made.len() == 1 && made[0].column == 3);
+            let values: Vec<i64> = (-3000..21_000).map(|i| i * step / 3).collect();
+            let mut positions: Vec<u32> = (0..values.len() as u32).collect();
+            made[0].filter.retain_i64(&values, &mut positions);
+            let wanted = |p: &u32| keys.binary_search(&values[*p as usize]).is_ok();
+            let hits = positions.iter().filter(|p| wanted(p)).count();
+            assert_eq!(hits, keys.iter().filter(|k| values.contains(k)).count());
+            assert!(
+                positions.len() < hits + values.len() / 20,
+                "{} pass",
+                positions.len()
+            );
+            assert!(
+                made[0].filter.overlaps(0, 0) && !made[0].filter.overlaps(i64::MIN, -800 * step)
+            );
+            assert!(!made[0].filter.overlaps(5000 * step, i64::MAX));
+        }
+        assert!(filters(vec![1, 2], JoinKind::ProbeOuter).is_empty());
+        assert!(filters(vec![1, 2], JoinKind::ProbeAnti).is_empty());
+    }
+
+    #[test]
+    fn a_filter_that_passes_everything_stops() {
+        let made = filters((0..100_000).collect(), JoinKind::ProbeSemi);
+        let values: Vec<i64> = (0..50_000).collect();
+        let mut positions: Vec<u32> = (0..50_000).collect();
+        made[0].filter.retain_i64(&values, &mut positions);
+        assert_eq!(positions.len(), 50_000);
+        // Off from here on: even keys that are not in the set pass.
+        let mut positions = vec![0];
+        made[0].filter.retain_i64(&[-1], &mut positions);
+        assert_eq!(positions, [0]);
+    }
+
+    #[test]
+    fn filters_from_above_reach_both_sides_of_an_inner_join() {
+        let from_above = |columns: &[usize]| {
+            let filter = filters(vec![1, 2], JoinKind::Inner)[0].filter.clone();
+            let pushed = |&column| PushedFilter {
+                column,
+                filter: Arc::clone(&filter),
+            };
+            columns.iter().map(pushed).collect::<Vec<_>>()
+        };
+        let columns = |list: &[PushedFilter]| list.iter().map(|f| f.column).collect::<Vec<_>>();
+        // Probe columns 0 to 4, build columns from 5; the key is probe 3 = build 1.
+        let full = [3, 0, 7, 6];
+        let (probe, build) = split(
+            from_above(&[0, 1, 2, 3]),
+            JoinKind::Inner,
+            &[key(3, 1)],
+            &full,
+            5,
+        );
+        assert_eq!(
+            (columns(&probe), columns(&build)),
+            (vec![3, 0, 3], vec![1, 2, 1])
+        );
+        let (probe, build) = split(
+            from_above(&[0, 1, 2]),
+            JoinKind::ProbeOuter,
+            &[key(3, 1)],
+            &full,
+            5,
+        );
+        assert_eq!((columns(&probe), columns(&build)), (vec![3, 0], vec![]));
+        let (probe, build) = split(
+            from_above(&[0, 3]),
+            JoinKind::FullOuter,
+            &[key(3, 1)],
+            &full,
+            5,
+        );
+        assert!(probe.is_empty() && build.is_empty());
+    }
 }

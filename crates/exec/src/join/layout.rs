@@ -34,7 +34,8 @@ pub(super) fn place_of(list: &mut Vec<usize>, value: usize) -> usize {
 }
 
 impl Layout {
-    /// The layout of a join whose condition uses the columns `used` (probe, then build) and whose output
+    /// The layout of a join whose condition uses the columns `used` (probe, then build) and whose
+    /// output
     /// is `output_columns` of the kind's full output.
     pub(super) fn new(
         kind: JoinKind,
@@ -62,9 +63,19 @@ impl Layout {
         let output = full.iter().map(place).collect();
         let residual_probe = used.iter().copied().filter(|&c| c < probe_width).collect();
         let build_used = used.iter().copied().filter(|&c| c >= probe_width);
-        let residual_build = build_used.map(|c| place_of(&mut build, c - probe_width)).collect();
+        let residual_build = build_used
+            .map(|c| place_of(&mut build, c - probe_width))
+            .collect();
         debug_assert!(build.iter().all(|&c| c < build_width));
-        Self { probe, build, residual_probe, residual_build, output, probe_width, full }
+        Self {
+            probe,
+            build,
+            residual_probe,
+            residual_build,
+            output,
+            probe_width,
+            full,
+        }
     }
 
     /// Per output column, its ordinal in probe columns followed by build columns.

@@ -32,7 +32,9 @@ impl Residual {
     pub(super) fn new(condition: &Expr, layout: &Layout) -> Result<Self> {
         let mut condition = condition.clone();
         let place = |list: &[usize], value: usize| {
-            list.iter().position(|&v| v == value).expect("the layout has the condition's columns")
+            list.iter()
+                .position(|&v| v == value)
+                .expect("the layout has the condition's columns")
         };
         renumber(&mut condition, &|column| {
             if column < layout.probe_width {
@@ -41,17 +43,25 @@ impl Residual {
             let stored = place(&layout.build, column - layout.probe_width);
             layout.residual_probe.len() + place(&layout.residual_build, stored)
         });
-        Ok(Self { evaluator: Evaluator::new(&condition)?, build: layout.residual_build.clone() })
+        Ok(Self {
+            evaluator: Evaluator::new(&condition)?,
+            build: layout.residual_build.clone(),
+        })
     }
 
     fn batch(&self, probe: &Flow, build: &BuildRows, pairs: &Pairs) -> Batch {
         let probe = probe.batch().gather(&pairs.probe);
         let mut columns = probe.columns;
-        columns.extend(self.build.iter().map(|&column| build.gather(column, &pairs.build)));
+        columns.extend(
+            self.build
+                .iter()
+                .map(|&column| build.gather(column, &pairs.build)),
+        );
         Batch::new(columns, pairs.len())
     }
 
-    /// Keeps the pairs for which the condition is true; `probe` has the residual's probe columns, loaded.
+    /// Keeps the pairs for which the condition is true; `probe` has the residual's probe columns,
+    /// loaded.
     pub(super) fn keep(&self, probe: &Flow, build: &BuildRows, pairs: &mut Pairs) -> Result<()> {
         let batch = self.batch(probe, build, pairs);
         let mut kept = (0..pairs.len() as u32).collect();

@@ -105,7 +105,12 @@ impl KeyTable {
             }
         };
         memory.resize(table.bytes() as u64)?;
-        Ok(Self { coder: input.coder.clone(), table, keys: input.keys.clone(), nulls })
+        Ok(Self {
+            coder: input.coder.clone(),
+            table,
+            keys: input.keys.clone(),
+            nulls,
+        })
     }
 
     /// True when equal codes mean equal keys, so that pairs need no [`Self::verify`].
@@ -150,7 +155,8 @@ impl KeyTable {
         }
     }
 
-    /// Replaces `pairs` by one pair, with the smallest build row, for each probe row that has a match.
+    /// Replaces `pairs` by one pair, with the smallest build row, for each probe row that has a
+    /// match.
     pub(crate) fn first_of(
         &self,
         columns: &[&Column],
@@ -199,7 +205,8 @@ impl Input {
     }
 }
 
-/// A hash table over `rows` rows: parts of the rows are sorted by partition, then partitions are built.
+/// A hash table over `rows` rows: parts of the rows are sorted by partition, then partitions are
+/// built.
 fn hash_table<K: EntryKey>(
     builder: &Builder<'_>,
     input: &Arc<Input>,

@@ -24,7 +24,11 @@ impl MatchedRows {
     /// No row of `rows` is matched.
     pub(super) fn new(rows: usize) -> Self {
         let words = (0..rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { words, rows, left: AtomicUsize::new(rows) }
+        Self {
+            words,
+            rows,
+            left: AtomicUsize::new(rows),
+        }
     }
 
     /// True when every row is matched: nothing is left to find.
@@ -71,7 +75,8 @@ struct MarkedSource {
     output: Vec<usize>,
 }
 
-/// The source of the wanted build rows, complete once the probe has ended; `probe_types` are those of
+/// The source of the wanted build rows, complete once the probe has ended; `probe_types` are those
+/// of
 /// the probe side's columns, which are NULL.
 pub(super) fn source(
     matched: Arc<MatchedRows>,
@@ -83,9 +88,22 @@ pub(super) fn source(
     let null = |&c: &usize| Arc::new(Vector::repeat(probe_types[c], &Value::Null, 1));
     let nulls: Vec<_> = layout.probe.iter().map(null).collect();
     let kept = layout.probe.len();
-    let swap = |&c: &usize| if c < kept { layout.build.len() + c } else { c - kept };
+    let swap = |&c: &usize| {
+        if c < kept {
+            layout.build.len() + c
+        } else {
+            c - kept
+        }
+    };
     let output = layout.output.iter().map(swap).collect();
-    Arc::new(MarkedSource { matched, wanted, build, layout, nulls, output })
+    Arc::new(MarkedSource {
+        matched,
+        wanted,
+        build,
+        layout,
+        nulls,
+        output,
+    })
 }
 
 impl MarkedSource {

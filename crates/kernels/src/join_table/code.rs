@@ -1,10 +1,11 @@
 //! Keys of one or several columns as one 64-bit code per row.
 //!
 //! ```text
-//! code = (a - min a) + (b - min b) * card a + ...      exact: the build side's ranges fit in 64 bits
-//! code = hash of the columns                           otherwise
+//! code = (a - min a) + (b - min b) * card a + ...   exact: the build side's ranges fit in 64 bits
+//! code = hash of the columns                        otherwise
 //! ```
-//! Ranges are those of the build side, known before the first probe; a probe value outside can match
+//! Ranges are those of the build side, known before the first probe; a probe value outside can
+//! match
 //! nothing. NULL has no code where it matches nothing, else code 0 of its column.
 
 use std::ops::Range;
@@ -48,7 +49,11 @@ pub struct KeyCoder {
 }
 
 fn image_f64(value: f64) -> i64 {
-    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
+    let canonical = if value.is_nan() {
+        f64::NAN
+    } else {
+        value + 0.0
+    };
     canonical.to_bits() as i64
 }
 
@@ -64,7 +69,8 @@ flavours! {
         Some((min, max))
     }
 
-    /// Adds a column's part of the code; `image` gives the distance from the smallest value, and rows
+    /// Adds a column's part of the code; `image` gives the distance from the smallest value, and
+    /// rows
     /// that are farther than `span` become [`MISS`].
     fn add_part[T: Copy, F: Fn(T) -> u64](
         values: &[T], codes: &mut [u64], span: u64, shift: u64, stride: u64, distance: F
@@ -80,7 +86,11 @@ flavours! {
 /// Smallest and largest image of the rows that are not NULL.
 fn limits(vector: &Vector) -> Option<(i128, i128)> {
     if vector.validity.is_some() {
-        let rows = vector.validity.as_ref().map(|v| v.ones()).unwrap_or_default();
+        let rows = vector
+            .validity
+            .as_ref()
+            .map(|v| v.ones())
+            .unwrap_or_default();
         return limits(&vector.gather(&rows));
     }
     let wide = |limits: Option<(i64, i64)>| limits.map(|(a, b)| (i128::from(a), i128::from(b)));
@@ -107,10 +117,20 @@ impl Part {
             None => Some(shift),
             Some((min, max)) => {
                 let span = max.wrapping_sub(min) as u128;
-                u64::try_from(span).ok().and_then(|s| s.checked_add(1 + shift))
+                u64::try_from(span)
+                    .ok()
+                    .and_then(|s| s.checked_add(1 + shift))
             }
         };
-        (Self { limits, shift, stride: 1, null }, count)
+        (
+            Self {
+                limits,
+                shift,
+                stride: 1,
+                null,
+            },
+            count,
+        )
     }
 
     fn add(&self, vector: &Vector, rows: Range<usize>, codes: &mut [u64]) {
@@ -147,9 +167,8 @@ impl Part {
         // `near` wraps around for values below the smallest of a span beyond 2^63; so it takes this
         // comparison besides that with the span.
         let far = move |value: i64| if value < low { u64::MAX } else { near(value) };
-        let wide = move |value: i128| {
-            u64::try_from(value.wrapping_sub(min) as u128).unwrap_or(u64::MAX)
-        };
+        let wide =
+            move |value: i128| u64::try_from(value.wrapping_sub(min) as u128).unwrap_or(u64::MAX);
         match &vector.data {
             VectorData::Bool(v) => {
                 add_part(&v[rows], codes, span, shift, stride, |x| far(i64::from(x)));
@@ -197,7 +216,8 @@ impl KeyCoder {
         self.range
     }
 
-    /// Smallest value and number of values of the only column, when it is one and codes are exact: the
+    /// Smallest value and number of values of the only column, when it is one and codes are exact:
+    /// the
     /// code of a value is its distance from the smallest (plus one where NULL is a value).
     pub fn single_min(&self) -> Option<i128> {
         match (self.parts.as_slice(), self.range) {
@@ -250,7 +270,11 @@ fn mark_nulls(column: &Column, codes: &mut [u64]) {
     match column {
         Column::Plain(v) => {
             if let Some(validity) = &v.validity {
-                validity.not().ones().iter().for_each(|&row| codes[row as usize] = MISS);
+                validity
+                    .not()
+                    .ones()
+                    .iter()
+                    .for_each(|&row| codes[row as usize] = MISS);
             }
         }
         Column::Constant(v, _) => {
@@ -261,7 +285,11 @@ fn mark_nulls(column: &Column, codes: &mut [u64]) {
         Column::Dictionary(entries, v) => {
             if v.validity.is_some() {
                 for (code, &entry) in codes.iter_mut().zip(entries.iter()) {
-                    *code = if v.is_null(entry as usize) { MISS } else { *code };
+                    *code = if v.is_null(entry as usize) {
+                        MISS
+                    } else {
+                        *code
+                    };
                 }
             }
         }

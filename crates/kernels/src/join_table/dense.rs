@@ -1,8 +1,8 @@
 //! Codes below a known range: a bitmap with counts.
 //!
 //! ```text
-//! words[code / 32] = | codes before this word u32 | bit per code u32 |    rank(code) = count + popcount
-//! unique:     row = rows[rank]                      rows absent: row = rank (build side in key order)
+//! words[code / 32] = | codes before this word u32 | bit per code u32 |   rank = count + popcount
+//! unique:     row = rows[rank]           rows absent: row = rank (build side in key order)
 //! duplicates: rows[offsets[rank]..offsets[rank + 1]]
 //! ```
 //! One word answers both whether and where; 1.5 million keys without gaps take 375 KB.
@@ -45,7 +45,11 @@ fn mark(codes: &[u64], words: &mut [u64]) -> Marked {
         last = code;
         count += 1;
     }
-    Marked { repeated: repeated != 0, ascending, count }
+    Marked {
+        repeated: repeated != 0,
+        ascending,
+        count,
+    }
 }
 
 #[inline(always)]
@@ -110,7 +114,13 @@ impl DenseTable {
             *word |= count << 32;
             count += here;
         }
-        let mut table = Self { words, range, rows: None, offsets: None, len: marked.count };
+        let mut table = Self {
+            words,
+            range,
+            rows: None,
+            offsets: None,
+            len: marked.count,
+        };
         if marked.repeated {
             table.fill_runs(codes, count as usize, marked.ascending);
         } else if !marked.ascending {
@@ -196,16 +206,22 @@ impl DenseTable {
         }
         bits(first) & from != 0
             || bits(last) & to != 0
-            || (self.words[last] >> 32) > (self.words[first] >> 32) + u64::from(bits(first).count_ones())
+            || (self.words[last] >> 32)
+                > (self.words[first] >> 32) + u64::from(bits(first).count_ones())
     }
 
-    /// `values[i]` is the key of `positions[i]` and its distance from `min` the code: keeps the positions
+    /// `values[i]` is the key of `positions[i]` and its distance from `min` the code: keeps the
+    /// positions
     /// whose code occurs, in order.
     pub fn retain<T: Copy + Into<i64>>(&self, min: i64, values: &[T], positions: &mut Vec<u32>) {
         let (words, range) = (&*self.words, self.range);
         retain_if(values, positions, |value| {
             let value = value.into();
-            let code = if value < min { MISS } else { value.wrapping_sub(min) as u64 };
+            let code = if value < min {
+                MISS
+            } else {
+                value.wrapping_sub(min) as u64
+            };
             look(words, range, code).1 != 0
         });
     }

@@ -1,10 +1,11 @@
 //! Which integer keys a build side has, for scans of the probe side.
 //!
 //! ```text
-//! exact:   bit (key - min)                               when a bit per possible key is little memory
-//! bloom:   blocks[top bits of the hash] has 3 bits set   otherwise; 16 bits per key, one word per test
+//! exact:   bit (key - min)                               when a bit per possible key is little
+//! bloom:   blocks[top bits of the hash] has 3 bits set   otherwise: 16 bits per key, one word a test
 //! ```
-//! Source: Patel 2018, sections 5.2 and 5.3 (exact filters, LIP); blocks of one word after Lang et al.
+//! Source: Patel 2018, sections 5.2 and 5.3 (exact filters, LIP); blocks of one word after Lang et
+//! al.
 //! 2019, "Performance-optimal filtering" (register-blocked Bloom filter).
 
 use crate::hash::mix;
@@ -51,7 +52,9 @@ impl KeySet {
             }
             Bits::Exact(words)
         } else {
-            let words = (count * BLOOM_BITS_PER_KEY / 64).next_power_of_two().max(64);
+            let words = (count * BLOOM_BITS_PER_KEY / 64)
+                .next_power_of_two()
+                .max(64);
             let shift = 64 - words.ilog2();
             let mut blocks = vec![0u64; words];
             for key in keys {
@@ -75,7 +78,8 @@ impl KeySet {
         }
     }
 
-    /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set, in order.
+    /// `values[i]` is the key of `positions[i]`: keeps the positions whose key may be in the set,
+    /// in order.
     pub fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
         let (min, span) = (self.min, self.max.wrapping_sub(self.min) as u64);
         match &self.bits {

@@ -1,14 +1,18 @@
 //! Any codes: a directory of tagged runs over entries sorted by hash.
 //!
 //! ```text
-//! directory[slot + 1] = | end of the run 48 bits | tags of its hashes 16 bits |     slot = top bits of the hash
+//! directory[slot + 1] = | end of the run 48 bits | tags of its hashes 16 bits |
+//! slot = top bits of the hash
 //! entries[end of slot - 1 .. end of slot] = (key, row)
 //! ```
-//! Building partitions by the first bits of the hash, so that each partition's directory and entries are
+//! Building partitions by the first bits of the hash, so that each partition's directory and
+//! entries are
 //! written within the cache, by one worker:
 //! [`HashPlan::partition`] per part of the rows, then [`HashBuilder::build`] per partition.
-//! Source: Birler et al. 2024. Departure: two tag bits computed from the hash instead of four looked up.
+//! Source: Birler et al. 2024. Departure: two tag bits computed from the hash instead of four
+//! looked up.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::shards::Shards;
@@ -60,7 +64,8 @@ fn tag(hash: u64) -> u64 {
     1 << (hash >> 20 & 15) | 1 << (hash >> 24 & 15)
 }
 
-/// Rows of a partition: its directory and entries (about 300 KB) stay in a 2 MiB cache while written.
+/// Rows of a partition: its directory and entries (about 300 KB) stay in a 2 MiB cache while
+/// written.
 const PARTITION_ROWS: usize = 1 << 14;
 const PARTITION_BITS_MAX: u32 = 8;
 const DIRECTORY_BITS_MIN: u32 = 6;
@@ -75,10 +80,17 @@ pub struct HashPlan {
 impl HashPlan {
     /// A plan for `rows` rows.
     pub fn new(rows: usize) -> Self {
-        let directory_bits = rows.max(1).next_power_of_two().ilog2().max(DIRECTORY_BITS_MIN);
+        let directory_bits = rows
+            .max(1)
+            .next_power_of_two()
+            .ilog2()
+            .max(DIRECTORY_BITS_MIN);
         let partitions = rows.div_ceil(PARTITION_ROWS).max(1).next_power_of_two();
         let partition_bits = partitions.ilog2().min(PARTITION_BITS_MAX);
-        Self { directory_bits, partition_bits }
+        Self {
+            directory_bits,
+            partition_bits,
+        }
     }
 
     /// How many partitions there are.
@@ -97,7 +109,8 @@ impl HashPlan {
         (hash >> 1 >> (63 - self.partition_bits)) as usize
     }
 
-    /// The entries of rows `first_row..`, with these codes, sorted by partition; [`MISS`] is left out.
+    /// The entries of rows `first_row..`, with these codes, sorted by partition; [`MISS`] is left
+    /// out.
     pub fn partition<K: EntryKey>(&self, codes: &[u64], first_row: u32) -> Partition<K> {
         let mut bounds = vec![0u32; self.partitions() + 1];
         for &code in codes {
@@ -112,7 +125,10 @@ impl HashPlan {
             if code != MISS {
                 let place = &mut next[self.partition_of(mix(code))];
                 let row = first_row + i as u32;
-                entries[*place as usize] = Entry { key: K::from_code(code), row };
+                entries[*place as usize] = Entry {
+                    key: K::from_code(code),
+                    row,
+                };
                 *place += 1;
             }
         }
@@ -146,11 +162,20 @@ impl<K: EntryKey> HashBuilder<K> {
         }
         let slots = 1usize << plan.directory_bits;
         let slots_each = slots / plan.partitions();
-        let bounds = (0..=plan.partitions()).map(|p| 1 + p * slots_each).collect();
+        let bounds = (0..=plan.partitions())
+            .map(|p| 1 + p * slots_each)
+            .collect();
         let directory = Shards::new(vec![0; slots + 1], bounds);
         let count = bases[plan.partitions()];
         let entries = Shards::new(vec![Entry::default(); count], bases.clone());
-        Self { plan, parts, bases, directory, entries, repeated: AtomicBool::new(false) }
+        Self {
+            plan,
+            parts,
+            bases,
+            directory,
+            entries,
+            repeated: AtomicBool::new(false),
+        }
     }
 
     /// How many partitions [`Self::build`] must be called for.
@@ -166,9 +191,11 @@ impl<K: EntryKey> HashBuilder<K> {
         let shift = 64 - self.plan.directory_bits;
         let mask = directory.len() - 1;
         let slot = |hash: u64| (hash >> shift) as usize & mask;
-        let parts = || self.parts.iter().flat_map(|part| {
-            &part.entries[part.bounds[p] as usize..part.bounds[p + 1] as usize]
-        });
+        let parts = || {
+            self.parts.iter().flat_map(|part| {
+                &part.entries[part.bounds[p] as usize..part.bounds[p + 1] as usize]
+            })
+        };
         for entry in parts() {
             let hash = mix({ entry.key }.code());
             let word = &mut directory[slot(hash)];
@@ -201,7 +228,8 @@ impl<K: EntryKey> HashBuilder<K> {
     }
 }
 
-/// True when two entries of a run have one key. Runs of distinct keys are short, so that comparing all
+/// True when two entries of a run have one key. Runs of distinct keys are short, so that comparing
+/// all
 /// pairs is cheap; a long run has equal keys, and its first repeated key ends the search.
 fn has_repeated<K: EntryKey>(directory: &[u64], entries: &[Entry<K>], base: u64) -> bool {
     let mut start = 0;
@@ -261,7 +289,7 @@ impl<K: EntryKey> HashTable<K> {
     /// See [`super::JoinTable::locate`].
     pub fn locate(&self, codes: &[u64], candidates: &mut Candidates) {
         thread_local! {
-            static HASHES: std::cell::RefCell<Vec<u64>> = const { std::cell::RefCell::new(Vec::new()) };
+            static HASHES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
         }
         candidates.reset(codes.len());
         HASHES.with_borrow_mut(|hashes| {
@@ -289,7 +317,10 @@ impl<K: EntryKey> HashTable<K> {
             debug_assert!(slot + 1 < self.directory.len());
             // SAFETY: the directory has a word more than there are values of the hash's top bits.
             let (before, word) = unsafe {
-                (*self.directory.get_unchecked(slot), *self.directory.get_unchecked(slot + 1))
+                (
+                    *self.directory.get_unchecked(slot),
+                    *self.directory.get_unchecked(slot + 1),
+                )
             };
             let tag = tag(hashes[i]);
             probe[found] = i as u32;

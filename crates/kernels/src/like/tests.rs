@@ -86,3 +86,19 @@ fn case_is_ignored_by_character() {
     assert!(!pattern.matches("arger".as_bytes()));
     assert_eq!(pattern.prefix(), None);
 }
+
+#[test]
+fn an_escape_at_the_end_counts_when_it_is_reached() {
+    let text = |value: &str| Vector::new(VectorData::Str([value.as_bytes()].into_iter().collect()));
+    for (value, pattern, expected) in [
+        ("abc", "abc\\", Some(0)),
+        ("abc", "x\\", Some(0)),
+        ("abcd", "abc\\", None),
+        ("abc", "%\\", None),
+        ("", "%\\", Some(0)),
+    ] {
+        let found = like_vectors(&text(value), &text(pattern), Some('\\'), Case::Sensitive);
+        let found = found.map(|v| v.as_bool()[0]).ok();
+        assert_eq!(found, expected, "{value} LIKE {pattern}");
+    }
+}

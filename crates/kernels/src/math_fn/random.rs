@@ -15,8 +15,8 @@ fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Source: David Blackman and Sebastiano Vigna, "Scrambled linear pseudorandom number generators", 2021:
-/// xoroshiro128++. Not for secrets.
+/// Source: David Blackman and Sebastiano Vigna, "Scrambled linear pseudorandom number generators",
+/// 2021: xoroshiro128++. Not for secrets.
 fn next(state: &mut [u64; 2]) -> u64 {
     let [a, b] = *state;
     let result = a.wrapping_add(b).rotate_left(17).wrapping_add(a);

@@ -105,8 +105,8 @@ pub fn log(base: Operand<'_>, a: Operand<'_>, to: Target) -> Result<Vector> {
     })
 }
 
-/// `base` of scale `scale` to the `exponent` at scale `result_scale`; None when an intermediate value
-/// exceeds 128 bits.
+/// `base` of scale `scale` to the `exponent` at scale `result_scale`; None when an intermediate
+/// value exceeds 128 bits.
 fn whole_power(base: i128, scale: u8, exponent: u32, result_scale: u8) -> Option<i128> {
     let value = base.checked_pow(exponent)?;
     let value_scale = u32::from(scale).checked_mul(exponent)?;

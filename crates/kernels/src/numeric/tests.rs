@@ -60,8 +60,8 @@ const OPERATORS: [(Binary, Twin); 5] = [
 ];
 
 proptest! {
-    /// Each operator on each pair of forms and each form of result equals single values; a failing row
-    /// counts unless it is NULL.
+    /// Each operator on each pair of forms and each form of result equals single values; a failing
+    /// row counts unless it is NULL.
     #[test]
     fn columns_equal_single_values(
         rows in prop::collection::vec((narrow_values(), narrow_values(), any::<bool>()), 1..20),
@@ -73,7 +73,8 @@ proptest! {
         let forms = &[PhysicalType::I64, PhysicalType::I128];
         let valid: Vec<bool> = rows.iter().map(|row| row.2).collect();
         let a: Vec<i64> = rows.iter().map(|row| row.0).collect();
-        let b: Vec<i64> = rows.iter().map(|row| row.1).take(if constant { 1 } else { 20 }).collect();
+        let count = if constant { 1 } else { rows.len() };
+        let b: Vec<i64> = rows.iter().map(|row| row.1).take(count).collect();
         for (operator, twin) in OPERATORS {
             for (first, second, result) in forms.iter().flat_map(|&f| {
                 forms.iter().flat_map(move |&g| forms.iter().map(move |&h| (f, g, h)))
@@ -107,10 +108,17 @@ proptest! {
     }
 
     #[test]
-    fn comparison_across_scales(a in narrow_values(), b in narrow_values(), s in 0u8..=38, t in 0u8..=38) {
-        let (x, y) = (column(&[a], &[true], PhysicalType::I64), column(&[b], &[true], PhysicalType::I128));
+    fn comparison_across_scales(
+        a in narrow_values(),
+        b in narrow_values(),
+        s in 0u8..=38,
+        t in 0u8..=38,
+    ) {
+        let x = column(&[a], &[true], PhysicalType::I64);
+        let y = column(&[b], &[true], PhysicalType::I128);
         let (p, q) = (NumericType::fixed(38, s), NumericType::fixed(38, t));
-        let less = compare(Operand { vector: &x, ty: p }, Operand { vector: &y, ty: q }, Ordering::is_lt);
+        let (left, right) = (Operand { vector: &x, ty: p }, Operand { vector: &y, ty: q });
+        let less = compare(left, right, Ordering::is_lt);
         // Both as fractions of 10^76, in two halves.
         let shown = |v: i64, scale: u8| {
             let unit = decimal::pow10(u32::from(scale));

@@ -38,3 +38,16 @@ fn more_patterns_than_the_cache_holds() {
         }
     }
 }
+
+#[test]
+fn parts_of_text() {
+    let subject = text(&["foobar"]);
+    for (pattern, expected) in [("o.b", "oob"), ("o(.)b", "o"), ("z", "NULL"), ("(z)?f", "NULL")] {
+        let part = substring(&subject, &text(&[pattern])).expect("well formed");
+        let part = match part.is_null(0) {
+            true => "NULL".into(),
+            false => String::from_utf8_lossy(part.as_str().get(0)).into_owned(),
+        };
+        assert_eq!(part, expected, "{pattern}");
+    }
+}

@@ -32,7 +32,8 @@ fn trim_range(side: Side, text: &str, characters: &str) -> Range<usize> {
     start..end
 }
 
-/// btrim, ltrim, rtrim: without the longest start or end of which every character is in `characters`.
+/// btrim, ltrim, rtrim: without the longest start or end of which every character is in
+/// `characters`.
 ///
 /// # Errors
 /// 22021 when the text is not UTF-8.

@@ -7,8 +7,8 @@ use crate::Vector;
 use crate::rows::{Values, try_build_nullable, try_map};
 
 /// extract of a DATE, TIME, TIMESTAMP, TIMESTAMPTZ or INTERVAL (`ty`): I64 of type
-/// [`types::calendar::EXTRACT_TYPE`], scale 6. Convert it with `cast::cast_as`. NULL for fields that an
-/// infinity does not have.
+/// [`types::calendar::EXTRACT_TYPE`], scale 6. Convert it with `cast::cast_as`. NULL for fields
+/// that an infinity does not have.
 ///
 /// # Errors
 /// 0A000 when the type has no such field, 22003 when the value exceeds 64 bits.

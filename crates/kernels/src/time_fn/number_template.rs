@@ -295,18 +295,14 @@ impl NumberTemplate {
             match place {
                 Place::Digit | Place::Zero if state.whole_at < self.whole => {
                     let shown = state.whole_at >= shown_from;
-                    if shown {
+                    if shown || overflow {
                         self.push_sign(&mut state, free_sign, negative, out);
                     }
-                    if overflow {
-                        self.push_sign(&mut state, free_sign, negative, out);
-                        out.push('#');
-                    } else if state.whole_at >= start {
-                        out.push_str(&digits[state.whole_at - start..][..1]);
-                    } else if shown {
-                        out.push('0');
-                    } else if !self.bare {
-                        out.push(' ');
+                    match state.whole_at.checked_sub(start) {
+                        _ if overflow => out.push('#'),
+                        Some(at) => out.push_str(&digits[at..][..1]),
+                        None if shown => out.push('0'),
+                        None => self.push_blank(out),
                     }
                     state.whole_at += 1;
                 }
@@ -325,8 +321,8 @@ impl NumberTemplate {
                     let begun = state.whole_at > shown_from || state.fraction_at > 0 || overflow;
                     if begun {
                         out.push(',');
-                    } else if !self.bare {
-                        out.push(' ');
+                    } else {
+                        self.push_blank(out);
                     }
                 }
                 Place::Text(text) => out.push_str(text),
@@ -338,11 +334,18 @@ impl NumberTemplate {
             }
         }
         if self.angles {
-            match (negative, self.bare) {
-                (true, _) => out.push('>'),
-                (false, false) => out.push(' '),
-                (false, true) => {}
+            if negative {
+                out.push('>');
+            } else {
+                self.push_blank(out);
             }
+        }
+    }
+
+    /// A blank, unless FM asks for none.
+    fn push_blank(&self, out: &mut String) {
+        if !self.bare {
+            out.push(' ');
         }
     }
 
@@ -482,8 +485,8 @@ fn read_number(text: &str, template: &NumberTemplate) -> Result<i128> {
     Ok(if negative { -value } else { value })
 }
 
-/// to_number(TEXT, format) -> I128 of type [`types::NumericType::UNCONSTRAINED`]. What the template has
-/// no digit for is skipped.
+/// to_number(TEXT, format) -> I128 of type [`types::NumericType::UNCONSTRAINED`]. What the template
+/// has no digit for is skipped.
 ///
 /// # Errors
 /// 22P02 when there are no digits, 42601 for a malformed template.

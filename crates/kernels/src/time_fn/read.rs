@@ -373,7 +373,8 @@ impl Fields {
     }
 }
 
-/// Skips what stands for template text: blanks and one separator for a separator, else a character each.
+/// Skips what stands for template text: blanks and one separator for a separator, else a character
+/// each.
 fn skip_text(input: &mut Input<'_>, text: &str, quoted: bool) {
     let separator = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
     if !quoted && text.chars().all(separator) {

@@ -128,8 +128,8 @@ const KEYS: &[(&str, Key)] = &[
     ("Y", Key::Year(1)),
 ];
 
-/// The key with which `text` starts, how it is written, and its length. Keys are in one case, names of
-/// months and days may also be capitalised.
+/// The key with which `text` starts, how it is written, and its length. Keys are in one case, names
+/// of months and days may also be capitalised.
 fn find_key(text: &str) -> Option<(Key, Letters, usize)> {
     for &(name, key) in KEYS {
         let Some(start) = text.get(..name.len()) else {
@@ -237,7 +237,8 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Full names of the days from Sunday, capitalised; their first three letters are the abbreviations.
+/// Full names of the days from Sunday, capitalised; their first three letters are the
+/// abbreviations.
 pub(super) const DAYS: [&str; 7] = [
     "Sunday",
     "Monday",

@@ -1,7 +1,7 @@
 //! How many rows a predicate keeps.
 //!
-//! Conjunctions over one table are put to a row sample of it; formulas stand in where there is none and
-//! above joins and aggregates.
+//! Conjunctions over one table are put to a row sample of it; formulas stand in where there is none
+//! and above joins and aggregates.
 
 use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, Function, Plan};
 use types::Value;
@@ -57,14 +57,19 @@ pub(crate) fn filtered(
 fn may_sample(expr: &Expr) -> bool {
     !tree::any(expr, &|e| {
         matches!(e.kind, ExprKind::Parameter(_))
-            || matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _))
+            || matches!(
+                e.kind,
+                ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
+            )
             || tree::sub_plan(e).is_some()
     })
 }
 
 /// `(column, op, constant)` of a comparison with a literal, whichever side it stands on.
 pub(crate) fn column_and_literal(expr: &Expr) -> Option<(ColumnId, CompareOp, &Value)> {
-    let ExprKind::Compare(op, left, right) = &expr.kind else { return None };
+    let ExprKind::Compare(op, left, right) = &expr.kind else {
+        return None;
+    };
     match (&left.kind, &right.kind) {
         (ExprKind::Column(id), ExprKind::Literal(value)) => Some((*id, *op, value)),
         (ExprKind::Literal(value), ExprKind::Column(id)) => Some((*id, tree::flip(*op), value)),
@@ -81,8 +86,12 @@ fn restrict(out: &mut Properties, part: &Expr) {
         }
         return;
     }
-    let Some((id, op, value)) = column_and_literal(part) else { return };
-    let Some(column) = out.columns.get_mut(&id) else { return };
+    let Some((id, op, value)) = column_and_literal(part) else {
+        return;
+    };
+    let Some(column) = out.columns.get_mut(&id) else {
+        return;
+    };
     if op == CompareOp::Equal {
         column.domain = 1.0;
         column.distinct = 1.0;
@@ -110,7 +119,10 @@ fn restrict(out: &mut Properties, part: &Expr) {
             _ => (range.low, range.high),
         };
         let narrowed = Range::new(low.max(range.low), high.min(range.high));
-        column.range = Some(narrowed.unwrap_or(Range { low: range.low, high: range.low }));
+        column.range = Some(narrowed.unwrap_or(Range {
+            low: range.low,
+            high: range.low,
+        }));
     }
 }
 
@@ -127,7 +139,9 @@ pub(crate) fn note_facts(out: &mut Properties, part: &Expr) {
                 }
             }
             let equal = matches!(op, CompareOp::Equal | CompareOp::NotDistinct);
-            if let Some((a, b)) = tree::as_column(left).zip(tree::as_column(right)).filter(|_| equal)
+            if let Some((a, b)) = tree::as_column(left)
+                .zip(tree::as_column(right))
+                .filter(|_| equal)
             {
                 out.equate(a, b);
             }
@@ -151,7 +165,10 @@ impl Properties {
         for (from, to) in [(a, b), (b, a)] {
             let determinant = std::iter::once(from).collect();
             let dependents = std::iter::once(to).collect();
-            self.dependencies.push(super::Dependency { determinant, dependents });
+            self.dependencies.push(super::Dependency {
+                determinant,
+                dependents,
+            });
         }
     }
 }
@@ -163,7 +180,10 @@ pub(crate) fn selectivity(expr: &Expr, input: &Properties) -> f64 {
         ExprKind::Literal(_) => 0.0,
         ExprKind::And(parts) => parts.iter().map(|e| selectivity(e, input)).product(),
         ExprKind::Or(parts) => {
-            1.0 - parts.iter().map(|e| 1.0 - selectivity(e, input)).product::<f64>()
+            1.0 - parts
+                .iter()
+                .map(|e| 1.0 - selectivity(e, input))
+                .product::<f64>()
         }
         ExprKind::Not(inner) => match &inner.kind {
             ExprKind::IsNull(operand) => 1.0 - null_share(operand, input),
@@ -234,16 +254,23 @@ pub(crate) fn expr_distinct(expr: &Expr, input: &Properties) -> f64 {
         | ExprKind::IsNull(_)
         | ExprKind::InList(..)
         | ExprKind::Like { .. } => 2.0,
-        ExprKind::Case { branches, otherwise } => {
-            let results = branches.iter().map(|(_, e)| e).chain(std::iter::once(&**otherwise));
+        ExprKind::Case {
+            branches,
+            otherwise,
+        } => {
+            let results = branches
+                .iter()
+                .map(|(_, e)| e)
+                .chain(std::iter::once(&**otherwise));
             results.map(|e| expr_distinct(e, input)).sum()
         }
         ExprKind::Call(Function::Extract | Function::DateTrunc, arguments) => {
             extracted(arguments, input)
         }
-        ExprKind::Call(Function::Substring | Function::Left, arguments) => {
-            arguments.first().map_or(1.0, |e| expr_distinct(e, input)).min(64.0)
-        }
+        ExprKind::Call(Function::Substring | Function::Left, arguments) => arguments
+            .first()
+            .map_or(1.0, |e| expr_distinct(e, input))
+            .min(64.0),
         _ => {
             let mut product = 1.0;
             tree::operands(expr, &mut |e| product *= expr_distinct(e, input));
@@ -254,7 +281,9 @@ pub(crate) fn expr_distinct(expr: &Expr, input: &Properties) -> f64 {
 }
 
 fn extracted(arguments: &[Expr], input: &Properties) -> f64 {
-    let Some(operand) = arguments.last() else { return 1.0 };
+    let Some(operand) = arguments.last() else {
+        return 1.0;
+    };
     let most = expr_distinct(operand, input);
     let mut inner = operand;
     while let ExprKind::Cast(e) = &inner.kind {

@@ -1,7 +1,8 @@
 //! Comparisons with constants are brought to the type of the other operand.
 //!
-//! `cast(x as wider) < constant` becomes `x < constant'`, which a scan can evaluate on stored values.
-//! A constant between two values of the narrow type is rounded to the side that keeps the result.
+//! `cast(x as wider) < constant` becomes `x < constant'`, which a scan can evaluate on stored
+//! values. A constant between two values of the narrow type is rounded to the side that keeps the
+//! result.
 
 use sql::algebra::{CompareOp, Expr, ExprKind};
 use types::{DataType, NumericType, Value};
@@ -13,7 +14,9 @@ const DAY: i128 = 86_400_000_000;
 
 /// Simplifies `left op right`.
 pub(crate) fn simplify(expr: &mut Expr) {
-    let ExprKind::Compare(op, left, right) = &mut expr.kind else { return };
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else {
+        return;
+    };
     if matches!(left.kind, ExprKind::Literal(_)) {
         std::mem::swap(left, right);
         *op = tree::flip(*op);
@@ -26,7 +29,11 @@ pub(crate) fn simplify(expr: &mut Expr) {
         }
         ExprKind::Literal(Value::Null) => {
             let test = tree::is_null(tree::take_expr(left));
-            *expr = if *op == CompareOp::Distinct { tree::negate(test) } else { test };
+            *expr = if *op == CompareOp::Distinct {
+                tree::negate(test)
+            } else {
+                test
+            };
             return;
         }
         ExprKind::Literal(Value::Bool(value)) if null_rejecting => {
@@ -45,12 +52,19 @@ pub(crate) fn simplify(expr: &mut Expr) {
 
 /// Simplifies `cast(x) IN (constants)`.
 pub(crate) fn simplify_list(expr: &mut Expr) {
-    let ExprKind::InList(operand, list) = &mut expr.kind else { return };
-    let ExprKind::Cast(inner) = &mut operand.kind else { return };
+    let ExprKind::InList(operand, list) = &mut expr.kind else {
+        return;
+    };
+    let ExprKind::Cast(inner) = &mut operand.kind else {
+        return;
+    };
     let mut narrowed = Vec::new();
     for item in &*list {
         match constant(item, inner.ty) {
-            Some(Constant { value, side: Side::Exact }) => {
+            Some(Constant {
+                value,
+                side: Side::Exact,
+            }) => {
                 narrowed.push(tree::literal(value, inner.ty));
             }
             Some(_) => {}
@@ -65,9 +79,12 @@ pub(crate) fn simplify_list(expr: &mut Expr) {
     **operand = inner;
 }
 
-/// Removes one cast around the left operand, or fits the literal to the left type; false when neither.
+/// Removes one cast around the left operand, or fits the literal to the left type; false when
+/// neither.
 fn narrow(expr: &mut Expr) -> bool {
-    let ExprKind::Compare(op, left, right) = &mut expr.kind else { return false };
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else {
+        return false;
+    };
     let target = match &left.kind {
         ExprKind::Cast(inner) => inner.ty,
         _ if left.ty != right.ty => left.ty,
@@ -77,7 +94,9 @@ fn narrow(expr: &mut Expr) -> bool {
     if casted && !widens(target, left.ty) {
         return false;
     }
-    let Some(Constant { value, side }) = constant(right, target) else { return false };
+    let Some(Constant { value, side }) = constant(right, target) else {
+        return false;
+    };
     let fitting = match (side, *op) {
         (Side::Exact, op) => Some(op),
         (Side::Below, CompareOp::Less | CompareOp::LessEqual) => Some(CompareOp::LessEqual),
@@ -102,7 +121,8 @@ fn narrow(expr: &mut Expr) -> bool {
     }
 }
 
-/// The result when no value of the operand's type equals the constant, or all lie on one side of it.
+/// The result when no value of the operand's type equals the constant, or all lie on one side of
+/// it.
 fn never_equal(op: CompareOp, side: Side, operand: Expr) -> Expr {
     let constant_op = match (side, op) {
         (_, CompareOp::Distinct) => return tree::truth(true),
@@ -154,7 +174,9 @@ fn widens(from: DataType, to: DataType) -> bool {
 
 /// The literal `expr` as a value of type `target`.
 fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
-    let ExprKind::Literal(value) = &expr.kind else { return None };
+    let ExprKind::Literal(value) = &expr.kind else {
+        return None;
+    };
     if value.is_null() {
         return None;
     }
@@ -165,10 +187,15 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
             fit(micros.div_euclid(DAY), micros.rem_euclid(DAY) == 0, target)
         }
         (from, to) if from.is_text() && to.is_text() => {
-            let Value::Str(bytes) = value else { return None };
+            let Value::Str(bytes) = value else {
+                return None;
+            };
             let blank = bytes.ends_with(b" ");
             let fits = !blank || !matches!(to, DataType::Char(_));
-            fits.then(|| Constant { value: value.clone(), side: Side::Exact })
+            fits.then(|| Constant {
+                value: value.clone(),
+                side: Side::Exact,
+            })
         }
         (from, to) if numeric(from).is_some() && numeric(to).is_some() => {
             let (from, to) = (numeric(from)?, numeric(to)?);
@@ -178,7 +205,11 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
                 fit(number.checked_mul(factor)?, true, target)
             } else {
                 let factor = 10i128.checked_pow(u32::from(from - to))?;
-                fit(number.div_euclid(factor), number.rem_euclid(factor) == 0, target)
+                fit(
+                    number.div_euclid(factor),
+                    number.rem_euclid(factor) == 0,
+                    target,
+                )
             }
         }
         _ => None,
@@ -189,11 +220,20 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
 fn fit(floor: i128, exact: bool, target: DataType) -> Option<Constant> {
     let limits = crate::range::of_type(target)?;
     if floor > limits.high {
-        return Some(Constant { value: Value::Null, side: Side::AllBelow });
+        return Some(Constant {
+            value: Value::Null,
+            side: Side::AllBelow,
+        });
     }
     if floor < limits.low {
-        return Some(Constant { value: Value::Null, side: Side::AllAbove });
+        return Some(Constant {
+            value: Value::Null,
+            side: Side::AllAbove,
+        });
     }
     let value = crate::lower::value_as(floor, target.physical())?;
-    Some(Constant { value, side: if exact { Side::Exact } else { Side::Below } })
+    Some(Constant {
+        value,
+        side: if exact { Side::Exact } else { Side::Below },
+    })
 }

@@ -17,9 +17,14 @@ pub(super) struct DenseKey {
 /// The direct array over `key`, when its bounds are proved.
 pub(super) fn dense_key(key: &Expr, side: &Properties) -> Option<DenseKey> {
     let integer = key.ty.is_integer() || key.ty == DataType::Date;
-    let column = tree::as_column(key).and_then(|id| side.column(id)).filter(|_| integer)?;
+    let column = tree::as_column(key)
+        .and_then(|id| side.column(id))
+        .filter(|_| integer)?;
     let slots = column.range?.width() as f64;
-    Some(DenseKey { slots, base_rows: column.base_rows })
+    Some(DenseKey {
+        slots,
+        base_rows: column.base_rows,
+    })
 }
 
 impl DenseKey {
@@ -48,7 +53,9 @@ pub(super) struct Step {
 }
 
 fn holds(edge: &Edge, whole: Relations) -> bool {
-    edge.rules.iter().all(|(touched, needed)| touched & whole == 0 || needed & !whole == 0)
+    edge.rules
+        .iter()
+        .all(|(touched, needed)| touched & whole == 0 || needed & !whole == 0)
 }
 
 /// The join of two disjoint sets; None when no edge connects them or a rule forbids it.
@@ -82,10 +89,17 @@ pub(super) fn combine(
     }
     match other {
         Some((i, turned)) => {
-            if inner.iter().any(|i| !cluster.edges[*i].predicates.is_empty()) {
+            if inner
+                .iter()
+                .any(|i| !cluster.edges[*i].predicates.is_empty())
+            {
                 return None;
             }
-            let (left, right) = if turned { ((b, second), (a, first)) } else { ((a, first), (b, second)) };
+            let (left, right) = if turned {
+                ((b, second), (a, first))
+            } else {
+                ((a, first), (b, second))
+            };
             Some(special(&cluster.edges[i], i, left, right))
         }
         None if inner.is_empty() => None,
@@ -99,8 +113,11 @@ fn special(
     (left_set, left): (Relations, &Step),
     (right_set, right): (Relations, &Step),
 ) -> Step {
-    let matched: f64 =
-        edge.keys.iter().map(|(distinct, whole)| (distinct.min(right.rows) / whole).min(1.0)).product();
+    let matched: f64 = edge
+        .keys
+        .iter()
+        .map(|(distinct, whole)| (distinct.min(right.rows) / whole).min(1.0))
+        .product();
     let rows = match edge.kind {
         JoinKind::Semi => left.rows * matched,
         JoinKind::Anti => left.rows * (1.0 - matched).max(0.02),
@@ -146,14 +163,16 @@ fn inner_join(
     }
     let share: f64 = edges.iter().map(|i| cluster.edges[*i].share).product();
     let rows = (first.rows * second.rows * share).max(1.0);
-    let equalities: Vec<&Edge> =
-        edges.iter().map(|i| &cluster.edges[*i]).filter(|edge| edge.equal).collect();
+    let equalities: Vec<&Edge> = edges
+        .iter()
+        .map(|i| &cluster.edges[*i])
+        .filter(|edge| edge.equal)
+        .collect();
     let work = match &equalities[..] {
         [] => cost::nested_loops(first.rows.min(second.rows), first.rows.max(second.rows)),
         [edge] => {
             // Side 0 of the edge is on the first set, or on the second.
-            let (of_first, of_second) =
-                if edge.left & !a == 0 { (0, 1) } else { (1, 0) };
+            let (of_first, of_second) = if edge.left & !a == 0 { (0, 1) } else { (1, 0) };
             let dense = |i: usize, build: f64| edge.dense[i].is_some_and(|key| key.fits(build));
             let build_second =
                 cost::hash_join(second.rows, first.rows, dense(of_second, second.rows));

@@ -26,7 +26,11 @@ impl Best {
 
 /// The best tree over all relations; None when none was found that evaluates every edge.
 pub(super) fn best(cluster: &Cluster, options: &PlanOptions) -> Option<Best> {
-    let mut search = Search { cluster, steps: HashMap::new(), pairs: 0 };
+    let mut search = Search {
+        cluster,
+        steps: HashMap::new(),
+        pairs: 0,
+    };
     for (i, relation) in cluster.relations.iter().enumerate() {
         let step = Step {
             rows: relation.properties.rows.max(1.0),
@@ -47,7 +51,9 @@ pub(super) fn best(cluster: &Cluster, options: &PlanOptions) -> Option<Best> {
         search.greedy();
     }
     let found = search.is_complete(all);
-    found.then_some(Best { steps: search.steps })
+    found.then_some(Best {
+        steps: search.steps,
+    })
 }
 
 struct Search<'c> {
@@ -96,7 +102,11 @@ impl Search<'_> {
         for edge in &self.cluster.edges {
             for (near, far) in [(edge.left, edge.right), (edge.right, edge.left)] {
                 if near & !set == 0 && far & outside == 0 {
-                    if far.count_ones() == 1 { simple |= far } else { complex.push(far) }
+                    if far.count_ones() == 1 {
+                        simple |= far
+                    } else {
+                        complex.push(far)
+                    }
                 }
             }
         }
@@ -161,9 +171,16 @@ impl Search<'_> {
 
     fn join(&mut self, a: Relations, b: Relations) {
         self.pairs += 1;
-        let (Some(first), Some(second)) = (self.steps.get(&a), self.steps.get(&b)) else { return };
-        let Some(step) = combine(self.cluster, (a, first), (b, second)) else { return };
-        let better = self.steps.get(&(a | b)).is_none_or(|known| step.cost < known.cost);
+        let (Some(first), Some(second)) = (self.steps.get(&a), self.steps.get(&b)) else {
+            return;
+        };
+        let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
+            return;
+        };
+        let better = self
+            .steps
+            .get(&(a | b))
+            .is_none_or(|known| step.cost < known.cost);
         if better {
             self.steps.insert(a | b, step);
         }
@@ -171,16 +188,23 @@ impl Search<'_> {
 
     /// Joins the pair with the fewest rows until one set is left.
     fn greedy(&mut self) {
-        let mut sets: Vec<Relations> =
-            (0..self.cluster.relations.len()).map(|i| 1u64 << i).collect();
+        let mut sets: Vec<Relations> = (0..self.cluster.relations.len())
+            .map(|i| 1u64 << i)
+            .collect();
         while sets.len() > 1 {
             let mut found: Option<(usize, usize, Step)> = None;
             for i in 0..sets.len() {
                 for j in i + 1..sets.len() {
                     let (a, b) = (sets[i], sets[j]);
-                    let Some(first) = self.steps.get(&a) else { continue };
-                    let Some(second) = self.steps.get(&b) else { continue };
-                    let Some(step) = combine(self.cluster, (a, first), (b, second)) else { continue };
+                    let Some(first) = self.steps.get(&a) else {
+                        continue;
+                    };
+                    let Some(second) = self.steps.get(&b) else {
+                        continue;
+                    };
+                    let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
+                        continue;
+                    };
                     let fewer = |known: &(usize, usize, Step)| {
                         (step.rows, step.cost) < (known.2.rows, known.2.cost)
                     };
@@ -205,7 +229,9 @@ impl Search<'_> {
         let mut used = vec![false; self.cluster.edges.len()];
         let mut open = vec![all];
         while let Some(set) = open.pop() {
-            let Some(step) = self.steps.get(&set).filter(|_| set.count_ones() > 1) else { continue };
+            let Some(step) = self.steps.get(&set).filter(|_| set.count_ones() > 1) else {
+                continue;
+            };
             step.edges.iter().for_each(|i| used[*i] = true);
             open.extend([step.left, step.right]);
         }

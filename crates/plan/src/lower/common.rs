@@ -1,7 +1,7 @@
 //! Expressions that occur more than once are computed once.
 //!
-//! Only what is evaluated in any case is shared: an expression that stands in the branches of CASE alone
-//! might raise an error for rows that never reach it.
+//! Only what is evaluated in any case is shared: an expression that stands in the branches of CASE
+//! alone might raise an error for rows that never reach it.
 
 use hashbrown::HashMap;
 use sql::algebra::{ColumnId, Expr, ExprKind, Function};
@@ -23,8 +23,8 @@ enum When {
     Sometimes,
 }
 
-/// Takes the shared parts out of `columns`, which then refer to them; each is a column of a projection
-/// below.
+/// Takes the shared parts out of `columns`, which then refer to them; each is a column of a
+/// projection below.
 pub(crate) fn extract(
     context: &mut Context<'_>,
     columns: &mut [(ColumnId, Expr)],
@@ -33,7 +33,9 @@ pub(crate) fn extract(
         return Vec::new();
     }
     let mut seen: HashMap<u64, Seen> = HashMap::new();
-    columns.iter().for_each(|(_, e)| count(e, When::Always, &mut seen));
+    columns
+        .iter()
+        .for_each(|(_, e)| count(e, When::Always, &mut seen));
     seen.retain(|_, seen| seen.count > 1 && seen.unconditional);
     if seen.is_empty() {
         return Vec::new();
@@ -46,7 +48,10 @@ pub(crate) fn extract(
 }
 
 fn is_leaf(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_))
+    matches!(
+        expr.kind,
+        ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_)
+    )
 }
 
 /// Worth a column of its own: not a leaf, not constant, the same at each evaluation.
@@ -64,7 +69,10 @@ fn count(expr: &Expr, when: When, seen: &mut HashMap<u64, Seen>) {
         entry.unconditional |= when == When::Always;
     }
     match &expr.kind {
-        ExprKind::Case { branches, otherwise } => {
+        ExprKind::Case {
+            branches,
+            otherwise,
+        } => {
             for (i, (condition, result)) in branches.iter().enumerate() {
                 count(condition, if i == 0 { when } else { When::Sometimes }, seen);
                 count(result, When::Sometimes, seen);
@@ -91,7 +99,10 @@ fn replace(
     }
     let print = fingerprint(expr);
     if seen.contains_key(&print) && is_candidate(expr) {
-        let known = shared.iter().find(|(p, _, e)| *p == print && e == expr).map(|(_, id, _)| *id);
+        let known = shared
+            .iter()
+            .find(|(p, _, e)| *p == print && e == expr)
+            .map(|(_, id, _)| *id);
         let id = known.unwrap_or_else(|| {
             let id = context.fresh();
             shared.push((print, id, expr.clone()));

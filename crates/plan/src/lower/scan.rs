@@ -21,13 +21,23 @@ impl Lowering<'_, '_> {
         predicate: Option<&Logical>,
         needed: &ColumnSet,
     ) -> Result<Lowered> {
-        let Plan::Scan { table, columns, alias } = plan else {
-            return Err(types::Error::internal("a scan of something that is no table"));
+        let Plan::Scan {
+            table,
+            columns,
+            alias,
+        } = plan
+        else {
+            return Err(types::Error::internal(
+                "a scan of something that is no table",
+            ));
         };
         let mut read = needed.clone();
         predicate.iter().for_each(|e| tree::mention(e, &mut read));
-        let kept: Vec<(ColumnId, usize)> =
-            columns.iter().filter(|(id, _)| read.contains(*id)).copied().collect();
+        let kept: Vec<(ColumnId, usize)> = columns
+            .iter()
+            .filter(|(id, _)| read.contains(*id))
+            .copied()
+            .collect();
         let narrow = Plan::Scan {
             table: table.clone(),
             columns: columns.clone(),
@@ -41,7 +51,11 @@ impl Lowering<'_, '_> {
             let name: std::sync::Arc<str> = definition.name.as_str().into();
             self.names.entry(id).or_insert_with(|| name.clone());
             let ty = definition.ty;
-            output.push(OutputColumn { name, ty, physical: ty.physical() });
+            output.push(OutputColumn {
+                name,
+                ty,
+                physical: ty.physical(),
+            });
         }
         let operator = Operator::Scan {
             table: table.clone(),
@@ -53,23 +67,26 @@ impl Lowering<'_, '_> {
         let rows = properties.rows;
         let ids = kept.iter().map(|(id, _)| *id).collect();
         let node = self.node(operator, output, rows);
-        let mut lowered = Lowered { node, columns: ids, properties: Default::default() };
+        let mut lowered = Lowered {
+            node,
+            columns: ids,
+            properties: Default::default(),
+        };
         if let Some(predicate) = predicate {
             lowered.properties = properties.clone();
             let (found, rest) = self.restrictions(predicate, &lowered)?;
             let residual = rest.map(|rest| self.expr(&rest, &lowered)).transpose()?;
-            if let Operator::Scan { restrictions, residual: slot, .. } = &mut lowered.node.operator
+            if let Operator::Scan {
+                restrictions,
+                residual: slot,
+                ..
+            } = &mut lowered.node.operator
             {
                 *restrictions = found;
                 *slot = residual;
             }
-            properties = cardinality::filtered(
-                self.context,
-                self.estimator,
-                &narrow,
-                predicate,
-                properties,
-            );
+            properties =
+                cardinality::filtered(self.context, self.estimator, &narrow, predicate, properties);
         }
         lowered.node.rows = properties.rows;
         lowered.properties = properties;
@@ -100,7 +117,9 @@ impl Lowering<'_, '_> {
         if columns.len() != 1 || tree::is_volatile(part) {
             return Ok(None);
         }
-        let Some(id) = columns.iter().next() else { return Ok(None) };
+        let Some(id) = columns.iter().next() else {
+            return Ok(None);
+        };
         let (column, output) = scan.find(id)?;
         let ty = output.ty;
         if let Some(kind) = self.direct(part, ty)? {
@@ -112,7 +131,10 @@ impl Lowering<'_, '_> {
         }
         let mut expr = self.expr(part, scan)?;
         to_column_zero(&mut expr);
-        Ok(Some(ScanRestriction { column, kind: ScanRestrictionKind::Predicate(expr) }))
+        Ok(Some(ScanRestriction {
+            column,
+            kind: ScanRestrictionKind::Predicate(expr),
+        }))
     }
 
     /// A restriction of one of the simple kinds.
@@ -143,13 +165,18 @@ impl Lowering<'_, '_> {
                 Ok(of_column_type(constant, ty).map(|c| ScanRestrictionKind::Compare(op, c)))
             }
             LogicalKind::InList(operand, list) if is_column(operand) => {
-                if !list.iter().all(|e| simple_constant(e) && same_values(e.ty, ty)) {
+                if !list
+                    .iter()
+                    .all(|e| simple_constant(e) && same_values(e.ty, ty))
+                {
                     return Ok(None);
                 }
                 let mut items = Vec::with_capacity(list.len());
                 for item in list {
                     let item = self.expr_in(item, &none)?;
-                    let Some(item) = of_column_type(item, ty) else { return Ok(None) };
+                    let Some(item) = of_column_type(item, ty) else {
+                        return Ok(None);
+                    };
                     items.push(item);
                 }
                 Ok(Some(ScanRestrictionKind::InList(items)))
@@ -160,7 +187,10 @@ impl Lowering<'_, '_> {
 }
 
 fn simple_constant(expr: &Logical) -> bool {
-    matches!(expr.kind, LogicalKind::Literal(_) | LogicalKind::Parameter(_))
+    matches!(
+        expr.kind,
+        LogicalKind::Literal(_) | LogicalKind::Parameter(_)
+    )
 }
 
 /// True when values of both types compare as stored.
@@ -201,7 +231,10 @@ fn to_column_zero(expr: &mut Expr) {
             to_column_zero(b);
         }
         ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => to_column_zero(e),
-        ExprKind::Case { branches, otherwise } => {
+        ExprKind::Case {
+            branches,
+            otherwise,
+        } => {
             for (condition, result) in branches {
                 to_column_zero(condition);
                 to_column_zero(result);
@@ -212,7 +245,9 @@ fn to_column_zero(expr: &mut Expr) {
             to_column_zero(operand);
             list.iter_mut().for_each(to_column_zero);
         }
-        ExprKind::Like { operand, pattern, .. } => {
+        ExprKind::Like {
+            operand, pattern, ..
+        } => {
             to_column_zero(operand);
             to_column_zero(pattern);
         }

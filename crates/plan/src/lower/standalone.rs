@@ -16,7 +16,10 @@ struct Nothing;
 
 impl Statistics for Nothing {
     fn table(&self, _: &TableRef) -> TableStatistics {
-        TableStatistics { rows: 0.0, columns: Vec::new() }
+        TableStatistics {
+            rows: 0.0,
+            columns: Vec::new(),
+        }
     }
 
     fn sample_selectivity(
@@ -39,8 +42,8 @@ fn each_node(expr: &Logical, visit: &mut dyn FnMut(&Logical)) {
     expr.each_child(&mut |child| each_node(child, visit));
 }
 
-/// The physical form of `expr`, whose columns are at the ordinals that `position` gives, each held as its
-/// type says.
+/// The physical form of `expr`, whose columns are at the ordinals that `position` gives, each held
+/// as its type says.
 ///
 /// # Errors
 /// XX000 for a column without position, a parameter or a sub-query.
@@ -64,7 +67,11 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
                 output.push(unused());
             }
             columns[ordinal] = *id;
-            output[ordinal] = OutputColumn { ty: e.ty, physical: e.ty.physical(), ..unused() };
+            output[ordinal] = OutputColumn {
+                ty: e.ty,
+                physical: e.ty.physical(),
+                ..unused()
+            };
         }
         LogicalKind::Parameter(_)
         | LogicalKind::ScalarSubquery(_)
@@ -73,7 +80,9 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
         _ => {}
     });
     if open {
-        return Err(Error::internal("the expression depends on more than its columns"));
+        return Err(Error::internal(
+            "the expression depends on more than its columns",
+        ));
     }
     let query = Query {
         plan: tree::one_row(),
@@ -96,7 +105,16 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
         names: HashMap::new(),
     };
     let operator = Operator::Values { rows: Vec::new() };
-    let node = Node { id: OperatorId(0), operator, output, rows: 1.0 };
-    let input = Lowered { node, columns, properties: Properties::default() };
+    let node = Node {
+        id: OperatorId(0),
+        operator,
+        output,
+        rows: 1.0,
+    };
+    let input = Lowered {
+        node,
+        columns,
+        properties: Properties::default(),
+    };
     lowering.expr(expr, &input)
 }

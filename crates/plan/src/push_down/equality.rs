@@ -17,8 +17,13 @@ pub(crate) struct Classes {
 impl Classes {
     /// Notes the equality that `part` is, if it is one of two columns of one type.
     pub(crate) fn note(&mut self, part: &Expr) {
-        let ExprKind::Compare(CompareOp::Equal, a, b) = &part.kind else { return };
-        if let Some((x, y)) = tree::as_column(a).zip(tree::as_column(b)).filter(|_| a.ty == b.ty) {
+        let ExprKind::Compare(CompareOp::Equal, a, b) = &part.kind else {
+            return;
+        };
+        if let Some((x, y)) = tree::as_column(a)
+            .zip(tree::as_column(b))
+            .filter(|_| a.ty == b.ty)
+        {
             self.types.insert(x, a.ty);
             self.types.insert(y, b.ty);
             let (x, y) = (self.root(x), self.root(y));
@@ -63,7 +68,10 @@ fn restricted(part: &Expr) -> Option<ColumnId> {
         _ => false,
     };
     let columns = tree::mentioned(part);
-    let only = columns.iter().next().filter(|_| simple && columns.len() == 1)?;
+    let only = columns
+        .iter()
+        .next()
+        .filter(|_| simple && columns.len() == 1)?;
     let direct = match &part.kind {
         ExprKind::Compare(_, a, b) => {
             tree::as_column(a) == Some(only) || tree::as_column(b) == Some(only)
@@ -98,8 +106,8 @@ pub(crate) fn derive(pool: &mut Vec<Expr>, in_left: &ColumnSet, in_right: &Colum
     pool.append(&mut derived);
 }
 
-/// Adds to a condition the restrictions of the right side that follow from it and from what is `known`
-/// of the left rows.
+/// Adds to a condition the restrictions of the right side that follow from it and from what is
+/// `known` of the left rows.
 pub(crate) fn derive_right(
     condition: &mut Vec<Expr>,
     known: &[Expr],
@@ -110,7 +118,9 @@ pub(crate) fn derive_right(
     condition.iter().for_each(|part| classes.note(part));
     let mut derived: Vec<Expr> = Vec::new();
     for part in known.iter().chain(condition.iter()) {
-        let Some(id) = restricted(part).filter(|id| in_left.contains(*id)) else { continue };
+        let Some(id) = restricted(part).filter(|id| in_left.contains(*id)) else {
+            continue;
+        };
         for (other, _) in classes.equals(id) {
             let copy = moved(part, id, other);
             if in_right.contains(other) && !condition.contains(&copy) && !derived.contains(&copy) {

@@ -1,7 +1,7 @@
 //! Partial push-down: what a disjunction over several inputs says of one of them.
 //!
-//! Source: Patel 2018, section 5.1. Departure: terms that lie on several tables of one side are kept
-//! for that side, and relaxed further on the way down.
+//! Source: Patel 2018, section 5.1. Departure: terms that lie on several tables of one side are
+//! kept for that side, and relaxed further on the way down.
 
 use sql::algebra::{Expr, ExprKind};
 
@@ -10,7 +10,9 @@ use crate::tree;
 
 /// The disjunction with everything not on `side` taken as TRUE; None when that leaves nothing.
 pub(crate) fn relax(predicate: &Expr, side: &ColumnSet) -> Option<Expr> {
-    let ExprKind::Or(terms) = &predicate.kind else { return None };
+    let ExprKind::Or(terms) = &predicate.kind else {
+        return None;
+    };
     let mut relaxed = Vec::with_capacity(terms.len());
     for term in terms {
         let term = relax_term(term, side)?;
@@ -28,7 +30,10 @@ fn relax_term(term: &Expr, side: &ColumnSet) -> Option<Expr> {
     }
     match &term.kind {
         ExprKind::And(parts) => {
-            let kept: Vec<Expr> = parts.iter().filter_map(|part| relax_term(part, side)).collect();
+            let kept: Vec<Expr> = parts
+                .iter()
+                .filter_map(|part| relax_term(part, side))
+                .collect();
             (!kept.is_empty()).then(|| tree::and_all(kept))
         }
         ExprKind::Or(_) => relax(term, side),

@@ -307,8 +307,8 @@ fn count_rows(
     at: Place,
 ) -> Result<AggregateCall> {
     if kind != A::Count || !written.list.is_empty() {
-        let message = format!("{name}(*) specified, but {name} is not count");
-        return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        let message = format!("function {name}() does not exist");
+        return Err(super::functions::no_function(message, at));
     }
     Ok(AggregateCall {
         function: A::CountRows,

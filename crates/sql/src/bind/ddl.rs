@@ -6,7 +6,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use types::{DataType, Result, SqlState};
 
-use super::name::{expr_at, folded, ident_at, object_at};
+use super::name::{expr_at, folded, ident_at, object_at, refuse_reserved};
 use super::types::data_type;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
@@ -122,6 +122,7 @@ impl Binder<'_> {
         definition: &mut Definition,
         column: &ast::ColumnDef,
     ) -> Result<()> {
+        refuse_reserved(&column.name)?;
         let (name, at) = (folded(&column.name), ident_at(&column.name));
         refuse_repeat(&definition.columns, &name, at)?;
         let ty = data_type(&column.data_type, at)?;

@@ -4,9 +4,10 @@ use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
 use super::name::expr_at;
+use super::operators::compare_op;
 use super::types::{Context, data_type};
 use super::{Binder, Bound, CHAIN_MAX, fail, unsupported};
-use crate::algebra::{Expr, ExprKind};
+use crate::algebra::{Expr, ExprKind, Function};
 use crate::parse::too_deep;
 
 impl Binder<'_> {
@@ -107,6 +108,7 @@ impl Binder<'_> {
             if super::row::is_row(left) || super::row::is_row(right) {
                 break;
             }
+            refuse_comparison_chain(left, op, right)?;
             chain.push((op, &**right));
             leftmost = left;
         }
@@ -131,8 +133,14 @@ impl Binder<'_> {
 
     fn bind_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Bound> {
         let bound = self.bind_expr(expr)?;
+        self.cast_to(bound, ty)
+    }
+
+    /// An explicit cast.
+    pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
-        let ty = data_type(ty, at)?;
+        let (ty, digits) = without_precision(ty);
+        let ty = data_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.
         if let DataType::Numeric(types::NumericType::UNCONSTRAINED) = ty
             && let Some(text) = super::literal::unknown_text(&bound.expr)
@@ -141,6 +149,13 @@ impl Binder<'_> {
             return Ok(Bound::new(super::literal::numeric(value, scale), at));
         }
         let expr = self.coerce(bound, ty, Context::Explicit)?;
+        let expr = match digits {
+            Some(digits) => {
+                let list = vec![expr, Expr::integer(digits)];
+                Expr::call(Function::RoundSeconds, list, ty)
+            }
+            None => expr,
+        };
         Ok(Bound::new(expr, at))
     }
 
@@ -210,4 +225,29 @@ impl Binder<'_> {
             _ => None,
         }
     }
+}
+
+/// 42601 for `a < b < c`: comparisons do not associate.
+fn refuse_comparison_chain(left: &Ast, op: &ast::BinaryOperator, right: &Ast) -> Result<()> {
+    let Ast::BinaryOp { op: inner, .. } = left else {
+        return Ok(());
+    };
+    if compare_op(op).is_none() || compare_op(inner).is_none() {
+        return Ok(());
+    }
+    let message = format!("syntax error at or near \"{op}\"");
+    fail(SqlState::SYNTAX_ERROR, message, expr_at(right))
+}
+
+/// A type of times without its precision, and the fractional digits of seconds that it leaves;
+/// None when that is all.
+fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
+    use ast::DataType as T;
+    let (plain, precision) = match ty {
+        T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
+        T::Timestamp(Some(precision), zone) => (T::Timestamp(None, *zone), *precision),
+        _ => return (ty.clone(), None),
+    };
+    let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);
+    (plain, digits)
 }

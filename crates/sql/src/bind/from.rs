@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::cte::renamed;
-use super::name::{folded, ident_at, object_at};
+use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, find_column};
 use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
@@ -212,6 +212,9 @@ impl Binder<'_> {
         query: &ast::Query,
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Plan, Scope)> {
+        let Some(alias) = alias else {
+            return Err(no_alias(query));
+        };
         let bound = if lateral {
             self.bind_query(query, Unknowns::Text)?
         } else {
@@ -221,17 +224,7 @@ impl Binder<'_> {
             .0
         };
         let columns = scope_columns(&bound, "");
-        let relation = match alias {
-            Some(alias) => aliased(columns, None, alias)?,
-            None => ScopeRelation {
-                name: String::new(),
-                schema: None,
-                columns,
-                table: None,
-                at: None,
-            },
-        };
-        Ok((bound.plan, Scope::of(relation)))
+        Ok((bound.plan, Scope::of(aliased(columns, None, alias)?)))
     }
 
     /// A table, view or CTE by name.
@@ -349,6 +342,18 @@ impl Binder<'_> {
     }
 }
 
+/// 42601 for a query in FROM that has no name.
+fn no_alias(query: &ast::Query) -> types::Error {
+    let (what, example) = match &*query.body {
+        ast::SetExpr::Values(_) => ("VALUES", "VALUES ..."),
+        _ => ("subquery", "SELECT ..."),
+    };
+    let message = format!("{what} in FROM must have an alias");
+    let error = types::Error::new(SqlState::SYNTAX_ERROR, message)
+        .with_hint(format!("For example, FROM ({example}) [AS] foo."));
+    place(error, super::subquery::query_at(query))
+}
+
 pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> Plan {
     Plan::Join {
         left: Box::new(left),
@@ -373,6 +378,7 @@ pub(super) fn aliased(
     table: Option<TableRef>,
     alias: &ast::TableAlias,
 ) -> Result<ScopeRelation> {
+    refuse_reserved(&alias.name)?;
     let name = folded(&alias.name);
     let names = columns
         .iter()

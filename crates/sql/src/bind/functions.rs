@@ -8,7 +8,7 @@ use super::name::{folded, ident_at, object_at, object_parts};
 use super::table_function::named_argument;
 use super::types::{Context, can_cast, numeric_rounded};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
-use crate::algebra::{Expr, Function, Place};
+use crate::algebra::{Expr, ExprKind, Function, Place};
 
 impl Binder<'_> {
     /// Any call: window, aggregate or scalar function.
@@ -73,6 +73,11 @@ impl Binder<'_> {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
                 return Ok(Bound::new(Expr::text(ty.name()), at));
             }
+            "scale" | "min_scale" | "trim_scale" if arguments.len() == 1 => {
+                if let Some(bound) = self.scale_of(name, &arguments, at)? {
+                    return Ok(bound);
+                }
+            }
             "round" | "trunc" => {
                 if let Some(bound) = self.round_to_scale(name, &arguments, at)? {
                     return Ok(bound);
@@ -94,7 +99,10 @@ impl Binder<'_> {
         for (argument, kind) in arguments.into_iter().zip(kinds(overload)) {
             list.push(match kind {
                 Kind::Numeric => self.as_numeric_operand(argument)?,
-                Kind::Shown => self.as_text(argument, DataType::Text)?,
+                Kind::Shown => self.as_shown(argument)?,
+                Kind::Text if overload.function == Function::OctetLength => {
+                    self.padded_text(argument)?
+                }
                 kind if kind.is_exactly(argument.ty()) => argument.expr,
                 kind => self.coerce(argument, kind.target(), Context::Implicit)?,
             });
@@ -108,6 +116,10 @@ impl Binder<'_> {
             (Gives::Math, DataType::Numeric(_)) => DataType::Numeric(NumericType::UNCONSTRAINED),
             (Gives::First | Gives::Whole | Gives::Math, ty) => ty,
         };
+        let unfielded = list.first().and_then(Expr::as_literal) == Some(&Value::Null);
+        if overload.function == Function::DateTrunc && unfielded {
+            return Ok(Bound::new(Expr::null(ty), at));
+        }
         let list = self.completed(overload.function, list);
         Ok(Bound::new(Expr::call(overload.function, list, ty), at))
     }
@@ -165,6 +177,37 @@ impl Binder<'_> {
         };
         let call = Expr::call(function, vec![value, digits], DataType::Numeric(ty));
         Ok(Some(Bound::new(call, at)))
+    }
+
+    /// scale, min_scale and trim_scale. Values whose type prints them trimmed have the scale that
+    /// they need.
+    fn scale_of(&mut self, name: &str, arguments: &[Bound], at: Place) -> Result<Option<Bound>> {
+        let [value] = arguments else {
+            return Ok(None);
+        };
+        let numeric = DataType::Numeric(NumericType::UNCONSTRAINED);
+        if !can_cast(value.ty(), numeric, Context::Implicit) {
+            return Ok(None);
+        }
+        let value = self.as_numeric_operand(value.clone())?;
+        let DataType::Numeric(numeric) = value.ty else {
+            return Ok(None);
+        };
+        let expr = match (name, numeric.display) {
+            ("trim_scale", _) => value.cast(DataType::Numeric(NumericType {
+                display: NumericDisplay::Trimmed,
+                ..numeric
+            })),
+            ("scale", NumericDisplay::Fixed) => Expr {
+                kind: ExprKind::Case {
+                    branches: vec![(value.is_null(), Expr::null(DataType::Integer))],
+                    otherwise: Box::new(Expr::integer(i32::from(numeric.scale))),
+                },
+                ty: DataType::Integer,
+            },
+            _ => Expr::call(Function::MinScale, vec![value], DataType::Integer),
+        };
+        Ok(Some(Bound::new(expr, at)))
     }
 
     fn choice(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {

@@ -3,7 +3,6 @@
 use sqlparser::ast;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
-use super::types::{Context, data_type};
 use super::{Binder, Bound, at_span, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place};
 
@@ -60,10 +59,7 @@ impl Binder<'_> {
     /// `DATE '...'` and its kin.
     pub(super) fn bind_typed_string(&mut self, typed: &ast::TypedString) -> Result<Bound> {
         let literal = self.bind_value(&typed.value)?;
-        let ty = data_type(&typed.data_type, literal.at)?;
-        let at = literal.at;
-        let expr = self.coerce(literal, ty, Context::Explicit)?;
-        Ok(Bound::new(expr, at))
+        self.cast_to(literal, &typed.data_type)
     }
 
     /// `INTERVAL '...' [field [TO field]]`.

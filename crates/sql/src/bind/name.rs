@@ -3,8 +3,9 @@
 use sqlparser::ast::{self, Spanned};
 use types::{Error, Result, SqlState};
 
-use super::{at_span, place};
+use super::{at_span, fail, place};
 use crate::algebra::Place;
+use crate::parse::is_reserved;
 
 /// An identifier as stored: lower case unless quoted.
 pub(crate) fn folded(ident: &ast::Ident) -> String {
@@ -12,6 +13,15 @@ pub(crate) fn folded(ident: &ast::Ident) -> String {
         Some(_) => ident.value.clone(),
         None => ident.value.to_lowercase(),
     }
+}
+
+/// 42601 for a reserved word that is not quoted.
+pub(super) fn refuse_reserved(ident: &ast::Ident) -> Result<()> {
+    if ident.quote_style.is_some() || !is_reserved(&folded(ident)) {
+        return Ok(());
+    }
+    let message = format!("syntax error at or near \"{}\"", ident.value);
+    fail(SqlState::SYNTAX_ERROR, message, ident_at(ident))
 }
 
 /// The place of an identifier.
@@ -108,8 +118,10 @@ fn named(expr: &ast::Expr) -> Option<(String, Strength)> {
 }
 
 fn subquery_name(query: &ast::Query) -> Option<(String, Strength)> {
-    let ast::SetExpr::Select(select) = &*query.body else {
-        return None;
+    let select = match &*query.body {
+        ast::SetExpr::Select(select) => select,
+        ast::SetExpr::Values(_) => return Some(("column1".to_owned(), Strength::Strong)),
+        _ => return None,
     };
     match select.projection.first()? {
         ast::SelectItem::UnnamedExpr(expr) => named(expr),

@@ -1,6 +1,6 @@
 //! Arithmetic, comparison, logic, text and bit operators.
 
-use sqlparser::ast::{BinaryOperator as Op, Expr as Ast, UnaryOperator};
+use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
 use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
 
 use super::types::{
@@ -105,12 +105,7 @@ impl Binder<'_> {
         };
         match (left.is_unknown(), right.is_unknown()) {
             (true, true) => {
-                let message = format!("operator is not unique: unknown {op} unknown");
-                let error = Error::new(SqlState(*b"42725"), message).with_hint(
-                    "Could not choose a best candidate operator. You might need to add explicit type \
-                     casts.",
-                );
-                Err(place(error, at))
+                Err(ambiguous_operator(&format!("unknown {op} unknown"), at))
             }
             (true, false) => Ok((typed(self, left, b)?, right)),
             (false, true) => Ok((left, typed(self, right, a)?)),
@@ -229,6 +224,31 @@ impl Binder<'_> {
         }
     }
 
+    /// As [`Self::as_text`] the way output functions show values: CHAR with its padding, BOOLEAN as
+    /// `t` and `f`.
+    pub(super) fn as_shown(&mut self, bound: Bound) -> Result<Expr> {
+        match bound.ty() {
+            DataType::Char(_) => self.padded_text(bound),
+            DataType::Boolean => {
+                let text = self.as_text(bound, DataType::Text)?;
+                let list = vec![text, Expr::integer(1)];
+                Ok(Expr::call(Function::Left, list, DataType::Text))
+            }
+            _ => self.as_text(bound, DataType::Text),
+        }
+    }
+
+    /// Text as TEXT, where a CHAR keeps the blanks that it is held without.
+    pub(super) fn padded_text(&mut self, bound: Bound) -> Result<Expr> {
+        let DataType::Char(length) = bound.ty() else {
+            return self.coerce(bound, DataType::Text, Context::Implicit);
+        };
+        let text = self.coerce(bound, DataType::Text, Context::Implicit)?;
+        let length = Expr::integer(i32::try_from(length).unwrap_or(i32::MAX));
+        let list = vec![text, length, Expr::text(" ")];
+        Ok(Expr::call(Function::PadRight, list, DataType::Text))
+    }
+
     fn bits(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
         let (a, b) = (
             self.retyped(left.clone()).ty(),
@@ -269,7 +289,7 @@ impl Binder<'_> {
             Op::PGRegexMatch | Op::PGRegexNotMatch => Function::RegexpMatch,
             _ => Function::RegexpMatchInsensitive,
         };
-        let left = self.coerce(left, DataType::Text, Context::Implicit)?;
+        let left = self.padded_text(left)?;
         let right = self.coerce(right, DataType::Text, Context::Implicit)?;
         Ok(Expr::call(function, vec![left, right], DataType::Boolean))
     }
@@ -291,7 +311,10 @@ impl Binder<'_> {
                 ty if ty.is_number() => Ok(bound),
                 ty => Err(no_prefix("+", ty, at)),
             },
-            UnaryOperator::Minus => self.negate(bound),
+            UnaryOperator::Minus => match integer_constant(operand, &bound.expr) {
+                Some(value) => Ok(Bound::new(super::literal::integer(-value), at)),
+                None => self.negate(bound),
+            },
             UnaryOperator::BitwiseNot => match bound.ty() {
                 ty if ty.is_integer() => Ok(Bound::new(
                     Expr::call(Function::BitNot, vec![bound.expr], ty),
@@ -309,16 +332,19 @@ impl Binder<'_> {
     /// `- operand`; a constant is negated at once.
     fn negate(&mut self, bound: Bound) -> Result<Bound> {
         let at = bound.at;
-        let bound = match bound.ty() {
-            DataType::Unknown => {
+        let bound = match (bound.ty(), &bound.expr.kind) {
+            (DataType::Unknown, ExprKind::Literal(_)) => {
+                return Err(ambiguous_operator("- unknown", at));
+            }
+            (DataType::Unknown, _) => {
                 Bound::new(self.coerce(bound, DataType::Double, Context::Implicit)?, at)
             }
-            ty if ty.is_number() || ty == DataType::Interval => bound,
-            ty => return Err(no_prefix("-", ty, at)),
+            (ty, _) if ty.is_number() || ty == DataType::Interval => bound,
+            (ty, _) => return Err(no_prefix("-", ty, at)),
         };
         let ty = bound.ty();
         if let ExprKind::Literal(value) = &bound.expr.kind
-            && let Some(value) = negated(value)
+            && let Some(value) = negated(value, ty)
         {
             return Ok(Bound::new(Expr::literal(value, ty), at));
         }
@@ -329,8 +355,28 @@ impl Binder<'_> {
     }
 }
 
-fn negated(value: &Value) -> Option<Value> {
+/// The value of an integer constant as it is written, with signs and parentheses: `-2147483648` is an
+/// INTEGER, though its digits alone are not.
+fn integer_constant(operand: &Ast, bound: &Expr) -> Option<i128> {
+    match operand {
+        Ast::Nested(inner) => integer_constant(inner, bound),
+        Ast::UnaryOp { op, expr } if *op == UnaryOperator::Minus => integer_constant(expr, bound),
+        Ast::Value(value) => match (&value.value, &bound.kind) {
+            (ast::Value::Number(digits, _), ExprKind::Literal(value))
+                if !digits.contains(['.', 'e', 'E']) =>
+            {
+                value.as_integer()
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The constant with the other sign; None when its type has no such value.
+fn negated(value: &Value, ty: DataType) -> Option<Value> {
     Some(match value {
+        Value::I32(-32_768) if ty == DataType::SmallInt => return None,
         Value::I32(v) => Value::I32(v.checked_neg()?),
         Value::I64(v) => Value::I64(v.checked_neg()?),
         Value::I128(v) => Value::I128(v.checked_neg()?),
@@ -462,6 +508,21 @@ fn compare_text(op: CompareOp) -> &'static str {
 pub(super) fn no_operator(op: &str, a: DataType, b: DataType, at: Place) -> Error {
     let message = format!("operator does not exist: {} {op} {}", a.name(), b.name());
     missing_operator(message, at)
+}
+
+/// 42883 for a comparison of a row with something else.
+pub(super) fn no_row_operator(op: CompareOp, other: DataType, at: Place) -> Error {
+    let op = compare_text(op);
+    missing_operator(format!("operator does not exist: record {op} {}", other.name()), at)
+}
+
+/// 42725.
+fn ambiguous_operator(shown: &str, at: Place) -> Error {
+    let message = format!("operator is not unique: {shown}");
+    let error = Error::new(SqlState(*b"42725"), message).with_hint(
+        "Could not choose a best candidate operator. You might need to add explicit type casts.",
+    );
+    place(error, at)
 }
 
 fn no_prefix(op: &str, ty: DataType, at: Place) -> Error {

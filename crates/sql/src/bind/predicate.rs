@@ -5,10 +5,10 @@ use types::{DataType, Result, SqlState};
 
 use super::literal::constant_text;
 use super::name::expr_at;
-use super::operators::{compare_op, no_operator};
+use super::operators::{compare_op, no_operator, no_row_operator};
 use super::row::row_fields;
 use super::types::{Category, Context, category, interchangeable};
-use super::{Binder, Bound, fail, unsupported};
+use super::{Binder, Bound, unsupported};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Quantifier};
 
 impl Binder<'_> {
@@ -165,8 +165,8 @@ impl Binder<'_> {
                 let mut terms = Vec::with_capacity(list.len());
                 for row in list {
                     let Some(row) = row_fields(row) else {
-                        let message = "unequal number of entries in row expressions";
-                        return fail(SqlState::SYNTAX_ERROR, message, expr_at(row));
+                        let other = self.bind_expr(row)?;
+                        return Err(no_row_operator(CompareOp::Equal, other.ty(), at));
                     };
                     let (left, right) = (self.bind_fields(&fields)?, self.bind_fields(&row)?);
                     terms.push(self.compare_rows(CompareOp::Equal, left, right)?);
@@ -291,7 +291,7 @@ impl Binder<'_> {
         Ok(Bound::new(Expr::or(terms), at))
     }
 
-    /// LIKE on bound operands. CHAR is matched without its padding.
+    /// LIKE on bound operands. CHAR is matched with its padding.
     pub(super) fn like(
         &mut self,
         operand: Bound,
@@ -309,17 +309,12 @@ impl Binder<'_> {
             };
             return Err(no_operator(op, operand.ty(), pattern.ty(), at));
         }
-        let operand = match operand.ty() {
-            DataType::Char(_) => operand.expr,
-            _ => self.coerce(operand, DataType::Text, Context::Implicit)?,
-        };
         let pattern = self.coerce(pattern, DataType::Text, Context::Implicit)?;
-        if let (Some(text), Some(escape)) = (constant_text(&pattern), escape)
-            && ends_in_escape(&text, escape)
-        {
-            let message = "LIKE pattern must not end with escape character";
-            return fail(SqlState::INVALID_ESCAPE, message, at);
-        }
+        let unpadded = constant_text(&pattern).is_some_and(|text| takes_blanks(&text, escape));
+        let operand = match operand.ty() {
+            DataType::Char(_) if unpadded => operand.expr,
+            _ => self.padded_text(operand)?,
+        };
         let (operand, pattern) = (Box::new(operand), Box::new(pattern));
         let kind = ExprKind::Like {
             operand,
@@ -347,7 +342,7 @@ impl Binder<'_> {
         if !value.ty().is_text() {
             return Err(no_operator("~", value.ty(), DataType::Unknown, at));
         }
-        let value = self.coerce(value, DataType::Text, Context::Implicit)?;
+        let value = self.padded_text(value)?;
         let pattern = self.bind_expr(pattern)?;
         let pattern = match (pattern.expr.as_literal(), constant_text(&pattern.expr)) {
             (Some(types::Value::Null), _) => Expr::null(DataType::Text),
@@ -495,12 +490,10 @@ fn expr_span(expr: &Ast) -> sqlparser::tokenizer::Span {
     expr.span()
 }
 
-fn ends_in_escape(pattern: &str, escape: char) -> bool {
-    let mut escaped = false;
-    for c in pattern.chars() {
-        escaped = c == escape && !escaped;
-    }
-    escaped
+/// True for a LIKE pattern that any blanks at the end of the text make no difference to.
+fn takes_blanks(pattern: &str, escape: Option<char>) -> bool {
+    let escapes = escape.is_some_and(|escape| pattern.contains(escape));
+    pattern.ends_with('%') && !pattern.contains([' ', '_']) && !escapes
 }
 
 /// A SIMILAR TO pattern as an anchored regular expression.

@@ -6,7 +6,7 @@ use types::{DataType, Result, SqlState, Value};
 use super::scope::{Clause, Level};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{Expr, Plan, SortKey};
+use crate::algebra::{CompareOp, Expr, Function, Plan, SortKey, WindowFunction};
 
 impl Binder<'_> {
     /// Binds a query; nested ones are free to refer to the levels around them.
@@ -163,7 +163,6 @@ impl Binder<'_> {
                     None,
                 );
             }
-            (Some(fetch), None) if fetch.with_ties => return unsupported("WITH TIES", None),
             (Some(fetch), None) if fetch.percent => return unsupported("FETCH ... PERCENT", None),
             (Some(fetch), None) => {
                 fetch_one = fetch.quantity.is_none();
@@ -179,6 +178,10 @@ impl Binder<'_> {
             None => None,
             Some(expr) => self.bind_count(expr, "OFFSET", SqlState::INVALID_OFFSET)?,
         };
+        let with_ties = query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties);
+        if let (true, Some(limit)) = (with_ties, &limit) {
+            return self.limit_with_ties(bound, limit.clone(), offset);
+        }
         if limit.is_none() && offset.is_none() {
             return Ok(bound);
         }
@@ -189,6 +192,47 @@ impl Binder<'_> {
         };
         Ok(BoundQuery {
             plan,
+            columns: bound.columns,
+        })
+    }
+
+    /// FETCH FIRST ... WITH TIES: rows whose rank in the order is within the limit, after those that
+    /// OFFSET skips by number.
+    fn limit_with_ties(
+        &mut self,
+        bound: BoundQuery,
+        limit: Expr,
+        offset: Option<Expr>,
+    ) -> Result<BoundQuery> {
+        let Plan::Sort { input, keys } = bound.plan else {
+            let message = "WITH TIES cannot be specified without ORDER BY clause";
+            return fail(SqlState::SYNTAX_ERROR, message, None);
+        };
+        let mut calls = Vec::new();
+        let mut position = |binder: &mut Self, function: WindowFunction| {
+            let id = binder.fresh();
+            calls.push((id, super::window::over_order(function, &keys)));
+            Expr::column(id, DataType::BigInt)
+        };
+        let rank = position(self, WindowFunction::Rank);
+        let predicate = match offset {
+            None => Expr::compare(CompareOp::LessEqual, rank, limit),
+            Some(offset) => {
+                let number = position(self, WindowFunction::RowNumber);
+                let end = vec![limit, offset.clone()];
+                let end = Expr::call(Function::Add, end, DataType::BigInt);
+                Expr::and(vec![
+                    Expr::compare(CompareOp::LessEqual, rank, end),
+                    Expr::compare(CompareOp::Greater, number, offset),
+                ])
+            }
+        };
+        let input = super::select::filter(Plan::Window { input, calls }, predicate);
+        Ok(BoundQuery {
+            plan: Plan::Sort {
+                input: Box::new(input),
+                keys,
+            },
             columns: bound.columns,
         })
     }

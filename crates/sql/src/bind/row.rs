@@ -4,7 +4,7 @@ use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{Result, SqlState};
 
 use super::name::expr_at;
-use super::operators::compare_op;
+use super::operators::{compare_op, no_row_operator};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{CompareOp, Expr};
 
@@ -53,10 +53,10 @@ impl Binder<'_> {
             (Some(left), Some(right)) => (self.bind_fields(&left)?, self.bind_fields(&right)?),
             (Some(left), None) => (
                 self.bind_fields(&left)?,
-                self.bind_row_subquery(right, left.len())?,
+                self.bind_row_subquery(compare, right, left.len())?,
             ),
             (None, Some(right)) => (
-                self.bind_row_subquery(left, right.len())?,
+                self.bind_row_subquery(compare, left, right.len())?,
                 self.bind_fields(&right)?,
             ),
             (None, None) => return fail(SqlState::SYNTAX_ERROR, "row value expected", at),
@@ -70,14 +70,19 @@ impl Binder<'_> {
     }
 
     /// The fields of a row sub-query, each as a scalar sub-query of its own.
-    fn bind_row_subquery(&mut self, expr: &Ast, count: usize) -> Result<Vec<Bound>> {
+    fn bind_row_subquery(
+        &mut self,
+        op: CompareOp,
+        expr: &Ast,
+        count: usize,
+    ) -> Result<Vec<Bound>> {
         let mut inner = expr;
         while let Ast::Nested(nested) = inner {
             inner = nested;
         }
         let Ast::Subquery(query) = inner else {
-            let message = "unequal number of entries in row expressions";
-            return fail(SqlState::SYNTAX_ERROR, message, expr_at(expr));
+            let other = self.bind_expr(expr)?;
+            return Err(no_row_operator(op, other.ty(), expr_at(expr)));
         };
         (0..count)
             .map(|field| self.bind_subquery_field(query, field, count))

@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::name::{folded, ident_at};
+use super::name::{folded, ident_at, refuse_reserved};
 use super::{Binder, Bound, fail};
 use crate::algebra::{AggregateCall, ColumnId, Expr, Place, WindowCall};
 use crate::catalog::TableRef;
@@ -212,6 +212,7 @@ impl Binder<'_> {
 
     /// A column name without qualifier, looked up from the innermost level outwards.
     pub(super) fn resolve_name(&mut self, ident: &ast::Ident) -> Result<Bound> {
+        refuse_reserved(ident)?;
         let (name, at) = (folded(ident), ident_at(ident));
         match self.find_name(&name, at)? {
             Some(bound) => Ok(bound),

@@ -22,7 +22,7 @@ impl Binder<'_> {
             Ast::Position { expr, r#in } => {
                 let (needle, text) = (self.bind_expr(expr)?, self.bind_expr(r#in)?);
                 let at = needle.at;
-                self.call("strpos", vec![text, needle], at)
+                self.call("position", vec![text, needle], at)
             }
             Ast::Substring {
                 expr,
@@ -83,7 +83,7 @@ impl Binder<'_> {
     /// `extract(field FROM value)`.
     pub(super) fn extract(&mut self, field: &str, value: Bound) -> Result<Bound> {
         let at = value.at;
-        let field = field.trim_matches('\'').to_lowercase();
+        let field = field.trim_matches(['\'', '"']).to_lowercase();
         let value = self.retyped(value);
         match category(value.ty()) {
             Category::Time | Category::Span => {}
@@ -136,10 +136,10 @@ impl Binder<'_> {
             Some(from) => self.bind_expr(from)?,
             None => Bound::new(Expr::integer(1), None),
         };
-        if category(from.ty()) == Category::Text
-            || super::literal::unknown_text(&from.expr).is_some()
-        {
-            return unsupported("SUBSTRING with a pattern", from.at);
+        let pattern = category(from.ty()) == Category::Text
+            || super::literal::unknown_text(&from.expr).is_some();
+        if pattern && count.is_some() {
+            return unsupported("SUBSTRING with a pattern and an escape character", from.at);
         }
         let mut arguments = vec![text, from];
         if let Some(count) = count {

@@ -102,6 +102,16 @@ impl Binder<'_> {
         if !(2..=3).contains(&args.len()) {
             return Err(wrong(&args));
         }
+        let untyped = |arg: &Bound| arg.is_unknown() && arg.expr.as_literal().is_some();
+        if args.iter().all(untyped) {
+            let shown = vec!["unknown"; args.len()].join(", ");
+            let message = format!("function generate_series({shown}) is not unique");
+            let error = types::Error::new(SqlState(*b"42725"), message).with_hint(
+                "Could not choose a best candidate function. You might need to add explicit type \
+                 casts.",
+            );
+            return Err(place(error, at));
+        }
         let bounds: Vec<DataType> = args
             .iter()
             .take(2)

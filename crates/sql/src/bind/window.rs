@@ -206,6 +206,17 @@ impl Binder<'_> {
             }
             list.push(bound);
         }
+        let hypothetical = matches!(
+            kind,
+            WindowFunction::Rank
+                | WindowFunction::DenseRank
+                | WindowFunction::PercentRank
+                | WindowFunction::CumeDist
+        );
+        if hypothetical && !list.is_empty() {
+            let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        }
         let types: Vec<&str> = list.iter().map(|bound: &Bound| bound.ty().name()).collect();
         let message = format!("function {name}({}) does not exist", types.join(", "));
         match self.window_arguments(kind, list)? {
@@ -352,6 +363,19 @@ impl Binder<'_> {
         } else {
             FrameBound::Following(expr)
         })
+    }
+}
+
+/// `function() OVER (ORDER BY keys)`, a BIGINT.
+pub(super) fn over_order(function: WindowFunction, keys: &[SortKey]) -> WindowCall {
+    WindowCall {
+        function,
+        arguments: Vec::new(),
+        partition_by: Vec::new(),
+        order_by: keys.to_vec(),
+        frame: whole_frame(),
+        filter: None,
+        ty: DataType::BigInt,
     }
 }
 

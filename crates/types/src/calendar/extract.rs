@@ -6,12 +6,12 @@ use super::{
 };
 use crate::{DataType, Error, Interval, Result, SqlState, Value};
 
-/// Field `field` of `value` of type `ty`, times 10 to the 6. None (NULL) for fields that an infinity
-/// does not have.
+/// Field `field` of `value` of type `ty`, times 10 to the 6. None (NULL) for fields that an
+/// infinity does not have.
 ///
 /// # Errors
-/// 0A000 when the type has no such field, and for the infinite fields of infinities (NUMERIC holds no
-/// infinity); 22003 when the result exceeds 64 bits.
+/// 0A000 when the type has no such field, and for the infinite fields of infinities (NUMERIC holds
+/// no infinity); 22003 when the result exceeds 64 bits.
 pub fn extract(field: Field, value: &Value, ty: DataType) -> Result<Option<i64>> {
     match (value, ty) {
         (Value::I32(days), DataType::Date) => of_date(field, *days),

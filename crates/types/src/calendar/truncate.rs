@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{Error, Interval, Result, SqlState};
 
-/// The start of the unit `field` that `micros` lies in; infinities stay. `type_name` is for messages.
+/// The start of the unit `field` that `micros` lies in; infinities stay. `type_name` is for
+/// messages.
 ///
 /// # Errors
 /// 22023 when timestamps are not truncated to that field, 22008 when the start is out of range.
@@ -41,7 +42,10 @@ fn truncate_date(field: Field, days: i32, type_name: &str) -> Result<Option<i32>
         Field::Century => date_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         Field::Millennium => date_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
         _ => {
-            let message = format!("unit \"{}\" not recognized for type {type_name}", field.name());
+            let message = format!(
+                "unit \"{}\" not recognized for type {type_name}",
+                field.name()
+            );
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
         }
     })

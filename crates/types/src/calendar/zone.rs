@@ -143,8 +143,8 @@ pub fn utc_to_local(zone: &str, micros: i64) -> Result<i64> {
     super::check_timestamp(micros.checked_add(offset * SECOND))
 }
 
-/// The UTC time at which clocks in `zone` show `micros`. Of two, the one of standard time; a time that
-/// clocks skip is read with the offset before the skip. Infinities stay.
+/// The UTC time at which clocks in `zone` show `micros`. Of two, the one of standard time; a time
+/// that clocks skip is read with the offset before the skip. Infinities stay.
 ///
 /// # Errors
 /// 22023 when there is no such zone; 22008 when out of range.

@@ -1,7 +1,7 @@
 //! DATE, TIME, TIMESTAMP and TIMESTAMPTZ from text.
 //!
-//! The usual ISO forms take a short way without a search; everything else is taken apart into words,
-//! numbers and signs, which fill [`Fields`] in the order in which they come.
+//! The usual ISO forms take a short way without a search; everything else is taken apart into
+//! words, numbers and signs, which fill [`Fields`] in the order in which they come.
 
 use super::tokens::{Cursor, fraction_micros};
 use super::trim;

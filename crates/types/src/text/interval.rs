@@ -1,8 +1,8 @@
 //! INTERVAL from and to text.
 //!
-//! As PostgreSQL, text is read from its end to its start: a unit belongs to the number before it, and
-//! a number without unit before a time counts days.
-//! Source: PostgreSQL 15, datetime.c, `DecodeInterval` and `DecodeISO8601Interval`.
+//! As PostgreSQL, text is read from its end to its start: a unit belongs to the number before it,
+//! and a number without unit before a time counts days. Source: PostgreSQL 15, datetime.c,
+//! `DecodeInterval` and `DecodeISO8601Interval`.
 
 use std::fmt::Write;
 

@@ -10,8 +10,8 @@ use crate::calendar::{
 };
 use crate::{NumericDisplay, NumericType};
 
-/// Appends a DOUBLE: the fewest digits that read back as the same number, exponent form from 1e15 and
-/// below 1e-4.
+/// Appends a DOUBLE: the fewest digits that read back as the same number, exponent form from 1e15
+/// and below 1e-4.
 pub fn format_f64(out: &mut String, value: f64) {
     if format_special(out, value) {
         return;
@@ -53,9 +53,9 @@ pub fn format_f32(out: &mut String, value: f64) {
     place_point(out, text.as_str(), 6);
 }
 
-/// The shortest scientific text that reads back as `value`, `mantissa * 2^exponent`. It differs from
-/// Rust's in two cases: it is never a tie between two numbers, and of two equally near texts it is the
-/// even one. Both occur with `digits` digits or few more only.
+/// The shortest scientific text that reads back as `value`, `mantissa * 2^exponent`. It differs
+/// from Rust's in two cases: it is never a tie between two numbers, and of two equally near texts
+/// it is the even one. Both occur with `digits` digits or few more only.
 fn shortest(
     value: impl LowerExp,
     digits: RangeInclusive<usize>,
@@ -100,7 +100,8 @@ fn split_scientific(text: &str) -> (&str, &str, i32) {
 }
 
 /// True when `text` lies exactly between two floating-point numbers, `mantissa * 2^exponent` and a
-/// neighbour. Readers that do not round half to even misread it, so PostgreSQL prints one more digit.
+/// neighbour. Readers that do not round half to even misread it, so PostgreSQL prints one more
+/// digit.
 fn is_tie(text: &str, mantissa: u64, exponent: i32) -> bool {
     if mantissa % 2 == 1 {
         return false;

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use kernels::{Column, Vector, VectorBuilder};
-use types::{PhysicalType, Result, Value};
+use types::{PhysicalType, Result};
 
 use super::{Mapping, States, Update, downcast};
 use crate::open::more_than_one_row;
@@ -54,14 +54,24 @@ impl VectorColumn {
     /// The values at `places`; None is NULL.
     fn gather(&self, physical: PhysicalType, places: &[Option<u32>]) -> Vector {
         let mut builder = VectorBuilder::with_capacity(physical, places.len());
+        // Neighbours are mostly in one chunk: they are appended together.
+        let (mut open, mut rows) = (0, Vec::new());
         for place in places {
-            match place {
-                Some(place) => {
-                    let (chunk, row) = self.locate(*place);
-                    builder.append(&self.chunks[chunk], Some(&[row as u32]));
-                }
-                None => builder.push_value(&Value::Null),
+            let found = place.map(|place| self.locate(place));
+            if found.is_none_or(|(chunk, _)| chunk != open) && !rows.is_empty() {
+                builder.append(&self.chunks[open], Some(&rows));
+                rows.clear();
             }
+            match found {
+                Some((chunk, row)) => {
+                    open = chunk;
+                    rows.push(row as u32);
+                }
+                None => builder.push_null(),
+            }
+        }
+        if !rows.is_empty() {
+            builder.append(&self.chunks[open], Some(&rows));
         }
         builder.finish()
     }

@@ -187,7 +187,7 @@ fn sign_change(function: Function, signature: &Signature) -> Result<(Kernel, Tra
 }
 
 /// The number of digits in the second argument, 0 without.
-fn digits_argument(signature: &Signature) -> Result<i32> {
+pub(super) fn digits_argument(signature: &Signature) -> Result<i32> {
     match signature.arguments.get(1).map(|a| &a.kind) {
         None => Ok(0),
         Some(ExprKind::Literal(Value::I32(digits))) => Ok(*digits),
@@ -209,6 +209,11 @@ fn of_numeric(function: Function, signature: &Signature) -> Result<Option<(Kerne
         Function::Log => by_binary(numeric::log)?,
         Function::Power => by_binary(numeric::power)?,
         Function::Div => by_binary(numeric::divide_integer)?,
+        Function::MinScale => {
+            let ty = numeric_type(signature.of(0)?)?;
+            let scale = move |a: &[&Vector], _| numeric::min_scale(Operand { vector: a[0], ty });
+            return Ok(Some((Box::new(scale), TOTAL)));
+        }
         Function::Round | Function::Trunc => {
             let (to, ty) = (target(signature)?, numeric_type(signature.of(0)?)?);
             let digits = digits_argument(signature)?;
@@ -243,6 +248,20 @@ fn of_float(function: Function) -> Option<Kernel> {
         Function::Acos => one(math_fn::acos),
         Function::Atan => one(math_fn::atan),
         Function::Atan2 => two(math_fn::atan2),
+        Function::Sinh => one(math_fn::sinh),
+        Function::Cosh => one(math_fn::cosh),
+        Function::Tanh => one(math_fn::tanh),
+        Function::Asinh => one(math_fn::asinh),
+        Function::Acosh => one(math_fn::acosh),
+        Function::Atanh => one(math_fn::atanh),
+        Function::Sind => one(math_fn::sind),
+        Function::Cosd => one(math_fn::cosd),
+        Function::Tand => one(math_fn::tand),
+        Function::Cotd => one(math_fn::cotd),
+        Function::Asind => one(math_fn::asind),
+        Function::Acosd => one(math_fn::acosd),
+        Function::Atand => one(math_fn::atand),
+        Function::Atan2d => two(math_fn::atan2d),
         _ => return None,
     })
 }

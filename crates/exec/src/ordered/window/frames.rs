@@ -183,7 +183,7 @@ fn range(
             out.push(if side == Side::Start { nulls.start } else { nulls.end } as u32);
             continue;
         }
-        let wanted = line.shifted(&column, i, offset, sign)?;
+        let wanted = line.shifted(&column, i, offset, sign, side)?;
         // Bounds ascend with rows, so each search goes on where the last one ended.
         while place > 0 && beyond(keys[place - 1], wanted, side) {
             place -= 1;
@@ -233,7 +233,14 @@ impl Line {
     }
 
     /// The key `offset` before or after row `i`'s in the order of the window.
-    fn shifted(&self, column: &Vector, i: usize, offset: &Offset, sign: Sign) -> Result<i128> {
+    fn shifted(
+        &self,
+        column: &Vector,
+        i: usize,
+        offset: &Offset,
+        sign: Sign,
+        side: Side,
+    ) -> Result<i128> {
         let add = (sign == Sign::Plus) != self.descending;
         if let (VectorData::F64(v), Value::F64(n)) = (&column.data, &offset.value) {
             let shifted = if add { v[i] + n } else { v[i] - n };
@@ -243,7 +250,8 @@ impl Line {
         let shifted = match (self.ty, &offset.value) {
             (DataType::Date, Value::Interval(n)) => {
                 let from = calendar::date_to_timestamp(key as i32)?;
-                return Ok(self.directed(date_bound(shift(from, *n, add)?, add)));
+                let upper = (side == Side::End) != self.descending;
+                return Ok(self.directed(date_bound(shift(from, *n, add)?, upper)));
             }
             (DataType::Timestamp | DataType::TimestampTz, Value::Interval(n)) => {
                 i128::from(shift(key as i64, *n, add)?)
@@ -278,7 +286,7 @@ fn shift(timestamp: i64, offset: Interval, add: bool) -> Result<i64> {
     if add { offset.add_to(timestamp) } else { offset.subtract_from(timestamp) }
 }
 
-/// The outermost day within a bound: days before a bound above, days after a bound below.
+/// The outermost day within a bound: the last before an upper one, the first after a lower one.
 fn date_bound(timestamp: i64, upper: bool) -> i128 {
     if !calendar::is_finite_timestamp(timestamp) {
         return i128::from(timestamp);

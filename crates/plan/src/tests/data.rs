@@ -1,0 +1,165 @@
+//! Small tables in memory and their statistics.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::{ColumnDef, KeyDef, TableMeta, TableRef};
+use testkit::Random;
+use types::{DataType, Result, Value};
+
+use crate::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+
+pub(super) struct Table {
+    name: String,
+    columns: Vec<ColumnDef>,
+    keys: Vec<KeyDef>,
+    pub(super) rows: Arc<Vec<Vec<Value>>>,
+}
+
+impl TableMeta for Table {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn columns(&self) -> &[ColumnDef] {
+        &self.columns
+    }
+    fn keys(&self) -> &[KeyDef] {
+        &self.keys
+    }
+    fn object(&self) -> Arc<dyn Any + Send + Sync> {
+        self.rows.clone()
+    }
+}
+
+/// The rows of a table made here.
+pub(super) fn rows_of(table: &TableRef) -> Arc<Vec<Vec<Value>>> {
+    table
+        .object()
+        .downcast()
+        .expect("tables of tests hold their rows")
+}
+
+pub(super) fn column(name: &str, ty: DataType, not_null: bool) -> ColumnDef {
+    ColumnDef {
+        name: name.into(),
+        ty,
+        not_null,
+        default: None,
+    }
+}
+
+/// A table with these columns, the first `key` of which are its primary key.
+pub(super) fn table(
+    name: &str,
+    columns: Vec<ColumnDef>,
+    key: usize,
+    rows: Vec<Vec<Value>>,
+) -> TableRef {
+    keyed_table(name, columns, &(0..key).collect::<Vec<_>>(), rows)
+}
+
+/// A table with a primary key over these columns.
+pub(super) fn keyed_table(
+    name: &str,
+    columns: Vec<ColumnDef>,
+    key: &[usize],
+    rows: Vec<Vec<Value>>,
+) -> TableRef {
+    let columns_of_key = key.to_vec();
+    let keys = match key.len() {
+        0 => Vec::new(),
+        _ => vec![KeyDef {
+            name: format!("{name}_pkey"),
+            columns: columns_of_key,
+            primary: true,
+        }],
+    };
+    TableRef(Arc::new(Table {
+        name: name.into(),
+        columns,
+        keys,
+        rows: Arc::new(rows),
+    }))
+}
+
+/// NUMERIC(10, 2).
+pub(super) const MONEY: DataType = DataType::numeric(10, 2);
+
+/// `id, a, b, c, n`: key, two nullable integers, a NOT NULL integer, a decimal.
+pub(super) fn random_table(random: &mut Random, name: &str) -> TableRef {
+    let columns = vec![
+        column("id", DataType::Integer, true),
+        column("a", DataType::Integer, false),
+        column("b", DataType::Integer, false),
+        column("c", DataType::Integer, true),
+        column("n", MONEY, false),
+    ];
+    let count = random.below(7) as i32;
+    let rows = (0..count)
+        .map(|id| {
+            let mut nullable = |bound: u64| match random.below(bound + 1) {
+                0 => Value::Null,
+                value => Value::I32(value as i32 - 1),
+            };
+            let (a, b) = (nullable(3), nullable(4));
+            let c = Value::I32(random.below(3) as i32);
+            let n = match random.below(5) {
+                0 => Value::Null,
+                value => Value::I64(value as i64 * 75 - 150),
+            };
+            vec![Value::I32(id), a, b, c, n]
+        })
+        .collect();
+    table(name, columns, 1, rows)
+}
+
+/// Exact statistics by looking at the rows.
+pub(super) struct Exact;
+
+impl Statistics for Exact {
+    fn table(&self, table: &TableRef) -> TableStatistics {
+        let rows = rows_of(table);
+        let columns = (0..table.columns().len())
+            .map(|i| {
+                let values: Vec<&Value> = rows
+                    .iter()
+                    .map(|row| &row[i])
+                    .filter(|value| !value.is_null())
+                    .collect();
+                let mut seen: Vec<&Value> = Vec::new();
+                for value in &values {
+                    if !seen.contains(value) {
+                        seen.push(value);
+                    }
+                }
+                let by = |a: &&&Value, b: &&&Value| super::eval::order(a, b);
+                ColumnStatistics {
+                    distinct: seen.len() as f64,
+                    min: values.iter().min_by(by).map(|v| (*v).clone()),
+                    max: values.iter().max_by(by).map(|v| (*v).clone()),
+                    bounds: Exactness::Exact,
+                    null_fraction: 1.0 - values.len() as f64 / rows.len().max(1) as f64,
+                    bytes_average: 8.0,
+                }
+            })
+            .collect();
+        TableStatistics {
+            rows: rows.len() as f64,
+            columns,
+        }
+    }
+
+    fn sample_selectivity(
+        &self,
+        _table: &TableRef,
+        _columns: &[(ColumnId, usize)],
+        _predicate: &Expr,
+    ) -> Option<f64> {
+        None
+    }
+
+    fn fold(&self, expr: &Expr) -> Result<Value> {
+        super::logical::Interpreter::default().expr(expr, &Default::default())
+    }
+}

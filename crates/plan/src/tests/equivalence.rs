@@ -1,0 +1,114 @@
+//! Planned queries give the rows of naive evaluation.
+
+use sql::algebra::Query;
+use testkit::Random;
+use types::Value;
+
+use super::data::{Exact, random_table};
+use super::{eval, generate, logical, physical};
+use crate::{PlanOptions, explain, plan};
+
+/// Queries tried by one test run.
+const QUERIES: u64 = 4000;
+
+fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    let by = |a: &Vec<Value>, b: &Vec<Value>| {
+        let orders = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| match (a.is_null(), b.is_null()) {
+                (true, true) => std::cmp::Ordering::Equal,
+                (true, false) => std::cmp::Ordering::Greater,
+                (false, true) => std::cmp::Ordering::Less,
+                _ => eval::order(a, b),
+            });
+        orders
+            .into_iter()
+            .find(|o| o.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
+    };
+    rows.sort_by(by);
+    rows
+}
+
+/// What became of one query.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Compared,
+    Raised,
+}
+
+/// Plans and runs `query` both ways; `name` tells which one failed.
+fn check(query: &Query, name: &str) -> Outcome {
+    let naive = logical::Interpreter::default().rows(&query.plan, &Default::default());
+    let planned = plan(query, &Exact, &PlanOptions::default());
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(error) if error.state() == types::SqlState::FEATURE_NOT_SUPPORTED => {
+            assert!(error.message().contains("FULL JOIN"), "{name}: {error}");
+            return Outcome::Raised;
+        }
+        Err(error) => panic!("{name}: {error}\n{:#?}", query.plan),
+    };
+    let Ok(naive) = naive else {
+        return Outcome::Raised;
+    };
+    let expected: Vec<Vec<Value>> = naive
+        .iter()
+        .map(|row| query.columns.iter().map(|c| row[&c.id].clone()).collect())
+        .collect();
+    let text = explain(&planned, None);
+    let found = match physical::run(&planned) {
+        Ok(found) => found,
+        Err(error) => panic!("{name}: {error}\n{text}\n{:#?}", query.plan),
+    };
+    let (expected, found) = (sorted(expected), sorted(found));
+    let same = expected.len() == found.len()
+        && expected
+            .iter()
+            .zip(&found)
+            .all(|(a, b)| eval::rows_equal(a, b));
+    assert!(
+        same,
+        "{name}: expected {expected:?}\nfound {found:?}\n{text}\n{:#?}",
+        query.plan
+    );
+    Outcome::Compared
+}
+
+#[test]
+fn planned_queries_give_the_rows_of_naive_evaluation() {
+    let first: u64 = std::env::var("PLAN_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(0);
+    let count = std::env::var("PLAN_QUERIES")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(QUERIES);
+    let (mut compared, mut failed) = (0, Vec::new());
+    for seed in first..first + count {
+        let mut random = Random::new(seed ^ 0x5eed);
+        let tables: Vec<_> = ["t1", "t2", "t3"]
+            .iter()
+            .map(|name| random_table(&mut random, name))
+            .collect();
+        let query = generate::query(seed, &tables);
+        let size = format!("{:?}", query.plan).len();
+        let outcome = std::panic::catch_unwind(|| check(&query, &format!("seed {seed}")));
+        match outcome {
+            Ok(outcome) => compared += u64::from(outcome == Outcome::Compared),
+            Err(_) => failed.push((size, seed)),
+        }
+    }
+    failed.sort_unstable();
+    assert!(
+        failed.is_empty(),
+        "{} queries fail, the smallest first: {failed:?}",
+        failed.len()
+    );
+    assert!(
+        compared * 2 > count,
+        "only {compared} of {count} queries could be compared"
+    );
+}

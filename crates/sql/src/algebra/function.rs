@@ -1,0 +1,284 @@
+//! The scalar functions of the algebra.
+
+/// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
+///
+/// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision and
+/// scale, REAL or DOUBLE); the result's type is on the expression. Integer overflow is 22003.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    // Arithmetic: both arguments of the same family.
+    /// `a + b` on numbers.
+    Add,
+    /// `a - b` on numbers.
+    Subtract,
+    /// `a * b` on numbers.
+    Multiply,
+    /// `a / b`; integers truncate; 22012 on zero.
+    Divide,
+    /// `a % b`; sign of `a`; 22012 on zero.
+    Modulo,
+    /// `- a` on numbers and intervals.
+    Negate,
+    /// DATE + INTEGER days -> DATE.
+    DateAddDays,
+    /// DATE - INTEGER days -> DATE.
+    DateSubtractDays,
+    /// DATE - DATE -> INTEGER days.
+    DateDifference,
+    /// TIMESTAMP or TIMESTAMPTZ + INTERVAL -> same type.
+    TimestampAdd,
+    /// TIMESTAMP or TIMESTAMPTZ - INTERVAL -> same type.
+    TimestampSubtract,
+    /// TIMESTAMP - TIMESTAMP (or both TZ) -> INTERVAL of days and microseconds.
+    TimestampDifference,
+    /// TIME + INTERVAL -> TIME.
+    TimeAdd,
+    /// TIME - INTERVAL -> TIME.
+    TimeSubtract,
+    /// TIME - TIME -> INTERVAL.
+    TimeDifference,
+    /// INTERVAL + INTERVAL.
+    IntervalAdd,
+    /// INTERVAL - INTERVAL.
+    IntervalSubtract,
+    /// INTERVAL * DOUBLE.
+    IntervalMultiply,
+    /// INTERVAL / DOUBLE.
+    IntervalDivide,
+    /// DATE + TIME -> TIMESTAMP.
+    DateTimeAdd,
+    // Bits, on integers of one type.
+    /// `a & b`
+    BitAnd,
+    /// `a | b`
+    BitOr,
+    /// `a # b`
+    BitXor,
+    /// `~ a`
+    BitNot,
+    /// `a << INTEGER`
+    ShiftLeft,
+    /// `a >> INTEGER`
+    ShiftRight,
+    // Numbers.
+    /// abs, result of the argument's type.
+    Abs,
+    /// ceil of NUMERIC or DOUBLE.
+    Ceil,
+    /// floor of NUMERIC or DOUBLE.
+    Floor,
+    /// round(NUMERIC [, INTEGER literal]) half away from zero; round(DOUBLE) half to even.
+    Round,
+    /// trunc(NUMERIC [, INTEGER literal]); trunc(DOUBLE).
+    Trunc,
+    /// sign.
+    Sign,
+    /// sqrt(DOUBLE or NUMERIC); 2201F when negative.
+    Sqrt,
+    /// cbrt(DOUBLE).
+    Cbrt,
+    /// exp(DOUBLE or NUMERIC).
+    Exp,
+    /// ln(DOUBLE or NUMERIC); 2201E when not positive.
+    Ln,
+    /// log10(DOUBLE or NUMERIC), also one-argument log; 2201E when not positive.
+    Log10,
+    /// log(base, x) on NUMERIC.
+    Log,
+    /// power(DOUBLE, DOUBLE) or (NUMERIC, NUMERIC).
+    Power,
+    /// div(NUMERIC, NUMERIC): integer quotient.
+    Div,
+    /// gcd of integers.
+    Gcd,
+    /// lcm of integers.
+    Lcm,
+    /// pi().
+    Pi,
+    /// degrees(DOUBLE).
+    Degrees,
+    /// radians(DOUBLE).
+    Radians,
+    /// sin(DOUBLE).
+    Sin,
+    /// cos(DOUBLE).
+    Cos,
+    /// tan(DOUBLE).
+    Tan,
+    /// cot(DOUBLE).
+    Cot,
+    /// asin(DOUBLE).
+    Asin,
+    /// acos(DOUBLE).
+    Acos,
+    /// atan(DOUBLE).
+    Atan,
+    /// atan2(DOUBLE, DOUBLE).
+    Atan2,
+    /// sinh(DOUBLE).
+    Sinh,
+    /// cosh(DOUBLE).
+    Cosh,
+    /// tanh(DOUBLE).
+    Tanh,
+    /// asinh(DOUBLE).
+    Asinh,
+    /// acosh(DOUBLE); 22003 below 1.
+    Acosh,
+    /// atanh(DOUBLE); 22003 outside -1 to 1.
+    Atanh,
+    /// sind(DOUBLE); in degrees.
+    Sind,
+    /// cosd(DOUBLE); in degrees.
+    Cosd,
+    /// tand(DOUBLE); in degrees.
+    Tand,
+    /// cotd(DOUBLE); in degrees.
+    Cotd,
+    /// asind(DOUBLE); in degrees.
+    Asind,
+    /// acosd(DOUBLE); in degrees.
+    Acosd,
+    /// atand(DOUBLE); in degrees.
+    Atand,
+    /// atan2d(DOUBLE, DOUBLE); in degrees.
+    Atan2d,
+    /// min_scale(NUMERIC) -> INTEGER.
+    MinScale,
+    /// factorial(BIGINT) -> NUMERIC.
+    Factorial,
+    /// width_bucket(DOUBLE, DOUBLE, DOUBLE, INTEGER).
+    WidthBucket,
+    /// random() -> DOUBLE; volatile.
+    Random,
+    // Text; arguments TEXT unless said otherwise.
+    /// char_length(TEXT) -> INTEGER characters.
+    CharLength,
+    /// octet_length(TEXT or BYTEA) -> INTEGER; length(BYTEA).
+    OctetLength,
+    /// bit_length -> INTEGER.
+    BitLength,
+    /// upper.
+    Upper,
+    /// lower.
+    Lower,
+    /// initcap.
+    Initcap,
+    /// btrim(TEXT, TEXT characters).
+    TrimBoth,
+    /// ltrim(TEXT, TEXT characters).
+    TrimLeft,
+    /// rtrim(TEXT, TEXT characters).
+    TrimRight,
+    /// lpad(TEXT, INTEGER, TEXT fill).
+    PadLeft,
+    /// rpad(TEXT, INTEGER, TEXT fill).
+    PadRight,
+    /// substring(TEXT or BYTEA, INTEGER from [, INTEGER count]), from 1; 22011 on a negative count.
+    Substring,
+    /// left(TEXT, INTEGER).
+    Left,
+    /// right(TEXT, INTEGER).
+    Right,
+    /// replace(TEXT, TEXT, TEXT).
+    Replace,
+    /// repeat(TEXT, INTEGER).
+    Repeat,
+    /// reverse.
+    Reverse,
+    /// strpos(TEXT, TEXT needle) -> INTEGER; position of TEXT and BYTEA.
+    Position,
+    /// split_part(TEXT, TEXT, INTEGER).
+    SplitPart,
+    /// `a || b` on TEXT or BYTEA: NULL when one is NULL.
+    ConcatOperator,
+    /// concat(TEXT ...): NULL counts as empty.
+    Concat,
+    /// concat_ws(TEXT separator, TEXT ...): NULL values skipped, NULL separator gives NULL.
+    ConcatWs,
+    /// ascii -> INTEGER.
+    Ascii,
+    /// chr(INTEGER).
+    Chr,
+    /// starts_with -> BOOLEAN.
+    StartsWith,
+    /// translate(TEXT, TEXT, TEXT).
+    Translate,
+    /// md5(TEXT or BYTEA) -> TEXT.
+    Md5,
+    /// encode(BYTEA, TEXT format).
+    Encode,
+    /// decode(TEXT, TEXT format) -> BYTEA.
+    Decode,
+    /// to_hex(INTEGER or BIGINT): negative numbers as 32 or 64 bits.
+    ToHex,
+    /// quote_literal(TEXT).
+    QuoteLiteral,
+    /// quote_ident(TEXT).
+    QuoteIdent,
+    /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]).
+    RegexpReplace,
+    /// substring(TEXT FROM TEXT pattern): the match or its first group, NULL without.
+    RegexpSubstring,
+    /// `text ~ pattern` -> BOOLEAN (and regexp_like).
+    RegexpMatch,
+    /// `text ~* pattern` -> BOOLEAN.
+    RegexpMatchInsensitive,
+    // Date and time; the field of extract and date_trunc is the first argument, a TEXT literal.
+    /// extract(TEXT field, DATE/TIME/TIMESTAMP/TIMESTAMPTZ/INTERVAL) -> NUMERIC, trimmed display,
+    /// as PostgreSQL 14 and later; date_part casts it to DOUBLE.
+    Extract,
+    /// date_trunc(TEXT field, TIMESTAMP/TIMESTAMPTZ/INTERVAL).
+    DateTrunc,
+    /// date_bin(INTERVAL stride, TIMESTAMP or TIMESTAMPTZ, the same origin).
+    DateBin,
+    /// A TIME, TIMESTAMP or TIMESTAMPTZ rounded to as many fractional digits of seconds as the INTEGER
+    /// literal says: casts to types with a precision.
+    RoundSeconds,
+    /// isfinite(DATE, TIMESTAMP, TIMESTAMPTZ or INTERVAL) -> BOOLEAN.
+    IsFinite,
+    /// make_time(INTEGER, INTEGER, DOUBLE).
+    MakeTime,
+    /// age(TIMESTAMP, TIMESTAMP) -> INTERVAL.
+    Age,
+    /// make_date(INTEGER, INTEGER, INTEGER).
+    MakeDate,
+    /// make_timestamp(INTEGER x 5, DOUBLE).
+    MakeTimestamp,
+    /// make_interval(INTEGER years, months, weeks, days, hours, mins, DOUBLE secs).
+    MakeInterval,
+    /// to_char(TIMESTAMP/INTERVAL/NUMERIC/DOUBLE/BIGINT, TEXT format).
+    ToChar,
+    /// to_date(TEXT, TEXT format).
+    ToDate,
+    /// to_timestamp(TEXT, TEXT format) -> TIMESTAMPTZ, or to_timestamp(DOUBLE epoch).
+    ToTimestamp,
+    /// to_number(TEXT, TEXT format).
+    ToNumber,
+    /// TIMESTAMP AT TIME ZONE TEXT -> TIMESTAMPTZ, or the reverse; arguments (zone, value).
+    AtTimeZone,
+    /// justify_days, justify_hours, justify_interval.
+    JustifyDays,
+    /// See [`Function::JustifyDays`].
+    JustifyHours,
+    /// See [`Function::JustifyDays`].
+    JustifyInterval,
+    // NULL handling: arguments of one type.
+    /// First argument that is not NULL.
+    Coalesce,
+    /// NULL when both are equal, else the first.
+    NullIf,
+    /// Largest argument, NULLs ignored.
+    Greatest,
+    /// Smallest argument, NULLs ignored.
+    Least,
+    /// gen_random_uuid(); volatile.
+    GenRandomUuid,
+    /// hash of the argument, for tests of skew: hashtext(TEXT) -> INTEGER.
+    HashText,
+    /// pg_typeof(any) -> TEXT; folded by the binder.
+    TypeOf,
+    /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001 where a
+    /// cast would cut. Made for INSERT.
+    AssignText,
+}

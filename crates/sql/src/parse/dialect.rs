@@ -1,0 +1,142 @@
+//! PostgreSQL's dialect as sqlparser has it, with what that leaves out: strings that continue on the
+//! next line, prefix signs that bind tighter than `^`, and VALUES as a scalar sub-query.
+
+use std::any::TypeId;
+
+use sqlparser::ast;
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+const BASE: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// Precedence of prefix `+` and `-`: above COLLATE, below subscripts and `::`.
+const SIGN_PRECEDENCE: u8 = 125;
+
+/// The dialect of the parser.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TesseraDialect;
+
+/// Methods that answer as PostgreSQL's dialect does.
+macro_rules! as_base {
+    ($($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool {
+            BASE.$name()
+        })*
+    };
+}
+
+impl Dialect for TesseraDialect {
+    /// The parser asks for the dialect by its type in places.
+    fn dialect(&self) -> TypeId {
+        BASE.dialect()
+    }
+
+    fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<ast::Expr, ParserError>> {
+        let op = match &parser.peek_token_ref().token {
+            Token::Minus => ast::UnaryOperator::Minus,
+            Token::Plus => ast::UnaryOperator::Plus,
+            Token::LParen if is_values(parser) => return Some(parse_values(parser)),
+            _ => return None,
+        };
+        parser.next_token();
+        let operand = parser.parse_subexpr(SIGN_PRECEDENCE);
+        Some(operand.map(|expr| ast::Expr::UnaryOp {
+            op,
+            expr: Box::new(expr),
+        }))
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        BASE.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        BASE.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        BASE.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        BASE.is_identifier_part(ch)
+    }
+
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        BASE.is_reserved_for_identifier(keyword)
+    }
+
+    fn is_table_alias(&self, keyword: &Keyword, parser: &mut Parser<'_>) -> bool {
+        BASE.is_table_alias(keyword, parser)
+    }
+
+    fn is_custom_operator_part(&self, ch: char) -> bool {
+        BASE.is_custom_operator_part(ch)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        BASE.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        BASE.prec_value(precedence)
+    }
+
+    as_base! {
+        supports_unicode_string_literal,
+        supports_filter_during_aggregation,
+        supports_group_by_expr,
+        supports_alter_user_as_alter_role,
+        allow_extract_custom,
+        allow_extract_single_quotes,
+        supports_create_index_with_clause,
+        supports_explain_with_utility_options,
+        supports_listen_notify,
+        supports_exclude_constraint,
+        supports_factorial_operator,
+        supports_bitwise_shift_operators,
+        supports_comment_on,
+        supports_load_extension,
+        supports_named_fn_args_with_colon_operator,
+        supports_named_fn_args_with_expr_name,
+        supports_empty_projections,
+        supports_nested_comments,
+        supports_string_escape_constant,
+        supports_numeric_literal_underscores,
+        supports_array_typedef_with_brackets,
+        supports_geometric_types,
+        supports_order_by_using_operator,
+        supports_set_names,
+        supports_alter_column_type_using,
+        supports_left_associative_joins_without_parens,
+        supports_notnull_operator,
+        supports_interval_options,
+        supports_insert_table_alias,
+        supports_create_table_like_parenthesized,
+        supports_select_wildcard_with_alias,
+        supports_comma_separated_trim,
+        supports_xml_expressions,
+        supports_aliased_function_args,
+        supports_comment_optimizer_hint,
+    }
+}
+
+/// True before `(VALUES (`.
+fn is_values(parser: &Parser<'_>) -> bool {
+    let is = |at: usize, token: Token| parser.peek_nth_token_ref(at).token == token;
+    let word = &parser.peek_nth_token_ref(1).token;
+    matches!(word, Token::Word(word) if word.keyword == Keyword::VALUES) && is(2, Token::LParen)
+}
+
+fn parse_values(parser: &mut Parser<'_>) -> Result<ast::Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let query = parser.parse_query()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(ast::Expr::Subquery(query))
+}
