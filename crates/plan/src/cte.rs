@@ -14,33 +14,25 @@ pub(crate) fn resolve(context: &mut Context<'_>, plan: &mut Plan) {
     resolve_at(context, plan);
 }
 
+/// Outermost first: while a CTE is decided, all that reads it still stands in its body.
 fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
+    while matches!(plan, Plan::With { .. }) {
+        let Plan::With { cte, mut definition, mut body, .. } = tree::take(plan) else {
+            return;
+        };
+        resolve_at(context, &mut definition);
+        let scans = weighted_scans(&body, cte);
+        let correlated = !context.is_closed(&definition);
+        if scans == 1 || correlated || is_cheap(&definition) {
+            let mut original = Some(*definition);
+            inline(context, &mut body, cte, scans, &mut original);
+        } else if scans > 1 {
+            context.ctes.push(Cte { id: cte, body: CteBody::Plain(*definition) });
+        }
+        *plan = *body;
+    }
     tree::inputs_mut(plan, &mut |input| resolve_at(context, input));
     tree::exprs_mut(plan, &mut |expr| resolve_in(context, expr));
-    if !matches!(plan, Plan::With { .. }) {
-        return;
-    }
-    let Plan::With {
-        cte,
-        definition,
-        mut body,
-        ..
-    } = tree::take(plan)
-    else {
-        return;
-    };
-    let scans = weighted_scans(&body, cte);
-    let correlated = !context.is_closed(&definition);
-    if scans == 1 || correlated || is_cheap(&definition) {
-        let mut original = Some(*definition);
-        inline(context, &mut body, cte, scans, &mut original);
-    } else if scans > 1 {
-        context.ctes.push(Cte {
-            id: cte,
-            body: CteBody::Plain(*definition),
-        });
-    }
-    *plan = *body;
 }
 
 fn resolve_in(context: &mut Context<'_>, expr: &mut Expr) {

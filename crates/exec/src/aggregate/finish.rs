@@ -322,47 +322,16 @@ impl ResultColumn {
             }
             Finisher::FloatSum { sum } => states[*sum].finish(groups)?,
             Finisher::FloatAvg { sum, rows, nulls } => {
-                let sums: &FloatSumStates = inner(&*states[*sum])?;
                 let counts = Counts::new(states, *rows, *nulls)?;
-                let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
-                for &group in groups {
-                    match counts.get(group) {
-                        0 => builder.push_null(),
-                        n => builder.push_value(&Value::F64(sums.total(group)? / n as f64)),
-                    }
-                }
-                builder.finish()
+                float_avg(inner(&*states[*sum])?, &counts, groups)?
             }
-            Finisher::IntervalAvg { sum } => {
-                let sums: &IntervalStates = inner(&*states[*sum])?;
-                let mut builder = VectorBuilder::new(PhysicalType::Interval);
-                for &group in groups {
-                    match sums.get(group)? {
-                        None => builder.push_null(),
-                        Some((sum, n)) => {
-                            builder.push_value(&Value::Interval(sum.divide(n as f64)?));
-                        }
-                    }
-                }
-                builder.finish()
-            }
+            Finisher::IntervalAvg { sum } => interval_avg(inner(&*states[*sum])?, groups)?,
             Finisher::ExactVariance { moments, function, scale } => {
-                let moments: &ExactMoments = inner(&*states[*moments])?;
-                let ty = numeric_type(self.ty);
-                let mut builder = VectorBuilder::new(PhysicalType::I128);
-                for &group in groups {
-                    let value = exact_variance(moments.get(group), *function, *scale, ty)?;
-                    builder.push_value(&value.map_or(Value::Null, Value::I128));
-                }
-                let vector = builder.finish();
-                let VectorData::I128(values) = vector.data else {
-                    return Err(Error::internal("built as I128"));
-                };
-                exact(values, vector.validity, self.ty, self.physical)?
+                self.variance(inner(&*states[*moments])?, *function, *scale, groups)?
             }
             Finisher::FloatMoment { moments, function } => {
                 let moments: &FloatMoments = inner(&*states[*moments])?;
-                let mut builder = VectorBuilder::new(PhysicalType::F64);
+                let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
                 for &group in groups {
                     let value = float_moment(moments.get(group), *function);
                     builder.push_value(&value.map_or(Value::Null, Value::F64));
@@ -371,6 +340,24 @@ impl ResultColumn {
             }
         };
         Ok(round_real(vector, self.ty))
+    }
+
+    fn variance(
+        &self,
+        moments: &ExactMoments,
+        function: F,
+        scale: u8,
+        groups: &[u32],
+    ) -> Result<Vector> {
+        let ty = numeric_type(self.ty);
+        let mut values = Vec::with_capacity(groups.len());
+        let mut valid = Bitmap::filled(groups.len(), true);
+        for (i, &group) in groups.iter().enumerate() {
+            let value = exact_variance(moments.get(group), function, scale, ty)?;
+            valid.set(i, value.is_some());
+            values.push(value.unwrap_or(0));
+        }
+        exact(values, Some(valid), self.ty, self.physical)
     }
 
     fn sum(&self, sums: &SumStates, groups: &[u32]) -> Result<Vector> {
@@ -412,6 +399,28 @@ impl ResultColumn {
         }
         exact(values, Some(valid), self.ty, self.physical)
     }
+}
+
+fn float_avg(sums: &FloatSumStates, counts: &Counts<'_>, groups: &[u32]) -> Result<Vector> {
+    let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
+    for &group in groups {
+        match counts.get(group) {
+            0 => builder.push_null(),
+            n => builder.push_value(&Value::F64(sums.total(group)? / n as f64)),
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn interval_avg(sums: &IntervalStates, groups: &[u32]) -> Result<Vector> {
+    let mut builder = VectorBuilder::with_capacity(PhysicalType::Interval, groups.len());
+    for &group in groups {
+        match sums.get(group)? {
+            None => builder.push_null(),
+            Some((sum, n)) => builder.push_value(&Value::Interval(sum.divide(n as f64)?)),
+        }
+    }
+    Ok(builder.finish())
 }
 
 /// How many values each group has.

@@ -83,16 +83,6 @@ impl KeyLayout {
     pub(crate) fn as_bytes(&self) -> Self {
         Self { fields: self.fields.clone(), form: KeyForm::Bytes }
     }
-
-    /// The columns' types.
-    pub(crate) fn physical(&self) -> impl ExactSizeIterator<Item = PhysicalType> {
-        self.fields.iter().map(|f| f.physical)
-    }
-
-    /// True when NULL of the only column is no key but a group apart.
-    pub(crate) fn null_apart(&self) -> bool {
-        matches!(self.fields.as_slice(), [field] if field.physical != PhysicalType::Str)
-    }
 }
 
 /// A word that keys are packed into.
