@@ -59,8 +59,8 @@ impl BulkLoad {
         table
     }
 
-    /// Runs `fill` for parts `0..parts` on all workers, each part with a writer of its own, so that blocks
-    /// keep the order of rows inside a part.
+    /// Runs `fill` for parts `0..parts` on all workers, each part with a writer of its own, so that
+    /// blocks keep the order of rows inside a part.
     ///
     /// # Errors
     /// The first error of `fill`, 57014 when cancelled, 53200 without memory.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
-use sql::catalog::{Arguments, Catalog, ColumnDef, KeyDef, Relation, TableFunctionRef, TableMeta};
 use sql::catalog::TableRef;
+use sql::catalog::{Arguments, Catalog, ColumnDef, KeyDef, Relation, TableFunctionRef, TableMeta};
 use storage::Table;
 use types::{DataType, Error, Result, SqlState};
 

@@ -22,9 +22,10 @@ fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileF
             let message = format!("COPY format \"{name}\" not recognized");
             Error::new(SqlState::INVALID_PARAMETER, message)
         }),
-        None => registry.format(&ending).or_else(|| registry.format("csv")).ok_or_else(|| {
-            Error::unsupported("COPY without file formats")
-        }),
+        None => registry
+            .format(&ending)
+            .or_else(|| registry.format("csv"))
+            .ok_or_else(|| Error::unsupported("COPY without file formats")),
     }
 }
 
@@ -110,11 +111,8 @@ fn copy_from(
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
     let file = format.open(path, options, Some(&target))?;
     if file.columns.len() != columns.len() {
-        let message = format!(
-            "{path} has {} columns, {} are expected",
-            file.columns.len(),
-            columns.len()
-        );
+        let message =
+            format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
         return Err(Error::new(SqlState::BAD_COPY_FORMAT, message));
     }
     let storage = table.object().downcast::<storage::Table>();
@@ -132,11 +130,7 @@ fn copy_from(
 }
 
 /// For each column of the table where its values come from: the file, its default, or NULL.
-fn full_rows(
-    session: &Session,
-    all: &[ColumnDef],
-    columns: &[usize],
-) -> Result<Vec<RowColumn>> {
+fn full_rows(session: &Session, all: &[ColumnDef], columns: &[usize]) -> Result<Vec<RowColumn>> {
     let full = |(ordinal, column): (usize, &ColumnDef)| {
         Ok(match columns.iter().position(|&c| c == ordinal) {
             Some(from) => RowColumn::Source(from),

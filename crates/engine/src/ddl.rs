@@ -140,9 +140,8 @@ fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
 
 /// Drops views that depend on `name`, or fails when there are any and `behaviour` is RESTRICT.
 fn drop_dependents(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<()> {
-    let dependent = |(view, v): (&String, &View)| {
-        v.depends_on.iter().any(|d| d == name).then(|| view.clone())
-    };
+    let dependent =
+        |(view, v): (&String, &View)| v.depends_on.iter().any(|d| d == name).then(|| view.clone());
     let dependents: Vec<String> = state.views.iter().filter_map(dependent).collect();
     for view in dependents {
         if behaviour == DropBehaviour::Restrict {

@@ -36,7 +36,8 @@ impl Sink for BulkSink {
     }
 }
 
-/// Loads the rows of `stream` into `table` in parallel; nothing stays when it fails. The rows loaded.
+/// Loads the rows of `stream` into `table` in parallel; nothing stays when it fails. The rows
+/// loaded.
 pub(crate) fn load_stream(
     context: &Arc<QueryContext>,
     stream: &Stream,
@@ -51,19 +52,15 @@ pub(crate) fn load_stream(
 }
 
 /// Runs `plan` into `table`.
-fn run_into(
-    plan: &PhysicalPlan,
-    context: &Arc<QueryContext>,
-    table: &Arc<Table>,
-) -> Result<u64> {
+fn run_into(plan: &PhysicalPlan, context: &Arc<QueryContext>, table: &Arc<Table>) -> Result<u64> {
     let mut opener = Opener::new(Arc::clone(context));
     opener.run_preludes(plan)?;
     let stream = opener.open(&plan.root, Vec::new())?;
     if plan.root.rows >= BULK_ROWS {
         return load_stream(context, &stream, table);
     }
-    // Complete before the first row is stored: a failing query inserts nothing, and a query that reads
-    // the table does not meet its own rows.
+    // Complete before the first row is stored: a failing query inserts nothing, and a query that
+    // reads the table does not meet its own rows.
     let result = ResultSet::collect(context, &stream, &plan.root.output)?;
     for batch in &result.batches {
         table.append(batch)?;
@@ -92,10 +89,7 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
     Ok(QueryResult::command(format!("INSERT 0 {rows}")))
 }
 
-pub(crate) fn create_table_as(
-    session: &mut Session,
-    create: CreateTableAs,
-) -> Result<QueryResult> {
+pub(crate) fn create_table_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
     let name = ddl::local_name(&create.name)?;
     let state = session.database().inner().relations.snapshot();
     if !ddl::may_create(&state, name, create.if_exists)? {

@@ -3,11 +3,11 @@
 //! ```text
 //! Session::execute: text -> sql::parse -> sql::bind -> plan::plan -> exec::execute -> QueryResult
 //! ```
-//! Invariants: a statement either happens as a whole or not at all; a session's error leaves the database
-//! and other sessions as they were.
+//! Invariants: a statement either happens as a whole or not at all; a session's error leaves the
+//! database and other sessions as they were.
 //!
-//! Elsewhere: files (`formats`), generated data (`workloads`), the shell (`server`); all three register
-//! themselves through [`registry`].
+//! Elsewhere: files (`formats`), generated data (`workloads`), the shell (`server`); all three
+//! register themselves through [`registry`].
 #![forbid(unsafe_code)]
 
 mod bulk;

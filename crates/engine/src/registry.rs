@@ -47,7 +47,8 @@ pub trait FileWriter: Send {
     /// 58030 or 53100.
     fn write(&mut self, batch: &Batch) -> Result<()>;
 
-    /// Writes what is still buffered and makes the file whole. Dropped without, the file is removed.
+    /// Writes what is still buffered and makes the file whole. Dropped without, the file is
+    /// removed.
     ///
     /// # Errors
     /// 58030 or 53100.
@@ -59,8 +60,8 @@ pub type FileOptions = [(String, String)];
 
 /// A file format.
 pub trait FileFormat: Send + Sync {
-    /// Opens `path`. With `target` (COPY FROM) the columns of the file are read as these names and types,
-    /// by position; without, the file says or they are guessed.
+    /// Opens `path`. With `target` (COPY FROM) the columns of the file are read as these names and
+    /// types, by position; without, the file says or they are guessed.
     ///
     /// # Errors
     /// 58P01 for a missing file, 22P04 and others for what is wrong inside.

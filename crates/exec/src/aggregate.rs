@@ -4,18 +4,19 @@
 //! flow -> inputs -> groups (array, direct array, table)  -> states, per worker
 //!                                   |  too many groups: runs by hash
 //! workers' parts --one small--> merged at once  --larger--> merged per partition or range,
-//!                                                           by the work orders that read the groups
+//!                                                         by the work orders that read the groups
 //! ```
 //! Modes, from the plan: scalar (one group), dense (an array over a range of integer keys; a key
-//! outside makes the worker go over to a table), hash. Strings of keys are numbered, so that keys of
-//! several columns are packed words; where all keys are strings with few values, rows find their group
-//! without hashing.
+//! outside makes the worker go over to a table), hash. Strings of keys are numbered, so that keys
+//! of several columns are packed words; where all keys are strings with few values, rows find their
+//! group without hashing.
 //! A lone DISTINCT is two aggregations: by keys and argument, then by keys.
 //!
-//! Invariants: groups of equal keys are one (NULL is equal to NULL, -0 to 0, NaN to NaN); states of a
-//! group are merged in any order; all memory is reserved.
+//! Invariants: groups of equal keys are one (NULL is equal to NULL, -0 to 0, NaN to NaN); states of
+//! a group are merged in any order; all memory is reserved.
 //! Source: thread-local pre-aggregation and partitioned merge after Leis et al. 2014, section 4.4;
-//! modes after Patel 2018 (quickstep.md 8.4). Departures: partitions are merged lazily, by the source.
+//! modes after Patel 2018 (quickstep.md 8.4). Departures: partitions are merged lazily, by the
+//! source.
 //!
 //! Elsewhere: tables and loops (`kernels::group_table`).
 
@@ -34,9 +35,7 @@ mod variance;
 
 use std::sync::Arc;
 
-use plan::physical::{
-    Aggregate, AggregateMode, Expr, ExprKind, Node, Operator, OutputColumn,
-};
+use plan::physical::{Aggregate, AggregateMode, Expr, ExprKind, Node, Operator, OutputColumn};
 use sql::algebra::{AggregateFunction, Duplicates};
 use types::{Error, PhysicalType, Result};
 
@@ -51,9 +50,6 @@ pub(crate) use finish::StatePlan;
 pub(crate) use grouper::{Grouper, Keys as GroupKeys};
 pub(crate) use input::Inputs;
 pub(crate) use states::sort_field;
-
-
-
 
 /// Widest range of a dense key: an array of states is a few gigabytes at most.
 const DENSE_RANGE_MAX: i64 = 1 << 26;
@@ -70,7 +66,8 @@ const BITS_HEAVY: u32 = 3;
 /// # Errors
 /// Whatever the input and the aggregates meet, 53200 when groups do not fit in memory.
 pub fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator else {
+    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator
+    else {
         return Err(Error::internal("not an aggregation"));
     };
     let stream = match distinct_input(node) {
@@ -93,7 +90,8 @@ pub fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Res
     group(opener, node, stream)
 }
 
-/// The aggregation that removes duplicate arguments, when all aggregates are DISTINCT over the same.
+/// The aggregation that removes duplicate arguments, when all aggregates are DISTINCT over the
+/// same.
 fn distinct_input(node: &Node) -> Option<Node> {
     let Operator::Aggregate { input, keys, aggregates, grouping_sets, .. } = &node.operator else {
         return None;

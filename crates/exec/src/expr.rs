@@ -8,8 +8,10 @@
 //! - A node over one dictionary column no longer than the batch is evaluated on the dictionary: its
 //!   result is a dictionary column with the same codes, remembered for the next batch.
 //! - A node without columns is evaluated once; an error waits until a row needs it.
-//! - AND, OR, CASE, COALESCE look at an operand that can fail only for rows that reach it, so a guard
-//!   (`x <> 0 AND 1 / x > 2`) holds. Operands that cannot fail are evaluated whole where that is faster.
+//! - AND, OR, CASE, COALESCE look at an operand that can fail only for rows that reach it, so a
+//!   guard
+//!   (`x <> 0 AND 1 / x > 2`) holds. Operands that cannot fail are evaluated whole where that is
+//!   faster.
 //!
 //! Invariant: an evaluator is immutable but for its dictionary memory, so workers share it.
 //! Elsewhere: common sub-expressions, which the planner makes columns (`plan::physical`); loops
@@ -45,8 +47,8 @@ impl Evaluator {
         Ok(Self { root: compile::compile(expr)? })
     }
 
-    /// The value for every row of `batch`, of which only the columns named by the expression are looked
-    /// at.
+    /// The value for every row of `batch`, of which only the columns named by the expression are
+    /// looked at.
     ///
     /// # Errors
     /// What a row's evaluation raises.
@@ -54,7 +56,8 @@ impl Evaluator {
         self.root.evaluate(batch)
     }
 
-    /// Keeps the `positions` (rows of `batch`, in any order) where the expression, a BOOLEAN, is true.
+    /// Keeps the `positions` (rows of `batch`, in any order) where the expression, a BOOLEAN, is
+    /// true.
     ///
     /// # Errors
     /// What a row's evaluation raises; rows outside `positions` raise nothing.

@@ -5,8 +5,8 @@
 //! deferred        None          | (origin, column of the origin)
 //! origins         a source of rows and, per row of the flow, its row there
 //! ```
-//! Filters and probes shrink or repeat rows: loaded columns are gathered, origins only map their row
-//! numbers. A column nobody uses is never unpacked (late columns, DESIGN section 6).
+//! Filters and probes shrink or repeat rows: loaded columns are gathered, origins only map their
+//! row numbers. A column nobody uses is never unpacked (late columns, DESIGN section 6).
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,8 +19,8 @@ pub const NULL_ROW: u32 = u32::MAX;
 
 /// Rows whose columns can be fetched by row number.
 pub trait RowSource: Send + Sync {
-    /// Column `column` of the rows at `positions`; a row number [`NULL_ROW`] gives NULL where the source
-    /// is used by an outer join.
+    /// Column `column` of the rows at `positions`; a row number [`NULL_ROW`] gives NULL where the
+    /// source is used by an outer join.
     ///
     /// # Errors
     /// Whatever unpacking meets.
@@ -148,7 +148,12 @@ impl Flow {
     }
 
     /// Appends `width` deferred columns of `source`: row `i` of the flow is its row `positions[i]`.
-    pub fn append_source(&mut self, source: Arc<dyn RowSource>, width: usize, positions: Positions) {
+    pub fn append_source(
+        &mut self,
+        source: Arc<dyn RowSource>,
+        width: usize,
+        positions: Positions,
+    ) {
         debug_assert_eq!(positions.len(), self.rows());
         let origin = self.origins.len() as u32;
         self.origins.push(Origin { source, positions });
@@ -187,8 +192,8 @@ impl Flow {
         self
     }
 
-    /// The columns of `exprs`, where `computed[i]` is the value of expression `i` unless it is a plain
-    /// column reference `kept[i]`, which stays deferred if it was.
+    /// The columns of `exprs`, where `computed[i]` is the value of expression `i` unless it is a
+    /// plain column reference `kept[i]`, which stays deferred if it was.
     #[must_use]
     pub fn replace(self, outputs: Vec<Output>) -> Self {
         let rows = self.rows();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! build child -> BuildSink -> BuildRows (columns) -> KeyTable (key code -> row)
-//!                                  |                     '-> key filters for the probe child's scan
+//!                                  |                   '-> key filters for the probe child's scan
 //! probe child -> Probe: codes -> pairs -> verified -> residual -> by kind -> flows
 //!                   '-> MatchedRows --barrier--> unmatched or matched build rows
 //! ```
@@ -67,43 +67,21 @@ pub(crate) fn open_hash_join(
     node: &Node,
     filters: Vec<PushedFilter>,
 ) -> Result<Stream> {
-    let Operator::HashJoin {
-        probe,
-        build,
-        kind,
-        keys,
-        residual,
-        method,
-        output_columns,
-        ..
-    } = &node.operator
+    let Operator::HashJoin { probe, build, kind, keys, residual, method, output_columns, .. } =
+        &node.operator
     else {
         return Err(Error::internal("not a hash join"));
     };
     let resolve = |key: &JoinKey| -> Result<JoinKey> {
         let (probe, build) = (opener.resolve(&key.probe)?, opener.resolve(&key.build)?);
-        Ok(JoinKey {
-            probe,
-            build,
-            nulls: key.nulls,
-        })
+        Ok(JoinKey { probe, build, nulls: key.nulls })
     };
     let keys = keys.iter().map(resolve).collect::<Result<Vec<_>>>()?;
     let condition = residual.as_ref().map(|r| opener.resolve(r)).transpose()?;
     let (kind, method) = (*kind, *method);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
     let keys = keys.as_slice();
-    Join {
-        node,
-        probe,
-        build,
-        kind,
-        keys,
-        condition,
-        method,
-        layout,
-    }
-    .open(opener, filters)
+    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
 }
 
 /// Opens [`Operator::NestedLoopJoin`]: stores the build side, then gives the stream of the probe.
@@ -115,30 +93,14 @@ pub(crate) fn open_nested_loop_join(
     node: &Node,
     filters: Vec<PushedFilter>,
 ) -> Result<Stream> {
-    let Operator::NestedLoopJoin {
-        probe,
-        build,
-        kind,
-        condition,
-        output_columns,
-    } = &node.operator
+    let Operator::NestedLoopJoin { probe, build, kind, condition, output_columns } = &node.operator
     else {
         return Err(Error::internal("not a nested-loop join"));
     };
     let condition = condition.as_ref().map(|c| opener.resolve(c)).transpose()?;
     let (kind, keys, method) = (*kind, &[][..], JoinMethod::Hash);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
-    Join {
-        node,
-        probe,
-        build,
-        kind,
-        keys,
-        condition,
-        method,
-        layout,
-    }
-    .open(opener, filters)
+    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
 }
 
 fn layout(
@@ -149,30 +111,18 @@ fn layout(
     output_columns: &[usize],
 ) -> Layout {
     let used = condition.map(columns_of).unwrap_or_default();
-    Layout::new(
-        kind,
-        probe.output.len(),
-        build.output.len(),
-        &used,
-        output_columns,
-    )
+    Layout::new(kind, probe.output.len(), build.output.len(), &used, output_columns)
 }
 
 /// True for kinds that put nothing out when the build side is empty.
 fn needs_build_rows(kind: JoinKind) -> bool {
     use JoinKind as K;
-    matches!(
-        kind,
-        K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildOuter | K::BuildAnti
-    )
+    matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildOuter | K::BuildAnti)
 }
 
 /// True for kinds that put out probe rows with NULLs for the build side.
 fn pads_probe_rows(kind: JoinKind) -> bool {
-    matches!(
-        kind,
-        JoinKind::ProbeOuter | JoinKind::FullOuter | JoinKind::ProbeSingle
-    )
+    matches!(kind, JoinKind::ProbeOuter | JoinKind::FullOuter | JoinKind::ProbeSingle)
 }
 
 /// How NULLs of a key are coded.
@@ -204,19 +154,10 @@ impl Join<'_> {
         let mut memory = Reservation::empty(&opener.context.pool, MemoryCategory::HashTables);
         let table = self.index(opener, &build, &mut memory)?;
         let bytes = build.bytes() + memory.bytes();
-        opener
-            .context
-            .counters(self.node.id)
-            .memory_bytes
-            .fetch_max(bytes, Ordering::Relaxed);
+        opener.context.counters(self.node.id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
         let mut filters = probe_filters;
         if let Some(table) = &table {
-            filters.extend(filter::of_build(
-                self.kind,
-                self.keys,
-                table,
-                self.probe.rows,
-            ));
+            filters.extend(filter::of_build(self.kind, self.keys, table, self.probe.rows));
         }
         let mut stream = opener.open(self.probe, filters)?;
         self.push_probe(opener, &mut stream, Arc::new(build), table, memory)?;
@@ -255,9 +196,7 @@ impl Join<'_> {
         };
         let matched = wanted.map(|wanted| (Arc::new(MatchedRows::new(build.rows())), wanted));
         let condition = self.condition.as_ref();
-        let residual = condition
-            .filter(|c| !is_true(c))
-            .map(|c| Residual::new(c, &self.layout));
+        let residual = condition.filter(|c| !is_true(c)).map(|c| Residual::new(c, &self.layout));
         let matcher = match table {
             Some(table) => Matcher::Keys(probe::Keys::new(self.keys, table)?),
             None => Matcher::All,

@@ -6,12 +6,12 @@
 //! Operator flow -> flows (filter, project, probe ...), shared by workers, state per worker
 //! Sink     the breaker at the end: stores, groups, sorts
 //! ```
-//! To open a plan node is to run everything below its breakers: when a join is opened its build side is
-//! complete, and filters made from it go down into the probe side's scan. Columns of a flow are loaded
-//! when first used ([`flow::Flow`]).
+//! To open a plan node is to run everything below its breakers: when a join is opened its build
+//! side is complete, and filters made from it go down into the probe side's scan. Columns of a flow
+//! are loaded when first used ([`flow::Flow`]).
 //!
-//! Invariants: an operator never looks at a column its plan does not name; work stops within one flow
-//! after a cancel; memory kept across flows is reserved in the buffer pool.
+//! Invariants: an operator never looks at a column its plan does not name; work stops within one
+//! flow after a cancel; memory kept across flows is reserved in the buffer pool.
 //!
 //! Elsewhere: choosing the plan (`plan`), who runs when (`sched`), stored rows (`storage`).
 #![forbid(unsafe_code)]
@@ -32,5 +32,5 @@ pub mod set;
 
 pub use context::{Profile, QueryContext};
 pub use open::{BatchSource, Opener, execute};
-pub use scan::{RowColumn, function_source, read_block};
 pub use result::ResultSet;
+pub use scan::{RowColumn, function_source, read_block};

@@ -14,7 +14,8 @@ use crate::pipeline::Stream;
 use crate::result::{ResultSet, StoredRows};
 use crate::{aggregate, join, ordered, scan, set, simple};
 
-/// A filter on one integer column that a join above proved: rows that fail it cannot reach the result.
+/// A filter on one integer column that a join above proved: rows that fail it cannot reach the
+/// result.
 #[derive(Clone)]
 pub struct PushedFilter {
     /// Output ordinal of the node that it is pushed into.
@@ -28,8 +29,8 @@ pub trait BatchSource: Send + Sync {
     /// Work orders.
     fn orders(&self) -> usize;
 
-    /// Gives the batches of one work order to `push` until it returns false. Columns are the function's
-    /// columns `columns`, in that order.
+    /// Gives the batches of one work order to `push` until it returns false. Columns are the
+    /// function's columns `columns`, in that order.
     ///
     /// # Errors
     /// Whatever reading meets.
@@ -59,7 +60,8 @@ pub struct Opener {
 #[derive(Clone)]
 enum Finished {
     Rows(Arc<StoredRows>),
-    /// Read once, so run where it is read: its rows are never all kept, and whoever reads may stop it.
+    /// Read once, so run where it is read: its rows are never all kept, and whoever reads may stop
+    /// it.
     Streamed(Arc<Node>),
     Scalar(Value),
 }
@@ -75,8 +77,8 @@ pub fn execute(plan: &PhysicalPlan, context: &Arc<QueryContext>) -> Result<Resul
     ResultSet::collect(context, &stream, &plan.root.output)
 }
 
-/// Adds to `reads[i]` how often prelude `i` is read below `node`; a read inside the step of a recursion
-/// counts twice, since it is repeated.
+/// Adds to `reads[i]` how often prelude `i` is read below `node`; a read inside the step of a
+/// recursion counts twice, since it is repeated.
 fn count_reads(node: &Node, weight: usize, reads: &mut [usize]) {
     if let Operator::CteScan { source: CteSource::Prelude(i), .. } = &node.operator {
         reads[*i] += weight;
@@ -128,7 +130,8 @@ impl Opener {
         Ok(())
     }
 
-    /// The stream of `node`'s rows. `filters` may be used or ignored: the join that made them tests again.
+    /// The stream of `node`'s rows. `filters` may be used or ignored: the join that made them tests
+    /// again.
     ///
     /// # Errors
     /// Whatever running the breakers below meets.

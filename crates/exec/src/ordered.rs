@@ -1,13 +1,13 @@
 //! Operators that keep or make an order: sort, limit, DISTINCT ON, window functions.
 //!
 //! ```text
-//! sort     rows -> sorted runs per worker -> ranges of keys, merged by the work orders that read them
+//! sort     rows -> sorted runs per worker -> ranges of keys, merged by the orders that read them
 //! top-k    rows below the threshold -> buffer per worker --full--> k best, new threshold
 //! limit    waves of work orders until the first ones have given enough
 //! window   all rows -> sorted -> partitions in parallel -> back in input order
 //! ```
-//! Invariants: the stream of a sort is ordered by (segment, work order, arrival); rows of equal keys
-//! come in any order.
+//! Invariants: the stream of a sort is ordered by (segment, work order, arrival); rows of equal
+//! keys come in any order.
 //! Elsewhere: keys (`kernels::keys`), sorting of row numbers (`kernels::sort_rows`).
 
 mod distinct_on;
@@ -49,9 +49,8 @@ impl Bounds {
             if value == Value::Null {
                 return Ok(None);
             }
-            let number = value.as_integer().ok_or_else(|| {
-                Error::internal(format!("{name} is a number"))
-            })?;
+            let number =
+                value.as_integer().ok_or_else(|| Error::internal(format!("{name} is a number")))?;
             let negative = |_| Error::new(state, format!("{name} must not be negative"));
             u64::try_from(number).map(Some).map_err(negative)
         };

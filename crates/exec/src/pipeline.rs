@@ -114,8 +114,8 @@ impl Stream {
         }
     }
 
-    /// Adds a source whose flows come after all others and pass only operators pushed later: unmatched
-    /// build rows after a probe, say.
+    /// Adds a source whose flows come after all others and pass only operators pushed later:
+    /// unmatched build rows after a probe, say.
     pub fn push_source(&mut self, source: Arc<dyn Source>, source_id: Option<OperatorId>) {
         self.segments.push(Segment { source, operators: Vec::new(), source_id });
     }
@@ -208,7 +208,8 @@ impl<S: Sink + 'static> Run<S> {
     fn run_order(&self, slot: &mut Slot<S::Local>, order: usize) -> Result<Demand> {
         self.context.check()?;
         let operators = &self.segment.operators;
-        let states = slot.states.get_or_insert_with(|| operators.iter().map(|o| o.state()).collect());
+        let states =
+            slot.states.get_or_insert_with(|| operators.iter().map(|o| o.state()).collect());
         let local = slot.local.get_or_insert_with(|| self.sink.local());
         let place = Place { segment: self.number, order };
         let mut sink = |flow: Flow| self.sink.consume(local, flow, place);

@@ -27,17 +27,13 @@ use crate::simple::FilterOperator;
 /// The stored table behind a reference.
 pub(crate) fn stored_table(table: &TableRef) -> Result<Arc<Table>> {
     let object = table.object();
-    object.downcast::<Table>().map_err(|_| {
-        Error::internal(format!("table {} has no storage", table.name()))
-    })
+    object
+        .downcast::<Table>()
+        .map_err(|_| Error::internal(format!("table {} has no storage", table.name())))
 }
 
 /// Opens [`Operator::Scan`].
-pub(crate) fn open(
-    opener: &mut Opener,
-    node: &Node,
-    filters: Vec<PushedFilter>,
-) -> Result<Stream> {
+pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
     let Operator::Scan { table, columns, restrictions, residual, .. } = &node.operator else {
         return Err(Error::internal("not a scan"));
     };
@@ -238,11 +234,7 @@ impl Source for FunctionSource {
 ///
 /// # Errors
 /// Whatever unpacking meets.
-pub fn read_block(
-    snapshot: &Arc<TableSnapshot>,
-    block: usize,
-    columns: &[usize],
-) -> Result<Batch> {
+pub fn read_block(snapshot: &Arc<TableSnapshot>, block: usize, columns: &[usize]) -> Result<Batch> {
     let rows = snapshot.block(block).rows();
     let positions = Positions::Range { start: 0, len: rows as u32 };
     let unpack = |&column: &usize| snapshot.unpack(block, column, &positions);
@@ -287,13 +279,12 @@ impl Source for FullRows {
         let constants: Vec<Option<Arc<Vector>>> = self.full.iter().map(constant).collect();
         self.source.run(order, &mut |flow: Flow| {
             let batch = flow.into_batch()?;
-            let column = |(from, constant): (&RowColumn, &Option<Arc<Vector>>)| {
-                match (from, constant) {
+            let column =
+                |(from, constant): (&RowColumn, &Option<Arc<Vector>>)| match (from, constant) {
                     (RowColumn::Source(i), _) => Ok(batch.columns[*i].clone()),
                     (_, Some(value)) => Ok(Column::Constant(Arc::clone(value), batch.rows)),
                     (_, None) => Err(Error::internal("a constant column has a value")),
-                }
-            };
+                };
             let columns =
                 self.full.iter().zip(&constants).map(column).collect::<Result<Vec<_>>>()?;
             push(Flow::from_batch(Batch::new(columns, batch.rows)))

@@ -41,9 +41,7 @@ pub(crate) fn open_union_all(
     };
     let mut union = Stream::default();
     for input in inputs {
-        union
-            .segments
-            .extend(opener.open(input, filters.to_vec())?.segments);
+        union.segments.extend(opener.open(input, filters.to_vec())?.segments);
     }
     Ok(union)
 }
@@ -53,13 +51,7 @@ pub(crate) fn open_union_all(
 /// # Errors
 /// Whatever running the inputs meets; 53200 when they do not fit in memory.
 pub(crate) fn open_set_operation(opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let Operator::SetOperation {
-        operator,
-        duplicates,
-        left,
-        right,
-    } = &node.operator
-    else {
+    let Operator::SetOperation { operator, duplicates, left, right } = &node.operator else {
         return Err(Error::internal("not a set operation"));
     };
     let context = Arc::clone(&opener.context);
@@ -70,14 +62,7 @@ pub(crate) fn open_set_operation(opener: &mut Opener, node: &Node) -> Result<Str
     let (left, right) = (store(left)?, store(right)?);
     let chosen = choose(&context, &left, &right, *operator, *duplicates)?;
     let rows = Arc::new(left);
-    Ok(Stream::new(
-        Arc::new(Chosen {
-            rows,
-            chosen,
-            context,
-        }),
-        Some(node.id),
-    ))
+    Ok(Stream::new(Arc::new(Chosen { rows, chosen, context }), Some(node.id)))
 }
 
 /// A table over all columns of stored rows, and the rows themselves.
@@ -103,12 +88,7 @@ impl Rows {
         let nulls = vec![NullCode::Value; keys.len()];
         let mut memory = Reservation::empty(&context.pool, MemoryCategory::HashTables);
         let table = KeyTable::build(context, keys, nulls, JoinMethod::Hash, &mut memory)?;
-        Ok(Self {
-            columns,
-            count: rows.rows(),
-            table,
-            _memory: memory,
-        })
+        Ok(Self { columns, count: rows.rows(), table, _memory: memory })
     }
 
     /// Calls `found` with each part of `self`, in order, and for it the rows of `other` that are
@@ -130,9 +110,7 @@ impl Rows {
             let columns: Vec<Column> = self.columns.iter().map(slice).collect();
             let columns: Vec<&Column> = columns.iter().collect();
             other.table.encode(&columns, len, &mut codes);
-            other
-                .table
-                .first_of(&columns, &codes, &mut candidates, &mut pairs);
+            other.table.first_of(&columns, &codes, &mut candidates, &mut pairs);
             found(start, &pairs);
             start += len;
         }
@@ -163,10 +141,7 @@ fn choose(
     // How often the right side has each left row, counted at the first of its equals.
     let mut counts = vec![0u32; left.count];
     right.look_up(context, &left, |_, pairs| {
-        pairs
-            .build
-            .iter()
-            .for_each(|&row| counts[row as usize] += 1);
+        pairs.build.iter().for_each(|&row| counts[row as usize] += 1);
     })?;
     let firsts = left.firsts(context)?;
     let mut seen = vec![0u32; left.count];

@@ -18,8 +18,8 @@ struct Conjunct {
     columns: Vec<usize>,
 }
 
-/// Keeps rows whose predicate is true. Conjuncts are evaluated in order, each on the survivors of those
-/// before, so that columns of later ones are unpacked for survivors only.
+/// Keeps rows whose predicate is true. Conjuncts are evaluated in order, each on the survivors of
+/// those before, so that columns of later ones are unpacked for survivors only.
 pub(crate) struct FilterOperator {
     conjuncts: Vec<Conjunct>,
     id: Option<OperatorId>,

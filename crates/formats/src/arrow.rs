@@ -8,9 +8,8 @@ use arrow_array::builder::{
 };
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
-    ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array,
-    Int32Array, Int64Array, RecordBatch, RecordBatchOptions, Time64MicrosecondArray,
-    TimestampMicrosecondArray,
+    ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
+    Int64Array, RecordBatch, RecordBatchOptions, Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType as Arrow, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
@@ -78,9 +77,8 @@ fn text_array(vector: &Vector) -> Result<ArrayRef> {
     let strings = vector.as_str();
     let mut builder = StringBuilder::with_capacity(strings.len(), strings.len() * 16);
     for i in 0..strings.len() {
-        let text = std::str::from_utf8(strings.get(i)).map_err(|_| {
-            Error::new(SqlState::INVALID_ENCODING, "text is not valid UTF-8")
-        })?;
+        let text = std::str::from_utf8(strings.get(i))
+            .map_err(|_| Error::new(SqlState::INVALID_ENCODING, "text is not valid UTF-8"))?;
         builder.append_option((!vector.is_null(i)).then_some(text));
     }
     Ok(Arc::new(builder.finish()))

@@ -1,8 +1,8 @@
 //! CSV as PostgreSQL has it: an unquoted empty field is NULL, quotes are doubled inside quotes.
 //!
-//! Reading is parallel: a first pass finds record boundaries about every 4 MiB (it counts quotes, so a
-//! line break inside quotes is none), then each part is a work order. Line numbers for errors are counted
-//! only when there is an error.
+//! Reading is parallel: a first pass finds record boundaries about every 4 MiB (it counts quotes,
+//! so a line break inside quotes is none), then each part is a work order. Line numbers for errors
+//! are counted only when there is an error.
 
 mod options;
 mod parse;

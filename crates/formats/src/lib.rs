@@ -1,8 +1,8 @@
 //! Files: CSV, Parquet, Arrow streams.
 //!
 //! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
-//! `read_csv('f')` and `read_parquet('f')` stand in FROM. A format writes to a temporary name beside the
-//! file and renames it when all is written.
+//! `read_csv('f')` and `read_parquet('f')` stand in FROM. A format writes to a temporary name
+//! beside the file and renames it when all is written.
 #![forbid(unsafe_code)]
 
 mod arrow;

@@ -154,15 +154,13 @@ impl BatchSource for ParquetSource {
                 Error::new(SqlState::DATA_CORRUPTED, message)
             })?;
             let column = |&column: &usize| {
-                let at = wanted.binary_search(&column).map_err(|_| Error::internal("projection"))?;
+                let at =
+                    wanted.binary_search(&column).map_err(|_| Error::internal("projection"))?;
                 let (name, stored) = &self.stored[column];
                 let vector = vector_of(name, &**batch.column(at))?;
                 let to = self.types[column];
-                let vector = if *stored == to {
-                    vector
-                } else {
-                    kernels::cast::cast(&vector, *stored, to)?
-                };
+                let vector =
+                    if *stored == to { vector } else { kernels::cast::cast(&vector, *stored, to)? };
                 Ok(Column::plain(vector))
             };
             let read = columns.iter().map(column).collect::<Result<Vec<_>>>()?;

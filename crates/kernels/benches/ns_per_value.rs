@@ -1,5 +1,5 @@
-//! Nanoseconds per value of the main kernels on 2,048 rows that stay in cache, at the best instruction
-//! set of the machine. `cargo bench -p kernels`; the fastest of many runs is printed.
+//! Nanoseconds per value of the main kernels on 2,048 rows that stay in cache, at the best
+//! instruction set of the machine. `cargo bench -p kernels`; the fastest of many runs is printed.
 
 use std::hint::black_box;
 use std::sync::Arc;

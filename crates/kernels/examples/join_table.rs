@@ -55,7 +55,8 @@ fn measure(name: &str, build: &[i64], probe: &[i64], make: impl Fn(&[u64], u64) 
         }
     });
     println!(
-        "{name:10} {:>9} rows {:>10} bytes  build {build_ns:6.2} ns  probe {probe_ns:6.2} ns  {:3.0} %",
+        "{name:10} {:>9} rows {:>10} bytes  build {build_ns:6.2} ns  probe {probe_ns:6.2} ns \
+         {:3.0} %",
         build.len(),
         table.bytes(),
         found as f64 * 100.0 / probe.len() as f64,
@@ -63,10 +64,7 @@ fn measure(name: &str, build: &[i64], probe: &[i64], make: impl Fn(&[u64], u64) 
 }
 
 fn main() {
-    let probes = std::env::args()
-        .nth(1)
-        .and_then(|a| a.parse().ok())
-        .unwrap_or(600_000);
+    let probes = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(600_000);
     for rows in [10_000usize, 200_000, 1_500_000] {
         for (share, of) in [(100, 1), (10, 10)] {
             let mut random = Random::new(2);
@@ -86,10 +84,9 @@ fn main() {
             measure("wide", &keys(rows, 1_000_003), &far, |codes, _| {
                 JoinTable::Wide(HashTable::from_codes(codes))
             });
-            for (name, keys, probe) in [
-                ("exact set", &build, &probe),
-                ("bloom set", &keys(rows, 1_000_003), &far),
-            ] {
+            for (name, keys, probe) in
+                [("exact set", &build, &probe), ("bloom set", &keys(rows, 1_000_003), &far)]
+            {
                 let Some(set) = KeySet::new(keys.iter().copied()) else {
                     return;
                 };

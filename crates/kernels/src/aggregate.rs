@@ -5,10 +5,11 @@
 //! ungrouped   state <- state + sum of all rows                vectorised, one state
 //! ```
 //! [`Rows`] says which rows of the column are looked at: row `j` of the selection belongs to group
-//! `groups[j]`. Rows that are NULL change nothing. States live in slices owned by the caller, so that one
-//! array per aggregate serves hash, dense and merged aggregation alike.
+//! `groups[j]`. Rows that are NULL change nothing. States live in slices owned by the caller, so
+//! that one array per aggregate serves hash, dense and merged aggregation alike.
 //!
-//! Elsewhere: which loop belongs to which SQL function, merging of partial states, results (`exec`).
+//! Elsewhere: which loop belongs to which SQL function, merging of partial states, results
+//! (`exec`).
 
 mod extreme;
 mod grouped;

@@ -3,7 +3,8 @@
 //! Operands have equally many rows, or one row that counts for all. Loops compute all rows and note
 //! whether one failed; only then rows are looked at one by one, because a NULL row never fails.
 //!
-//! Elsewhere: NUMERIC with checks (`numeric`); here only its sums and products that cannot overflow.
+//! Elsewhere: NUMERIC with checks (`numeric`); here only its sums and products that cannot
+//! overflow.
 
 mod float;
 mod integer;

@@ -15,8 +15,8 @@ pub enum Column {
     Plain(Arc<Vector>),
     /// One value, row 0 of the vector, for all `rows`.
     Constant(Arc<Vector>, usize),
-    /// Row `i` has value `codes[i]` of the dictionary. A dictionary is shared by many batches, may hold
-    /// NULL (an invalid entry), and is sorted when it comes from a frozen block.
+    /// Row `i` has value `codes[i]` of the dictionary. A dictionary is shared by many batches, may
+    /// hold NULL (an invalid entry), and is sorted when it comes from a frozen block.
     Dictionary(Arc<Vec<u32>>, Arc<Vector>),
 }
 

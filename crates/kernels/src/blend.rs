@@ -44,8 +44,8 @@ fn spread(vector: &Vector, rows: usize) -> Bitmap {
     }
 }
 
-/// Row `i` is that of `a` where `mask[i]` is not 0, else that of `b`; each has as many rows as the mask,
-/// or one for all.
+/// Row `i` is that of `a` where `mask[i]` is not 0, else that of `b`; each has as many rows as the
+/// mask, or one for all.
 ///
 /// # Panics
 /// If row counts or types do not fit.
@@ -104,7 +104,8 @@ mod tests {
             rows in vec((0u8..=1, with_gaps(0i64..9), with_gaps(0i64..9)), 1..80),
         ) {
             let mask: Vec<u8> = rows.iter().map(|r| r.0).collect();
-            let types = [PhysicalType::I64, PhysicalType::F64, PhysicalType::Str, PhysicalType::I128];
+            use PhysicalType as P;
+            let types = [P::I64, P::F64, P::Str, P::I128];
             for physical in types {
                 let a = vector(physical, &rows.iter().map(|r| r.1).collect::<Vec<_>>());
                 let b = vector(physical, &rows.iter().map(|r| r.2).collect::<Vec<_>>());

@@ -90,9 +90,7 @@ fn to_numeric(
     to: DataType,
     physical: PhysicalType,
 ) -> Result<Vector> {
-    let DataType::Numeric(ty) = to else {
-        panic!("{to} is not numeric")
-    };
+    let DataType::Numeric(ty) = to else { panic!("{to} is not numeric") };
     rescale(Operand { vector, ty: from }, Target { ty, physical })
 }
 
@@ -117,11 +115,7 @@ fn from_whole(vector: &Vector, scale: u8, to: DataType) -> Result<Vector> {
         let unit = decimal::pow10(u32::from(scale));
         try_map(vector, |value: A| {
             let value: i128 = value.into();
-            let whole = if scale == 0 {
-                value
-            } else {
-                decimal::divide_round(value, unit)
-            };
+            let whole = if scale == 0 { value } else { decimal::divide_round(value, unit) };
             if (low..=high).contains(&whole) {
                 Ok(narrow(whole))
             } else {
@@ -251,9 +245,9 @@ fn one_by_one(
 fn held(value: Value, to: DataType, physical: PhysicalType) -> Result<Value> {
     match (to, value.as_integer()) {
         (DataType::Numeric(_), Some(v)) if physical == PhysicalType::I128 => Ok(Value::I128(v)),
-        (DataType::Numeric(n), Some(v)) => i64::try_from(v)
-            .map(Value::I64)
-            .map_err(|_| decimal::field_overflow(n)),
+        (DataType::Numeric(n), Some(v)) => {
+            i64::try_from(v).map(Value::I64).map_err(|_| decimal::field_overflow(n))
+        }
         _ => Ok(value),
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! FixedTable   slots: | key, group u32 |  open addressing, linear     keys by group: Vec<K>
-//! BytesTable   slots: | tag u32, group u32 |                          keys by group: one byte arena
+//! BytesTable   slots: | tag u32, group u32 |                        keys by group: one byte arena
 //! ```
-//! Groups are numbered from 0 in order of first appearance, so whatever belongs to a group is an array
-//! indexed by its number. Tables are at most half full.
+//! Groups are numbered from 0 in order of first appearance, so whatever belongs to a group is an
+//! array indexed by its number. Tables are at most half full.
 //!
 //! Elsewhere: hashes (`hash`), the states themselves (`exec`).
 
@@ -30,7 +30,8 @@ fn prefetch<T>(slice: &[T], i: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the address.
+        // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the
+        // address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(i).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

@@ -4,10 +4,10 @@
 //! value -> image (64 bits)          NULL -> one constant
 //! hash of the first column = mix(image); of each further one = mix(image ^ hash * odd)
 //! ```
-//! Equal values have equal hashes whatever their physical integer type, and whether a column is plain,
-//! constant or a dictionary. All 64 bits of a hash are usable.
-//! Source: mixing after Stafford 2011 (Mix13, as in SplitMix64); strings by folded multiplication as
-//! wyhash (Wang 2019).
+//! Equal values have equal hashes whatever their physical integer type, and whether a column is
+//! plain, constant or a dictionary. All 64 bits of a hash are usable.
+//! Source: mixing after Stafford 2011 (Mix13, as in SplitMix64); strings by folded multiplication
+//! as wyhash (Wang 2019).
 
 use types::Interval;
 

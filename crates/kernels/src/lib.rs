@@ -5,9 +5,9 @@
 //! Column   a Vector, one repeated value, or codes into a dictionary
 //! Batch    Columns of equal length (about 2,048 rows), passed between operators
 //! ```
-//! Invariants: a kernel's types are fixed when it is chosen, once per batch; each SIMD kernel equals its
-//! scalar twin; a validity bitmap, when present, has one bit per row, 1 = not NULL; the value under a
-//! NULL is arbitrary but initialised.
+//! Invariants: a kernel's types are fixed when it is chosen, once per batch; each SIMD kernel
+//! equals its scalar twin; a validity bitmap, when present, has one bit per row, 1 = not NULL; the
+//! value under a NULL is arbitrary but initialised.
 //!
 //! Elsewhere: stored rows (`storage`), operators (`exec`).
 
@@ -40,7 +40,7 @@ pub mod regexp;
 pub mod text_fn;
 pub mod time_fn;
 
-pub use batch::{Batch, Column, BATCH_ROWS};
+pub use batch::{BATCH_ROWS, Batch, Column};
 pub use bitmap::Bitmap;
 pub use builder::VectorBuilder;
 pub use level::{Level, level};

@@ -37,10 +37,7 @@ enum Piece {
 }
 
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per pattern, read for each row"
-)]
+#[expect(clippy::large_enum_variant, reason = "one per pattern, read for each row")]
 enum Form {
     Equal(Vec<u8>),
     Prefix(Vec<u8>),
@@ -106,11 +103,7 @@ fn segments(pieces: &[Piece]) -> Form {
         Piece::Literal(bytes) => Some(Finder::new(bytes).into_owned()),
         _ => None,
     });
-    Form::Segments {
-        prefix,
-        middle: middle.collect(),
-        suffix,
-    }
+    Form::Segments { prefix, middle: middle.collect(), suffix }
 }
 
 impl LikePattern {
@@ -232,11 +225,7 @@ impl Form {
             Self::Prefix(bytes) => text.starts_with(bytes),
             Self::Suffix(bytes) => text.ends_with(bytes),
             Self::Contains(finder) => finder.find(text).is_some(),
-            Self::Segments {
-                prefix,
-                middle,
-                suffix,
-            } => {
+            Self::Segments { prefix, middle, suffix } => {
                 let long_enough = text.len() >= prefix.len() + suffix.len();
                 if !long_enough || !text.starts_with(prefix) || !text.ends_with(suffix) {
                     return false;
@@ -259,11 +248,7 @@ impl Form {
 /// Bytes of the first character, at least 1.
 #[inline]
 fn character_bytes(text: &[u8]) -> usize {
-    let continued = text
-        .iter()
-        .skip(1)
-        .take_while(|&&b| b & 0xc0 == 0x80)
-        .count();
+    let continued = text.iter().skip(1).take_while(|&&b| b & 0xc0 == 0x80).count();
     1 + continued
 }
 
@@ -304,21 +289,12 @@ fn general(pieces: &[Piece], text: &[u8]) -> bool {
 pub fn like(text: &StrVector, pattern: &LikePattern) -> Vec<u8> {
     if pattern.case == Case::Insensitive {
         let mut buffer = String::new();
-        return text
-            .iter()
-            .map(|t| u8::from(pattern.matches_folded(t, &mut buffer)))
-            .collect();
+        return text.iter().map(|t| u8::from(pattern.matches_folded(t, &mut buffer))).collect();
     }
     // One loop per form: the choice is made once.
     match &pattern.form {
-        Form::Equal(bytes) => text
-            .iter()
-            .map(|t| u8::from(t == bytes.as_slice()))
-            .collect(),
-        Form::Prefix(bytes) => text
-            .iter()
-            .map(|t| u8::from(t.starts_with(bytes)))
-            .collect(),
+        Form::Equal(bytes) => text.iter().map(|t| u8::from(t == bytes.as_slice())).collect(),
+        Form::Prefix(bytes) => text.iter().map(|t| u8::from(t.starts_with(bytes))).collect(),
         Form::Suffix(bytes) => text.iter().map(|t| u8::from(t.ends_with(bytes))).collect(),
         Form::Contains(finder) if !finder.needle().is_empty() => {
             let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! Three-valued logic on Bool columns.
 //!
-//! Values are bytes, validity bits. A NULL's byte is arbitrary (0 or 1): `a & b` is right wherever the
-//! result is valid, because a valid false decides AND and a valid true decides OR.
+//! Values are bytes, validity bits. A NULL's byte is arbitrary (0 or 1): `a & b` is right wherever
+//! the result is valid, because a valid false decides AND and a valid true decides OR.
 
 use crate::broadcast::zip;
 use crate::loops::map_into;

@@ -1,4 +1,5 @@
-//! The loops that most kernels are: apply a function to every row, vectorised for each instruction set.
+//! The loops that most kernels are: apply a function to every row, vectorised for each instruction
+//! set.
 //!
 //! Each takes the function as a type parameter, so that it is compiled with the function in it.
 //! Functions given here must be small and free of branches.

@@ -48,20 +48,12 @@ fn checked(value: f64, infinite: bool, zero: bool) -> Result<f64> {
 pub fn abs(number: &Vector, ty: DataType) -> Result<Vector> {
     match &number.data {
         VectorData::F64(_) => Ok(map(number, f64::abs)),
-        VectorData::I64(_) => try_map(number, |v: i64| {
-            v.checked_abs().ok_or_else(|| integer_out_of_range(ty))
-        }),
+        VectorData::I64(_) => {
+            try_map(number, |v: i64| v.checked_abs().ok_or_else(|| integer_out_of_range(ty)))
+        }
         _ => try_map(number, |v: i32| {
-            let least = if ty == DataType::SmallInt {
-                i32::from(i16::MIN)
-            } else {
-                i32::MIN
-            };
-            if v == least {
-                Err(integer_out_of_range(ty))
-            } else {
-                Ok(v.abs())
-            }
+            let least = if ty == DataType::SmallInt { i32::from(i16::MIN) } else { i32::MIN };
+            if v == least { Err(integer_out_of_range(ty)) } else { Ok(v.abs()) }
         }),
     }
 }
@@ -139,9 +131,7 @@ fn cube_root(v: f64) -> f64 {
 /// 22003 on overflow.
 pub fn degrees(number: &Vector) -> Result<Vector> {
     const RADIAN: f64 = std::f64::consts::PI / 180.0;
-    try_map(number, |v: f64| {
-        checked(v / RADIAN, v.is_infinite(), v == 0.0)
-    })
+    try_map(number, |v: f64| checked(v / RADIAN, v.is_infinite(), v == 0.0))
 }
 
 /// sqrt(DOUBLE).
@@ -163,9 +153,7 @@ pub fn sqrt(number: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22003 on overflow and underflow.
 pub fn exp(number: &Vector) -> Result<Vector> {
-    try_map(number, |v: f64| {
-        checked(v.exp(), v.is_infinite(), v == f64::NEG_INFINITY)
-    })
+    try_map(number, |v: f64| checked(v.exp(), v.is_infinite(), v == f64::NEG_INFINITY))
 }
 
 fn logarithm(number: &Vector, f: impl Fn(f64) -> f64) -> Result<Vector> {
@@ -204,13 +192,7 @@ fn input_out_of_range() -> Error {
 
 /// Functions of an angle, which an infinity is not.
 fn of_angle(number: &Vector, f: impl Fn(f64) -> f64) -> Result<Vector> {
-    try_map(number, |v: f64| {
-        if v.is_infinite() {
-            Err(input_out_of_range())
-        } else {
-            Ok(f(v))
-        }
-    })
+    try_map(number, |v: f64| if v.is_infinite() { Err(input_out_of_range()) } else { Ok(f(v)) })
 }
 
 /// sin(DOUBLE).
@@ -247,13 +229,7 @@ pub fn cot(number: &Vector) -> Result<Vector> {
 
 /// Inverse functions, defined from -1 to 1.
 fn of_ratio(number: &Vector, f: impl Fn(f64) -> f64) -> Result<Vector> {
-    try_map(number, |v: f64| {
-        if v.abs() > 1.0 {
-            Err(input_out_of_range())
-        } else {
-            Ok(f(v))
-        }
-    })
+    try_map(number, |v: f64| if v.abs() > 1.0 { Err(input_out_of_range()) } else { Ok(f(v)) })
 }
 
 /// asin(DOUBLE).
@@ -326,10 +302,7 @@ fn on_integers(
     try_zip(a, b, |x: i32, y: i32| {
         let result = f(i128::from(x), i128::from(y));
         let fits = ty != DataType::SmallInt || i16::try_from(result).is_ok();
-        i32::try_from(result)
-            .ok()
-            .filter(|_| fits)
-            .ok_or_else(range)
+        i32::try_from(result).ok().filter(|_| fits).ok_or_else(range)
     })
 }
 
@@ -346,13 +319,14 @@ pub fn gcd(a: &Vector, b: &Vector, ty: DataType) -> Result<Vector> {
 /// # Errors
 /// 22003.
 pub fn lcm(a: &Vector, b: &Vector, ty: DataType) -> Result<Vector> {
-    on_integers(a, b, ty, |x, y| {
-        if x == 0 || y == 0 {
-            0
-        } else {
-            (x / greatest_divisor(x, y) * y).abs()
-        }
-    })
+    on_integers(
+        a,
+        b,
+        ty,
+        |x, y| {
+            if x == 0 || y == 0 { 0 } else { (x / greatest_divisor(x, y) * y).abs() }
+        },
+    )
 }
 
 /// factorial(I64) -> I128, NUMERIC(38, 0).
@@ -399,18 +373,13 @@ pub fn width_bucket(
         if low == high {
             return invalid("lower bound cannot equal upper bound");
         }
-        let (before, after) = if low < high {
-            (value < low, value >= high)
-        } else {
-            (value > low, value <= high)
-        };
+        let (before, after) =
+            if low < high { (value < low, value >= high) } else { (value > low, value <= high) };
         if before {
             return Ok(0);
         }
         if after {
-            return count
-                .checked_add(1)
-                .ok_or_else(|| integer_out_of_range(DataType::Integer));
+            return count.checked_add(1).ok_or_else(|| integer_out_of_range(DataType::Integer));
         }
         // Halved first, so that the width of the largest bounds does not overflow.
         let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);

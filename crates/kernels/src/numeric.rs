@@ -9,10 +9,7 @@
 //! `f64` and have 16 significant digits, of which the last may differ from PostgreSQL's by one.
 //!
 //! Elsewhere: one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
-#![expect(
-    clippy::useless_conversion,
-    reason = "one loop for all widths of integers"
-)]
+#![expect(clippy::useless_conversion, reason = "one loop for all widths of integers")]
 
 mod power;
 #[cfg(test)]
@@ -50,10 +47,7 @@ pub struct Target {
 impl Target {
     /// `ty` in its usual physical form.
     pub fn new(ty: NumericType) -> Self {
-        Self {
-            ty,
-            physical: DataType::Numeric(ty).physical(),
-        }
+        Self { ty, physical: DataType::Numeric(ty).physical() }
     }
 
     /// Values whose magnitude is below this fit type and physical form.
@@ -168,10 +162,7 @@ fn unary(
     explain: impl Fn(i128) -> Option<Error>,
 ) -> Result<Vector> {
     let none = Vector::new(VectorData::I32(vec![0]));
-    let b = Operand {
-        vector: &none,
-        ty: NumericType::fixed(1, 0),
-    };
+    let b = Operand { vector: &none, ty: NumericType::fixed(1, 0) };
     binary(a, b, to, move |v, _| f(v), move |v, _| explain(v))
 }
 
@@ -195,10 +186,7 @@ fn sum(
         let bound = to.bound();
         let (values, failed) = zip_failing(x, y, |p, q| {
             let (value, overflow) = in_64(p, q);
-            (
-                value,
-                overflow | (u128::from(value.unsigned_abs()) >= bound),
-            )
+            (value, overflow | (u128::from(value.unsigned_abs()) >= bound))
         });
         if !failed {
             let validity = both_valid(a.vector, b.vector);
@@ -210,11 +198,7 @@ fn sum(
     let q = decimal::pow10(u32::from(scale - b.ty.scale));
     let result_scale = to.ty.scale;
     let f = move |x: i128, y: i128| {
-        decimal::rescale(
-            in_128(x.checked_mul(p)?, y.checked_mul(q)?)?,
-            scale,
-            result_scale,
-        )
+        decimal::rescale(in_128(x.checked_mul(p)?, y.checked_mul(q)?)?, scale, result_scale)
     };
     binary(a, b, to, f, |_, _| None)
 }
@@ -248,10 +232,7 @@ pub fn multiply(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
         let bound = to.bound();
         let (values, failed) = zip_failing(x, y, |p, q| {
             let (value, overflow) = p.overflowing_mul(q);
-            (
-                value,
-                overflow | (u128::from(value.unsigned_abs()) >= bound),
-            )
+            (value, overflow | (u128::from(value.unsigned_abs()) >= bound))
         });
         if !failed {
             let validity = both_valid(a.vector, b.vector);
@@ -260,13 +241,7 @@ pub fn multiply(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
     }
     if exact >= to.ty.scale {
         let drop = u32::from(exact - to.ty.scale);
-        return binary(
-            a,
-            b,
-            to,
-            move |x, y| decimal::multiply(x, y, drop),
-            |_, _| None,
-        );
+        return binary(a, b, to, move |x, y| decimal::multiply(x, y, drop), |_, _| None);
     }
     let factor = decimal::pow10(u32::from(to.ty.scale - exact));
     let f = move |x: i128, y: i128| x.checked_mul(y)?.checked_mul(factor);
@@ -294,11 +269,7 @@ pub fn divide(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
 pub fn modulo(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
     let (p, q, scale) = (a.ty.scale, b.ty.scale, to.ty.scale);
     let f = move |x, y: i128| {
-        let rest = if y == 0 {
-            None
-        } else {
-            decimal::modulo(x, p, y, q)
-        };
+        let rest = if y == 0 { None } else { decimal::modulo(x, p, y, q) };
         decimal::rescale(rest?, p.max(q), scale)
     };
     binary(a, b, to, f, zero_divisor)
@@ -311,11 +282,7 @@ pub fn modulo(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
 pub fn divide_integer(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
     let (p, q, scale) = (a.ty.scale, b.ty.scale, to.ty.scale);
     let f = move |x, y: i128| {
-        let whole = if y == 0 {
-            None
-        } else {
-            decimal::divide_integer(x, p, y, q)
-        };
+        let whole = if y == 0 { None } else { decimal::divide_integer(x, p, y, q) };
         decimal::rescale(whole?, 0, scale)
     };
     binary(a, b, to, f, zero_divisor)
@@ -327,12 +294,7 @@ pub fn divide_integer(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vect
 /// 22003.
 pub fn negate(a: Operand<'_>, to: Target) -> Result<Vector> {
     let (from, scale) = (a.ty.scale, to.ty.scale);
-    unary(
-        a,
-        to,
-        move |v| decimal::rescale(v.checked_neg()?, from, scale),
-        no_reason,
-    )
+    unary(a, to, move |v| decimal::rescale(v.checked_neg()?, from, scale), no_reason)
 }
 
 /// abs(a).
@@ -341,12 +303,7 @@ pub fn negate(a: Operand<'_>, to: Target) -> Result<Vector> {
 /// 22003.
 pub fn abs(a: Operand<'_>, to: Target) -> Result<Vector> {
     let (from, scale) = (a.ty.scale, to.ty.scale);
-    unary(
-        a,
-        to,
-        move |v| decimal::rescale(v.checked_abs()?, from, scale),
-        no_reason,
-    )
+    unary(a, to, move |v| decimal::rescale(v.checked_abs()?, from, scale), no_reason)
 }
 
 /// sign(a).
@@ -355,12 +312,7 @@ pub fn abs(a: Operand<'_>, to: Target) -> Result<Vector> {
 /// 22003 when the result's type does not hold 1.
 pub fn sign(a: Operand<'_>, to: Target) -> Result<Vector> {
     let scale = to.ty.scale;
-    unary(
-        a,
-        to,
-        move |v| decimal::rescale(v.signum(), 0, scale),
-        no_reason,
-    )
+    unary(a, to, move |v| decimal::rescale(v.signum(), 0, scale), no_reason)
 }
 
 /// round(a, digits), half away from zero; digits may be negative.

@@ -11,9 +11,9 @@ use std::cell::RefCell;
 use regex::{Regex, RegexBuilder};
 use types::{Error, Result, SqlState};
 
-use crate::{Bitmap, Vector};
 use crate::like::Case;
 use crate::rows::{Texts, count, try_build, try_narrow, try_write};
+use crate::{Bitmap, Vector};
 
 /// What flags ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,7 @@ struct Options {
 
 impl Options {
     fn new(case: Case) -> Self {
-        Self {
-            case,
-            lines: false,
-            expanded: false,
-            literal: false,
-            global: false,
-        }
+        Self { case, lines: false, expanded: false, literal: false, global: false }
     }
 
     fn parse(flags: &str) -> Result<Self> {
@@ -90,11 +84,7 @@ fn translate(pattern: &str) -> String {
 }
 
 fn compile(pattern: &str, options: Options) -> Result<Regex> {
-    let translated = if options.literal {
-        regex::escape(pattern)
-    } else {
-        translate(pattern)
-    };
+    let translated = if options.literal { regex::escape(pattern) } else { translate(pattern) };
     RegexBuilder::new(&translated)
         .case_insensitive(options.case == Case::Insensitive)
         .multi_line(options.lines)
@@ -103,12 +93,7 @@ fn compile(pattern: &str, options: Options) -> Result<Regex> {
         .build()
         .map_err(|error| {
             let full = error.to_string();
-            let reason = full
-                .lines()
-                .last()
-                .unwrap_or("")
-                .trim_start_matches("error: ")
-                .to_owned();
+            let reason = full.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
             let message = format!("invalid regular expression: {reason}");
             Error::new(SqlState::INVALID_REGEX, message)
         })
@@ -124,10 +109,7 @@ thread_local! {
 /// The compiled pattern; each thread keeps the last ones, most recent last.
 fn cached(pattern: &str, options: Options) -> Result<Regex> {
     CACHE.with_borrow_mut(|cache| {
-        if let Some(at) = cache
-            .iter()
-            .position(|(p, o, _)| p == pattern && *o == options)
-        {
+        if let Some(at) = cache.iter().position(|(p, o, _)| p == pattern && *o == options) {
             let entry = cache.remove(at);
             let regex = entry.2.clone();
             cache.push(entry);
@@ -247,13 +229,7 @@ pub fn replace(
         };
         let (text, replacement) = (texts.str(i)?, replacements.str(i)?);
         // Whether all matches count is no matter of compiling.
-        let regex = last.get(
-            patterns.str(i)?,
-            Options {
-                global: false,
-                ..options
-            },
-        )?;
+        let regex = last.get(patterns.str(i)?, Options { global: false, ..options })?;
         let mut start = 0;
         let wanted = if options.global { usize::MAX } else { 1 };
         for found in regex.captures_iter(text).take(wanted) {

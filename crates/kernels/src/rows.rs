@@ -33,14 +33,7 @@ macro_rules! fixed {
     };
 }
 
-fixed!(
-    u8 = Bool,
-    i32 = I32,
-    i64 = I64,
-    i128 = I128,
-    f64 = F64,
-    Interval = Interval
-);
+fixed!(u8 = Bool, i32 = I32, i64 = I64, i128 = I128, f64 = F64, Interval = Interval);
 
 /// An argument of fixed-size values.
 #[derive(Clone, Copy)]
@@ -88,10 +81,7 @@ impl<'a> Texts<'a> {
 #[inline]
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| {
-        Error::new(
-            SqlState::INVALID_ENCODING,
-            "invalid byte sequence for encoding \"UTF8\"",
-        )
+        Error::new(SqlState::INVALID_ENCODING, "invalid byte sequence for encoding \"UTF8\"")
     })
 }
 

@@ -3,12 +3,13 @@
 //! ```text
 //! values 64 at a time -> compare -> mask of 64 bits -> compress row numbers -> positions
 //! ```
-//! `range_*` keeps values of a closed range, `bitset_*` codes whose bit is 1, `bool_*` rows that are
-//! true. The plain forms look at every row and append `base` + row; the `refine_*` forms keep those of
-//! `positions` (any order, repeats allowed) that satisfy the condition, in place.
+//! `range_*` keeps values of a closed range, `bitset_*` codes whose bit is 1, `bool_*` rows that
+//! are true. The plain forms look at every row and append `base` + row; the `refine_*` forms keep
+//! those of `positions` (any order, repeats allowed) that satisfy the condition, in place.
 //!
 //! Invariant: each instruction set gives what [`scalar`] gives.
-//! Source: Lang et al. 2016, section 4.2 (positions by compress-store, a table of positions for AVX2).
+//! Source: Lang et al. 2016, section 4.2 (positions by compress-store, a table of positions for
+//! AVX2).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -4,9 +4,10 @@
 //! view, at most 12 bytes long:  | length u32 | bytes, zero padded to 12         |
 //! view, longer:                 | length u32 | first 4 bytes | address u64      |
 //! ```
-//! Invariant: every address points into memory that one of the vector's heaps keeps alive and unchanged.
-//! Heaps are *pinned* (a table's snapshot: many batches share it, so to share it costs one reference)
-//! or transient (made by a function for one batch: whoever collects batches copies the bytes).
+//! Invariant: every address points into memory that one of the vector's heaps keeps alive and
+//! unchanged. Heaps are *pinned* (a table's snapshot: many batches share it, so to share it costs
+//! one reference) or transient (made by a function for one batch: whoever collects batches copies
+//! the bytes).
 //! Source: DESIGN section 4; the form is that of Umbra (Neumann and Freitag 2020, section 3.1).
 
 use std::any::Any;
@@ -205,8 +206,8 @@ impl StrVector {
         Self { views, heaps: self.heaps.clone() }
     }
 
-    /// Calls `f` with each maximal run of rows whose bytes lie one after the other in memory, as one slice.
-    /// A row held in its view is a run of its own.
+    /// Calls `f` with each maximal run of rows whose bytes lie one after the other in memory, as
+    /// one slice. A row held in its view is a run of its own.
     pub fn each_run<'a>(&'a self, mut f: impl FnMut(std::ops::Range<usize>, &'a [u8])) {
         let mut start = 0;
         while start < self.views.len() {
@@ -225,8 +226,9 @@ impl StrVector {
                 bytes += next.len();
                 end += 1;
             }
-            // SAFETY: the rows' bytes are alive and unchanged as long as `self` (the type's invariant),
-            // and each begins where the one before ends, so together they are `bytes` readable bytes.
+            // SAFETY: the rows' bytes are alive and unchanged as long as `self` (the type's
+            // invariant), and each begins where the one before ends, so together they are `bytes`
+            // readable bytes.
             let run = unsafe { std::slice::from_raw_parts(address as *const u8, bytes) };
             f(start..end, run);
             start = end;
@@ -314,7 +316,8 @@ impl StrBuilder {
         StrView::new(&chunk[start..])
     }
 
-    /// Appends the rows of `source` at `positions`, or all rows; pinned memory is shared, other copied.
+    /// Appends the rows of `source` at `positions`, or all rows; pinned memory is shared, other
+    /// copied.
     pub fn append(&mut self, source: &StrVector, positions: Option<&[u32]>) {
         if source.is_pinned() {
             add_heaps(&mut self.heaps, &source.heaps);

@@ -162,11 +162,7 @@ pub fn initcap(text: &Vector) -> Result<Vector> {
     let ascii = |bytes: &mut [u8]| {
         let mut inside = false;
         for byte in bytes {
-            *byte = if inside {
-                byte.to_ascii_lowercase()
-            } else {
-                byte.to_ascii_uppercase()
-            };
+            *byte = if inside { byte.to_ascii_lowercase() } else { byte.to_ascii_uppercase() };
             inside = byte.is_ascii_alphanumeric();
         }
     };
@@ -212,9 +208,7 @@ pub fn position_bytes(bytes: &Vector, needle: &Vector) -> Result<Vector> {
 /// 22021 when the text is not UTF-8.
 pub fn ascii(text: &Vector) -> Result<Vector> {
     let texts = Texts::new(text);
-    try_build(&[text], |i| {
-        Ok(texts.str(i)?.chars().next().map_or(0, |c| c as i32))
-    })
+    try_build(&[text], |i| Ok(texts.str(i)?.chars().next().map_or(0, |c| c as i32)))
 }
 
 /// chr(I32).
@@ -227,20 +221,13 @@ pub fn chr(code: &Vector) -> Result<Vector> {
     try_write(&[code], |i, out| {
         let code = codes.get(i);
         let number = u32::try_from(code).map_err(|_| {
-            Error::new(
-                SqlState::INVALID_PARAMETER,
-                "character number must be positive",
-            )
+            Error::new(SqlState::INVALID_PARAMETER, "character number must be positive")
         })?;
         if number == 0 {
             return Err(invalid("null character not permitted".into()));
         }
         let c = char::from_u32(number).ok_or_else(|| {
-            let why = if number > 0x10_ffff {
-                "too large"
-            } else {
-                "not valid"
-            };
+            let why = if number > 0x10_ffff { "too large" } else { "not valid" };
             invalid(format!("requested character {why} for encoding: {number}"))
         })?;
         push_char(out, c);
@@ -254,9 +241,7 @@ pub fn chr(code: &Vector) -> Result<Vector> {
 /// None.
 pub fn starts_with(text: &Vector, prefix: &Vector) -> Result<Vector> {
     let (texts, prefixes) = (Texts::new(text), Texts::new(prefix));
-    try_build(&[text, prefix], |i| {
-        Ok(u8::from(texts.bytes(i).starts_with(prefixes.bytes(i))))
-    })
+    try_build(&[text, prefix], |i| Ok(u8::from(texts.bytes(i).starts_with(prefixes.bytes(i)))))
 }
 
 /// quote_literal.
@@ -446,12 +431,8 @@ pub fn quote_ident(text: &Vector) -> Result<Vector> {
     try_write(&[text], |i, out| {
         let bytes = texts.bytes(i);
         let plain = matches!(bytes.first(), Some(b'a'..=b'z' | b'_'))
-            && bytes
-                .iter()
-                .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
-            && QUOTED_WORDS
-                .binary_search_by(|w| w.as_bytes().cmp(bytes))
-                .is_err();
+            && bytes.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            && QUOTED_WORDS.binary_search_by(|w| w.as_bytes().cmp(bytes)).is_err();
         if plain {
             out.extend_from_slice(bytes);
         } else {

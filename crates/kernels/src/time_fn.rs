@@ -57,10 +57,7 @@ pub fn date_difference(a: &Vector, b: &Vector) -> Result<Vector> {
             // Dates span less than 2^31 days.
             return Ok(a - b);
         }
-        Err(Error::new(
-            SqlState::DATETIME_OVERFLOW,
-            "cannot subtract infinite dates",
-        ))
+        Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite dates"))
     })
 }
 
@@ -78,9 +75,7 @@ pub fn timestamp_add(timestamp: &Vector, interval: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn timestamp_subtract(timestamp: &Vector, interval: &Vector) -> Result<Vector> {
-    try_zip(timestamp, interval, |t: i64, i: Interval| {
-        i.subtract_from(t)
-    })
+    try_zip(timestamp, interval, |t: i64, i: Interval| i.subtract_from(t))
 }
 
 /// TIMESTAMP - TIMESTAMP -> INTERVAL of days and microseconds.
@@ -96,9 +91,7 @@ pub fn timestamp_difference(a: &Vector, b: &Vector) -> Result<Vector> {
 /// # Errors
 /// None.
 pub fn time_add(time: &Vector, interval: &Vector) -> Result<Vector> {
-    try_zip(time, interval, |t: i64, i: Interval| {
-        Ok((t + i.micros % DAY).rem_euclid(DAY))
-    })
+    try_zip(time, interval, |t: i64, i: Interval| Ok((t + i.micros % DAY).rem_euclid(DAY)))
 }
 
 /// TIME - INTERVAL, modulo a day; months and days do not count.
@@ -106,9 +99,7 @@ pub fn time_add(time: &Vector, interval: &Vector) -> Result<Vector> {
 /// # Errors
 /// None.
 pub fn time_subtract(time: &Vector, interval: &Vector) -> Result<Vector> {
-    try_zip(time, interval, |t: i64, i: Interval| {
-        Ok((t - i.micros % DAY).rem_euclid(DAY))
-    })
+    try_zip(time, interval, |t: i64, i: Interval| Ok((t - i.micros % DAY).rem_euclid(DAY)))
 }
 
 /// TIME - TIME -> INTERVAL.
@@ -124,9 +115,7 @@ pub fn time_difference(a: &Vector, b: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn interval_add(a: &Vector, b: &Vector) -> Result<Vector> {
-    try_zip(a, b, |a: Interval, b: Interval| {
-        a.checked_add(b).ok_or_else(interval_out_of_range)
-    })
+    try_zip(a, b, |a: Interval, b: Interval| a.checked_add(b).ok_or_else(interval_out_of_range))
 }
 
 /// INTERVAL - INTERVAL.
@@ -134,9 +123,7 @@ pub fn interval_add(a: &Vector, b: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn interval_subtract(a: &Vector, b: &Vector) -> Result<Vector> {
-    try_zip(a, b, |a: Interval, b: Interval| {
-        a.checked_sub(b).ok_or_else(interval_out_of_range)
-    })
+    try_zip(a, b, |a: Interval, b: Interval| a.checked_sub(b).ok_or_else(interval_out_of_range))
 }
 
 /// - INTERVAL.
@@ -144,9 +131,7 @@ pub fn interval_subtract(a: &Vector, b: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn interval_negate(interval: &Vector) -> Result<Vector> {
-    try_map(interval, |i: Interval| {
-        i.checked_neg().ok_or_else(interval_out_of_range)
-    })
+    try_map(interval, |i: Interval| i.checked_neg().ok_or_else(interval_out_of_range))
 }
 
 /// INTERVAL * DOUBLE.
@@ -187,11 +172,7 @@ fn civil(year: i32, month: i32, day: i32) -> Result<i32> {
         let message = format!("date field value out of range: {year}-{month:02}-{day:02}");
         Error::new(SqlState::DATETIME_OVERFLOW, message)
     };
-    let shown = if year < 0 {
-        year.saturating_add(1)
-    } else {
-        year
-    };
+    let shown = if year < 0 { year.saturating_add(1) } else { year };
     let (Ok(month), Ok(day)) = (u32::try_from(month), u32::try_from(day)) else {
         return Err(out_of_range());
     };
@@ -208,9 +189,7 @@ fn civil(year: i32, month: i32, day: i32) -> Result<i32> {
 pub fn make_date(year: &Vector, month: &Vector, day: &Vector) -> Result<Vector> {
     let years = Values::<i32>::new(year);
     let (months, days) = (Values::<i32>::new(month), Values::<i32>::new(day));
-    try_build(&[year, month, day], |i| {
-        civil(years.get(i), months.get(i), days.get(i))
-    })
+    try_build(&[year, month, day], |i| civil(years.get(i), months.get(i), days.get(i)))
 }
 
 /// make_timestamp(I32 x 5, F64); `fields` in that order.
@@ -276,10 +255,7 @@ pub fn make_interval(fields: [&Vector; 7]) -> Result<Vector> {
 pub fn to_timestamp_epoch(seconds: &Vector) -> Result<Vector> {
     try_map(seconds, |s: f64| {
         if s.is_nan() {
-            return Err(Error::new(
-                SqlState::DATETIME_OVERFLOW,
-                "timestamp cannot be NaN",
-            ));
+            return Err(Error::new(SqlState::DATETIME_OVERFLOW, "timestamp cannot be NaN"));
         }
         if s.is_infinite() {
             let sign = s > 0.0;

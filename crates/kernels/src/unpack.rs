@@ -1,6 +1,7 @@
 //! Encoded values back to values: truncated codes plus a base, codes into a dictionary.
 //!
-//! Every function appends to `out`; the `_at` forms read only the codes at `positions`, in their order.
+//! Every function appends to `out`; the `_at` forms read only the codes at `positions`, in their
+//! order.
 
 use crate::loops::{gather_into, map_into, max_u32};
 

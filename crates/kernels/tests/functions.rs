@@ -1,7 +1,7 @@
 //! `testdata/functions.txt` against the function kernels: the answers are PostgreSQL's.
 //!
-//! Every call is made three times: with one row, with the row among NULLs and repeated, and with the
-//! first argument as a column beside constants. All must agree.
+//! Every call is made three times: with one row, with the row among NULLs and repeated, and with
+//! the first argument as a column beside constants. All must agree.
 
 use kernels::like::Case;
 use kernels::numeric::{self, Operand, Target};
@@ -12,10 +12,7 @@ use types::{DataType, NumericDisplay, NumericType, PhysicalType, Result, SqlStat
 
 fn data_type(name: &str) -> DataType {
     if let Some(rest) = name.strip_prefix("numeric(") {
-        let (p, s) = rest
-            .trim_end_matches(')')
-            .split_once(',')
-            .expect("precision and scale");
+        let (p, s) = rest.trim_end_matches(')').split_once(',').expect("precision and scale");
         return DataType::numeric(p.parse().expect("precision"), s.parse().expect("scale"));
     }
     match name {
@@ -79,10 +76,7 @@ fn parse_call(expression: &str) -> (String, Vec<(Value, DataType)>) {
             at += 1;
         }
     }
-    let arguments = arguments
-        .into_iter()
-        .map(|(v, ty)| (v.expect("a literal"), ty))
-        .collect();
+    let arguments = arguments.into_iter().map(|(v, ty)| (v.expect("a literal"), ty)).collect();
     (name.trim_matches('"').to_owned(), arguments)
 }
 
@@ -90,10 +84,7 @@ const UNCONSTRAINED: NumericType = NumericType::UNCONSTRAINED;
 
 fn numeric_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<(Vector, DataType)>> {
     let operand = |i: usize| match ty.get(i) {
-        Some(DataType::Numeric(n)) => Some(Operand {
-            vector: v[i],
-            ty: *n,
-        }),
+        Some(DataType::Numeric(n)) => Some(Operand { vector: v[i], ty: *n }),
         _ => None,
     };
     let a = operand(0)?;
@@ -129,14 +120,7 @@ fn numeric_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<(Ve
             let digits = v[1].value(v[1].len() / 2).as_integer().unwrap_or(0) as i32;
             let to = fixed(digits.max(0) as u8);
             let round = name == "round";
-            (
-                to,
-                if round {
-                    numeric::round(a, digits, to)
-                } else {
-                    numeric::trunc(a, digits, to)
-                },
-            )
+            (to, if round { numeric::round(a, digits, to) } else { numeric::trunc(a, digits, to) })
         }
         _ => return None,
     };
@@ -323,15 +307,9 @@ fn evaluate(expression: &str) -> String {
     let (name, arguments) = parse_call(expression);
     let types: Vec<DataType> = arguments.iter().map(|(_, ty)| *ty).collect();
     let run = |nulls: &dyn Fn(usize) -> bool, row: usize| {
-        let columns: Vec<Vector> = arguments
-            .iter()
-            .enumerate()
-            .map(|(i, (v, ty))| column(v, *ty, nulls(i)))
-            .collect();
-        shown(
-            call(&name, &columns.iter().collect::<Vec<_>>(), &types),
-            row,
-        )
+        let columns: Vec<Vector> =
+            arguments.iter().enumerate().map(|(i, (v, ty))| column(v, *ty, nulls(i))).collect();
+        shown(call(&name, &columns.iter().collect::<Vec<_>>(), &types), row)
     };
     let one = run(&|_| false, 0);
     assert_eq!(run(&|_| true, 1), one, "{expression} among NULLs");
@@ -344,14 +322,8 @@ fn evaluate(expression: &str) -> String {
 /// Trailing zeros after the point mean nothing: our result types have scales of their own.
 fn trimmed(answer: &str) -> &str {
     let number = answer.contains('.')
-        && answer
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
-    if number {
-        answer.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        answer
-    }
+        && answer.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
+    if number { answer.trim_end_matches('0').trim_end_matches('.') } else { answer }
 }
 
 fn unescape(text: &str) -> String {
@@ -384,11 +356,7 @@ fn functions_answer_as_postgresql_does() {
         let got = std::panic::catch_unwind(|| evaluate(&fields[1]));
         let got = got.unwrap_or_else(|_| "panic".to_owned());
         let exact = fields[1].starts_with("to_char");
-        let same = if exact {
-            got == fields[2]
-        } else {
-            trimmed(&got) == trimmed(&fields[2])
-        };
+        let same = if exact { got == fields[2] } else { trimmed(&got) == trimmed(&fields[2]) };
         if !same {
             failures += &format!("functions.txt:{}: {line}\n    got {got}\n", number + 1);
         }
@@ -399,9 +367,7 @@ fn functions_answer_as_postgresql_does() {
 #[test]
 fn random_numbers_are_in_range_and_differ() {
     let vector = math_fn::random(1000);
-    let kernels::VectorData::F64(values) = &vector.data else {
-        panic!("doubles")
-    };
+    let kernels::VectorData::F64(values) = &vector.data else { panic!("doubles") };
     assert!(values.iter().all(|v| (0.0..1.0).contains(v)));
     assert!(values.windows(2).any(|w| w[0] != w[1]));
     let uuid = text::format(&math_fn::random_uuid(1).value(0), DataType::Uuid);
@@ -417,23 +383,15 @@ fn concatenation_and_nulls() {
     let column = builder.finish();
     let comma = column_of(&["-"]);
     let joined = text_fn::concat(&[&column, &comma, &column]).expect("no errors");
-    assert_eq!(
-        (joined.as_str().get(0), joined.as_str().get(1)),
-        (&b"a-a"[..], &b"-"[..])
-    );
+    assert_eq!((joined.as_str().get(0), joined.as_str().get(1)), (&b"a-a"[..], &b"-"[..]));
     let joined = text_fn::concat_ws(&comma, &[&column, &comma, &column]).expect("no errors");
-    assert_eq!(
-        (joined.as_str().get(0), joined.as_str().get(1)),
-        (&b"a---a"[..], &b"-"[..])
-    );
+    assert_eq!((joined.as_str().get(0), joined.as_str().get(1)), (&b"a---a"[..], &b"-"[..]));
     let joined = text_fn::concat_operator(&column, &comma).expect("no errors");
     assert!(joined.is_null(1));
 }
 
 fn column_of(values: &[&str]) -> Vector {
-    Vector::new(kernels::VectorData::Str(
-        values.iter().map(|v| v.as_bytes()).collect(),
-    ))
+    Vector::new(kernels::VectorData::Str(values.iter().map(|v| v.as_bytes()).collect()))
 }
 
 #[test]

@@ -50,25 +50,17 @@ pub(crate) fn derive(
         Plan::Scan { table, columns, .. } => scanned(context, table, columns),
         Plan::FunctionScan { function, columns } => {
             let rows = function.0.rows().map_or(1000.0, |rows| rows as f64);
-            let ids = columns
-                .iter()
-                .map(|&(id, i)| (id, function.0.columns()[i].1));
+            let ids = columns.iter().map(|&(id, i)| (id, function.0.columns()[i].1));
             unknown(rows.max(1.0), ids)
         }
         Plan::Series { arguments, column } => series(arguments, *column),
         Plan::Values { columns, rows } => values(columns, rows),
         Plan::Filter { input, predicate } => filtered(context, estimator, input, predicate, first),
         Plan::Project { columns, .. } => projected(columns, &first),
-        Plan::Join {
-            kind, condition, ..
-        } => joined(*kind, condition, first, second.unwrap_or_default()),
-        Plan::Aggregate {
-            keys,
-            aggregates,
-            grouping_sets,
-            set_column,
-            ..
-        } => {
+        Plan::Join { kind, condition, .. } => {
+            joined(*kind, condition, first, second.unwrap_or_default())
+        }
+        Plan::Aggregate { keys, aggregates, grouping_sets, set_column, .. } => {
             let sets = grouping_sets.as_ref();
             let mut out = aggregated(keys, aggregates, sets.map_or(1, Vec::len), &first);
             if grouping_sets.is_some() {
@@ -85,20 +77,13 @@ pub(crate) fn derive(
             let mut out = first;
             let rows = out.rows;
             for (id, call) in calls {
-                out.columns
-                    .insert(*id, ColumnProperty::unknown(rows, call.ty));
+                out.columns.insert(*id, ColumnProperty::unknown(rows, call.ty));
             }
             out
         }
         Plan::Sort { .. } => first,
         Plan::Limit { limit, .. } => limited(limit.as_ref(), first),
-        Plan::SetOperation {
-            operator,
-            duplicates,
-            left,
-            right,
-            columns,
-        } => {
+        Plan::SetOperation { operator, duplicates, left, right, columns } => {
             let right_ids = tree::output(right);
             let second = second.unwrap_or_default();
             let sides = (tree::output(left), first, right_ids, second);
@@ -107,11 +92,7 @@ pub(crate) fn derive(
         Plan::With { .. } | Plan::RecursiveWith { .. } => second.unwrap_or(first),
         Plan::CteScan { cte, columns, .. } => match estimator.ctes.get(cte) {
             Some((ids, known)) => {
-                let names: Vec<_> = ids
-                    .iter()
-                    .copied()
-                    .zip(columns.iter().map(|c| c.0))
-                    .collect();
+                let names: Vec<_> = ids.iter().copied().zip(columns.iter().map(|c| c.0)).collect();
                 known.renamed(&names)
             }
             None => unknown(1000.0, columns.iter().copied()),
@@ -127,11 +108,8 @@ fn scanned(
     let statistics = context.table(table);
     let rows = statistics.rows.max(1.0);
     let definitions = table.columns();
-    let mut out = Properties {
-        rows,
-        rows_max: Some(statistics.rows.max(0.0)),
-        ..Properties::default()
-    };
+    let mut out =
+        Properties { rows, rows_max: Some(statistics.rows.max(0.0)), ..Properties::default() };
     for &(id, ordinal) in columns {
         let definition = &definitions[ordinal];
         let mut property = ColumnProperty::unknown(rows, definition.ty);
@@ -154,22 +132,12 @@ fn scanned(
     for key in table.proven_keys() {
         let find = |ordinal: &usize| columns.iter().find(|c| c.1 == *ordinal).map(|c| c.0);
         if let Some(ids) = key.columns.iter().map(find).collect::<Option<ColumnSet>>() {
-            let nulls = key
-                .columns
-                .iter()
-                .any(|&i| !definitions[i].not_null && !key.primary);
+            let nulls = key.columns.iter().any(|&i| !definitions[i].not_null && !key.primary);
             if !nulls {
                 let dependents = columns.iter().map(|c| c.0).collect();
-                out.dependencies.push(Dependency {
-                    determinant: ids.clone(),
-                    dependents,
-                });
+                out.dependencies.push(Dependency { determinant: ids.clone(), dependents });
             }
-            out.keys.push(Key {
-                columns: ids,
-                domain: rows,
-                nullable: nulls,
-            });
+            out.keys.push(Key { columns: ids, domain: rows, nullable: nulls });
         }
     }
     out
@@ -185,14 +153,8 @@ pub(crate) fn as_number(value: &Value) -> Option<f64> {
 }
 
 fn unknown(rows: f64, columns: impl Iterator<Item = (ColumnId, DataType)>) -> Properties {
-    let columns = columns
-        .map(|(id, ty)| (id, ColumnProperty::unknown(rows, ty)))
-        .collect();
-    Properties {
-        rows,
-        columns,
-        ..Properties::default()
-    }
+    let columns = columns.map(|(id, ty)| (id, ColumnProperty::unknown(rows, ty))).collect();
+    Properties { rows, columns, ..Properties::default() }
 }
 
 fn series(arguments: &[Expr], column: (ColumnId, DataType)) -> Properties {
@@ -213,11 +175,7 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
     let mut out = unknown(count.max(1.0), columns.iter().copied());
     out.rows_max = Some(count);
     if rows.len() <= 1 {
-        out.keys.push(Key {
-            columns: ColumnSet::default(),
-            domain: 1.0,
-            nullable: false,
-        });
+        out.keys.push(Key { columns: ColumnSet::default(), domain: 1.0, nullable: false });
     }
     let before = Properties::default();
     for (i, (id, _)) in columns.iter().enumerate() {
@@ -226,9 +184,7 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
         };
         property.nullable = rows.iter().any(|row| nullable(&row[i], &before));
         let ranges = rows.iter().map(|row| range::of(&row[i], &before));
-        let union = ranges
-            .reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b)))
-            .flatten();
+        let union = ranges.reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b))).flatten();
         property.range = union.or(property.range);
     }
     out
@@ -236,9 +192,7 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
 
 /// True unless `expr` is proved never NULL.
 pub(crate) fn nullable(expr: &Expr, input: &Properties) -> bool {
-    nullable_by(expr, &|id| {
-        input.columns.get(&id).is_none_or(|c| c.nullable)
-    })
+    nullable_by(expr, &|id| input.columns.get(&id).is_none_or(|c| c.nullable))
 }
 
 /// True unless `expr` is proved never NULL, where `column` says the same of columns.
@@ -273,27 +227,23 @@ pub(crate) fn nullable_by(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> boo
         ) => false,
         ExprKind::Compare(_, a, b) => nullable_by(a, column) || nullable_by(b, column),
         ExprKind::Not(inner) | ExprKind::Cast(inner) => nullable_by(inner, column),
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => nullable_by(otherwise, column) || branches.iter().any(|(_, r)| nullable_by(r, column)),
+        ExprKind::Case { branches, otherwise } => {
+            nullable_by(otherwise, column) || branches.iter().any(|(_, r)| nullable_by(r, column))
+        }
         ExprKind::InList(operand, list) => {
             nullable_by(operand, column) || list.iter().any(|e| nullable_by(e, column))
         }
-        ExprKind::Like {
-            operand, pattern, ..
-        } => nullable_by(operand, column) || nullable_by(pattern, column),
+        ExprKind::Like { operand, pattern, .. } => {
+            nullable_by(operand, column) || nullable_by(pattern, column)
+        }
         _ => true,
     }
 }
 
 /// Properties of a projection.
 pub(crate) fn projected(columns: &[(ColumnId, Expr)], input: &Properties) -> Properties {
-    let mut out = Properties {
-        rows: input.rows,
-        rows_max: input.rows_max,
-        ..Properties::default()
-    };
+    let mut out =
+        Properties { rows: input.rows, rows_max: input.rows_max, ..Properties::default() };
     let mut names = Vec::new();
     for (id, expr) in columns {
         if let Some(old) = tree::as_column(expr) {
@@ -322,10 +272,7 @@ pub(crate) fn computed(expr: &Expr, input: &Properties) -> ColumnProperty {
 
 /// Groups that `keys` make of the rows of `input`.
 pub(crate) fn group_count(keys: &[(ColumnId, Expr)], input: &Properties) -> f64 {
-    let plain: ColumnSet = keys
-        .iter()
-        .filter_map(|(_, e)| tree::as_column(e))
-        .collect();
+    let plain: ColumnSet = keys.iter().filter_map(|(_, e)| tree::as_column(e)).collect();
     let mut independent = plain.clone();
     for id in plain.iter() {
         let mut others = independent.clone();
@@ -351,11 +298,7 @@ pub(crate) fn aggregated(
     input: &Properties,
 ) -> Properties {
     let groups = group_count(keys, input) * sets as f64;
-    let mut out = Properties {
-        rows: groups,
-        rows_max: input.rows_max,
-        ..Properties::default()
-    };
+    let mut out = Properties { rows: groups, rows_max: input.rows_max, ..Properties::default() };
     if keys.is_empty() {
         out.rows_max = Some(sets as f64);
     }
@@ -374,16 +317,9 @@ pub(crate) fn aggregated(
     out.dependencies = facts.dependencies;
     let columns: ColumnSet = keys.iter().map(|(id, _)| *id).collect();
     let dependents = out.columns.keys().copied().collect();
-    out.dependencies.push(Dependency {
-        determinant: columns.clone(),
-        dependents,
-    });
+    out.dependencies.push(Dependency { determinant: columns.clone(), dependents });
     out.keys = facts.keys;
-    out.keys.push(Key {
-        columns,
-        domain: groups,
-        nullable: false,
-    });
+    out.keys.push(Key { columns, domain: groups, nullable: false });
     out
 }
 
@@ -422,10 +358,7 @@ fn aggregate_property(
         }
         _ => {}
     }
-    let strict = matches!(
-        call.function,
-        A::Sum | A::Avg | A::Min | A::Max | A::AnyValue
-    );
+    let strict = matches!(call.function, A::Sum | A::Avg | A::Min | A::Max | A::AnyValue);
     if strict && !scalar && call.filter.is_none() {
         property.nullable = known.is_none_or(|k| k.nullable);
     }
@@ -434,27 +367,14 @@ fn aggregate_property(
 
 fn distinct(input: &Plan, on: &[Expr], first: Properties) -> Properties {
     let ids: Vec<_> = if on.is_empty() {
-        tree::output(input)
-            .into_iter()
-            .map(|(id, ty)| (id, tree::column(id, ty)))
-            .collect()
+        tree::output(input).into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect()
     } else {
-        on.iter()
-            .map(|e| (ColumnId(u32::MAX - 1), e.clone()))
-            .collect()
+        on.iter().map(|e| (ColumnId(u32::MAX - 1), e.clone())).collect()
     };
     let groups = group_count(&ids, &first);
     let mut out = first.scaled(groups);
-    if let Some(columns) = ids
-        .iter()
-        .map(|(_, e)| tree::as_column(e))
-        .collect::<Option<_>>()
-    {
-        out.keys.push(Key {
-            columns,
-            domain: groups,
-            nullable: false,
-        });
+    if let Some(columns) = ids.iter().map(|(_, e)| tree::as_column(e)).collect::<Option<_>>() {
+        out.keys.push(Key { columns, domain: groups, nullable: false });
     }
     out
 }
@@ -468,28 +388,15 @@ pub(crate) fn limited(limit: Option<&Expr>, first: Properties) -> Properties {
         return first;
     };
     let count = count.max(0) as f64;
-    let mut out = if count < first.rows {
-        first.scaled(count.max(1.0))
-    } else {
-        first
-    };
+    let mut out = if count < first.rows { first.scaled(count.max(1.0)) } else { first };
     out.rows_max = Some(out.rows_max.map_or(count, |rows| rows.min(count)));
     if count <= 1.0 {
-        out.keys.push(Key {
-            columns: ColumnSet::default(),
-            domain: 1.0,
-            nullable: false,
-        });
+        out.keys.push(Key { columns: ColumnSet::default(), domain: 1.0, nullable: false });
     }
     out
 }
 
-type Sides = (
-    Vec<(ColumnId, DataType)>,
-    Properties,
-    Vec<(ColumnId, DataType)>,
-    Properties,
-);
+type Sides = (Vec<(ColumnId, DataType)>, Properties, Vec<(ColumnId, DataType)>, Properties);
 
 fn combined(
     operator: SetOperator,
@@ -504,36 +411,22 @@ fn combined(
     };
     let mut out = unknown(rows, columns.iter().copied());
     let both = left.rows_max.zip(right.rows_max).map(|(a, b)| a + b);
-    out.rows_max = if operator == SetOperator::Union {
-        both
-    } else {
-        left.rows_max
-    };
+    out.rows_max = if operator == SetOperator::Union { both } else { left.rows_max };
     for (i, (id, ty)) in columns.iter().enumerate() {
         let (a, b) = (left.column(left_ids[i].0), right.column(right_ids[i].0));
         let Some(property) = out.columns.get_mut(id) else {
             continue;
         };
-        let known = a
-            .zip(b)
-            .filter(|_| left_ids[i].1 == *ty && right_ids[i].1 == *ty);
+        let known = a.zip(b).filter(|_| left_ids[i].1 == *ty && right_ids[i].1 == *ty);
         let Some((a, b)) = known else { continue };
         property.distinct = (a.distinct + b.distinct).min(rows);
         property.domain = property.distinct;
-        property.range = a
-            .range
-            .zip(b.range)
-            .map(|(a, b)| a.union(b))
-            .or(property.range);
+        property.range = a.range.zip(b.range).map(|(a, b)| a.union(b)).or(property.range);
         property.nullable = a.nullable || b.nullable;
     }
     if duplicates == Duplicates::Remove {
         let columns = columns.iter().map(|c| c.0).collect();
-        out.keys.push(Key {
-            columns,
-            domain: rows,
-            nullable: false,
-        });
+        out.keys.push(Key { columns, domain: rows, nullable: false });
     }
     out
 }
@@ -556,9 +449,7 @@ pub(crate) fn sampled(
     if let Some((_, share)) = known.iter().find(|(e, _)| e == predicate) {
         return *share;
     }
-    let share = context
-        .statistics
-        .sample_selectivity(table, columns, predicate);
+    let share = context.statistics.sample_selectivity(table, columns, predicate);
     known.push((predicate.clone(), share));
     share
 }

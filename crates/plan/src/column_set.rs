@@ -18,9 +18,7 @@ impl ColumnSet {
 
     /// True when `id` is in it.
     pub(crate) fn contains(&self, id: ColumnId) -> bool {
-        self.0
-            .get(id.0 as usize / 64)
-            .is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
+        self.0.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
     }
 
     /// Adds all of `other`.

@@ -109,17 +109,12 @@ impl<'a> Context<'a> {
     pub(crate) fn add_scalar(&mut self, plan: Plan, ty: DataType) -> Expr {
         self.scalars.push(plan);
         let index = self.parameter_count + self.scalars.len() as u32 - 1;
-        Expr {
-            kind: ExprKind::Parameter(index),
-            ty,
-        }
+        Expr { kind: ExprKind::Parameter(index), ty }
     }
 
     /// The index of the scalar sub-query that parameter `number` stands for.
     pub(crate) fn scalar_index(&self, number: u32) -> Option<usize> {
-        number
-            .checked_sub(self.parameter_count)
-            .map(|index| index as usize)
+        number.checked_sub(self.parameter_count).map(|index| index as usize)
     }
 
     /// Statistics of `table`, asked for once.

@@ -75,12 +75,7 @@ fn inline(
     original: &mut Option<Plan>,
 ) {
     tree::every_plan_mut(body, &mut |plan| {
-        let Plan::CteScan {
-            cte: scanned,
-            columns,
-            ..
-        } = plan
-        else {
+        let Plan::CteScan { cte: scanned, columns, .. } = plan else {
             return;
         };
         if *scanned != cte {
@@ -90,9 +85,7 @@ fn inline(
         let definition = if left == 0 {
             original.take()
         } else {
-            original
-                .as_ref()
-                .map(|definition| context.copy(definition).0)
+            original.as_ref().map(|definition| context.copy(definition).0)
         };
         if let Some(definition) = definition {
             *plan = renamed_output(definition, columns);
@@ -108,10 +101,7 @@ fn renamed_output(definition: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
         .zip(outputs)
         .map(|(&(id, _), (inner, ty))| (id, tree::column(inner, ty)))
         .collect();
-    Plan::Project {
-        input: Box::new(definition),
-        columns,
-    }
+    Plan::Project { input: Box::new(definition), columns }
 }
 
 /// Makes every recursive CTE of `plan`, which has no sub-queries, a CTE of the query.
@@ -120,24 +110,9 @@ pub(crate) fn hoist_recursive(context: &mut Context<'_>, plan: &mut Plan) {
     if !matches!(plan, Plan::RecursiveWith { .. }) {
         return;
     }
-    if let Plan::RecursiveWith {
-        cte,
-        duplicates,
-        base,
-        step,
-        body,
-        ..
-    } = tree::take(plan)
-    {
-        let recursive = CteBody::Recursive {
-            duplicates,
-            base: *base,
-            step: *step,
-        };
-        context.ctes.push(Cte {
-            id: cte,
-            body: recursive,
-        });
+    if let Plan::RecursiveWith { cte, duplicates, base, step, body, .. } = tree::take(plan) {
+        let recursive = CteBody::Recursive { duplicates, base: *base, step: *step };
+        context.ctes.push(Cte { id: cte, body: recursive });
         *plan = *body;
     }
 }
@@ -162,19 +137,10 @@ pub(crate) fn inline_single(context: &mut Context<'_>, root: &mut Plan) {
 
 fn scans_anywhere(context: &mut Context<'_>, root: &Plan, id: CteId) -> usize {
     let mut count = weighted_scans(root, id);
-    count += context
-        .scalars
-        .iter()
-        .map(|plan| weighted_scans(plan, id))
-        .sum::<usize>();
+    count += context.scalars.iter().map(|plan| weighted_scans(plan, id)).sum::<usize>();
     for cte in &mut context.ctes {
-        let weight = if matches!(cte.body, CteBody::Plain(_)) {
-            1
-        } else {
-            2
-        };
-        cte.body
-            .plans_mut(&mut |plan| count += weight * weighted_scans(plan, id));
+        let weight = if matches!(cte.body, CteBody::Plain(_)) { 1 } else { 2 };
+        cte.body.plans_mut(&mut |plan| count += weight * weighted_scans(plan, id));
     }
     count
 }
@@ -189,8 +155,7 @@ fn put(context: &mut Context<'_>, root: &mut Plan, id: CteId, definition: Plan) 
         inline(context, plan, id, 1, &mut original);
     }
     for cte in &mut ctes {
-        cte.body
-            .plans_mut(&mut |plan| inline(context, plan, id, 1, &mut original));
+        cte.body.plans_mut(&mut |plan| inline(context, plan, id, 1, &mut original));
     }
     context.scalars = scalars;
     context.ctes = ctes;

@@ -34,13 +34,7 @@ pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> Str
 
 fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
     let (head, details) = describe(node);
-    let _ = write!(
-        out,
-        "{:indent$}{head}  (rows={}",
-        "",
-        count(node.rows),
-        indent = depth * 2
-    );
+    let _ = write!(out, "{:indent$}{head}  (rows={}", "", count(node.rows), indent = depth * 2);
     if let Some(profile) = profiles.and_then(|p| p.get(node.id.0)) {
         let millis = profile.nanos as f64 / 1e6;
         let _ = write!(out, ", actual={}, time={millis:.3} ms", profile.rows);
@@ -84,13 +78,7 @@ fn both(probe: &Node, build: &Node) -> Vec<OutputColumn> {
 /// Head line and detail lines of an operator.
 fn describe(node: &Node) -> (String, Vec<String>) {
     match &node.operator {
-        Operator::Scan {
-            table,
-            restrictions,
-            residual,
-            alias,
-            ..
-        } => {
+        Operator::Scan { table, restrictions, residual, alias, .. } => {
             let mut head = format!("Scan {}", table.name());
             if &**alias != table.name() {
                 let _ = write!(head, " as {alias}");
@@ -102,9 +90,7 @@ fn describe(node: &Node) -> (String, Vec<String>) {
                 details.push(format!("where {}", parts.join(" and ")));
             }
             details.extend(
-                residual
-                    .iter()
-                    .map(|e| format!("residual {}", expr_text(e, &node.output))),
+                residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))),
             );
             (head, details)
         }
@@ -113,10 +99,7 @@ fn describe(node: &Node) -> (String, Vec<String>) {
         }
         Operator::Series { input, arguments } => {
             let columns = input.as_ref().map_or(&[][..], |input| names(input));
-            (
-                format!("Series {}", list_text(arguments, columns)),
-                Vec::new(),
-            )
+            (format!("Series {}", list_text(arguments, columns)), Vec::new())
         }
         Operator::Values { rows } => (format!("Values {} rows", rows.len()), Vec::new()),
         Operator::CteScan { source, name, .. } => match source {
@@ -135,35 +118,22 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             ("DistinctOn".into(), vec![list_text(on, names(input))])
         }
         Operator::Window { input, calls } => {
-            let details = calls
-                .iter()
-                .map(|call| window_text(call, names(input)))
-                .collect();
+            let details = calls.iter().map(|call| window_text(call, names(input))).collect();
             ("Window".into(), details)
         }
-        Operator::Sort {
-            input,
-            keys,
-            limit,
-            offset,
-        } => {
+        Operator::Sort { input, keys, limit, offset } => {
             let top = limit.is_some() || offset.is_some();
             let mut details = vec![sort_text(keys, names(input))];
             details.extend(bounds(limit.as_ref(), offset.as_ref()));
             (if top { "TopK".into() } else { "Sort".into() }, details)
         }
-        Operator::Limit { limit, offset, .. } => (
-            "Limit".into(),
-            bounds(limit.as_ref(), offset.as_ref())
-                .into_iter()
-                .collect(),
-        ),
+        Operator::Limit { limit, offset, .. } => {
+            ("Limit".into(), bounds(limit.as_ref(), offset.as_ref()).into_iter().collect())
+        }
         Operator::UnionAll { .. } => ("UnionAll".into(), Vec::new()),
-        Operator::SetOperation {
-            operator,
-            duplicates,
-            ..
-        } => (format!("{operator:?} {duplicates:?}"), Vec::new()),
+        Operator::SetOperation { operator, duplicates, .. } => {
+            (format!("{operator:?} {duplicates:?}"), Vec::new())
+        }
         Operator::Recursive { number, .. } => (format!("Recursive {number}"), Vec::new()),
     }
 }
@@ -180,16 +150,7 @@ fn bounds(
 
 fn describe_join(node: &Node) -> (String, Vec<String>) {
     match &node.operator {
-        Operator::HashJoin {
-            probe,
-            build,
-            kind,
-            keys,
-            residual,
-            method,
-            build_keys,
-            ..
-        } => {
+        Operator::HashJoin { probe, build, kind, keys, residual, method, build_keys, .. } => {
             let method = match method {
                 JoinMethod::Hash => "Hash".to_string(),
                 JoinMethod::Dense { min, max } => format!("Dense {min}..{max}"),
@@ -211,22 +172,13 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
                 .collect();
             let mut details = vec![format!("on {}", pairs.join(" and "))];
             details.extend(
-                residual
-                    .iter()
-                    .map(|e| format!("residual {}", expr_text(e, &both(probe, build)))),
+                residual.iter().map(|e| format!("residual {}", expr_text(e, &both(probe, build)))),
             );
             (format!("{kind:?} join [{method}{unique}]"), details)
         }
-        Operator::NestedLoopJoin {
-            probe,
-            build,
-            kind,
-            condition,
-            ..
-        } => {
-            let text = condition
-                .iter()
-                .map(|e| format!("on {}", expr_text(e, &both(probe, build))));
+        Operator::NestedLoopJoin { probe, build, kind, condition, .. } => {
+            let text =
+                condition.iter().map(|e| format!("on {}", expr_text(e, &both(probe, build))));
             (format!("{kind:?} nested loops"), text.collect())
         }
         _ => (String::new(), Vec::new()),
@@ -234,13 +186,7 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
 }
 
 fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
-    let Operator::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets,
-        mode,
-    } = &node.operator
+    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator
     else {
         return (String::new(), Vec::new());
     };
@@ -257,10 +203,8 @@ fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
         details.push(format!("sets {sets:?}"));
     }
     if !aggregates.is_empty() {
-        let calls: Vec<String> = aggregates
-            .iter()
-            .map(|call| aggregate_text(call, names(input)))
-            .collect();
+        let calls: Vec<String> =
+            aggregates.iter().map(|call| aggregate_text(call, names(input))).collect();
         details.push(calls.join(", "));
     }
     (format!("Aggregate [{mode}]"), details)

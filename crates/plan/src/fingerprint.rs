@@ -10,9 +10,7 @@ use types::Value;
 pub(crate) fn fingerprint(expr: &Expr) -> u64 {
     // Built once per process, so that prints can be compared.
     static BUILDER: std::sync::OnceLock<DefaultHashBuilder> = std::sync::OnceLock::new();
-    let mut hasher = BUILDER
-        .get_or_init(DefaultHashBuilder::default)
-        .build_hasher();
+    let mut hasher = BUILDER.get_or_init(DefaultHashBuilder::default).build_hasher();
     feed(expr, &mut hasher);
     hasher.finish()
 }

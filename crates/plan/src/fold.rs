@@ -71,9 +71,7 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
 /// Evaluates `expr` when all operands are literals; false when it stays.
 fn fold_constant(statistics: &dyn Statistics, expr: &mut Expr) -> bool {
     let mut literals = true;
-    tree::operands(expr, &mut |e| {
-        literals &= matches!(e.kind, ExprKind::Literal(_))
-    });
+    tree::operands(expr, &mut |e| literals &= matches!(e.kind, ExprKind::Literal(_)));
     let volatile = matches!(
         expr.kind,
         ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
@@ -95,10 +93,7 @@ fn fold_constant(statistics: &dyn Statistics, expr: &mut Expr) -> bool {
 
 fn simplify_and(expr: &mut Expr) {
     let mut parts = tree::conjuncts(tree::take_expr(expr));
-    if parts
-        .iter()
-        .any(|e| matches!(e.kind, ExprKind::Literal(Value::Bool(false))))
-    {
+    if parts.iter().any(|e| matches!(e.kind, ExprKind::Literal(Value::Bool(false)))) {
         *expr = tree::truth(false);
         return;
     }
@@ -108,9 +103,7 @@ fn simplify_and(expr: &mut Expr) {
 
 fn split_disjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {
-        ExprKind::Or(parts) => parts
-            .into_iter()
-            .for_each(|part| split_disjuncts(part, out)),
+        ExprKind::Or(parts) => parts.into_iter().for_each(|part| split_disjuncts(part, out)),
         ExprKind::Literal(Value::Bool(false)) => {}
         _ => out.push(expr),
     }
@@ -162,22 +155,12 @@ fn simplify_not(expr: &mut Expr) {
             simplify_and(&mut and);
             and
         }
-        ExprKind::Quantified {
-            left,
-            op,
-            quantifier,
-            plan,
-        } => {
+        ExprKind::Quantified { left, op, quantifier, plan } => {
             let (op, quantifier) = match quantifier {
                 Quantifier::Any => (tree::inverse(op), Quantifier::All),
                 Quantifier::All => (tree::inverse(op), Quantifier::Any),
             };
-            tree::boolean(ExprKind::Quantified {
-                left,
-                op,
-                quantifier,
-                plan,
-            })
+            tree::boolean(ExprKind::Quantified { left, op, quantifier, plan })
         }
         _ => tree::negate(inner),
     };
@@ -195,18 +178,11 @@ fn negated(parts: Vec<Expr>) -> Vec<Expr> {
 }
 
 fn simplify_case(expr: &mut Expr) {
-    let ExprKind::Case {
-        branches,
-        otherwise,
-    } = &mut expr.kind
-    else {
+    let ExprKind::Case { branches, otherwise } = &mut expr.kind else {
         return;
     };
     branches.retain(|(condition, _)| !tree::is_never(condition));
-    if let Some(i) = branches
-        .iter()
-        .position(|(condition, _)| tree::is_true(condition))
-    {
+    if let Some(i) = branches.iter().position(|(condition, _)| tree::is_true(condition)) {
         let (_, result) = branches.swap_remove(i);
         branches.truncate(i);
         **otherwise = result;
@@ -221,10 +197,7 @@ fn simplify_coalesce(expr: &mut Expr) {
         return;
     };
     arguments.retain(|e| !matches!(e.kind, ExprKind::Literal(Value::Null)));
-    if let Some(i) = arguments
-        .iter()
-        .position(|e| matches!(e.kind, ExprKind::Literal(_)))
-    {
+    if let Some(i) = arguments.iter().position(|e| matches!(e.kind, ExprKind::Literal(_))) {
         arguments.truncate(i + 1);
     }
     match arguments.len() {

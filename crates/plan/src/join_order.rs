@@ -40,11 +40,7 @@ pub(crate) fn order_all(
     root: &mut Plan,
     options: &PlanOptions,
 ) {
-    let mut ordering = Ordering {
-        context,
-        estimator,
-        options,
-    };
+    let mut ordering = Ordering { context, estimator, options };
     ordering.order(root);
     for i in 0..ordering.context.scalars.len() {
         let mut plan = tree::take(&mut ordering.context.scalars[i]);
@@ -57,16 +53,11 @@ pub(crate) fn order_all(
 
 /// True for joins whose place among others may change.
 fn is_movable(plan: &Plan) -> bool {
-    let Plan::Join {
-        left, right, kind, ..
-    } = plan
-    else {
+    let Plan::Join { left, right, kind, .. } = plan else {
         return false;
     };
-    matches!(
-        kind,
-        JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti
-    ) && !tree::free(right).intersects(&tree::output_set(left))
+    matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
+        && !tree::free(right).intersects(&tree::output_set(left))
 }
 
 impl Ordering<'_, '_> {
@@ -101,10 +92,8 @@ impl Ordering<'_, '_> {
             }
             CteBody::Recursive { base, step, .. } => {
                 let first = self.order(base);
-                let mut properties = Properties {
-                    rows: first.rows * 10.0,
-                    ..Properties::default()
-                };
+                let mut properties =
+                    Properties { rows: first.rows * 10.0, ..Properties::default() };
                 let outputs = tree::output(base);
                 for &(id, ty) in &outputs {
                     let column = cardinality::ColumnProperty::unknown(properties.rows, ty);
@@ -143,13 +132,7 @@ impl Ordering<'_, '_> {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         }
-        let Plan::Join {
-            left,
-            right,
-            kind,
-            condition,
-        } = plan
-        else {
+        let Plan::Join { left, right, kind, condition } = plan else {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         };

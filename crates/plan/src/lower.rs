@@ -79,9 +79,7 @@ pub(crate) fn lower_query(
 ) -> Result<PhysicalPlan> {
     let mut names = HashMap::new();
     for column in &query.columns {
-        names
-            .entry(column.id)
-            .or_insert_with(|| Arc::from(column.name.as_str()));
+        names.entry(column.id).or_insert_with(|| Arc::from(column.name.as_str()));
     }
     let read = positions_read(context, &root, query);
     let mut lowering = Lowering {
@@ -104,11 +102,7 @@ pub(crate) fn lower_query(
         output.ty = column.ty;
     }
     let operator_count = lowering.operators;
-    Ok(PhysicalPlan {
-        preludes: lowering.preludes,
-        root: node,
-        operator_count,
-    })
+    Ok(PhysicalPlan { preludes: lowering.preludes, root: node, operator_count })
 }
 
 /// Which positions of each CTE are read anywhere.
@@ -141,9 +135,7 @@ fn positions_read(
     }
     let mut read: HashMap<CteId, Vec<bool>> = HashMap::new();
     for (cte, columns) in scans {
-        let flags = read
-            .entry(cte)
-            .or_insert_with(|| vec![false; columns.len()]);
+        let flags = read.entry(cte).or_insert_with(|| vec![false; columns.len()]);
         for (flag, id) in flags.iter_mut().zip(columns) {
             *flag |= mentioned.contains(id);
         }
@@ -161,11 +153,8 @@ impl Lowering<'_, '_> {
             }
             Plan::Filter { input, predicate } => self.filter(input, predicate, needed),
             Plan::Project { input, columns } => {
-                let kept: Vec<_> = columns
-                    .iter()
-                    .filter(|(id, _)| needed.contains(*id))
-                    .cloned()
-                    .collect();
+                let kept: Vec<_> =
+                    columns.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
                 let mut below = ColumnSet::default();
                 kept.iter().for_each(|(_, e)| tree::mention(e, &mut below));
                 let lowered = self.lower(input, &below)?;
@@ -176,11 +165,9 @@ impl Lowering<'_, '_> {
             Plan::Distinct { input, on } => self.distinct(input, on, needed),
             Plan::Window { input, calls } => self.window(input, calls, needed),
             Plan::Sort { input, keys } => self.sort(input, keys, None, needed),
-            Plan::Limit {
-                input,
-                limit,
-                offset,
-            } => self.limit(input, limit.as_ref(), offset.as_ref(), needed),
+            Plan::Limit { input, limit, offset } => {
+                self.limit(input, limit.as_ref(), offset.as_ref(), needed)
+            }
             Plan::SetOperation { .. } => self.set_operation(plan, needed),
             Plan::CteScan { cte, columns, name } => self.cte_scan(*cte, columns, name, needed),
             Plan::With { .. } | Plan::RecursiveWith { .. } => {
@@ -193,12 +180,7 @@ impl Lowering<'_, '_> {
     fn node(&mut self, operator: Operator, output: Vec<OutputColumn>, rows: f64) -> Node {
         let id = OperatorId(self.operators);
         self.operators += 1;
-        Node {
-            id,
-            operator,
-            output,
-            rows,
-        }
+        Node { id, operator, output, rows }
     }
 
     fn filter(&mut self, input: &Plan, predicate: &Expr, needed: &ColumnSet) -> Result<Lowered> {
@@ -218,16 +200,9 @@ impl Lowering<'_, '_> {
         );
         let output = lowered.node.output.clone();
         let input = Box::new(lowered.node);
-        let operator = Operator::Filter {
-            input,
-            predicate: lowered_predicate,
-        };
+        let operator = Operator::Filter { input, predicate: lowered_predicate };
         let node = self.node(operator, output, properties.rows);
-        Ok(Lowered {
-            node,
-            columns: lowered.columns,
-            properties,
-        })
+        Ok(Lowered { node, columns: lowered.columns, properties })
     }
 
     /// `columns` computed over `lowered`; parts that occur twice are computed once, below.
@@ -240,9 +215,7 @@ impl Lowering<'_, '_> {
         if !shared.is_empty() {
             let mut below = shared;
             let mut read = ColumnSet::default();
-            columns
-                .iter()
-                .for_each(|(_, e)| tree::mention(e, &mut read));
+            columns.iter().for_each(|(_, e)| tree::mention(e, &mut read));
             for (id, output) in lowered.columns.iter().zip(&lowered.node.output) {
                 if read.contains(*id) {
                     below.push((*id, tree::column(*id, output.ty)));
@@ -253,36 +226,21 @@ impl Lowering<'_, '_> {
         }
         let properties = cardinality::projected(&columns, &lowered.properties);
         if let Some(renamed) = pass_through(&lowered.columns, &columns) {
-            return Ok(Lowered {
-                node: lowered.node,
-                columns: renamed,
-                properties,
-            });
+            return Ok(Lowered { node: lowered.node, columns: renamed, properties });
         }
         let mut exprs = Vec::with_capacity(columns.len());
         let mut output = Vec::with_capacity(columns.len());
         for (id, expr) in &columns {
             let physical = self.expr(expr, &lowered)?;
             let name = self.name_of(*id, &physical, &lowered.node.output);
-            output.push(OutputColumn {
-                name,
-                ty: expr.ty,
-                physical: physical.physical,
-            });
+            output.push(OutputColumn { name, ty: expr.ty, physical: physical.physical });
             exprs.push(physical);
         }
         let rows = lowered.node.rows;
-        let operator = Operator::Project {
-            input: Box::new(lowered.node),
-            exprs,
-        };
+        let operator = Operator::Project { input: Box::new(lowered.node), exprs };
         let node = self.node(operator, output, rows);
         let columns = columns.into_iter().map(|(id, _)| id).collect();
-        Ok(Lowered {
-            node,
-            columns,
-            properties,
-        })
+        Ok(Lowered { node, columns, properties })
     }
 
     /// The name shown for a computed column.
@@ -323,17 +281,11 @@ impl Lowering<'_, '_> {
             if let Some(physical) = held(i) {
                 expr = expr::held_as(expr, physical);
             }
-            output.push(OutputColumn {
-                physical: expr.physical,
-                ..column.clone()
-            });
+            output.push(OutputColumn { physical: expr.physical, ..column.clone() });
             exprs.push(expr);
         }
         let rows = lowered.node.rows;
-        let operator = Operator::Project {
-            input: Box::new(lowered.node),
-            exprs,
-        };
+        let operator = Operator::Project { input: Box::new(lowered.node), exprs };
         Ok(self.node(operator, output, rows))
     }
 
@@ -347,14 +299,8 @@ impl Lowering<'_, '_> {
         let first: Vec<ColumnId> = tree::output(&plan).iter().take(1).map(|c| c.0).collect();
         let lowered = self.lower(&plan, &first.iter().copied().collect())?;
         let node = self.arranged(lowered, &first, None)?;
-        let physical = node
-            .output
-            .first()
-            .map_or(PhysicalType::Bool, |column| column.physical);
-        self.preludes.push(Prelude {
-            node,
-            kind: PreludeKind::Scalar,
-        });
+        let physical = node.output.first().map_or(PhysicalType::Bool, |column| column.physical);
+        self.preludes.push(Prelude { node, kind: PreludeKind::Scalar });
         let slot = (self.preludes.len() - 1, physical);
         self.scalars.insert(index, slot);
         Ok(slot)
@@ -384,11 +330,9 @@ impl Lowering<'_, '_> {
                 self.keep(id, node, kept, properties, all);
                 Ok(())
             }
-            CteBody::Recursive {
-                duplicates,
-                base,
-                step,
-            } => self.recursive(id, duplicates, &base, &step),
+            CteBody::Recursive { duplicates, base, step } => {
+                self.recursive(id, duplicates, &base, &step)
+            }
         }
     }
 
@@ -402,21 +346,10 @@ impl Lowering<'_, '_> {
         all: Vec<ColumnId>,
     ) {
         let output = node.output.clone();
-        self.preludes.push(Prelude {
-            node,
-            kind: PreludeKind::Materialized,
-        });
+        self.preludes.push(Prelude { node, kind: PreludeKind::Materialized });
         let source = CteSource::Prelude(self.preludes.len() - 1);
         self.estimator.ctes.insert(id, (all, properties.clone()));
-        self.ctes.insert(
-            id,
-            CteSlot {
-                source,
-                output,
-                columns,
-                properties,
-            },
-        );
+        self.ctes.insert(id, CteSlot { source, output, columns, properties });
     }
 }
 
@@ -442,11 +375,5 @@ fn pass_through(input: &[ColumnId], columns: &[(ColumnId, Expr)]) -> Option<Vec<
         *slot = Some(*id);
     }
     // A column that nobody needs keeps an id that nobody reads.
-    Some(
-        renamed
-            .into_iter()
-            .zip(input)
-            .map(|(new, old)| new.unwrap_or(*old))
-            .collect(),
-    )
+    Some(renamed.into_iter().zip(input).map(|(new, old)| new.unwrap_or(*old)).collect())
 }

@@ -118,7 +118,8 @@ impl Node {
             | Operator::Window { input, .. }
             | Operator::Sort { input, .. }
             | Operator::Limit { input, .. } => vec![input],
-            Operator::HashJoin { probe, build, .. } | Operator::NestedLoopJoin { probe, build, .. } => {
+            Operator::HashJoin { probe, build, .. }
+            | Operator::NestedLoopJoin { probe, build, .. } => {
                 vec![probe, build]
             }
             Operator::UnionAll { inputs } => inputs.iter().collect(),

@@ -19,9 +19,7 @@ pub struct PlanOptions {
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self {
-            exhaustive_relations: 12,
-        }
+        Self { exhaustive_relations: 12 }
     }
 }
 
@@ -83,12 +81,7 @@ fn rewrite_preludes(context: &mut Context<'_>) {
     let mut scalars = std::mem::take(&mut context.scalars);
     for scalar in &mut scalars {
         let first = tree::output(scalar).first().map(|(id, _)| *id);
-        rewrite(
-            context,
-            scalar,
-            &first.into_iter().collect(),
-            Order::Matters,
-        );
+        rewrite(context, scalar, &first.into_iter().collect(), Order::Matters);
     }
     context.scalars = scalars;
     let mut ctes = std::mem::take(&mut context.ctes);

@@ -41,11 +41,7 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
         Plan::Distinct { input, on } => {
             let mut below = needed.clone();
             on.iter().for_each(|e| tree::mention(e, &mut below));
-            let order = if on.is_empty() {
-                Order::Free
-            } else {
-                Order::Matters
-            };
+            let order = if on.is_empty() { Order::Free } else { Order::Matters };
             if on.is_empty() {
                 below = tree::output_set(input);
             }
@@ -58,21 +54,16 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
                 return prune(plan, needed, order);
             }
             let mut below = needed.clone();
-            keys.iter()
-                .for_each(|key| tree::mention(&key.expr, &mut below));
+            keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
             prune(input, &below, Order::Free);
         }
         Plan::Limit { input, .. } => prune(input, needed, Order::Matters),
         Plan::SetOperation { .. } => prune_set_operation(plan, needed),
-        Plan::With {
-            definition, body, ..
-        } => {
+        Plan::With { definition, body, .. } => {
             prune(definition, &tree::output_set(definition), Order::Free);
             prune(body, needed, order);
         }
-        Plan::RecursiveWith {
-            base, step, body, ..
-        } => {
+        Plan::RecursiveWith { base, step, body, .. } => {
             prune(base, &tree::output_set(base), Order::Free);
             prune(step, &tree::output_set(step), Order::Free);
             prune(body, needed, order);
@@ -92,19 +83,13 @@ fn prune_project(plan: &mut Plan, needed: &ColumnSet, order: Order) {
     columns.retain(|(id, _)| needed.contains(*id));
     merge_projects(input, columns);
     let mut below = ColumnSet::default();
-    columns
-        .iter()
-        .for_each(|(_, e)| tree::mention(e, &mut below));
+    columns.iter().for_each(|(_, e)| tree::mention(e, &mut below));
     prune(input, &below, order);
 }
 
 /// Replaces `Project(Project(x))` by one, unless that would compute something twice.
 fn merge_projects(input: &mut Box<Plan>, columns: &mut [(ColumnId, Expr)]) {
-    while let Plan::Project {
-        input: below,
-        columns: inner,
-    } = &mut **input
-    {
+    while let Plan::Project { input: below, columns: inner } = &mut **input {
         let mut uses: HashMap<ColumnId, usize> = HashMap::new();
         columns.iter().for_each(|(_, e)| count_uses(e, &mut uses));
         let cheap = |(id, e): &(ColumnId, Expr)| {
@@ -118,9 +103,7 @@ fn merge_projects(input: &mut Box<Plan>, columns: &mut [(ColumnId, Expr)]) {
             return;
         }
         let map: HashMap<ColumnId, Expr> = inner.drain(..).collect();
-        columns
-            .iter_mut()
-            .for_each(|(_, e)| tree::substitute(e, &map));
+        columns.iter_mut().for_each(|(_, e)| tree::substitute(e, &map));
         let below = tree::take(below);
         **input = below;
     }
@@ -134,13 +117,7 @@ fn count_uses(expr: &Expr, uses: &mut HashMap<ColumnId, usize>) {
 }
 
 fn prune_join(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::Join {
-        left,
-        right,
-        kind,
-        condition,
-    } = plan
-    else {
+    let Plan::Join { left, right, kind, condition } = plan else {
         return;
     };
     if let JoinKind::Mark(mark) = kind
@@ -178,14 +155,7 @@ fn ordered(function: AggregateFunction) -> bool {
 }
 
 fn prune_aggregate(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets,
-        ..
-    } = plan
-    else {
+    let Plan::Aggregate { input, keys, aggregates, grouping_sets, .. } = plan else {
         return;
     };
     aggregates.retain(|(id, _)| needed.contains(*id));
@@ -241,21 +211,11 @@ fn prune_window(plan: &mut Plan, needed: &ColumnSet, order: Order) {
 }
 
 fn prune_set_operation(plan: &mut Plan, needed: &ColumnSet) {
-    let Plan::SetOperation {
-        operator,
-        duplicates,
-        left,
-        right,
-        columns,
-    } = plan
-    else {
+    let Plan::SetOperation { operator, duplicates, left, right, columns } = plan else {
         return;
     };
     let all = *operator == SetOperator::Union && *duplicates == Duplicates::Keep;
-    let keep: Vec<bool> = columns
-        .iter()
-        .map(|(id, _)| !all || needed.contains(*id))
-        .collect();
+    let keep: Vec<bool> = columns.iter().map(|(id, _)| !all || needed.contains(*id)).collect();
     retain_at(columns, &keep);
     for side in [left, right] {
         if let Plan::Project { columns, .. } = &mut **side {

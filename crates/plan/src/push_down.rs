@@ -38,37 +38,24 @@ fn push(plan: Plan, mut predicates: Vec<Expr>) -> Plan {
             push(*input, predicates)
         }
         Plan::Project { input, columns } => push_project(*input, columns, predicates),
-        Plan::Join {
-            left,
-            right,
-            kind,
-            condition,
-        } => push_join(*left, *right, kind, condition, predicates),
-        Plan::Sort { input, keys } => Plan::Sort {
-            input: Box::new(push(*input, predicates)),
-            keys,
-        },
+        Plan::Join { left, right, kind, condition } => {
+            push_join(*left, *right, kind, condition, predicates)
+        }
+        Plan::Sort { input, keys } => {
+            Plan::Sort { input: Box::new(push(*input, predicates)), keys }
+        }
         Plan::Aggregate { .. } => push_aggregate(plan, predicates),
         Plan::Distinct { input, on } => {
             let on_columns: ColumnSet = on.iter().filter_map(tree::as_column).collect();
             let free = |e: &Expr| on.is_empty() || tree::mentioned(e).is_subset(&on_columns);
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(
-                Plan::Distinct {
-                    input: Box::new(push(*input, sink)),
-                    on,
-                },
-                stay,
-            )
+            tree::filtered(Plan::Distinct { input: Box::new(push(*input, sink)), on }, stay)
         }
         Plan::Window { input, calls } => {
             let mut shared: Option<ColumnSet> = None;
             for (_, call) in &calls {
-                let keys: ColumnSet = call
-                    .partition_by
-                    .iter()
-                    .filter_map(tree::as_column)
-                    .collect();
+                let keys: ColumnSet =
+                    call.partition_by.iter().filter_map(tree::as_column).collect();
                 shared = Some(match shared {
                     None => keys,
                     Some(set) => set.iter().filter(|id| keys.contains(*id)).collect(),
@@ -80,29 +67,12 @@ fn push(plan: Plan, mut predicates: Vec<Expr>) -> Plan {
                 !columns.is_empty() && columns.is_subset(&shared)
             };
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(
-                Plan::Window {
-                    input: Box::new(push(*input, sink)),
-                    calls,
-                },
-                stay,
-            )
+            tree::filtered(Plan::Window { input: Box::new(push(*input, sink)), calls }, stay)
         }
         Plan::SetOperation { .. } => push_set_operation(plan, predicates),
-        Plan::Limit {
-            input,
-            limit,
-            offset,
-        } => {
+        Plan::Limit { input, limit, offset } => {
             let input = Box::new(push(*input, Vec::new()));
-            tree::filtered(
-                Plan::Limit {
-                    input,
-                    limit,
-                    offset,
-                },
-                predicates,
-            )
+            tree::filtered(Plan::Limit { input, limit, offset }, predicates)
         }
         leaf => tree::filtered(leaf, predicates),
     }
@@ -118,26 +88,15 @@ fn push_project(input: Plan, columns: Vec<(ColumnId, Expr)>, predicates: Vec<Exp
             map.insert(*id, expr.clone());
         }
     }
-    let (stay, mut sink): (Vec<_>, Vec<_>) = predicates
-        .into_iter()
-        .partition(|e| tree::mentioned(e).intersects(&volatile));
+    let (stay, mut sink): (Vec<_>, Vec<_>) =
+        predicates.into_iter().partition(|e| tree::mentioned(e).intersects(&volatile));
     sink.iter_mut().for_each(|e| tree::substitute(e, &map));
-    let project = Plan::Project {
-        input: Box::new(push(input, sink)),
-        columns,
-    };
+    let project = Plan::Project { input: Box::new(push(input, sink)), columns };
     tree::filtered(project, stay)
 }
 
 fn push_aggregate(plan: Plan, predicates: Vec<Expr>) -> Plan {
-    let Plan::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets,
-        set_column,
-    } = plan
-    else {
+    let Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column } = plan else {
         return tree::filtered(plan, predicates);
     };
     let in_all = |i: usize| match &grouping_sets {
@@ -157,25 +116,12 @@ fn push_aggregate(plan: Plan, predicates: Vec<Expr>) -> Plan {
     let (mut sink, stay): (Vec<_>, Vec<_>) = predicates.into_iter().partition(on_keys);
     sink.iter_mut().for_each(|e| tree::substitute(e, &map));
     let input = Box::new(push(*input, sink));
-    let plan = Plan::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets,
-        set_column,
-    };
+    let plan = Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column };
     tree::filtered(plan, stay)
 }
 
 fn push_set_operation(plan: Plan, predicates: Vec<Expr>) -> Plan {
-    let Plan::SetOperation {
-        operator,
-        duplicates,
-        left,
-        right,
-        columns,
-    } = plan
-    else {
+    let Plan::SetOperation { operator, duplicates, left, right, columns } = plan else {
         return tree::filtered(plan, predicates);
     };
     let sides = [(left, true), (right, operator != SetOperator::Except)];
@@ -185,21 +131,11 @@ fn push_set_operation(plan: Plan, predicates: Vec<Expr>) -> Plan {
             .zip(tree::output(&side))
             .map(|((id, _), (inner, ty))| (*id, tree::column(inner, ty)))
             .collect();
-        let mut sink = if sinks {
-            predicates.clone()
-        } else {
-            Vec::new()
-        };
+        let mut sink = if sinks { predicates.clone() } else { Vec::new() };
         sink.iter_mut().for_each(|e| tree::substitute(e, &names));
         Box::new(push(*side, sink))
     });
-    Plan::SetOperation {
-        operator,
-        duplicates,
-        left,
-        right,
-        columns,
-    }
+    Plan::SetOperation { operator, duplicates, left, right, columns }
 }
 
 /// The pieces of a join while predicates are dealt out.
@@ -224,28 +160,16 @@ fn push_join(
     if kind == JoinKind::Inner && !lateral {
         condition.append(&mut predicates);
         equality::derive(&mut condition, &in_left, &in_right);
-    } else if matches!(
-        kind,
-        JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Single
-    ) {
+    } else if matches!(kind, JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Single) {
         let known: Vec<Expr> = predicates.clone();
         equality::derive_right(&mut condition, &known, &in_left, &in_right);
     }
-    let mut sides = Sides {
-        left: vec![],
-        right: vec![],
-        condition: vec![],
-        above: vec![],
-    };
+    let mut sides = Sides { left: vec![], right: vec![], condition: vec![], above: vec![] };
     for part in predicates {
         let columns = tree::mentioned(&part);
         let sinks = columns.is_subset(&in_left) && !columns.is_empty();
         let preserved = !matches!(kind, JoinKind::Right | JoinKind::Full);
-        if sinks && preserved {
-            sides.left.push(part)
-        } else {
-            sides.above.push(part)
-        }
+        if sinks && preserved { sides.left.push(part) } else { sides.above.push(part) }
     }
     for part in condition {
         deal(part, kind, lateral, &in_left, &in_right, &mut sides);
@@ -253,15 +177,7 @@ fn push_join(
     let left = Box::new(push(left, sides.left));
     let right = Box::new(push(right, sides.right));
     let condition = tree::and_all(sides.condition);
-    tree::filtered(
-        Plan::Join {
-            left,
-            right,
-            kind,
-            condition,
-        },
-        sides.above,
-    )
+    tree::filtered(Plan::Join { left, right, kind, condition }, sides.above)
 }
 
 /// Puts one conjunct of the condition (for inner joins: of the whole pool) where it belongs.

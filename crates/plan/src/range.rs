@@ -28,10 +28,7 @@ impl Range {
 
     /// The smallest range with both.
     pub(crate) fn union(self, other: Self) -> Self {
-        Self {
-            low: self.low.min(other.low),
-            high: self.high.max(other.high),
-        }
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
     /// The part in both; `self` when there is none, for then no row has such a value.
@@ -40,10 +37,7 @@ impl Range {
     }
 
     fn plus(self, other: Self) -> Option<Self> {
-        Self::new(
-            self.low.checked_add(other.low)?,
-            self.high.checked_add(other.high)?,
-        )
+        Self::new(self.low.checked_add(other.low)?, self.high.checked_add(other.high)?)
     }
 
     fn negated(self) -> Option<Self> {
@@ -70,10 +64,7 @@ impl Range {
     fn rescaled(self, from: u8, to: u8) -> Option<Self> {
         if to >= from {
             let factor = 10i128.checked_pow(u32::from(to - from))?;
-            return Self::new(
-                self.low.checked_mul(factor)?,
-                self.high.checked_mul(factor)?,
-            );
+            return Self::new(self.low.checked_mul(factor)?, self.high.checked_mul(factor)?);
         }
         let factor = 10i128.checked_pow(u32::from(from - to))?;
         let low = self.low.div_euclid(factor).checked_sub(1)?;
@@ -122,14 +113,8 @@ pub(crate) fn of(expr: &Expr, input: &Properties) -> Option<Range> {
         ExprKind::Column(id) => input.column(*id).and_then(|column| column.range),
         ExprKind::Literal(value) => value.as_integer().and_then(|v| Range::new(v, v)),
         ExprKind::Call(function, arguments) => call(*function, arguments, expr.ty, input),
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => {
-            let results = branches
-                .iter()
-                .map(|(_, e)| e)
-                .chain(std::iter::once(&**otherwise));
+        ExprKind::Case { branches, otherwise } => {
+            let results = branches.iter().map(|(_, e)| e).chain(std::iter::once(&**otherwise));
             union(results, expr.ty, input)
         }
         ExprKind::Cast(inner) => of_scaled(inner, expr.ty, input),
@@ -171,10 +156,7 @@ fn call(function: Function, arguments: &[Expr], ty: DataType, input: &Properties
         Function::Negate => scaled(0)?.negated(),
         Function::Abs => {
             let range = scaled(0)?;
-            range
-                .union(range.negated()?)
-                .within(Range::new(0, i128::MAX)?)
-                .into()
+            range.union(range.negated()?).within(Range::new(0, i128::MAX)?).into()
         }
         Function::Multiply => {
             let (a, b) = (arguments.first()?, arguments.get(1)?);

@@ -17,18 +17,12 @@ pub(crate) type Renaming = HashMap<ColumnId, ColumnId>;
 
 /// A reference to a column.
 pub(crate) fn column(id: ColumnId, ty: DataType) -> Expr {
-    Expr {
-        kind: ExprKind::Column(id),
-        ty,
-    }
+    Expr { kind: ExprKind::Column(id), ty }
 }
 
 /// A constant.
 pub(crate) fn literal(value: Value, ty: DataType) -> Expr {
-    Expr {
-        kind: ExprKind::Literal(value),
-        ty,
-    }
+    Expr { kind: ExprKind::Literal(value), ty }
 }
 
 /// TRUE or FALSE.
@@ -43,10 +37,7 @@ pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
 
 /// An expression of type BOOLEAN.
 pub(crate) fn boolean(kind: ExprKind) -> Expr {
-    Expr {
-        kind,
-        ty: DataType::Boolean,
-    }
+    Expr { kind, ty: DataType::Boolean }
 }
 
 /// NOT of a BOOLEAN.
@@ -62,10 +53,7 @@ pub(crate) fn is_null(expr: Expr) -> Expr {
 /// `coalesce(expr, default)` of the type of `expr`.
 pub(crate) fn coalesce(expr: Expr, default: Expr) -> Expr {
     let ty = expr.ty;
-    Expr {
-        kind: ExprKind::Call(Function::Coalesce, vec![expr, default]),
-        ty,
-    }
+    Expr { kind: ExprKind::Call(Function::Coalesce, vec![expr, default]), ty }
 }
 
 /// The conjunction of any number of predicates.
@@ -89,9 +77,7 @@ pub(crate) fn or_all(mut terms: Vec<Expr>) -> Expr {
 /// Adds the conjuncts of `expr` to `out`; TRUE adds none.
 pub(crate) fn split_conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {
-        ExprKind::And(parts) => parts
-            .into_iter()
-            .for_each(|part| split_conjuncts(part, out)),
+        ExprKind::And(parts) => parts.into_iter().for_each(|part| split_conjuncts(part, out)),
         ExprKind::Literal(Value::Bool(true)) => {}
         _ => out.push(expr),
     }
@@ -111,10 +97,7 @@ pub(crate) fn is_true(expr: &Expr) -> bool {
 
 /// True for FALSE and NULL, which no filter lets through.
 pub(crate) fn is_never(expr: &Expr) -> bool {
-    matches!(
-        expr.kind,
-        ExprKind::Literal(Value::Bool(false) | Value::Null)
-    )
+    matches!(expr.kind, ExprKind::Literal(Value::Bool(false) | Value::Null))
 }
 
 /// The column that `expr` is, if it is one.
@@ -130,41 +113,23 @@ pub(crate) fn filtered(input: Plan, predicates: Vec<Expr>) -> Plan {
     if predicates.is_empty() {
         return input;
     }
-    Plan::Filter {
-        input: Box::new(input),
-        predicate: and_all(predicates),
-    }
+    Plan::Filter { input: Box::new(input), predicate: and_all(predicates) }
 }
 
 /// `input` narrowed to `columns`.
 pub(crate) fn narrowed(input: Plan, columns: &[(ColumnId, DataType)]) -> Plan {
-    let columns = columns
-        .iter()
-        .map(|&(id, ty)| (id, column(id, ty)))
-        .collect();
-    Plan::Project {
-        input: Box::new(input),
-        columns,
-    }
+    let columns = columns.iter().map(|&(id, ty)| (id, column(id, ty))).collect();
+    Plan::Project { input: Box::new(input), columns }
 }
 
 /// One row without columns.
 pub(crate) fn one_row() -> Plan {
-    Plan::Values {
-        columns: Vec::new(),
-        rows: vec![Vec::new()],
-    }
+    Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] }
 }
 
 /// Moves the plan out, leaving an empty one.
 pub(crate) fn take(plan: &mut Plan) -> Plan {
-    std::mem::replace(
-        plan,
-        Plan::Values {
-            columns: Vec::new(),
-            rows: Vec::new(),
-        },
-    )
+    std::mem::replace(plan, Plan::Values { columns: Vec::new(), rows: Vec::new() })
 }
 
 /// Moves the expression out, leaving TRUE.
@@ -314,7 +279,9 @@ macro_rules! walkers {
                 Plan::Window { calls, .. } => {
                     calls.$iter().for_each(|(_, call)| $call_parts(call, f));
                 }
-                Plan::Sort { keys, .. } => keys.$iter().for_each(|key| f(& $($mutability)? key.expr)),
+                Plan::Sort { keys, .. } => {
+                    keys.$iter().for_each(|key| f(& $($mutability)? key.expr));
+                }
                 Plan::Limit { limit, offset, .. } => {
                     limit.$iter().for_each(&mut *f);
                     offset.$iter().for_each(f);
@@ -324,15 +291,7 @@ macro_rules! walkers {
     };
 }
 
-walkers!(
-    operands,
-    aggregate_parts,
-    window_parts,
-    inputs,
-    exprs,
-    sub_plan,
-    iter,
-);
+walkers!(operands, aggregate_parts, window_parts, inputs, exprs, sub_plan, iter,);
 walkers!(
     operands_mut,
     aggregate_parts_mut,
@@ -394,12 +353,7 @@ pub(crate) fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
 
 /// True when two evaluations may differ.
 pub(crate) fn is_volatile(expr: &Expr) -> bool {
-    any(expr, &|e| {
-        matches!(
-            e.kind,
-            ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
-        )
-    })
+    any(expr, &|e| matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _)))
 }
 
 /// True when `expr` holds a sub-query.
@@ -412,10 +366,7 @@ pub(crate) fn is_constant(expr: &Expr) -> bool {
     !any(expr, &|e| {
         matches!(e.kind, ExprKind::Column(_))
             || sub_plan(e).is_some()
-            || matches!(
-                e.kind,
-                ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
-            )
+            || matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _))
     })
 }
 
@@ -437,20 +388,12 @@ fn define(plan: &Plan, f: &mut dyn FnMut(ColumnId)) {
         Plan::Project { columns, .. } | Plan::Aggregate { keys: columns, .. } => {
             let computed = columns.iter().filter(|(id, e)| as_column(e) != Some(*id));
             computed.for_each(|(id, _)| f(*id));
-            if let Plan::Aggregate {
-                aggregates,
-                set_column,
-                ..
-            } = plan
-            {
+            if let Plan::Aggregate { aggregates, set_column, .. } = plan {
                 aggregates.iter().for_each(|(id, _)| f(*id));
                 set_column.iter().for_each(|id| f(*id));
             }
         }
-        Plan::Join {
-            kind: JoinKind::Mark(id),
-            ..
-        } => f(*id),
+        Plan::Join { kind: JoinKind::Mark(id), .. } => f(*id),
         Plan::Window { calls, .. } => calls.iter().for_each(|(id, _)| f(*id)),
         _ => {}
     }
@@ -467,14 +410,12 @@ pub(crate) fn free(plan: &Plan) -> ColumnSet {
 /// Output columns of `plan`, in order.
 pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
     match plan {
-        Plan::Scan { table, columns, .. } => columns
-            .iter()
-            .map(|&(id, i)| (id, table.columns()[i].ty))
-            .collect(),
-        Plan::FunctionScan { function, columns } => columns
-            .iter()
-            .map(|&(id, i)| (id, function.0.columns()[i].1))
-            .collect(),
+        Plan::Scan { table, columns, .. } => {
+            columns.iter().map(|&(id, i)| (id, table.columns()[i].ty)).collect()
+        }
+        Plan::FunctionScan { function, columns } => {
+            columns.iter().map(|&(id, i)| (id, function.0.columns()[i].1)).collect()
+        }
         Plan::Series { column, .. } => vec![*column],
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
@@ -484,9 +425,7 @@ pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
         | Plan::Sort { input, .. }
         | Plan::Limit { input, .. } => output(input),
         Plan::Project { columns, .. } => columns.iter().map(|(id, e)| (*id, e.ty)).collect(),
-        Plan::Join {
-            left, right, kind, ..
-        } => {
+        Plan::Join { left, right, kind, .. } => {
             let mut columns = output(left);
             match kind {
                 JoinKind::Semi | JoinKind::Anti => {}
@@ -495,17 +434,10 @@ pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
             }
             columns
         }
-        Plan::Aggregate {
-            keys,
-            aggregates,
-            set_column,
-            ..
-        } => {
+        Plan::Aggregate { keys, aggregates, set_column, .. } => {
             let keys = keys.iter().map(|(id, e)| (*id, e.ty));
             let set = set_column.map(|id| (id, DataType::BigInt));
-            keys.chain(aggregates.iter().map(|(id, call)| (*id, call.ty)))
-                .chain(set)
-                .collect()
+            keys.chain(aggregates.iter().map(|(id, call)| (*id, call.ty))).chain(set).collect()
         }
         Plan::Window { input, calls } => {
             let mut columns = output(input);
@@ -564,20 +496,12 @@ pub(crate) fn rename(plan: &mut Plan, map: &Renaming) {
         | Plan::SetOperation { columns, .. }
         | Plan::CteScan { columns, .. } => columns.iter_mut().for_each(|(id, _)| new(id)),
         Plan::Project { columns, .. } => columns.iter_mut().for_each(|(id, _)| new(id)),
-        Plan::Aggregate {
-            keys,
-            aggregates,
-            set_column,
-            ..
-        } => {
+        Plan::Aggregate { keys, aggregates, set_column, .. } => {
             keys.iter_mut().for_each(|(id, _)| new(id));
             aggregates.iter_mut().for_each(|(id, _)| new(id));
             set_column.iter_mut().for_each(new);
         }
-        Plan::Join {
-            kind: JoinKind::Mark(id),
-            ..
-        } => new(id),
+        Plan::Join { kind: JoinKind::Mark(id), .. } => new(id),
         Plan::Window { calls, .. } => calls.iter_mut().for_each(|(id, _)| new(id)),
         _ => {}
     }
@@ -638,8 +562,7 @@ pub(crate) fn cte_scans(plan: &Plan, cte: CteId) -> usize {
 
 /// The keys with their expressions renamed.
 pub(crate) fn rename_keys(keys: &mut [SortKey], map: &Renaming) {
-    keys.iter_mut()
-        .for_each(|key| rename_expr(&mut key.expr, map));
+    keys.iter_mut().for_each(|key| rename_expr(&mut key.expr, map));
 }
 
 /// The comparison with sides swapped.

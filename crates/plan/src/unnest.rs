@@ -40,9 +40,7 @@ fn is_dependent(left: &Plan, right: &Plan) -> bool {
 /// Resolves every dependent join of `plan`, which has no free columns.
 fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let dependent = match plan {
-        Plan::Join {
-            left, right, kind, ..
-        } if is_dependent(left, right) => {
+        Plan::Join { left, right, kind, .. } if is_dependent(left, right) => {
             // A series over columns of its left side is an operator of its own.
             !(matches!(**right, Plan::Series { .. }) && *kind == JoinKind::Inner)
         }
@@ -57,13 +55,7 @@ fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         });
         return result;
     }
-    let Plan::Join {
-        mut left,
-        right,
-        kind,
-        condition,
-    } = tree::take(plan)
-    else {
+    let Plan::Join { mut left, right, kind, condition } = tree::take(plan) else {
         return Err(Error::internal("a dependent join is a join"));
     };
     resolve(context, &mut left)?;

@@ -10,8 +10,8 @@ use crate::{Policy, Priority, worker};
 
 /// Work that consists of numbered orders, run in any sequence on any worker, each once.
 pub trait WorkOrders: Send + Sync {
-    /// Runs order `order` on worker `worker` (0 to [`Scheduler::slots`] - 1). Two calls with the same
-    /// `worker` never overlap.
+    /// Runs order `order` on worker `worker` (0 to [`Scheduler::slots`] - 1). Two calls with the
+    /// same `worker` never overlap.
     fn run(&self, worker: usize, order: usize);
 
     /// True when the remaining orders need not run: cancelled, failed or satisfied.
@@ -151,7 +151,12 @@ impl Shared {
 }
 
 /// Runs one order; the message when it panicked.
-fn run_one(orders: &dyn WorkOrders, ticket: &Ticket, worker: usize, order: usize) -> Option<String> {
+fn run_one(
+    orders: &dyn WorkOrders,
+    ticket: &Ticket,
+    worker: usize,
+    order: usize,
+) -> Option<String> {
     let start = Instant::now();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         orders.run(worker, order);
@@ -171,7 +176,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler with `workers` threads (at least one), each pinned to a core when there are enough.
+    /// A scheduler with `workers` threads (at least one), each pinned to a core when there are
+    /// enough.
     pub fn new(workers: usize) -> Arc<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State::default()),
@@ -199,8 +205,8 @@ impl Scheduler {
         self.shared.state.lock().policy = policy;
     }
 
-    /// Runs orders `0..count` and returns when all have ended, or those begun after a stop. A single order
-    /// runs on the calling thread, as worker [`Scheduler::workers`].
+    /// Runs orders `0..count` and returns when all have ended, or those begun after a stop. A
+    /// single order runs on the calling thread, as worker [`Scheduler::workers`].
     ///
     /// # Errors
     /// [`RunError::Panicked`] if an order panicked.
@@ -221,7 +227,8 @@ impl Scheduler {
         let id = state.next_id;
         state.next_id += 1;
         let ticket = Arc::clone(ticket);
-        let container = Container { ticket, orders, next: 0, count, running: 0, panicked: None, id };
+        let container =
+            Container { ticket, orders, next: 0, count, running: 0, panicked: None, id };
         state.containers.push(container);
         self.shared.work.notify_all();
         loop {
@@ -245,8 +252,8 @@ impl Drop for Scheduler {
         self.shared.state.lock().closing = true;
         self.shared.work.notify_all();
         for worker in self.workers.drain(..) {
-            // A worker catches panics of work orders, so joining fails only if the foreman is broken;
-            // nothing is left to do then.
+            // A worker catches panics of work orders, so joining fails only if the foreman is
+            // broken; nothing is left to do then.
             let _ = worker.join();
         }
     }

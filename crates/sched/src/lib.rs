@@ -4,11 +4,11 @@
 //! session --run(ticket, orders)--> work order containers --policy--> worker 0..n
 //!         <------- all done -------
 //! ```
-//! Invariants: workers keep no state between work orders; a query whose orders are not chosen is thereby
-//! suspended; a panic in a work order ends that run, not the worker.
-//! Departure from Quickstep (Patel 2018, section 4): the foreman is a monitor that workers enter to fetch
-//! their next order, not a thread that sends messages; on two cores a third thread costs a context
-//! switch per dispatch. Policies, probabilities and feedback are as there.
+//! Invariants: workers keep no state between work orders; a query whose orders are not chosen is
+//! thereby suspended; a panic in a work order ends that run, not the worker.
+//! Departure from Quickstep (Patel 2018, section 4): the foreman is a monitor that workers enter to
+//! fetch their next order, not a thread that sends messages; on two cores a third thread costs a
+//! context switch per dispatch. Policies, probabilities and feedback are as there.
 //! Elsewhere: what a work order does (`exec`).
 #![forbid(unsafe_code)]
 

@@ -16,8 +16,8 @@ pub(crate) fn spawn(index: usize, shared: Arc<Shared>) -> std::thread::JoinHandl
         .expect("the system starts a thread at start-up")
 }
 
-/// Pins the calling thread to the `index`th core that the process may use. With more workers than cores
-/// nothing is pinned: the kernel shares better then.
+/// Pins the calling thread to the `index`th core that the process may use. With more workers than
+/// cores nothing is pinned: the kernel shares better then.
 fn pin(index: usize) {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else {
         return;

@@ -34,10 +34,12 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Limits {
     /// Worker threads [default: one per core]
-    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", global = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// Memory for data and queries: bytes, or with KB, MB, GB, KiB, MiB, GiB [default: 80 % of the machine's]
+    /// Memory for data and queries: bytes, or with KB, MB, GB, KiB, MiB, GiB [default: 80 % of the
+    /// machine's]
     #[arg(long, value_name = "BYTES", global = true, value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
 }

@@ -10,13 +10,75 @@ use rustyline::{Context, Helper};
 use crate::scan::{Ending, ending};
 
 const KEYWORDS: &[&str] = &[
-    "ALL", "ANALYZE", "AND", "AS", "ASC", "BETWEEN", "BY", "CALL", "CASE", "CAST", "COPY", "COUNT",
-    "CREATE", "CROSS", "DATE", "DESC", "DISTINCT", "DROP", "ELSE", "END", "EXCEPT", "EXISTS",
-    "EXPLAIN", "EXTRACT", "FALSE", "FROM", "FULL", "GROUP", "HAVING", "ILIKE", "IN", "INNER",
-    "INSERT", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NOT", "NULL",
-    "NULLS", "OFFSET", "ON", "OR", "ORDER", "OUTER", "PRIMARY", "RIGHT", "SELECT", "SET", "SHOW",
-    "SUBSTRING", "SUM", "TABLE", "THEN", "TIMESTAMP", "TRUE", "TRUNCATE", "UNION", "UNIQUE",
-    "USING", "VALUES", "VIEW", "WHEN", "WHERE", "WITH",
+    "ALL",
+    "ANALYZE",
+    "AND",
+    "AS",
+    "ASC",
+    "BETWEEN",
+    "BY",
+    "CALL",
+    "CASE",
+    "CAST",
+    "COPY",
+    "COUNT",
+    "CREATE",
+    "CROSS",
+    "DATE",
+    "DESC",
+    "DISTINCT",
+    "DROP",
+    "ELSE",
+    "END",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "EXTRACT",
+    "FALSE",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "ILIKE",
+    "IN",
+    "INNER",
+    "INSERT",
+    "INTERSECT",
+    "INTERVAL",
+    "INTO",
+    "IS",
+    "JOIN",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "NULL",
+    "NULLS",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER",
+    "OUTER",
+    "PRIMARY",
+    "RIGHT",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "SUBSTRING",
+    "SUM",
+    "TABLE",
+    "THEN",
+    "TIMESTAMP",
+    "TRUE",
+    "TRUNCATE",
+    "UNION",
+    "UNIQUE",
+    "USING",
+    "VALUES",
+    "VIEW",
+    "WHEN",
+    "WHERE",
+    "WITH",
 ];
 
 /// What rustyline asks while a line is typed.
@@ -66,7 +128,11 @@ impl Completer for ShellHelper {
         let keyword = |k: &&&str| k.starts_with(&upper);
         // Keywords follow the case of what was typed.
         let cased = |k: &&str| {
-            if word.starts_with(|c: char| c.is_lowercase()) { k.to_lowercase() } else { k.to_string() }
+            if word.starts_with(|c: char| c.is_lowercase()) {
+                k.to_lowercase()
+            } else {
+                k.to_string()
+            }
         };
         names.extend(KEYWORDS.iter().filter(keyword).map(cased));
         names.sort();

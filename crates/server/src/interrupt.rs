@@ -2,8 +2,8 @@
 
 use engine::CancelHandle;
 
-/// Lets Ctrl-C cancel what the session of `cancel` runs. A second Ctrl-C before the cancel took effect
-/// ends the program.
+/// Lets Ctrl-C cancel what the session of `cancel` runs. A second Ctrl-C before the cancel took
+/// effect ends the program.
 pub(crate) fn watch(cancel: &CancelHandle) {
     let cancel = cancel.clone();
     let handler = move || {

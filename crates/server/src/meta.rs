@@ -62,7 +62,9 @@ fn list(relations: &[TableInfo]) {
     }
     let mut table = new_table(&["name", "kind", "rows", "bytes"]);
     for info in relations {
-        let number = |n: u64| if info.kind == "table" { n.to_string() } else { String::new() };
+        let number = |n: u64| {
+            if info.kind == "table" { n.to_string() } else { String::new() }
+        };
         table.add_row([
             info.name.clone(),
             info.kind.to_owned(),
@@ -94,8 +96,7 @@ fn describe(database: &Database, name: &str) {
     }
     println!("{} {}\n{table}", info.kind, info.name);
     for key in &info.keys {
-        let names: Vec<&str> =
-            key.columns.iter().map(|&c| info.columns[c].name.as_str()).collect();
+        let names: Vec<&str> = key.columns.iter().map(|&c| info.columns[c].name.as_str()).collect();
         let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
         println!("{kind} ({})", names.join(", "));
     }

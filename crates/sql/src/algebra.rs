@@ -179,7 +179,8 @@ pub enum AggregateFunction {
     AnyValue,
     /// As [`Self::AnyValue`], but 21000 at the second row: made by unnesting, never by the binder.
     Single,
-    /// percentile_cont(fraction) WITHIN GROUP (ORDER BY DOUBLE); the fraction is the first argument.
+    /// percentile_cont(fraction) WITHIN GROUP (ORDER BY DOUBLE); the fraction is the first
+    /// argument.
     PercentileCont,
     /// percentile_disc(fraction) WITHIN GROUP (ORDER BY x).
     PercentileDisc,
@@ -242,8 +243,8 @@ pub enum Duplicates {
     Remove,
 }
 
-/// Join kinds. The right side of [`JoinKind::Semi`], [`JoinKind::Anti`] and mark joins is not visible
-/// above.
+/// Join kinds. The right side of [`JoinKind::Semi`], [`JoinKind::Anti`] and mark joins is not
+/// visible above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     /// INNER; CROSS when the condition is TRUE.
@@ -258,8 +259,8 @@ pub enum JoinKind {
     Semi,
     /// Left rows whose condition is true for no right row (false or NULL for all).
     Anti,
-    /// All left rows and a BOOLEAN column: true with a match; NULL when none is true but some condition
-    /// is NULL; else false. Made by unnesting of EXISTS and quantified comparisons.
+    /// All left rows and a BOOLEAN column: true with a match; NULL when none is true but some
+    /// condition is NULL; else false. Made by unnesting of EXISTS and quantified comparisons.
     Mark(ColumnId),
     /// As Left, but 21000 when a left row has two matches: made by unnesting of scalar sub-queries.
     Single,
@@ -382,7 +383,8 @@ pub enum Plan {
     },
     /// generate_series(start, stop, step) over expressions, possibly correlated (lateral).
     Series {
-        /// start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP with INTERVAL step).
+        /// start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP with INTERVAL
+        /// step).
         arguments: Vec<Expr>,
         /// The result column and type.
         column: (ColumnId, DataType),
@@ -427,8 +429,8 @@ pub enum Plan {
         keys: Vec<(ColumnId, Expr)>,
         /// Result columns and aggregates.
         aggregates: Vec<(ColumnId, AggregateCall)>,
-        /// Grouping sets as indexes into `keys`; None is one set of all keys. Keys not in a row's set
-        /// are NULL.
+        /// Grouping sets as indexes into `keys`; None is one set of all keys. Keys not in a row's
+        /// set are NULL.
         grouping_sets: Option<Vec<Vec<usize>>>,
         /// With grouping sets: BIGINT column whose value is the index of the set, for GROUPING().
         set_column: Option<ColumnId>,
@@ -437,8 +439,8 @@ pub enum Plan {
     Distinct {
         /// Input.
         input: Box<Plan>,
-        /// DISTINCT ON expressions; empty for plain DISTINCT. Of equal rows the first in the order of
-        /// the input stays, so a Sort below decides.
+        /// DISTINCT ON expressions; empty for plain DISTINCT. Of equal rows the first in the order
+        /// of the input stays, so a Sort below decides.
         on: Vec<Expr>,
     },
     /// Window functions: output is the input's columns, then these.
@@ -477,8 +479,8 @@ pub enum Plan {
         /// Output columns.
         columns: Vec<(ColumnId, DataType)>,
     },
-    /// `definition` computed once, read by [`Plan::CteScan`]s in `body`. The binder makes this for every
-    /// CTE; the planner inlines those read once.
+    /// `definition` computed once, read by [`Plan::CteScan`]s in `body`. The binder makes this for
+    /// every CTE; the planner inlines those read once.
     With {
         /// The CTE.
         cte: CteId,

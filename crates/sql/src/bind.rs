@@ -173,11 +173,7 @@ impl<'a> Binder<'a> {
 
     /// The query as the caller of [`bind`] gets it.
     fn finish(&mut self, query: BoundQuery) -> Result<Query> {
-        if let Some(at) = self
-            .parameters
-            .iter()
-            .position(|ty| *ty == DataType::Unknown)
-        {
+        if let Some(at) = self.parameters.iter().position(|ty| *ty == DataType::Unknown) {
             let message = format!("could not determine data type of parameter ${}", at + 1);
             return Err(Error::new(SqlState::INDETERMINATE_DATATYPE, message));
         }
@@ -185,11 +181,7 @@ impl<'a> Binder<'a> {
         Ok(Query {
             plan: query.plan,
             columns: columns
-                .map(|column| OutputColumn {
-                    name: column.name,
-                    ty: column.ty,
-                    id: column.id,
-                })
+                .map(|column| OutputColumn { name: column.name, ty: column.ty, id: column.id })
                 .collect(),
             parameters: self.parameters.clone(),
             next_column: self.next_column,
@@ -204,24 +196,14 @@ impl<'a> Binder<'a> {
             name::refuse_reserved(first)?;
         }
         match parts.as_slice() {
-            [name] => Ok(RelationName {
-                schema: None,
-                name: name.clone(),
-            }),
-            [schema, name] => Ok(RelationName {
-                schema: Some(schema.clone()),
-                name: name.clone(),
-            }),
-            [_, schema, name] => Ok(RelationName {
-                schema: Some(schema.clone()),
-                name: name.clone(),
-            }),
+            [name] => Ok(RelationName { schema: None, name: name.clone() }),
+            [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
+            [_, schema, name] => {
+                Ok(RelationName { schema: Some(schema.clone()), name: name.clone() })
+            }
             _ => {
                 let message = format!("improper qualified name (too many dotted names): {name}");
-                Err(place(
-                    Error::new(SqlState::SYNTAX_ERROR, message),
-                    name::object_at(name),
-                ))
+                Err(place(Error::new(SqlState::SYNTAX_ERROR, message), name::object_at(name)))
             }
         }
     }
@@ -242,10 +224,7 @@ fn fail<T>(state: SqlState, message: impl Into<String>, at: Place) -> Result<T> 
 
 /// 0A000 naming the feature.
 fn unsupported<T>(what: impl std::fmt::Display, at: Place) -> Result<T> {
-    let error = Error::new(
-        SqlState::FEATURE_NOT_SUPPORTED,
-        format!("{what} is not supported yet"),
-    );
+    let error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported yet"));
     Err(place(error, at))
 }
 

@@ -30,8 +30,8 @@ pub struct KeyDef {
     pub primary: bool,
 }
 
-/// A table as the binder and planner see it. The planner reads statistics through `plan::Statistics`,
-/// found by downcasting [`TableMeta::object`].
+/// A table as the binder and planner see it. The planner reads statistics through
+/// `plan::Statistics`, found by downcasting [`TableMeta::object`].
 pub trait TableMeta: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;

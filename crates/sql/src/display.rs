@@ -113,11 +113,7 @@ fn frame_text(frame: &WindowFrame, names: Names<'_>) -> String {
         FrameBound::Following(expr) => format!("{} FOLLOWING", expr_text(expr, names)),
         FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
     };
-    format!(
-        "{units} BETWEEN {} AND {}",
-        bound(&frame.start),
-        bound(&frame.end)
-    )
+    format!("{units} BETWEEN {} AND {}", bound(&frame.start), bound(&frame.end))
 }
 
 fn write_filter(out: &mut String, filter: Option<&Expr>, names: Names<'_>) {
@@ -175,10 +171,7 @@ fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
             write_expr(out, inner, names);
             out.push_str(" IS NULL)");
         }
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => write_case(out, branches, otherwise, names),
+        ExprKind::Case { branches, otherwise } => write_case(out, branches, otherwise, names),
         ExprKind::Cast(inner) => {
             write_expr(out, inner, names);
             let _ = write!(out, "::{}", TypeText(expr.ty));
@@ -193,21 +186,12 @@ fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
         ExprKind::Like { .. } => write_like(out, expr, names),
         ExprKind::ScalarSubquery(_) => out.push_str("(subquery)"),
         ExprKind::Exists(_) => out.push_str("EXISTS (subquery)"),
-        ExprKind::Quantified {
-            left,
-            op,
-            quantifier,
-            ..
-        } => {
+        ExprKind::Quantified { left, op, quantifier, .. } => {
             match left.as_slice() {
                 [only] => write_expr(out, only, names),
                 several => write_joined(out, several, ", ", names),
             }
-            let quantifier = if *quantifier == Quantifier::Any {
-                "ANY"
-            } else {
-                "ALL"
-            };
+            let quantifier = if *quantifier == Quantifier::Any { "ANY" } else { "ALL" };
             let _ = write!(out, " {} {quantifier} (subquery)", compare_text(*op));
         }
     }
@@ -227,22 +211,12 @@ fn write_case(out: &mut String, branches: &[(Expr, Expr)], otherwise: &Expr, nam
 }
 
 fn write_like(out: &mut String, expr: &Expr, names: Names<'_>) {
-    let ExprKind::Like {
-        operand,
-        pattern,
-        escape,
-        case,
-    } = &expr.kind
-    else {
+    let ExprKind::Like { operand, pattern, escape, case } = &expr.kind else {
         return;
     };
     out.push('(');
     write_expr(out, operand, names);
-    out.push_str(if *case == LikeCase::Sensitive {
-        " LIKE "
-    } else {
-        " ILIKE "
-    });
+    out.push_str(if *case == LikeCase::Sensitive { " LIKE " } else { " ILIKE " });
     write_expr(out, pattern, names);
     match escape {
         Some('\\') => {}

@@ -116,10 +116,7 @@ pub(crate) fn parse_query(text: &str) -> Result<ast::Query> {
             ast::Statement::Query(query) => Ok(*query),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a view must be a query")),
         },
-        _ => Err(Error::new(
-            SqlState::SYNTAX_ERROR,
-            "a view must be one query",
-        )),
+        _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a view must be one query")),
     }
 }
 
@@ -133,10 +130,7 @@ fn at_location(location: Location) -> Option<Position> {
         return None;
     }
     let clamp = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    Some(Position {
-        line: clamp(location.line),
-        column: clamp(location.column),
-    })
+    Some(Position { line: clamp(location.line), column: clamp(location.column) })
 }
 
 /// Byte offsets of line beginnings.
@@ -148,10 +142,7 @@ struct LineIndex<'a> {
 impl<'a> LineIndex<'a> {
     fn new(text: &'a str) -> Self {
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self {
-            text,
-            lines: std::iter::once(0).chain(breaks).collect(),
-        }
+        Self { text, lines: std::iter::once(0).chain(breaks).collect() }
     }
 
     /// The byte offset of a location, whose line and column count from 1.
@@ -162,16 +153,12 @@ impl<'a> LineIndex<'a> {
         };
         let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
         let rest = self.text.get(start..).unwrap_or_default();
-        rest.char_indices()
-            .nth(column)
-            .map_or(self.text.len(), |(at, _)| start + at)
+        rest.char_indices().nth(column).map_or(self.text.len(), |(at, _)| start + at)
     }
 }
 
 fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
-    Parser::new(&DIALECT)
-        .with_recursion_limit(DEPTH_MAX)
-        .with_tokens_with_locations(tokens)
+    Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens)
 }
 
 fn parse_tree(tokens: Vec<TokenWithSpan>) -> Result<Tree> {
@@ -190,10 +177,7 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
     if token.token == Token::EOF {
         return Ok(());
     }
-    Err(near(
-        &token.token.to_string(),
-        at_location(token.span.start),
-    ))
+    Err(near(&token.token.to_string(), at_location(token.span.start)))
 }
 
 /// The tokens with forms rewritten that the grammar lacks:
@@ -221,25 +205,18 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             }
             Token::Word(word) if is_word(word, "isnull") && !opens_call(tokens, at_idx) => {
                 for (text, keyword) in [("IS", Keyword::IS), ("NULL", Keyword::NULL)] {
-                    prepared.push(TokenWithSpan {
-                        token: keyword_token(text, keyword),
-                        ..token
-                    });
+                    prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });
                 }
                 continue;
             }
-            Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => continue,
+            Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
+                continue;
+            }
             Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
                 for (text, keyword) in [("SELECT", Keyword::SELECT), ("FROM", Keyword::FROM)] {
-                    prepared.push(TokenWithSpan {
-                        token: keyword_token(text, keyword),
-                        ..token
-                    });
+                    prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });
                     if keyword == Keyword::SELECT {
-                        prepared.push(TokenWithSpan {
-                            token: Token::Mul,
-                            span: token.span,
-                        });
+                        prepared.push(TokenWithSpan { token: Token::Mul, span: token.span });
                     }
                 }
                 continue;
@@ -250,10 +227,7 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         let span = token.span;
         prepared.push(token);
         if untyped.contains(&at_idx) {
-            prepared.push(TokenWithSpan {
-                token: keyword_token("INT", Keyword::INT),
-                span,
-            });
+            prepared.push(TokenWithSpan { token: keyword_token("INT", Keyword::INT), span });
         }
     }
     prepared
@@ -290,30 +264,18 @@ fn is_keyword(token: &TokenWithSpan, keyword: Keyword) -> bool {
 }
 
 fn is_blank(tokens: &[TokenWithSpan]) -> bool {
-    tokens
-        .iter()
-        .all(|token| matches!(token.token, Token::Whitespace(_)))
+    tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_)))
 }
 
 fn keyword_token(text: &str, keyword: Keyword) -> Token {
-    Token::Word(Word {
-        value: text.to_owned(),
-        quote_style: None,
-        keyword,
-    })
+    Token::Word(Word { value: text.to_owned(), quote_style: None, keyword })
 }
 
 /// Indexes of the column names in `CREATE TABLE name (a, b) ... AS`; none in other statements.
 fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
-    let mut significant = tokens
-        .iter()
-        .enumerate()
-        .filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
-    if !significant
-        .next()
-        .as_ref()
-        .is_some_and(|(_, token)| is_keyword(token, Keyword::CREATE))
-    {
+    let mut significant =
+        tokens.iter().enumerate().filter(|(_, t)| !matches!(t.token, Token::Whitespace(_)));
+    if !significant.next().as_ref().is_some_and(|(_, token)| is_keyword(token, Keyword::CREATE)) {
         return Vec::new();
     }
     let mut is_table = false;
@@ -356,10 +318,7 @@ fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
                 counts.pop();
             }
             Token::Comma
-            | Token::Word(sqlparser::tokenizer::Word {
-                keyword: Keyword::WHEN,
-                ..
-            }) => {
+            | Token::Word(sqlparser::tokenizer::Word { keyword: Keyword::WHEN, .. }) => {
                 if let Some(count) = counts.last_mut() {
                     *count = 0;
                 }
@@ -385,9 +344,7 @@ pub(crate) fn too_deep() -> Error {
 }
 
 fn lexical_error(error: &TokenizerError) -> Error {
-    let message = error
-        .message
-        .trim_end_matches(|c: char| c.is_whitespace() || c == '.');
+    let message = error.message.trim_end_matches(|c: char| c.is_whitespace() || c == '.');
     let mut lowered = message.to_owned();
     if let Some(first) = lowered.get_mut(..1) {
         first.make_ascii_lowercase();
@@ -460,22 +417,13 @@ fn parse_copy(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
         CopySource::Table(name, columns)
     };
     let from = parser.expect_one_of_keywords(&[Keyword::FROM, Keyword::TO])? == Keyword::FROM;
-    let standard = if from {
-        Keyword::STDIN
-    } else {
-        Keyword::STDOUT
-    };
+    let standard = if from { Keyword::STDIN } else { Keyword::STDOUT };
     let path = match parser.parse_keyword(standard) {
         true => None,
         false => Some(parser.parse_literal_string()?),
     };
     let options = parse_copy_options(parser)?;
-    Ok(CopyTree {
-        source,
-        from,
-        path,
-        options,
-    })
+    Ok(CopyTree { source, from, path, options })
 }
 
 fn parse_copy_options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserError> {

@@ -10,18 +10,12 @@ use crate::algebra::{
 impl Expr {
     /// A reference to a column.
     pub fn column(id: ColumnId, ty: DataType) -> Self {
-        Self {
-            kind: ExprKind::Column(id),
-            ty,
-        }
+        Self { kind: ExprKind::Column(id), ty }
     }
 
     /// A constant.
     pub fn literal(value: Value, ty: DataType) -> Self {
-        Self {
-            kind: ExprKind::Literal(value),
-            ty,
-        }
+        Self { kind: ExprKind::Literal(value), ty }
     }
 
     /// A BOOLEAN constant.
@@ -46,46 +40,31 @@ impl Expr {
 
     /// A function call.
     pub fn call(function: Function, arguments: Vec<Expr>, ty: DataType) -> Self {
-        Self {
-            kind: ExprKind::Call(function, arguments),
-            ty,
-        }
+        Self { kind: ExprKind::Call(function, arguments), ty }
     }
 
     /// `left op right`.
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Self {
         let kind = ExprKind::Compare(op, Box::new(left), Box::new(right));
-        Self {
-            kind,
-            ty: DataType::Boolean,
-        }
+        Self { kind, ty: DataType::Boolean }
     }
 
     /// `self` converted to `ty`.
     #[must_use]
     pub fn cast(self, ty: DataType) -> Self {
-        Self {
-            kind: ExprKind::Cast(Box::new(self)),
-            ty,
-        }
+        Self { kind: ExprKind::Cast(Box::new(self)), ty }
     }
 
     /// NOT `self`.
     #[must_use]
     pub fn negated(self) -> Self {
-        Self {
-            kind: ExprKind::Not(Box::new(self)),
-            ty: DataType::Boolean,
-        }
+        Self { kind: ExprKind::Not(Box::new(self)), ty: DataType::Boolean }
     }
 
     /// `self` IS NULL.
     #[must_use]
     pub fn is_null(self) -> Self {
-        Self {
-            kind: ExprKind::IsNull(Box::new(self)),
-            ty: DataType::Boolean,
-        }
+        Self { kind: ExprKind::IsNull(Box::new(self)), ty: DataType::Boolean }
     }
 
     /// The conjunction of `terms`, nested ones flattened; TRUE when there is none.
@@ -110,14 +89,8 @@ impl Expr {
         match flat.len() {
             0 => Self::boolean(conjunction),
             1 => flat.swap_remove(0),
-            _ if conjunction => Self {
-                kind: ExprKind::And(flat),
-                ty: DataType::Boolean,
-            },
-            _ => Self {
-                kind: ExprKind::Or(flat),
-                ty: DataType::Boolean,
-            },
+            _ if conjunction => Self { kind: ExprKind::And(flat), ty: DataType::Boolean },
+            _ => Self { kind: ExprKind::Or(flat), ty: DataType::Boolean },
         }
     }
 
@@ -159,10 +132,7 @@ impl Expr {
                 visit(right);
             }
             ExprKind::Not(inner) | ExprKind::IsNull(inner) | ExprKind::Cast(inner) => visit(inner),
-            ExprKind::Case {
-                branches,
-                otherwise,
-            } => {
+            ExprKind::Case { branches, otherwise } => {
                 for (condition, result) in branches {
                     visit(condition);
                     visit(result);
@@ -173,9 +143,7 @@ impl Expr {
                 visit(operand);
                 list.iter().for_each(visit);
             }
-            ExprKind::Like {
-                operand, pattern, ..
-            } => {
+            ExprKind::Like { operand, pattern, .. } => {
                 visit(operand);
                 visit(pattern);
             }
@@ -199,10 +167,7 @@ impl Expr {
                 visit(right);
             }
             ExprKind::Not(inner) | ExprKind::IsNull(inner) | ExprKind::Cast(inner) => visit(inner),
-            ExprKind::Case {
-                branches,
-                otherwise,
-            } => {
+            ExprKind::Case { branches, otherwise } => {
                 for (condition, result) in branches {
                     visit(condition);
                     visit(result);
@@ -213,9 +178,7 @@ impl Expr {
                 visit(operand);
                 list.iter_mut().for_each(visit);
             }
-            ExprKind::Like {
-                operand, pattern, ..
-            } => {
+            ExprKind::Like { operand, pattern, .. } => {
                 visit(operand);
                 visit(pattern);
             }
@@ -266,18 +229,12 @@ impl Plan {
             Self::Scan { table, columns, .. } => {
                 let defs = table.columns();
                 let ty = |ordinal: usize| defs.get(ordinal).map_or(DataType::Unknown, |c| c.ty);
-                columns
-                    .iter()
-                    .map(|(id, ordinal)| (*id, ty(*ordinal)))
-                    .collect()
+                columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
             }
             Self::FunctionScan { function, columns } => {
                 let defs = function.0.columns();
                 let ty = |ordinal: usize| defs.get(ordinal).map_or(DataType::Unknown, |c| c.1);
-                columns
-                    .iter()
-                    .map(|(id, ordinal)| (*id, ty(*ordinal)))
-                    .collect()
+                columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
             }
             Self::Series { column, .. } => vec![*column],
             Self::Values { columns, .. }
@@ -288,15 +245,8 @@ impl Plan {
             | Self::Sort { input, .. }
             | Self::Limit { input, .. } => input.output_types(),
             Self::Project { columns, .. } => columns.iter().map(|(id, e)| (*id, e.ty)).collect(),
-            Self::Join {
-                left, right, kind, ..
-            } => join_output(left, right, *kind),
-            Self::Aggregate {
-                keys,
-                aggregates,
-                set_column,
-                ..
-            } => {
+            Self::Join { left, right, kind, .. } => join_output(left, right, *kind),
+            Self::Aggregate { keys, aggregates, set_column, .. } => {
                 let keys = keys.iter().map(|(id, e)| (*id, e.ty));
                 let calls = aggregates.iter().map(|(id, call)| (*id, call.ty));
                 let set = set_column.iter().map(|id| (*id, DataType::BigInt));
@@ -329,12 +279,8 @@ impl Plan {
             Self::Join { left, right, .. } | Self::SetOperation { left, right, .. } => {
                 vec![left, right]
             }
-            Self::With {
-                definition, body, ..
-            } => vec![definition, body],
-            Self::RecursiveWith {
-                base, step, body, ..
-            } => vec![base, step, body],
+            Self::With { definition, body, .. } => vec![definition, body],
+            Self::RecursiveWith { base, step, body, .. } => vec![base, step, body],
         }
     }
 
@@ -356,12 +302,8 @@ impl Plan {
             Self::Join { left, right, .. } | Self::SetOperation { left, right, .. } => {
                 vec![left, right]
             }
-            Self::With {
-                definition, body, ..
-            } => vec![definition, body],
-            Self::RecursiveWith {
-                base, step, body, ..
-            } => vec![base, step, body],
+            Self::With { definition, body, .. } => vec![definition, body],
+            Self::RecursiveWith { base, step, body, .. } => vec![base, step, body],
         }
     }
 
@@ -373,13 +315,9 @@ impl Plan {
             Self::Filter { predicate, .. } => visit(predicate),
             Self::Project { columns, .. } => columns.iter().for_each(|(_, e)| visit(e)),
             Self::Join { condition, .. } => visit(condition),
-            Self::Aggregate {
-                keys, aggregates, ..
-            } => {
+            Self::Aggregate { keys, aggregates, .. } => {
                 keys.iter().for_each(|(_, e)| visit(e));
-                aggregates
-                    .iter()
-                    .for_each(|(_, call)| call.each_expr(visit));
+                aggregates.iter().for_each(|(_, call)| call.each_expr(visit));
             }
             Self::Distinct { on, .. } => on.iter().for_each(visit),
             Self::Window { calls, .. } => {
@@ -404,19 +342,13 @@ impl Plan {
             Self::Filter { predicate, .. } => visit(predicate),
             Self::Project { columns, .. } => columns.iter_mut().for_each(|(_, e)| visit(e)),
             Self::Join { condition, .. } => visit(condition),
-            Self::Aggregate {
-                keys, aggregates, ..
-            } => {
+            Self::Aggregate { keys, aggregates, .. } => {
                 keys.iter_mut().for_each(|(_, e)| visit(e));
-                aggregates
-                    .iter_mut()
-                    .for_each(|(_, call)| call.each_expr_mut(visit));
+                aggregates.iter_mut().for_each(|(_, call)| call.each_expr_mut(visit));
             }
             Self::Distinct { on, .. } => on.iter_mut().for_each(visit),
             Self::Window { calls, .. } => {
-                calls
-                    .iter_mut()
-                    .for_each(|(_, call)| call.each_expr_mut(visit));
+                calls.iter_mut().for_each(|(_, call)| call.each_expr_mut(visit));
             }
             Self::Sort { keys, .. } => keys.iter_mut().for_each(|key| visit(&mut key.expr)),
             Self::Limit { limit, offset, .. } => {
@@ -441,10 +373,7 @@ impl Plan {
 
     /// A plan that gives one row without columns.
     pub fn one_row() -> Self {
-        Self::Values {
-            columns: Vec::new(),
-            rows: vec![Vec::new()],
-        }
+        Self::Values { columns: Vec::new(), rows: vec![Vec::new()] }
     }
 }
 
@@ -472,9 +401,7 @@ impl AggregateCall {
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.arguments.iter_mut().for_each(&mut *visit);
         self.filter.iter_mut().for_each(&mut *visit);
-        self.order_by
-            .iter_mut()
-            .for_each(|key| visit(&mut key.expr));
+        self.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
     }
 }
 
@@ -496,9 +423,7 @@ impl WindowCall {
     pub fn each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.arguments.iter_mut().for_each(&mut *visit);
         self.partition_by.iter_mut().for_each(&mut *visit);
-        self.order_by
-            .iter_mut()
-            .for_each(|key| visit(&mut key.expr));
+        self.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
         for bound in [&mut self.frame.start, &mut self.frame.end] {
             if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
                 visit(expr);
@@ -513,9 +438,6 @@ impl Query {
     pub fn is_exact(&self) -> bool {
         let output = self.plan.output();
         output.len() == self.columns.len()
-            && output
-                .iter()
-                .zip(&self.columns)
-                .all(|(id, column)| *id == column.id)
+            && output.iter().zip(&self.columns).all(|(id, column)| *id == column.id)
     }
 }

@@ -98,10 +98,7 @@ impl Catalog for TestCatalog {
         }
         let view = |sql: &str, columns: &[&str]| {
             let columns = columns.iter().map(|name| (*name).to_owned()).collect();
-            Some(Relation::View {
-                sql: sql.to_owned(),
-                columns,
-            })
+            Some(Relation::View { sql: sql.to_owned(), columns })
         };
         match name {
             "v" => view("SELECT a, b + 1 AS b1 FROM t1 WHERE c IS NOT NULL", &[]),
@@ -127,10 +124,7 @@ impl Catalog for TestCatalog {
             let state = types::SqlState::UNDEFINED_FILE;
             return Some(Err(types::Error::new(state, "no file given")));
         }
-        let columns = vec![
-            ("x".to_owned(), DataType::Integer),
-            ("y".to_owned(), DataType::Text),
-        ];
+        let columns = vec![("x".to_owned(), DataType::Integer), ("y".to_owned(), DataType::Text)];
         Some(Ok(TableFunctionRef(Arc::new(File { columns }))))
     }
 
@@ -140,18 +134,13 @@ impl Catalog for TestCatalog {
 }
 
 fn testdata(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("testdata")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
 }
 
 /// What a statement gives, as the scripts show it.
 fn outcome(text: &str, catalog: &TestCatalog, columns_only: bool) -> String {
     let bound = sql::parse(text).and_then(|statements| {
-        statements
-            .iter()
-            .map(|s| sql::bind(s, catalog, &[]))
-            .collect::<Result<Vec<_>>>()
+        statements.iter().map(|s| sql::bind(s, catalog, &[])).collect::<Result<Vec<_>>>()
     });
     let mut out = String::new();
     match bound {
@@ -215,29 +204,20 @@ fn show(out: &mut String, statement: &Statement, columns_only: bool) {
 fn check_ids(query: &sql::algebra::Query) {
     let output = query.plan.output();
     for column in &query.columns {
-        assert!(
-            output.contains(&column.id),
-            "{:?} is not in the plan's output",
-            column.id
-        );
+        assert!(output.contains(&column.id), "{:?} is not in the plan's output", column.id);
         assert_ne!(column.ty, DataType::Unknown, "{}", column.name);
     }
     let mut made = std::collections::HashSet::new();
     collect(&query.plan, &mut made);
-    query
-        .plan
-        .each_column(&mut |id| assert!(made.contains(&id), "{id:?} has no maker"));
+    query.plan.each_column(&mut |id| assert!(made.contains(&id), "{id:?} has no maker"));
 }
 
 fn collect(
     plan: &sql::algebra::Plan,
     made: &mut std::collections::HashSet<sql::algebra::ColumnId>,
 ) {
-    let below: std::collections::HashSet<_> = plan
-        .inputs()
-        .iter()
-        .flat_map(|input| input.output())
-        .collect();
+    let below: std::collections::HashSet<_> =
+        plan.inputs().iter().flat_map(|input| input.output()).collect();
     for id in plan.output() {
         if !below.contains(&id) {
             assert!(made.insert(id), "{id:?} is made twice");
@@ -275,19 +255,14 @@ fn run(name: &str) {
             Some((statement, expected)) => (statement, expected.trim_start_matches('\n')),
             None => (block, ""),
         };
-        let text: Vec<&str> = statement
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .collect();
+        let text: Vec<&str> = statement.lines().filter(|line| !line.starts_with('#')).collect();
         let text = text.join("\n");
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             outcome(&text, &catalog, columns_only)
         }));
         let got = caught.unwrap_or_else(|_| "PANIC\n".to_owned());
         if got.trim_end() != expected.trim_end() || got.starts_with("PANIC") {
-            failures.push(format!(
-                "{statement}\n---- expected\n{expected}\n---- got\n{got}"
-            ));
+            failures.push(format!("{statement}\n---- expected\n{expected}\n---- got\n{got}"));
         }
         let _ = write!(renewed, "{statement}\n----\n{}\n\n", got.trim_end());
     }
@@ -295,12 +270,7 @@ fn run(name: &str) {
         std::fs::write(&path, renewed.trim_end().to_owned() + "\n").expect("script is written");
         return;
     }
-    assert!(
-        failures.is_empty(),
-        "{} in {name}:\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    assert!(failures.is_empty(), "{} in {name}:\n{}", failures.len(), failures.join("\n\n"));
 }
 
 macro_rules! scripts {

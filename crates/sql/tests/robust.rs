@@ -67,21 +67,12 @@ fn bind(text: &str) -> Result<()> {
 fn scripts() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
     let mut statements = Vec::new();
-    for name in [
-        "correlated",
-        "queries",
-        "grouping",
-        "types",
-        "functions",
-        "errors",
-        "statements",
-    ] {
+    for name in ["correlated", "queries", "grouping", "types", "functions", "errors", "statements"]
+    {
         let script = std::fs::read_to_string(folder.join(format!("{name}.txt"))).expect("script");
         for block in script.split("\n\n") {
             let statement = block.split("\n----").next().unwrap_or_default();
-            let lines = statement
-                .lines()
-                .filter(|line| !line.starts_with(['#', '!']));
+            let lines = statement.lines().filter(|line| !line.starts_with(['#', '!']));
             statements.push(lines.collect::<Vec<_>>().join("\n"));
         }
     }
@@ -116,16 +107,8 @@ fn damaged_statements_are_errors() {
             doubled.insert(at, format!(" {} ", pieces[at]));
             let _ = bind(&doubled.concat());
             let mut swapped = pieces.clone();
-            swapped[at] = [
-                "NULL",
-                "'x'",
-                "1.5",
-                "(SELECT a FROM t)",
-                "sum(a)",
-                "*",
-                "$1",
-                "a",
-            ][at % 8]
+            swapped[at] = ["NULL", "'x'", "1.5", "(SELECT a FROM t)", "sum(a)", "*", "$1", "a"]
+                [at % 8]
                 .to_owned();
             let _ = bind(&swapped.concat());
             let _ = bind(&pieces[..at].concat());
@@ -143,11 +126,7 @@ fn state(text: &str) -> String {
 #[test]
 fn depth_is_an_error_and_length_is_not() {
     let nest = |open: &str, inner: &str, close: &str, count: usize| {
-        format!(
-            "SELECT {}{inner}{}",
-            open.repeat(count),
-            close.repeat(count)
-        )
+        format!("SELECT {}{inner}{}", open.repeat(count), close.repeat(count))
     };
     for count in [10, 40, 90, 200, 5_000] {
         let deep = [
@@ -171,29 +150,17 @@ fn depth_is_an_error_and_length_is_not() {
         ];
         for text in deep {
             let state = state(&text);
-            let known = [
-                "fine", "54001", "42601", "42883", "42804", "42712", "42702", "42703",
-            ];
-            assert!(
-                known.contains(&state.as_str()),
-                "{state} for {:.60} x {count}",
-                text
-            );
+            let known = ["fine", "54001", "42601", "42883", "42804", "42712", "42702", "42703"];
+            assert!(known.contains(&state.as_str()), "{state} for {:.60} x {count}", text);
         }
     }
     assert_eq!(state(&nest("", "true", " AND true", 3_000)), "fine");
-    assert_eq!(
-        state(&nest("", "a FROM t WHERE a = 1", " OR a = 1", 2_000)),
-        "fine"
-    );
+    assert_eq!(state(&nest("", "a FROM t WHERE a = 1", " OR a = 1", 2_000)), "fine");
     assert_eq!(state(&nest("", "1", " + 1", 900)), "fine");
     let rows = vec!["(1, 'x', 2.5)"; 20_000].join(", ");
     assert_eq!(state(&format!("VALUES {rows}")), "fine");
     let list = vec!["7"; 50_000].join(", ");
-    assert_eq!(
-        state(&format!("SELECT a FROM t WHERE a IN ({list})")),
-        "fine"
-    );
+    assert_eq!(state(&format!("SELECT a FROM t WHERE a IN ({list})")), "fine");
 }
 
 #[test]
@@ -203,10 +170,7 @@ fn ranges_are_those_of_the_text() {
     let texts: Vec<&str> = statements.iter().map(|s| s.text.as_str()).collect();
     assert_eq!(texts, ["SELECT 'é;' AS x", "SELECT 2"]);
     assert_eq!(&text[statements[1].range.clone()], "SELECT 2");
-    assert_eq!(
-        (statements[1].start.line, statements[1].start.column),
-        (3, 3)
-    );
+    assert_eq!((statements[1].start.line, statements[1].start.column), (3, 3));
 }
 
 #[test]

@@ -10,18 +10,14 @@ use crate::Random;
 /// If `range` is empty, or a number of it does not fit `T`.
 pub fn uniform<T: TryFrom<i64>>(seed: u64, count: usize, range: Range<i64>) -> Vec<T> {
     let mut random = Random::new(seed);
-    (0..count)
-        .map(|_| fitting(random.within(range.clone())))
-        .collect()
+    (0..count).map(|_| fitting(random.within(range.clone()))).collect()
 }
 
 /// `count` floating-point numbers spread evenly over `range`.
 pub fn uniform_f64(seed: u64, count: usize, range: Range<f64>) -> Vec<f64> {
     let mut random = Random::new(seed);
     let width = range.end - range.start;
-    (0..count)
-        .map(|_| range.start + random.unit() * width)
-        .collect()
+    (0..count).map(|_| range.start + random.unit() * width).collect()
 }
 
 /// `count` numbers from 0 to `distinct` - 1 where small ones are frequent: number `k` is drawn
@@ -67,9 +63,7 @@ pub fn words(seed: u64, count: usize, bytes: Range<usize>, distinct: u64) -> Vec
         .map(|_| {
             let mut letters = Random::new(seed ^ random.below(distinct).wrapping_mul(0x1_0001));
             let length = letters.within(bytes.start as i64..bytes.end as i64);
-            (0..length)
-                .map(|_| char::from(b'a' + letters.below(26) as u8))
-                .collect()
+            (0..length).map(|_| char::from(b'a' + letters.below(26) as u8)).collect()
         })
         .collect()
 }
@@ -77,10 +71,7 @@ pub fn words(seed: u64, count: usize, bytes: Range<usize>, distinct: u64) -> Vec
 /// The same values, with `percent` of 100 replaced by NULL.
 pub fn with_nulls<T>(seed: u64, values: Vec<T>, percent: u32) -> Vec<Option<T>> {
     let mut random = Random::new(seed);
-    values
-        .into_iter()
-        .map(|value| (!random.chance(percent)).then_some(value))
-        .collect()
+    values.into_iter().map(|value| (!random.chance(percent)).then_some(value)).collect()
 }
 
 fn fitting<T: TryFrom<i64>>(value: i64) -> T {
@@ -98,10 +89,7 @@ mod tests {
     fn equal_seeds_give_equal_data() {
         assert_eq!(uniform::<i32>(7, 100, -5..5), uniform::<i32>(7, 100, -5..5));
         assert_eq!(words(7, 100, 0..20, 10), words(7, 100, 0..20, 10));
-        assert_ne!(
-            uniform::<i64>(7, 100, 0..1000),
-            uniform::<i64>(8, 100, 0..1000)
-        );
+        assert_ne!(uniform::<i64>(7, 100, 0..1000), uniform::<i64>(8, 100, 0..1000));
     }
 
     #[test]

@@ -59,10 +59,7 @@ impl DuckDb {
     /// When there is no Python, or the package cannot be installed.
     pub fn start(home: &Path, options: &Options) -> io::Result<Self> {
         let python = environment(home)?;
-        let file = options
-            .file
-            .clone()
-            .unwrap_or_else(|| PathBuf::from(":memory:"));
+        let file = options.file.clone().unwrap_or_else(|| PathBuf::from(":memory:"));
         let mut process = Command::new(python)
             .args(["-c", SCRIPT])
             .arg(file)
@@ -71,15 +68,8 @@ impl DuckDb {
             .stdout(Stdio::piped())
             .spawn()?;
         let requests = process.stdin.take();
-        let replies = process
-            .stdout
-            .take()
-            .ok_or_else(|| io::Error::other("no output"))?;
-        Ok(Self {
-            process,
-            requests,
-            replies: BufReader::new(replies),
-        })
+        let replies = process.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
+        Ok(Self { process, requests, replies: BufReader::new(replies) })
     }
 
     /// Makes `table` from a Parquet file.
@@ -88,9 +78,7 @@ impl DuckDb {
     /// What DuckDB says.
     pub fn load_parquet(&mut self, table: &str, path: &Path) -> io::Result<Timing> {
         let path = path.display();
-        self.run(&format!(
-            "CREATE OR REPLACE TABLE {table} AS FROM read_parquet('{path}')"
-        ))
+        self.run(&format!("CREATE OR REPLACE TABLE {table} AS FROM read_parquet('{path}')"))
     }
 
     /// Makes `table` from a CSV file.
@@ -99,9 +87,7 @@ impl DuckDb {
     /// What DuckDB says.
     pub fn load_csv(&mut self, table: &str, path: &Path) -> io::Result<Timing> {
         let path = path.display();
-        self.run(&format!(
-            "CREATE OR REPLACE TABLE {table} AS FROM read_csv('{path}')"
-        ))
+        self.run(&format!("CREATE OR REPLACE TABLE {table} AS FROM read_csv('{path}')"))
     }
 
     /// Runs `sql` and brings its rows.
@@ -110,16 +96,10 @@ impl DuckDb {
     /// What DuckDB says.
     pub fn rows(&mut self, sql: &str) -> io::Result<Rows> {
         let reply = self.ask(&json!({"sql": sql, "want": "rows"}))?;
-        let row = |cells: &Value| {
-            list(cells)
-                .map(|cell| cell.as_str().map(str::to_owned))
-                .collect()
-        };
+        let row =
+            |cells: &Value| list(cells).map(|cell| cell.as_str().map(str::to_owned)).collect();
         Ok(Rows {
-            types: list(&reply["types"])
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            types: list(&reply["types"]).filter_map(Value::as_str).map(str::to_owned).collect(),
             rows: list(&reply["rows"]).map(row).collect(),
         })
     }
@@ -132,7 +112,8 @@ impl DuckDb {
         self.timed(sql, "done")
     }
 
-    /// Runs the query `sql` a few times, so that its data is hot and the faster way to run it known.
+    /// Runs the query `sql` a few times, so that its data is hot and the faster way to run it
+    /// known.
     ///
     /// # Errors
     /// What DuckDB says.
@@ -157,10 +138,7 @@ impl DuckDb {
     }
 
     fn ask(&mut self, request: &Value) -> io::Result<Value> {
-        let requests = self
-            .requests
-            .as_mut()
-            .ok_or_else(|| io::Error::other("no input"))?;
+        let requests = self.requests.as_mut().ok_or_else(|| io::Error::other("no input"))?;
         writeln!(requests, "{request}")?;
         let mut line = String::new();
         if self.replies.read_line(&mut line)? == 0 {
@@ -197,11 +175,7 @@ fn environment(home: &Path) -> io::Result<PathBuf> {
     if folder.join("ready").is_file() {
         return Ok(python);
     }
-    must(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
+    must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
     let package = format!("duckdb=={VERSION}");
     must(Command::new(&python).args(["-m", "pip", "install", "--quiet", &package]))?;
     std::fs::write(folder.join("ready"), "")?;

@@ -69,11 +69,7 @@ impl Postgres {
             .stderr(log)
             .spawn()
             .map_err(SqlError::internal)?;
-        let server = Self {
-            home,
-            process,
-            databases: AtomicU64::new(0),
-        };
+        let server = Self { home, process, databases: AtomicU64::new(0) };
         server.wait_until_ready()?;
         Ok(server)
     }
@@ -112,10 +108,7 @@ impl Backend for Postgres {
         let name = format!("slt{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut admin = Wire::connect(&self.home, "postgres")?;
         admin.run(&format!("CREATE DATABASE {name} TEMPLATE template0"))?;
-        Ok(Box::new(OneDatabase {
-            socket: self.home.clone(),
-            name,
-        }))
+        Ok(Box::new(OneDatabase { socket: self.home.clone(), name }))
     }
 }
 
@@ -143,46 +136,26 @@ fn prepare(home: &Path, programs: &Path) -> Result<(), SqlError> {
     let data = home.join("data");
     fs::create_dir_all(&data).map_err(SqlError::internal)?;
     if is_root() {
-        let owned = Command::new("chown")
-            .args(["-R", "postgres"])
-            .arg(home)
-            .status();
-        check(
-            owned.map_err(SqlError::internal)?.success(),
-            "chown to postgres failed",
-        )?;
+        let owned = Command::new("chown").args(["-R", "postgres"]).arg(home).status();
+        check(owned.map_err(SqlError::internal)?.success(), "chown to postgres failed")?;
     }
     let made = as_server_user(&programs.join("initdb"))
-        .args([
-            "--auth=trust",
-            "--username=postgres",
-            "--encoding=UTF8",
-            "--locale=C.UTF-8",
-        ])
+        .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
         .arg("--no-sync")
         .arg("-D")
         .arg(&data)
         .output()
         .map_err(SqlError::internal)?;
-    check(
-        made.status.success(),
-        &String::from_utf8_lossy(&made.stderr),
-    )?;
+    check(made.status.success(), &String::from_utf8_lossy(&made.stderr))?;
     let mut settings = fs::OpenOptions::new()
         .append(true)
         .open(data.join("postgresql.conf"))
         .map_err(SqlError::internal)?;
-    settings
-        .write_all(SETTINGS.as_bytes())
-        .map_err(SqlError::internal)
+    settings.write_all(SETTINGS.as_bytes()).map_err(SqlError::internal)
 }
 
 fn check(good: bool, message: &str) -> Result<(), SqlError> {
-    if good {
-        Ok(())
-    } else {
-        Err(SqlError::internal(message))
-    }
+    if good { Ok(()) } else { Err(SqlError::internal(message)) }
 }
 
 /// `program`, as the user `postgres` when we are root.
@@ -190,9 +163,7 @@ fn as_server_user(program: &Path) -> Command {
     let mut command = Command::new(program);
     if is_root() {
         command = Command::new("setpriv");
-        command
-            .args(["--reuid=postgres", "--regid=postgres", "--init-groups"])
-            .arg(program);
+        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]).arg(program);
     }
     // The caller's directory may be closed to the server's user.
     command.current_dir("/");

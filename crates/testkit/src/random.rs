@@ -63,14 +63,7 @@ mod tests {
     fn the_sequence_never_changes() {
         let mut random = Random::new(42);
         let drawn: Vec<u64> = (0..3).map(|_| random.bits()).collect();
-        assert_eq!(
-            drawn,
-            [
-                13679457532755275413,
-                2949826092126892291,
-                5139283748462763858
-            ]
-        );
+        assert_eq!(drawn, [13679457532755275413, 2949826092126892291, 5139283748462763858]);
     }
 
     #[test]

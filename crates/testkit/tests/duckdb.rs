@@ -8,26 +8,12 @@ use testkit::duckdb::{DuckDb, Options};
 #[ignore = "installs DuckDB from the package index: run with --ignored"]
 fn rows_come_as_text_and_errors_as_errors() {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers");
-    let mut peer = DuckDb::start(
-        &home,
-        &Options {
-            threads: 2,
-            file: None,
-        },
-    )
-    .expect("it starts");
+    let mut peer = DuckDb::start(&home, &Options { threads: 2, file: None }).expect("it starts");
     let answer = peer
         .rows("SELECT 1.50::DECIMAL(10, 2), 0.1::DOUBLE, DATE '2024-01-01', true, NULL, 'x'")
         .expect("it answers");
     let cells: Vec<Option<&str>> = answer.rows[0].iter().map(Option::as_deref).collect();
-    let expected = [
-        Some("1.50"),
-        Some("0.1"),
-        Some("2024-01-01"),
-        Some("t"),
-        None,
-        Some("x"),
-    ];
+    let expected = [Some("1.50"), Some("0.1"), Some("2024-01-01"), Some("t"), None, Some("x")];
     assert_eq!(cells, expected);
     assert_eq!(answer.types[..2], ["DECIMAL(10,2)", "DOUBLE"]);
     let query = "SELECT * FROM range(1000)";
@@ -35,17 +21,8 @@ fn rows_come_as_text_and_errors_as_errors() {
     let timing = peer.time(query).expect("it answers");
     assert_eq!(timing.rows, 1000);
     assert!(timing.seconds >= 0.0);
-    let error = peer
-        .rows("SELECT nosuch")
-        .expect_err("there is no such column");
+    let error = peer.rows("SELECT nosuch").expect_err("there is no such column");
     assert!(error.to_string().contains("nosuch"), "{error}");
-    peer.run("CREATE TABLE t AS SELECT 1 AS a")
-        .expect("it goes on after an error");
-    assert_eq!(
-        peer.rows("SELECT a FROM t")
-            .expect("it is there")
-            .rows
-            .len(),
-        1
-    );
+    peer.run("CREATE TABLE t AS SELECT 1 AS a").expect("it goes on after an error");
+    assert_eq!(peer.rows("SELECT a FROM t").expect("it is there").rows.len(), 1);
 }

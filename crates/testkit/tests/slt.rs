@@ -33,10 +33,7 @@ impl Connection for Fake {
                 columns: 2,
                 rows: vec![row([Some("2.50"), None]), row([Some(""), Some("t")])],
             }),
-            "fail" => Err(SqlError {
-                sqlstate: "22012".into(),
-                message: "division".into(),
-            }),
+            "fail" => Err(SqlError { sqlstate: "22012".into(), message: "division".into() }),
             _ => Ok(Answer::Done(0)),
         }
     }
@@ -66,19 +63,14 @@ create
 fn what_holds_passes_and_is_rewritten_as_it_was() {
     let path = written("right.slt", RIGHT);
     let report = run_file(&path, &Fake).expect("it runs");
-    assert_eq!(
-        (report.queries, report.statements, report.failures.len()),
-        (2, 1, 0)
-    );
+    assert_eq!((report.queries, report.statements, report.failures.len()), (2, 1, 0));
     assert!(!rewrite_file(&path, &Fake).expect("it runs"));
     assert_eq!(fs::read_to_string(&path).expect("it is there"), RIGHT);
 }
 
 #[test]
 fn what_does_not_hold_is_reported_by_line_and_rewritten() {
-    let wrong = RIGHT
-        .replace("2.5 NULL", "2.6 NULL")
-        .replace("22012", "42P01");
+    let wrong = RIGHT.replace("2.5 NULL", "2.6 NULL").replace("22012", "42P01");
     let path = written("wrong.slt", &wrong);
     let report = run_file(&path, &Fake).expect("it runs");
     let lines: Vec<u32> = report.failures.iter().map(|failure| failure.line).collect();

@@ -26,11 +26,8 @@ use crate::{Error, NumericDisplay, NumericType, Result, SqlState};
 
 /// The type that extraction gives: microsecond resolution, held in 64 bits. Values of the largest
 /// timestamps have 19 digits.
-pub const EXTRACT_TYPE: NumericType = NumericType {
-    precision: 18,
-    scale: 6,
-    display: NumericDisplay::Trimmed,
-};
+pub const EXTRACT_TYPE: NumericType =
+    NumericType { precision: 18, scale: 6, display: NumericDisplay::Trimmed };
 
 /// Microseconds in a second.
 pub const SECOND: i64 = 1_000_000;
@@ -83,11 +80,7 @@ pub const fn civil_from_days(days: i32) -> (i32, u32, u32) {
     let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year_of_era + era * 400 + (month <= 2) as i64;
     (year as i32, month as u32, day as u32)
 }
@@ -137,10 +130,7 @@ pub const fn iso_week(days: i32) -> (i32, u32) {
     // The Thursday of the same week decides the year.
     let thursday = days - (day_of_week(days) as i32 + 6) % 7 + 3;
     let (year, _, _) = civil_from_days(thursday);
-    (
-        year,
-        ((thursday - days_from_civil(year, 1, 1)) / 7 + 1) as u32,
-    )
+    (year, ((thursday - days_from_civil(year, 1, 1)) / 7 + 1) as u32)
 }
 
 /// Monday of a week by ISO 8601.
@@ -177,10 +167,7 @@ pub fn date_to_timestamp(days: i32) -> Result<i64> {
         DATE_INFINITY => Ok(TIMESTAMP_INFINITY),
         DATE_MINUS_INFINITY => Ok(TIMESTAMP_MINUS_INFINITY),
         days => i64::from(days).checked_mul(DAY).ok_or_else(|| {
-            Error::new(
-                SqlState::DATETIME_OVERFLOW,
-                "date out of range for timestamp",
-            )
+            Error::new(SqlState::DATETIME_OVERFLOW, "date out of range for timestamp")
         }),
     }
 }
@@ -237,11 +224,7 @@ pub fn add_months(days: i32, months: i32) -> Option<i32> {
     let total = i64::from(year) * 12 + i64::from(month) - 1 + i64::from(months);
     let year = i32::try_from(total.div_euclid(12)).ok()?;
     let month = total.rem_euclid(12) as u32 + 1;
-    date_from_civil(
-        year,
-        month,
-        day.min(days_in_month(year, month.clamp(1, 12))),
-    )
+    date_from_civil(year, month, day.min(days_in_month(year, month.clamp(1, 12))))
 }
 
 /// A field of a date, time or interval, for extract and date_trunc.
@@ -295,28 +278,8 @@ pub enum Field {
 
 /// Names and abbreviations, lower case; the first of a field is the one in messages.
 const FIELD_NAMES: &[(Field, &[&str])] = &[
-    (
-        Field::Microseconds,
-        &[
-            "microseconds",
-            "microsecond",
-            "us",
-            "usec",
-            "usecs",
-            "useconds",
-        ],
-    ),
-    (
-        Field::Milliseconds,
-        &[
-            "milliseconds",
-            "millisecond",
-            "ms",
-            "msec",
-            "msecs",
-            "mseconds",
-        ],
-    ),
+    (Field::Microseconds, &["microseconds", "microsecond", "us", "usec", "usecs", "useconds"]),
+    (Field::Milliseconds, &["milliseconds", "millisecond", "ms", "msec", "msecs", "mseconds"]),
     (Field::Second, &["second", "seconds", "s", "sec", "secs"]),
     (Field::Minute, &["minute", "minutes", "m", "min", "mins"]),
     (Field::Hour, &["hour", "hours", "h", "hr", "hrs"]),
@@ -327,10 +290,7 @@ const FIELD_NAMES: &[(Field, &[&str])] = &[
     (Field::Year, &["year", "years", "y", "yr", "yrs"]),
     (Field::Decade, &["decade", "decades", "dec", "decs"]),
     (Field::Century, &["century", "centuries", "c", "cent"]),
-    (
-        Field::Millennium,
-        &["millennium", "millennia", "mil", "mils"],
-    ),
+    (Field::Millennium, &["millennium", "millennia", "mil", "mils"]),
     (Field::IsoYear, &["isoyear"]),
     (Field::DayOfWeek, &["dow"]),
     (Field::IsoDayOfWeek, &["isodow"]),
@@ -364,18 +324,12 @@ impl Field {
 
     /// The usual name, lower case.
     pub fn name(self) -> &'static str {
-        FIELD_NAMES
-            .iter()
-            .find(|(field, _)| *field == self)
-            .map_or("", |(_, names)| names[0])
+        FIELD_NAMES.iter().find(|(field, _)| *field == self).map_or("", |(_, names)| names[0])
     }
 
     /// 0A000 for a field that values of a type do not have.
     pub(crate) fn not_supported(self, type_name: &str) -> Error {
-        let message = format!(
-            "unit \"{}\" not supported for type {type_name}",
-            self.name()
-        );
+        let message = format!("unit \"{}\" not supported for type {type_name}", self.name());
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
     }
 }

@@ -60,18 +60,12 @@ pub fn no_cast(from: DataType, to: DataType) -> Error {
 /// 22003 for an integer type.
 #[cold]
 pub fn integer_out_of_range(to: DataType) -> Error {
-    Error::new(
-        SqlState::NUMERIC_OUT_OF_RANGE,
-        format!("{} out of range", to.name()),
-    )
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, format!("{} out of range", to.name()))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| {
-        Error::new(
-            SqlState::INVALID_ENCODING,
-            "invalid byte sequence for encoding \"UTF8\"",
-        )
+        Error::new(SqlState::INVALID_ENCODING, "invalid byte sequence for encoding \"UTF8\"")
     })
 }
 
@@ -214,11 +208,7 @@ fn from_time(value: i64, from: DataType, to: DataType) -> Result<Value> {
         (T::Date, T::Date) => Value::I32(value as i32),
         (T::Date, T::Timestamp | T::TimestampTz) => Value::I64(date_to_timestamp(value as i32)?),
         (T::Time, T::Time) => Value::I64(value),
-        (T::Time, T::Interval) => Value::Interval(Interval {
-            months: 0,
-            days: 0,
-            micros: value,
-        }),
+        (T::Time, T::Interval) => Value::Interval(Interval { months: 0, days: 0, micros: value }),
         (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Value::I64(value),
         (T::Timestamp | T::TimestampTz, T::Date) => Value::I32(timestamp_to_date(value)),
         (T::Timestamp | T::TimestampTz, T::Time) if is_finite_timestamp(value) => {

@@ -26,19 +26,12 @@ impl NumericType {
     /// The most digits held in 64 bits.
     pub const PRECISION_64: u8 = 18;
     /// NUMERIC without precision and scale: 38 digits, 16 of them after the point.
-    pub const UNCONSTRAINED: Self = Self {
-        precision: 38,
-        scale: 16,
-        display: NumericDisplay::Trimmed,
-    };
+    pub const UNCONSTRAINED: Self =
+        Self { precision: 38, scale: 16, display: NumericDisplay::Trimmed };
 
     /// NUMERIC(`precision`, `scale`), printed with all its digits.
     pub const fn fixed(precision: u8, scale: u8) -> Self {
-        Self {
-            precision,
-            scale,
-            display: NumericDisplay::Fixed,
-        }
+        Self { precision, scale, display: NumericDisplay::Fixed }
     }
 }
 
@@ -137,9 +130,6 @@ impl DataType {
 
     /// CHAR, VARCHAR, TEXT, and literals not yet typed.
     pub const fn is_text(self) -> bool {
-        matches!(
-            self,
-            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Unknown
-        )
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Unknown)
     }
 }

@@ -41,10 +41,7 @@ pub fn fits(value: i128, precision: u8) -> bool {
 /// How many decimal digits `value` has; 0 has none.
 #[inline]
 pub fn digit_count(value: i128) -> u32 {
-    value
-        .unsigned_abs()
-        .checked_ilog10()
-        .map_or(0, |log| log + 1)
+    value.unsigned_abs().checked_ilog10().map_or(0, |log| log + 1)
 }
 
 /// `a / b`, rounded half away from zero.
@@ -135,11 +132,7 @@ fn wide_divide(high: u128, low: u128, divisor: u128) -> Option<(u128, u128)> {
     // Knuth's algorithm D in base 2^64: the divisor is shifted so that its top bit is 1.
     let shift = divisor.leading_zeros();
     let divisor = divisor << shift;
-    let high = if shift == 0 {
-        high
-    } else {
-        high << shift | low >> (128 - shift)
-    };
+    let high = if shift == 0 { high } else { high << shift | low >> (128 - shift) };
     let low = low << shift;
     let (q1, rest) = divide_digit(high, (low >> 64) as u64, divisor);
     let (q0, rest) = divide_digit(rest, low as u64, divisor);
@@ -275,9 +268,7 @@ pub fn quotient_scale(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType) ->
     let (a_weight, a_first) = leading_digit(a, a_ty.scale);
     let (b_weight, b_first) = leading_digit(b, b_ty.scale);
     let weight = a_weight - b_weight - i32::from(a_first <= b_first);
-    let scale = (16 - weight * 4)
-        .max(display_scale(a, a_ty))
-        .max(display_scale(b, b_ty));
+    let scale = (16 - weight * 4).max(display_scale(a, a_ty)).max(display_scale(b, b_ty));
     scale.max(0).unsigned_abs()
 }
 
@@ -325,10 +316,7 @@ pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128
         return dividend.checked_div(b);
     }
     let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
-    signed(
-        wide_divide(high, low, b.unsigned_abs())?.0,
-        (a < 0) != (b < 0),
-    )
+    signed(wide_divide(high, low, b.unsigned_abs())?.0, (a < 0) != (b < 0))
 }
 
 /// Digits after the point to which PostgreSQL rounds the square root of `value`.
@@ -336,10 +324,7 @@ pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128
 /// Source: PostgreSQL 15, numeric.c, `numeric_sqrt`.
 pub fn sqrt_scale(value: i128, ty: NumericType) -> u32 {
     let (weight, _) = leading_digit(value, ty.scale);
-    (15 - 2 * weight)
-        .max(display_scale(value, ty))
-        .max(0)
-        .unsigned_abs()
+    (15 - 2 * weight).max(display_scale(value, ty)).max(0).unsigned_abs()
 }
 
 /// The whole square root of `high:low`, rounded down.
@@ -447,9 +432,7 @@ pub fn from_f64_rounded(value: f64, digits: usize, ty: NumericType) -> Result<i1
 /// 22003 otherwise.
 #[inline]
 pub fn check(value: Option<i128>, ty: NumericType) -> Result<i128> {
-    value
-        .filter(|&v| fits(v, ty.precision))
-        .ok_or_else(|| field_overflow(ty))
+    value.filter(|&v| fits(v, ty.precision)).ok_or_else(|| field_overflow(ty))
 }
 
 /// 22003 with PostgreSQL's message for a value that NUMERIC(p, s) cannot hold.
@@ -459,11 +442,7 @@ pub fn field_overflow(ty: NumericType) -> Error {
         return overflow();
     }
     let whole = ty.precision - ty.scale;
-    let bound = if whole == 0 {
-        "1".to_owned()
-    } else {
-        format!("10^{whole}")
-    };
+    let bound = if whole == 0 { "1".to_owned() } else { format!("10^{whole}") };
     Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "numeric field overflow").with_detail(format!(
         "A field with precision {}, scale {} must round to an absolute value less than {bound}.",
         ty.precision, ty.scale
@@ -473,10 +452,7 @@ pub fn field_overflow(ty: NumericType) -> Error {
 /// 22003 for a result of more than 38 digits.
 #[cold]
 pub fn overflow() -> Error {
-    Error::new(
-        SqlState::NUMERIC_OUT_OF_RANGE,
-        "value overflows numeric format",
-    )
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
 }
 
 /// 22012.

@@ -161,21 +161,12 @@ impl Error {
     /// An error without position.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(ErrorFields {
-            state,
-            message,
-            position: None,
-            detail: None,
-            hint: None,
-        }))
+        Self(Box::new(ErrorFields { state, message, position: None, detail: None, hint: None }))
     }
 
     /// 0A000 for `what`, which is named in the message.
     pub fn unsupported(what: impl fmt::Display) -> Self {
-        Self::new(
-            SqlState::FEATURE_NOT_SUPPORTED,
-            format!("{what} is not supported"),
-        )
+        Self::new(SqlState::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
     }
 
     /// Our own mistake, reported instead of a panic.

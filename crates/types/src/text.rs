@@ -30,10 +30,7 @@ pub(crate) struct Buffer {
 
 impl Default for Buffer {
     fn default() -> Self {
-        Self {
-            bytes: [0; 80],
-            len: 0,
-        }
+        Self { bytes: [0; 80], len: 0 }
     }
 }
 
@@ -152,11 +149,7 @@ fn character_start(text: &str, count: u32) -> Option<usize> {
     if text.len() <= count {
         return None;
     }
-    if text.is_ascii() {
-        Some(count)
-    } else {
-        text.char_indices().nth(count).map(|(at, _)| at)
-    }
+    if text.is_ascii() { Some(count) } else { text.char_indices().nth(count).map(|(at, _)| at) }
 }
 
 /// `text` as VARCHAR(`count`).

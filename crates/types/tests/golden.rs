@@ -7,12 +7,7 @@ fn data_type(name: &str) -> DataType {
         Some((base, rest)) => (base, rest.trim_end_matches(')')),
         None => (name, ""),
     };
-    let number = |i: usize| {
-        arguments
-            .split(',')
-            .nth(i)
-            .and_then(|a| a.trim().parse().ok())
-    };
+    let number = |i: usize| arguments.split(',').nth(i).and_then(|a| a.trim().parse().ok());
     match base {
         "boolean" => DataType::Boolean,
         "smallint" => DataType::SmallInt,

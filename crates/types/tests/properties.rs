@@ -99,7 +99,12 @@ proptest! {
     }
 
     #[test]
-    fn rescaling_and_rounding(a in integers(), from in 0u8..=38, to in 0u8..=38, digits in -40i32..=40) {
+    fn rescaling_and_rounding(
+        a in integers(),
+        from in 0u8..=38,
+        to in 0u8..=38,
+        digits in -40i32..=40,
+    ) {
         let expected = if to >= from {
             big(a) * ten(u32::from(to - from))
         } else {
@@ -119,7 +124,8 @@ proptest! {
         let ty = DataType::numeric(38, scale);
         let shown = text::format(&Value::I128(a), ty);
         prop_assert_eq!(text::parse(&shown, ty), Ok(Value::I128(a)));
-        let trimmed = NumericType { display: types::NumericDisplay::Trimmed, ..NumericType::fixed(38, scale) };
+        let display = types::NumericDisplay::Trimmed;
+        let trimmed = NumericType { display, ..NumericType::fixed(38, scale) };
         let shown = text::format(&Value::I128(a), DataType::Numeric(trimmed));
         prop_assert_eq!(text::parse(&shown, ty), Ok(Value::I128(a)));
     }
@@ -146,7 +152,8 @@ proptest! {
         prop_assert_eq!(calendar::date_from_civil(year, month, day), Some(days));
         let next = calendar::civil_from_days(days + 1);
         let following = (year, month, day + 1);
-        prop_assert!(next == following || next.2 == 1 && day == calendar::days_in_month(year, month));
+        let last = day == calendar::days_in_month(year, month);
+        prop_assert!(next == following || next.2 == 1 && last);
         let (iso_year, week) = calendar::iso_week(days);
         let monday = calendar::iso_week_start(iso_year, week);
         prop_assert!((monday..monday + 7).contains(&days));
@@ -171,7 +178,8 @@ proptest! {
         let time = Value::I64(micros.rem_euclid(calendar::DAY));
         let shown = text::format(&time, DataType::Time);
         prop_assert_eq!(text::parse(&shown, DataType::Time), Ok(time));
-        for field in [Field::Hour, Field::Day, Field::Week, Field::Month, Field::Year, Field::Century] {
+        use Field as F;
+        for field in [F::Hour, F::Day, F::Week, F::Month, F::Year, F::Century] {
             if let Ok(start) = calendar::truncate_timestamp(field, micros, "timestamp") {
                 prop_assert!(start <= micros);
                 prop_assert_eq!(calendar::truncate_timestamp(field, start, "timestamp"), Ok(start));
@@ -180,7 +188,11 @@ proptest! {
     }
 
     #[test]
-    fn intervals_read_back(months in -2_000_000_000i32.., days: i32, micros in -(1i64 << 62)..1 << 62) {
+    fn intervals_read_back(
+        months in -2_000_000_000i32..,
+        days: i32,
+        micros in -(1i64 << 62)..1 << 62,
+    ) {
         let interval = Interval { months, days, micros };
         let shown = text::format(&Value::Interval(interval), DataType::Interval);
         let Ok(Value::Interval(back)) = text::parse(&shown, DataType::Interval) else {

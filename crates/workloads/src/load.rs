@@ -169,7 +169,8 @@ pub(crate) fn load_all(
     load.commit()
 }
 
-/// The scale factor among the arguments of CALL: `sf => 1` or the only positional one; 1 by default.
+/// The scale factor among the arguments of CALL: `sf => 1` or the only positional one; 1 by
+/// default.
 pub(crate) fn scale_factor(procedure: &str, arguments: &Arguments) -> Result<f64> {
     let positional = arguments.positional.iter().map(|(value, ty)| ("sf", value, ty));
     let named = arguments.named.iter().map(|(name, value, ty)| (name.as_str(), value, ty));

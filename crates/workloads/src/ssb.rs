@@ -1,11 +1,12 @@
 //! The Star Schema Benchmark: five tables by the rules of its dbgen, and the 13 queries.
 //!
-//! Same schema, cardinalities, domains and distributions as dbgen's; other pseudo-random numbers (each
-//! value depends on table, row and field alone, so parts can be made in any order), and shorter
-//! addresses and no filler text. Rows: lineorder 1.5 M orders of 1 to 7 lines x SF, customer 30,000 x SF,
-//! supplier 2,000 x SF, part 200,000 x (1 + floor(log2 SF)), date 2,556 days.
-//! Source: O'Neil, O'Neil, Chen, Revilak 2009, "The Star Schema Benchmark", section 2, and the rules of
-//! TPC-H it refers to (order keys use 8 of each 32; a third of the customers has no order).
+//! Same schema, cardinalities, domains and distributions as dbgen's; other pseudo-random numbers
+//! (each value depends on table, row and field alone, so parts can be made in any order), and
+//! shorter addresses and no filler text. Rows: lineorder 1.5 M orders of 1 to 7 lines x SF,
+//! customer 30,000 x SF, supplier 2,000 x SF, part 200,000 x (1 + floor(log2 SF)), date 2,556 days.
+//! Source: O'Neil, O'Neil, Chen, Revilak 2009, "The Star Schema Benchmark", section 2, and the
+//! rules of TPC-H it refers to (order keys use 8 of each 32; a third of the customers has no
+//! order).
 
 use std::sync::Arc;
 
@@ -15,7 +16,9 @@ use sql::catalog::Arguments;
 use storage::BulkWriter;
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor};
+use crate::load::{
+    Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor,
+};
 
 mod random;
 mod words;
@@ -133,7 +136,8 @@ const ORDER_DAYS: i64 = 2406;
 /// Generates the tables at scale factor `sf` into `database`.
 ///
 /// # Errors
-/// 42P07 when one of the tables exists, 57014 when cancelled, 53200 without memory; nothing stays then.
+/// 42P07 when one of the tables exists, 57014 when cancelled, 53200 without memory; nothing stays
+/// then.
 pub fn load(
     database: &Database,
     sf: f64,
@@ -155,11 +159,8 @@ struct Sizes {
 impl Sizes {
     fn new(sf: f64) -> Self {
         let scaled = |rows: f64| ((rows * sf) as u64).max(1);
-        let parts = if sf >= 1.0 {
-            200_000 * (1 + sf.log2().floor() as u64)
-        } else {
-            scaled(200_000.0)
-        };
+        let parts =
+            if sf >= 1.0 { 200_000 * (1 + sf.log2().floor() as u64) } else { scaled(200_000.0) };
         Self {
             suppliers: scaled(2_000.0),
             customers: scaled(30_000.0).max(3),

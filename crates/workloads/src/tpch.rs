@@ -13,7 +13,9 @@ use tpchgen::generators::{
 };
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor};
+use crate::load::{
+    Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor,
+};
 
 macro_rules! queries {
     ($($n:literal)*) => {
@@ -129,7 +131,8 @@ const LINEITEM: &[(&str, DataType)] = &[
 /// Generates the tables at scale factor `sf` into `database`.
 ///
 /// # Errors
-/// 42P07 when one of the tables exists, 57014 when cancelled, 53200 without memory; nothing stays then.
+/// 42P07 when one of the tables exists, 57014 when cancelled, 53200 without memory; nothing stays
+/// then.
 pub fn load(
     database: &Database,
     sf: f64,

@@ -58,13 +58,7 @@ pub fn run(plan: &Plan) -> Outcome {
         checksum = mix(checksum, &measured.checksum.to_le_bytes());
     }
     let mean = |sum: f64| (sum / f64::max(count, 1.0)).exp();
-    println!(
-        "{:>5} {:>12.2} {:>12.2} {:>8.2}",
-        "mean",
-        mean(ours),
-        mean(theirs),
-        mean(logs)
-    );
+    println!("{:>5} {:>12.2} {:>12.2} {:>8.2}", "mean", mean(ours), mean(theirs), mean(logs));
     println!("means are geometric; checksum of Tessera's results {checksum:016x}");
     Ok(())
 }
@@ -88,12 +82,7 @@ fn measure(pair: &mut Pair, query: &str, runs: usize) -> Result<Measured, String
         theirs.push(pair.duckdb.time(query).map_err(text)?.seconds * 1e3);
     }
     let rows = warm.row_count();
-    Ok(Measured {
-        ours: median(&mut ours),
-        theirs: median(&mut theirs),
-        rows,
-        checksum,
-    })
+    Ok(Measured { ours: median(&mut ours), theirs: median(&mut theirs), rows, checksum })
 }
 
 fn median(times: &mut [f64]) -> f64 {
@@ -108,9 +97,10 @@ fn median(times: &mut [f64]) -> f64 {
 /// FNV-1a, and a mark after each cell.
 fn mix(state: u64, bytes: &[u8]) -> u64 {
     let start = state ^ 0xcbf2_9ce4_8422_2325;
-    bytes.iter().chain(&[0xff]).fold(start, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes
+        .iter()
+        .chain(&[0xff])
+        .fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn print_circumstances(plan: &Plan) {
@@ -124,42 +114,25 @@ fn print_circumstances(plan: &Plan) {
         options.threads,
         plan.runs,
         testkit::duckdb::VERSION,
-        if plan.peer_file {
-            "from its file"
-        } else {
-            "in memory"
-        }
+        if plan.peer_file { "from its file" } else { "in memory" }
     );
 }
 
 fn commit() -> String {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .args(arguments)
-            .current_dir(root())
-            .output()
-            .ok()?;
+        let output = Command::new("git").args(arguments).current_dir(root()).output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let hash = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".into());
     let changed = git(&["status", "--porcelain"]).is_some_and(|changes| !changes.is_empty());
-    if changed {
-        format!("{hash}, with changes")
-    } else {
-        hash
-    }
+    if changed { format!("{hash}, with changes") } else { hash }
 }
 
 fn machine() -> String {
     let field = |file: &str, name: &str| {
         let content = std::fs::read_to_string(file).unwrap_or_default();
-        let line = content
-            .lines()
-            .find(|line| line.starts_with(name))
-            .unwrap_or("")
-            .to_owned();
-        line.split_once(':')
-            .map_or(String::new(), |(_, value)| value.trim().to_owned())
+        let line = content.lines().find(|line| line.starts_with(name)).unwrap_or("").to_owned();
+        line.split_once(':').map_or(String::new(), |(_, value)| value.trim().to_owned())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let model = field("/proc/cpuinfo", "model name");

@@ -63,16 +63,10 @@ fn crates() -> std::io::Result<Vec<PathBuf>> {
 
 /// The last part of a crate's directory: its name.
 fn crate_name(folder: &Path) -> &str {
-    folder
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("")
+    folder.file_name().and_then(|name| name.to_str()).unwrap_or("")
 }
 
 /// `path` as seen from the workspace.
 fn relative(path: &Path) -> String {
-    path.strip_prefix(root())
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }

@@ -36,9 +36,7 @@ pub fn root() -> PathBuf {
 /// Where peers and their data are kept between runs.
 pub fn peers_home() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target
-        .unwrap_or_else(|| root().join("target"))
-        .join("peers")
+    target.unwrap_or_else(|| root().join("target")).join("peers")
 }
 
 /// Turns any error into the text of an [`Outcome`].

@@ -116,24 +116,11 @@ fn run(command: Command) -> Outcome {
 fn run_product(_: Command) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = std::process::Command::new(cargo)
-        .args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "xtask",
-            "--features",
-            "tessera",
-            "--",
-        ])
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--features", "tessera", "--"])
         .args(std::env::args_os().skip(1))
         .status()
         .map_err(xtask::text)?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("it ended with {status}"))
-    }
+    if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) }
 }
 
 #[cfg(feature = "tessera")]
@@ -144,18 +131,9 @@ fn run_product(command: Command) -> Outcome {
             slt::run(&args.paths, &backend, args.show)
         }
         Command::Verify(args) => xtask::verify::run(&options(&args)),
-        Command::Bench {
-            suite,
-            peer: Peer::Duckdb,
-            runs,
-            peer_file,
-        } => {
+        Command::Bench { suite, peer: Peer::Duckdb, runs, peer_file } => {
             let options = options(&suite);
-            xtask::bench::run(&xtask::bench::Plan {
-                options,
-                runs,
-                peer_file,
-            })
+            xtask::bench::run(&xtask::bench::Plan { options, runs, peer_file })
         }
         Command::Check { .. } | Command::Test => unreachable!("these need no product"),
     }

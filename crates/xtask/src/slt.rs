@@ -51,11 +51,7 @@ pub fn run(paths: &[PathBuf], backend: &dyn Backend, show: usize) -> Outcome {
         }
         if !report.failures.is_empty() {
             let records = report.queries + report.statements;
-            println!(
-                "{}: {} of {records} failed\n",
-                short(&path),
-                report.failures.len()
-            );
+            println!("{}: {} of {records} failed\n", short(&path), report.failures.len());
             failed_files += 1;
         }
         total.queries += report.queries;
@@ -70,11 +66,7 @@ pub fn run(paths: &[PathBuf], backend: &dyn Backend, show: usize) -> Outcome {
         total.failures.len(),
         start.elapsed().as_secs_f64()
     );
-    if failed_files == 0 {
-        Ok(())
-    } else {
-        Err(format!("{failed_files} files failed"))
-    }
+    if failed_files == 0 { Ok(()) } else { Err(format!("{failed_files} files failed")) }
 }
 
 fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
@@ -89,8 +81,5 @@ fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 }
 
 fn short(path: &Path) -> String {
-    path.strip_prefix(root())
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }

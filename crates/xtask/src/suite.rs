@@ -26,9 +26,7 @@ impl Suite {
         Self {
             name: "tpch",
             tables: &workloads::tpch::TABLES,
-            queries: named
-                .map(|(number, text): (u32, _)| (number.to_string(), text))
-                .collect(),
+            queries: named.map(|(number, text): (u32, _)| (number.to_string(), text)).collect(),
         }
     }
 
@@ -59,11 +57,7 @@ pub struct Options {
 impl Options {
     /// The chosen queries with their names.
     pub fn chosen(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let queries = self
-            .suite
-            .queries
-            .iter()
-            .map(|(name, text)| (name.as_str(), *text));
+        let queries = self.suite.queries.iter().map(|(name, text)| (name.as_str(), *text));
         queries.filter(|(name, _)| {
             self.queries.is_empty() || self.queries.iter().any(|wanted| wanted == name)
         })
@@ -103,31 +97,17 @@ impl Drop for Scratch {
 /// # Errors
 /// What either side says.
 pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
-    let config = Config {
-        threads: options.threads,
-        ..Config::default()
-    };
+    let config = Config { threads: options.threads, ..Config::default() };
     let database = tessera::open(config).map_err(text)?;
     let mut session = database.session();
     let call = format!("CALL {}(sf => {})", options.suite.name, options.scale);
     session.execute(&call).map_err(text)?;
     let scratch = Scratch::new(options.suite.name)?;
     let file = peer_file.then(|| scratch.0.join("peer.duckdb"));
-    let peer = duckdb::Options {
-        threads: options.threads,
-        file,
-    };
+    let peer = duckdb::Options { threads: options.threads, file };
     let duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
-    let mut pair = Pair {
-        tessera: session,
-        duckdb,
-        scratch,
-    };
-    options
-        .suite
-        .tables
-        .iter()
-        .try_for_each(|table| pair.copy(table))?;
+    let mut pair = Pair { tessera: session, duckdb, scratch };
+    options.suite.tables.iter().try_for_each(|table| pair.copy(table))?;
     Ok(pair)
 }
 
@@ -137,9 +117,7 @@ impl Pair {
         let path = self.scratch.0.join(format!("{table}.parquet"));
         let copy = format!("COPY \"{table}\" TO '{}' (FORMAT parquet)", path.display());
         self.tessera.execute(&copy).map_err(text)?;
-        self.duckdb
-            .load_parquet(&format!("\"{table}\""), &path)
-            .map_err(text)?;
+        self.duckdb.load_parquet(&format!("\"{table}\""), &path).map_err(text)?;
         fs::remove_file(&path).map_err(text)
     }
 }

@@ -27,13 +27,7 @@ impl Tessera {
     pub fn new(layout: &str, threads: usize) -> Result<Self, String> {
         let layout =
             Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
-        Ok(Self {
-            config: Config {
-                threads,
-                memory_bytes: MEMORY_BYTES,
-                layout,
-            },
-        })
+        Ok(Self { config: Config { threads, memory_bytes: MEMORY_BYTES, layout } })
     }
 }
 
@@ -43,9 +37,7 @@ impl Backend for Tessera {
     }
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
-        Ok(Box::new(OneDatabase(
-            open(self.config.clone()).map_err(sql_error)?,
-        )))
+        Ok(Box::new(OneDatabase(open(self.config.clone()).map_err(sql_error)?)))
     }
 }
 
@@ -75,10 +67,7 @@ impl Connection for OneSession {
         let _watch = Watch::start(self.0.cancel_handle());
         let result = self.0.execute(sql).map_err(sql_error)?;
         Ok(match result.has_rows() {
-            true => Answer::Rows {
-                columns: result.columns().len(),
-                rows: result.text_rows(),
-            },
+            true => Answer::Rows { columns: result.columns().len(), rows: result.text_rows() },
             false => Answer::Done(changed_rows(&result)),
         })
     }
@@ -98,10 +87,7 @@ impl Watch {
                 handle.cancel();
             }
         });
-        Self {
-            finished: Some(finished),
-            thread: Some(thread),
-        }
+        Self { finished: Some(finished), thread: Some(thread) }
     }
 }
 
@@ -114,18 +100,10 @@ impl Drop for Watch {
 }
 
 fn sql_error(error: types::Error) -> SqlError {
-    SqlError {
-        sqlstate: error.state().to_string(),
-        message: error.message().to_owned(),
-    }
+    SqlError { sqlstate: error.state().to_string(), message: error.message().to_owned() }
 }
 
 /// The count at the end of a command tag such as `INSERT 0 5`.
 fn changed_rows(result: &QueryResult) -> u64 {
-    result
-        .tag()
-        .rsplit(' ')
-        .next()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(0)
+    result.tag().rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }

@@ -19,14 +19,7 @@ pub fn run() -> Outcome {
 /// When it fails.
 pub fn cargo(arguments: &[&str]) -> Outcome {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program)
-        .args(arguments)
-        .current_dir(root())
-        .status()
-        .map_err(text)?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("cargo {} failed", arguments.join(" ")))
-    }
+    let status =
+        Command::new(program).args(arguments).current_dir(root()).status().map_err(text)?;
+    if status.success() { Ok(()) } else { Err(format!("cargo {} failed", arguments.join(" "))) }
 }

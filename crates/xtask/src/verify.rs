@@ -38,11 +38,8 @@ pub fn run(options: &Options) -> Outcome {
 fn compare(pair: &mut Pair, query: &str) -> Result<usize, String> {
     let ours = pair.tessera.execute(query).map_err(text)?.text_rows();
     let theirs = pair.duckdb.rows(query).map_err(text)?;
-    let floating: Vec<bool> = theirs
-        .types
-        .iter()
-        .map(|kind| kind == "DOUBLE" || kind == "FLOAT")
-        .collect();
+    let floating: Vec<bool> =
+        theirs.types.iter().map(|kind| kind == "DOUBLE" || kind == "FLOAT").collect();
     equal_rows(ours, theirs.rows, &floating)
 }
 
@@ -61,11 +58,7 @@ fn equal_rows(
     }
     ours.sort_by(|a, b| order(a, b, floating));
     theirs.sort_by(|a, b| order(a, b, floating));
-    match ours
-        .iter()
-        .zip(&theirs)
-        .find(|(a, b)| !same_row(a, b, floating))
-    {
+    match ours.iter().zip(&theirs).find(|(a, b)| !same_row(a, b, floating)) {
         None => Ok(ours.len()),
         Some((a, b)) => Err(format!("\n  Tessera {}\n  DuckDB  {}", show(a), show(b))),
     }
@@ -73,14 +66,11 @@ fn equal_rows(
 
 fn same_row(a: &Row, b: &Row, floating: &[bool]) -> bool {
     a.len() == b.len()
-        && a.iter()
-            .zip(b)
-            .zip(floating)
-            .all(|((a, b), floating)| match (a, b) {
-                (Some(a), Some(b)) if *floating => close(a, b),
-                (Some(a), Some(b)) => exact(a) == exact(b),
-                (a, b) => a == b,
-            })
+        && a.iter().zip(b).zip(floating).all(|((a, b), floating)| match (a, b) {
+            (Some(a), Some(b)) if *floating => close(a, b),
+            (Some(a), Some(b)) => exact(a) == exact(b),
+            (a, b) => a == b,
+        })
 }
 
 fn close(a: &str, b: &str) -> bool {
@@ -92,10 +82,7 @@ fn close(a: &str, b: &str) -> bool {
 
 /// The text without what only the display scale adds, and blanks that pad a CHAR(n).
 fn exact(cell: &str) -> &str {
-    let number = |text: &str| {
-        text.bytes()
-            .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
-    };
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-');
     match cell.contains('.') && number(cell) {
         true => cell.trim_end_matches('0').trim_end_matches('.'),
         false => cell.trim_end_matches(' '),
@@ -105,24 +92,14 @@ fn exact(cell: &str) -> &str {
 /// Orders rows by their exact columns first, so that rounding cannot shuffle them.
 fn order(a: &Row, b: &Row, floating: &[bool]) -> Ordering {
     let columns = |row: &Row, wanted: bool| -> Vec<Option<String>> {
-        let pairs = row
-            .iter()
-            .zip(floating)
-            .filter(|(_, floating)| **floating == wanted);
-        pairs
-            .map(|(cell, _)| cell.as_deref().map(|cell| exact(cell).to_owned()))
-            .collect()
+        let pairs = row.iter().zip(floating).filter(|(_, floating)| **floating == wanted);
+        pairs.map(|(cell, _)| cell.as_deref().map(|cell| exact(cell).to_owned())).collect()
     };
-    columns(a, false)
-        .cmp(&columns(b, false))
-        .then_with(|| columns(a, true).cmp(&columns(b, true)))
+    columns(a, false).cmp(&columns(b, false)).then_with(|| columns(a, true).cmp(&columns(b, true)))
 }
 
 fn show(row: &Row) -> String {
-    row.iter()
-        .map(|cell| cell.as_deref().unwrap_or("NULL"))
-        .collect::<Vec<_>>()
-        .join(" | ")
+    row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect::<Vec<_>>().join(" | ")
 }
 
 #[cfg(test)]
@@ -150,11 +127,7 @@ mod tests {
         let (a, b) = (row(&["1", "x"]), row(&["1", "y"]));
         let exact = [false, false];
         assert_eq!(
-            equal_rows(
-                vec![a.clone(), b.clone()],
-                vec![b.clone(), a.clone()],
-                &exact
-            ),
+            equal_rows(vec![a.clone(), b.clone()], vec![b.clone(), a.clone()], &exact),
             Ok(2)
         );
         assert!(equal_rows(vec![a.clone(), a.clone()], vec![b, a], &exact).is_err());

@@ -35,10 +35,7 @@ fn trials() -> Result<Vec<Trial>, String> {
         for threads in THREADS {
             let backend = Arc::new(Tessera::new(layout, threads)?);
             for path in &files {
-                let name = path
-                    .strip_prefix(&corpus)
-                    .unwrap_or(path)
-                    .with_extension("");
+                let name = path.strip_prefix(&corpus).unwrap_or(path).with_extension("");
                 let name = format!("{layout}/{threads}/{}", name.display());
                 let (backend, path) = (Arc::clone(&backend), path.clone());
                 trials.push(Trial::test(name, move || run(&path, &backend)));

@@ -7,9 +7,9 @@ use types::{DataType, Error, NumericType, PhysicalType, Result, SqlState, Value,
 
 use super::input::Inputs;
 use super::states::{
-    BitOperation, Collected, Collector, DistinctStates, End, ExactMoments, FloatMoments, FloatSumStates,
-    IntervalStates, NullStates, RowStates, Rows, StateKind, StateSpec, States, SumStates, downcast,
-    sort_field,
+    BitOperation, Collected, Collector, DistinctStates, End, ExactMoments, FloatMoments,
+    FloatSumStates, IntervalStates, NullStates, RowStates, Rows, StateKind, StateSpec, States,
+    SumStates, downcast, sort_field,
 };
 use super::variance::{exact_variance, float_moment};
 use crate::open::Opener;
@@ -201,9 +201,7 @@ impl StatePlan {
 
     fn sum(&mut self, call: &Call<'_>) -> Result<Finisher> {
         Ok(match call.first()?.physical {
-            PhysicalType::F64 => {
-                Finisher::FloatSum { sum: self.over(call, StateKind::FloatSum) }
-            }
+            PhysicalType::F64 => Finisher::FloatSum { sum: self.over(call, StateKind::FloatSum) },
             PhysicalType::Interval => Finisher::State(self.over(call, StateKind::IntervalSum)),
             _ => Finisher::Sum { sum: self.over(call, StateKind::Sum) },
         })
@@ -366,7 +364,8 @@ impl ResultColumn {
             _ => true,
         };
         let validity = sums.valid().bitmap(groups);
-        if let (Some(narrow), PhysicalType::I64, true) = (sums.narrow(), self.physical, wide_enough) {
+        if let (Some(narrow), PhysicalType::I64, true) = (sums.narrow(), self.physical, wide_enough)
+        {
             let sums = groups.iter().map(|&g| narrow[g as usize]).collect();
             return Ok(Vector::with_validity(VectorData::I64(sums), validity));
         }

@@ -174,8 +174,11 @@ pub(crate) struct Grouper {
 impl Grouper {
     pub(crate) fn new(keys: &Arc<Keys>) -> Self {
         let form = keys.layout.form();
-        let interners: Vec<Option<Interner>> =
-            keys.interners.iter().map(|i| i.as_ref().map(|i| Interner::new(Arc::clone(i)))).collect();
+        let interners: Vec<Option<Interner>> = keys
+            .interners
+            .iter()
+            .map(|i| i.as_ref().map(|i| Interner::new(Arc::clone(i))))
+            .collect();
         let columns = interners.len() as u32;
         let small = interners.iter().all(Option::is_some) && columns * 2 <= DIRECT_BITS_MAX;
         let direct = small.then(|| Direct {
@@ -314,8 +317,11 @@ impl Grouper {
             return;
         };
         // One bit more than needed, so that growing is rare.
-        let bits: Vec<u32> =
-            bits.iter().zip(&old.bits).map(|(need, has)| if need > has { need + 1 } else { *has }).collect();
+        let bits: Vec<u32> = bits
+            .iter()
+            .zip(&old.bits)
+            .map(|(need, has)| if need > has { need + 1 } else { *has })
+            .collect();
         let all: u32 = bits.iter().sum();
         if all > DIRECT_BITS_MAX {
             return;

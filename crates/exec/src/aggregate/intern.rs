@@ -1,7 +1,7 @@
 //! Strings of key columns to small numbers, the same for all workers.
 //!
-//! A dictionary's entry is looked up once for all its rows and batches; a plain string once per row in
-//! the worker's own table; the shared table is asked for strings new to the worker only.
+//! A dictionary's entry is looked up once for all its rows and batches; a plain string once per row
+//! in the worker's own table; the shared table is asked for strings new to the worker only.
 
 use std::sync::{Arc, LazyLock};
 

@@ -3,8 +3,8 @@
 //! ```text
 //! rows -> table of groups and states --too large--> 2^bits runs of keys and states (by hash)
 //! ```
-//! A table whose groups hardly repeat stops looking keys up: every row becomes a group, and equal ones
-//! meet when the runs of a partition are merged.
+//! A table whose groups hardly repeat stops looking keys up: every row becomes a group, and equal
+//! ones meet when the runs of a partition are merged.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use super::grouper::{Grouper, Keys, Lookup, RunKeys, to_bytes};
 use super::keys::{KeyForm, KeyView};
 use super::states::{Coverage, Mapping, States, grow_zeroed};
 
-/// Groups of a table that are split: with keys and states some megabytes, more than the second-level
-/// cache, but few enough that frequent groups are met again before.
+/// Groups of a table that are split: with keys and states some megabytes, more than the
+/// second-level cache, but few enough that frequent groups are met again before.
 const TABLE_GROUPS_MAX: usize = 1 << 17;
 /// Rows that are split when keys are not looked up: a part of the second-level cache.
 const APPENDED_ROWS_MAX: usize = 1 << 14;
@@ -193,7 +193,15 @@ impl SetLocal {
     }
 
     fn new(groups: Groups, states: Vec<Box<dyn States>>, splits: bool) -> Self {
-        Self { groups, states, runs: Vec::new(), splits, rows: 0, lookup: Lookup::Find, run_bytes: 0 }
+        Self {
+            groups,
+            states,
+            runs: Vec::new(),
+            splits,
+            rows: 0,
+            lookup: Lookup::Find,
+            run_bytes: 0,
+        }
     }
 
     /// Replaces `groups` by the group of each row of the key columns.

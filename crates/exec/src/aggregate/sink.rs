@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kernels::compare::true_bits;
 use kernels::Column;
+use kernels::compare::true_bits;
 use plan::physical::OperatorId;
 use storage::{MemoryCategory, Reservation};
 use types::{PhysicalType, Result, Value};

@@ -4,8 +4,8 @@
 //! StateSpec (function, arguments, filter) --new--> States: arrays indexed by group number
 //! batch -> update;   states of another worker or partition -> merge;   groups -> finish -> Vector
 //! ```
-//! An aggregate is made of one state or several, which aggregates share: AVG(x) is SUM(x), the rows of
-//! the group, and the NULLs among them, which most columns do not have ([`super::finish`]).
+//! An aggregate is made of one state or several, which aggregates share: AVG(x) is SUM(x), the rows
+//! of the group, and the NULLs among them, which most columns do not have ([`super::finish`]).
 //!
 //! Invariants: a zeroed state is an empty one, so that large arrays come from the system zeroed;
 //! NULL arguments and filtered rows never reach an inner loop.
@@ -313,7 +313,11 @@ pub(crate) fn present<'a>(update: &Update<'a>) -> Present<'a> {
     let rows = valid.ones();
     let groups = rows.iter().map(|&row| update.groups[row as usize]).collect();
     let vectors = vectors.iter().map(|v| Cow::Owned(v.gather(&rows))).collect();
-    Present { vectors, groups: Cow::Owned(groups), all: complete && rows.len() == update.groups.len() }
+    Present {
+        vectors,
+        groups: Cow::Owned(groups),
+        all: complete && rows.len() == update.groups.len(),
+    }
 }
 
 /// Error for an argument of a physical type that the plan should not have chosen.

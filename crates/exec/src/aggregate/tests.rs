@@ -232,7 +232,8 @@ fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
 
 /// What `aggregate` should give for `rows`.
 fn twin(aggregate: &Aggregate, rows: &[&Vec<Value>]) -> Value {
-    let ExprKind::Column(c) = aggregate.arguments.last().map_or(ExprKind::Column(0), |e| e.kind.clone())
+    let ExprKind::Column(c) =
+        aggregate.arguments.last().map_or(ExprKind::Column(0), |e| e.kind.clone())
     else {
         panic!("a column");
     };
@@ -271,12 +272,8 @@ fn twin(aggregate: &Aggregate, rows: &[&Vec<Value>]) -> Value {
             let quotient = types::decimal::divide(sum(), ty, count.0, count.1, target.scale);
             held(quotient.expect("fits"))
         }
-        F::Min | F::BoolAnd => {
-            (*values.iter().min_by(|a, b| order(a, b)).expect("some")).clone()
-        }
-        F::Max | F::BoolOr => {
-            (*values.iter().max_by(|a, b| order(a, b)).expect("some")).clone()
-        }
+        F::Min | F::BoolAnd => (*values.iter().min_by(|a, b| order(a, b)).expect("some")).clone(),
+        F::Max | F::BoolOr => (*values.iter().max_by(|a, b| order(a, b)).expect("some")).clone(),
         F::BitXor => {
             Value::I32(values.iter().fold(0, |x, v| x ^ v.as_integer().expect("int") as i32))
         }
@@ -305,7 +302,9 @@ fn close(got: &Value, expected: &Value, aggregate: &Aggregate) -> bool {
             a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
         }
         (Value::I128(a), Value::F64(b)) => {
-            let DataType::Numeric(ty) = aggregate.ty else { return false };
+            let DataType::Numeric(ty) = aggregate.ty else {
+                return false;
+            };
             let a = types::decimal::to_f64(*a, ty.scale);
             (a - b).abs() <= 1e-6 * b.abs().max(1.0)
         }
@@ -367,7 +366,10 @@ fn check(data: &[Vec<Value>], node: &Node, keys: &[usize], workers: usize) {
         for (i, aggregate) in aggregates.iter().enumerate() {
             let (got, expected) = (&got[key][i], twin(aggregate, rows));
             let message = format!("{:?} of {:?}", aggregate.function, aggregate.arguments);
-            assert!(close(got, &expected, aggregate), "{key}: {message}: {got:?}, not {expected:?}");
+            assert!(
+                close(got, &expected, aggregate),
+                "{key}: {message}: {got:?}, not {expected:?}"
+            );
         }
     }
     assert_eq!(context.pool.total(), 0, "memory of {keys:?} comes back");
@@ -576,10 +578,7 @@ fn errors_are_those_of_postgres() {
         error.state()
     };
     assert_eq!(fails(call(F::Sum, &[8], WIDE), &data), SqlState::NUMERIC_OUT_OF_RANGE);
-    assert_eq!(
-        fails(call(F::Single, &[8], WIDE), &data),
-        SqlState::CARDINALITY_VIOLATION
-    );
+    assert_eq!(fails(call(F::Single, &[8], WIDE), &data), SqlState::CARDINALITY_VIOLATION);
     row[3] = Value::I64(i64::MAX);
     let mut sum = call(F::Sum, &[3], BIG);
     sum.ty = BIG;

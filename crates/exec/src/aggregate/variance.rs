@@ -7,8 +7,8 @@ use super::states::moments::{Exact, Float, Wide};
 
 /// The variance or deviation of exact values of scale `scale`, as `ty`; None when undefined.
 ///
-/// Source: PostgreSQL 15, numeric.c, `numeric_stddev_internal`. Departure: a numerator of more than 127
-/// bits is divided as a floating point number.
+/// Source: PostgreSQL 15, numeric.c, `numeric_stddev_internal`. Departure: a numerator of more than
+/// 127 bits is divided as a floating point number.
 ///
 /// # Errors
 /// 22003 when the result does not fit.
@@ -31,7 +31,8 @@ pub(crate) fn exact_variance(
     let (Wide { high: 0, low }, true) = (numerator, 2 * scale <= NumericType::PRECISION_MAX) else {
         return inexact(numerator, denominator as f64, root, scale, ty).map(Some);
     };
-    let (Ok(numerator), Ok(denominator)) = (i128::try_from(low), i128::try_from(denominator)) else {
+    let (Ok(numerator), Ok(denominator)) = (i128::try_from(low), i128::try_from(denominator))
+    else {
         return inexact(numerator, denominator as f64, root, scale, ty).map(Some);
     };
     if numerator == 0 {
@@ -39,8 +40,7 @@ pub(crate) fn exact_variance(
     }
     let numerator_ty = NumericType::fixed(NumericType::PRECISION_MAX, 2 * scale);
     let denominator_ty = NumericType::fixed(NumericType::PRECISION_MAX, 0);
-    let variance =
-        decimal::divide(numerator, numerator_ty, denominator, denominator_ty, ty.scale)?;
+    let variance = decimal::divide(numerator, numerator_ty, denominator, denominator_ty, ty.scale)?;
     if !root {
         return Ok(Some(variance));
     }

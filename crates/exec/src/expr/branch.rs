@@ -39,8 +39,8 @@ impl Logic {
     }
 }
 
-/// The conjunction or disjunction of `parts`. A part that can fail is evaluated only on rows that the
-/// parts before left open.
+/// The conjunction or disjunction of `parts`. A part that can fail is evaluated only on rows that
+/// the parts before left open.
 pub(super) fn connect(parts: &[Node], batch: &Batch, logic: Logic) -> Result<Column> {
     let Some((first, rest)) = parts.split_first() else {
         let value = VectorData::Bool(vec![u8::from(logic == Logic::And)]);

@@ -56,8 +56,8 @@ pub(super) fn compile(expr: &Expr) -> Result<Node> {
     Ok(folded(node))
 }
 
-/// A node without columns as the constant it is; left alone when its evaluation raises an error, which
-/// then waits for a row that needs it.
+/// A node without columns as the constant it is; left alone when its evaluation raises an error,
+/// which then waits for a row that needs it.
 fn folded(node: Node) -> Node {
     if !node.columns.is_empty() || node.traits.volatile {
         return node;

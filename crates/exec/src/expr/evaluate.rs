@@ -56,7 +56,9 @@ impl Node {
 
     /// Evaluates on the dictionary when the node's only column is one, no longer than the batch.
     pub(super) fn evaluate_dictionary(&self, batch: &Batch) -> Result<Option<Column>> {
-        let [ordinal] = self.columns[..] else { return Ok(None) };
+        let [ordinal] = self.columns[..] else {
+            return Ok(None);
+        };
         let Some(Column::Dictionary(codes, dictionary)) = batch.columns.get(ordinal) else {
             return Ok(None);
         };

@@ -17,7 +17,9 @@ use super::node::{Kernel, Traits};
 pub(super) fn evaluated(function: Function, arguments: &[Expr]) -> &[Expr] {
     match (function, arguments) {
         (Function::Extract | Function::DateTrunc, [_, rest @ ..]) => rest,
-        (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _]) => std::slice::from_ref(number),
+        (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _]) => {
+            std::slice::from_ref(number)
+        }
         _ => arguments,
     }
 }
@@ -64,7 +66,8 @@ fn three(f: fn(&Vector, &Vector, &Vector) -> Result<Vector>) -> Kernel {
     Box::new(move |a: &[&Vector], _| f(a[0], a[1], a[2]))
 }
 
-/// The kernel of `function` for `arguments` (as many as it has in the algebra) and the result's type.
+/// The kernel of `function` for `arguments` (as many as it has in the algebra) and the result's
+/// type.
 ///
 /// # Errors
 /// XX000 for a function or types that the binder does not make, 22023 for an unknown field.

@@ -10,8 +10,8 @@ use types::{PhysicalType, Result};
 
 use super::membership::Members;
 
-/// A function on columns of equally many rows, or one row that counts for all. The second argument is
-/// the number of rows, for functions without arguments.
+/// A function on columns of equally many rows, or one row that counts for all. The second argument
+/// is the number of rows, for functions without arguments.
 pub(super) type Kernel = Box<dyn Fn(&[&Vector], usize) -> Result<Vector> + Send + Sync>;
 
 /// One node and what is known about it.

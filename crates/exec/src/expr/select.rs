@@ -38,8 +38,8 @@ impl Node {
         }
     }
 
-    /// Evaluates, then keeps: on the whole batch when most rows are wanted and none can fail, else on
-    /// the rows wanted.
+    /// Evaluates, then keeps: on the whole batch when most rows are wanted and none can fail, else
+    /// on the rows wanted.
     fn select_evaluated(&self, batch: &Batch, positions: &mut Vec<u32>) -> Result<()> {
         let most = positions.len() * 2 > batch.rows && !self.traits.fallible;
         if self.is_leaf() || most || are_all(positions, batch.rows) {
@@ -55,19 +55,26 @@ impl Node {
         Ok(())
     }
 
-    /// A plain integer column compared with a constant: one range kernel. False when it is not that.
+    /// A plain integer column compared with a constant: one range kernel. False when it is not
+    /// that.
     fn select_range(&self, batch: &Batch, positions: &mut Vec<u32>) -> bool {
-        let NodeKind::Compare(op, a, b) = &self.kind else { return false };
+        let NodeKind::Compare(op, a, b) = &self.kind else {
+            return false;
+        };
         let (op, ordinal, constant) = match (&a.kind, &b.kind) {
             (NodeKind::Column(c), NodeKind::Constant(v)) => (*op, *c, v),
             (NodeKind::Constant(v), NodeKind::Column(c)) => (op.exchanged(), *c, v),
             _ => return false,
         };
-        let Some(Column::Plain(column)) = batch.columns.get(ordinal) else { return false };
+        let Some(Column::Plain(column)) = batch.columns.get(ordinal) else {
+            return false;
+        };
         let all = are_all(positions, batch.rows);
         let done = match (&column.data, &constant.data) {
             (VectorData::I32(values), VectorData::I32(c)) => {
-                let Some((lo, hi)) = range(op, c[0], (i32::MIN, i32::MAX)) else { return false };
+                let Some((lo, hi)) = range(op, c[0], (i32::MIN, i32::MAX)) else {
+                    return false;
+                };
                 if all {
                     positions.clear();
                     select::range_i32(values, lo, hi, 0, positions);
@@ -77,7 +84,9 @@ impl Node {
                 true
             }
             (VectorData::I64(values), VectorData::I64(c)) => {
-                let Some((lo, hi)) = range(op, c[0], (i64::MIN, i64::MAX)) else { return false };
+                let Some((lo, hi)) = range(op, c[0], (i64::MIN, i64::MAX)) else {
+                    return false;
+                };
                 if all {
                     positions.clear();
                     select::range_i64(values, lo, hi, 0, positions);
@@ -103,7 +112,8 @@ fn drop_nulls(column: &Vector, constant: &Vector, positions: &mut Vec<u32>) {
     }
 }
 
-/// The values that `op constant` accepts, `lo > hi` when there are none; None when they are no range.
+/// The values that `op constant` accepts, `lo > hi` when there are none; None when they are no
+/// range.
 fn range<T: Copy + Step>(op: Comparison, constant: T, (min, max): (T, T)) -> Option<(T, T)> {
     let none = (max, min);
     match op {

@@ -52,23 +52,13 @@ impl BuildInput {
                 place_of(&mut loaded, column);
             });
         }
-        Ok(Self {
-            columns,
-            computed,
-            loaded,
-            types,
-            keys: places,
-        })
+        Ok(Self { columns, computed, loaded, types, keys: places })
     }
 
     fn stored(&self, mut flow: Flow) -> Result<Batch> {
         flow.load(&self.loaded)?;
         let batch = flow.batch();
-        let mut columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|&c| batch.columns[c].clone())
-            .collect();
+        let mut columns: Vec<_> = self.columns.iter().map(|&c| batch.columns[c].clone()).collect();
         for key in &self.computed {
             columns.push(key.evaluate(batch)?);
         }
@@ -103,11 +93,7 @@ impl Sink for BuildSink {
 
     fn local(&self) -> Gathered {
         let memory = Reservation::empty(&self.context.pool, MemoryCategory::HashTables);
-        Gathered {
-            batches: Vec::new(),
-            bytes: 0,
-            memory,
-        }
+        Gathered { batches: Vec::new(), bytes: 0, memory }
     }
 
     fn consume(&self, local: &mut Gathered, flow: Flow, place: Place) -> Result<Demand> {
@@ -116,9 +102,7 @@ impl Sink for BuildSink {
         local.bytes += row_bytes * batch.rows as u64 + 64;
         // In steps, so that the pool is not asked for each flow.
         if local.bytes > local.memory.bytes() {
-            local
-                .memory
-                .resize(local.bytes + local.bytes / 4 + (64 << 10))?;
+            local.memory.resize(local.bytes + local.bytes / 4 + (64 << 10))?;
         }
         local.batches.push((place, batch));
         Ok(Demand::More)
@@ -163,10 +147,7 @@ impl BuildRows {
         input: BuildInput,
         nullable: bool,
     ) -> Result<Self> {
-        let sink = Arc::new(BuildSink {
-            context: Arc::clone(context),
-            input,
-        });
+        let sink = Arc::new(BuildSink { context: Arc::clone(context), input });
         let mut batches = Vec::new();
         let mut memory = Vec::new();
         for local in drive(context, stream, &sink)? {
@@ -195,20 +176,8 @@ impl BuildRows {
         } else {
             compute_all(context, columns, together)?
         };
-        let keys = sink
-            .input
-            .keys
-            .iter()
-            .map(|&k| Arc::clone(&columns[k]))
-            .collect();
-        Ok(Self {
-            columns,
-            keys,
-            rows,
-            nullable,
-            bytes,
-            _memory: vec![copy],
-        })
+        let keys = sink.input.keys.iter().map(|&k| Arc::clone(&columns[k])).collect();
+        Ok(Self { columns, keys, rows, nullable, bytes, _memory: vec![copy] })
     }
 
     /// Rows.

@@ -40,12 +40,7 @@ const PASSING_16THS_MAX: u64 = 14;
 impl BuildFilter {
     fn new(keys: Keys) -> Arc<dyn KeyFilter> {
         let (tested, passed) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self {
-            keys,
-            tested,
-            passed,
-            off: AtomicBool::new(false),
-        })
+        Arc::new(Self { keys, tested, passed, off: AtomicBool::new(false) })
     }
 
     fn retain<T: Copy + Into<i64>>(&self, values: &[T], positions: &mut Vec<u32>) {
@@ -136,10 +131,7 @@ pub(super) fn of_build(
     probe_rows: f64,
 ) -> Vec<PushedFilter> {
     use JoinKind as K;
-    if !matches!(
-        kind,
-        K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildAnti | K::BuildOuter
-    ) {
+    if !matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildAnti | K::BuildOuter) {
         return Vec::new();
     }
     let mut filters = Vec::new();
@@ -159,10 +151,7 @@ pub(super) fn of_build(
             _ => key_set(vector).map(Keys::Set),
         };
         if let Some(keys) = filter {
-            filters.push(PushedFilter {
-                column,
-                filter: BuildFilter::new(keys),
-            });
+            filters.push(PushedFilter { column, filter: BuildFilter::new(keys) });
         }
     }
     filters
@@ -188,26 +177,16 @@ pub(super) fn split(
     let (mut probe, mut build) = (Vec::new(), Vec::new());
     for pushed in filters {
         let ordinal = full[pushed.column];
-        let at = |column| PushedFilter {
-            column,
-            filter: Arc::clone(&pushed.filter),
-        };
+        let at = |column| PushedFilter { column, filter: Arc::clone(&pushed.filter) };
         let is_probe = ordinal < probe_width;
-        let column = if is_probe {
-            ordinal
-        } else {
-            ordinal - probe_width
-        };
+        let column = if is_probe { ordinal } else { ordinal - probe_width };
         if kind == K::ProbeMark && !is_probe {
             continue;
         }
         // Equal keys: what holds for one side's key holds for the other's.
         let partner = keys.iter().find_map(|key| {
-            let (own, other) = if is_probe {
-                (&key.probe, &key.build)
-            } else {
-                (&key.build, &key.probe)
-            };
+            let (own, other) =
+                if is_probe { (&key.probe, &key.build) } else { (&key.build, &key.probe) };
             match (&own.kind, &other.kind) {
                 (ExprKind::Column(a), ExprKind::Column(b)) if *a == column => Some(*b),
                 _ => None,
@@ -245,11 +224,7 @@ mod tests {
     }
 
     fn key(probe: usize, build: usize) -> JoinKey {
-        JoinKey {
-            probe: int(probe),
-            build: int(build),
-            nulls: NullKeys::Differ,
-        }
+        JoinKey { probe: int(probe), build: int(build), nulls: NullKeys::Differ }
     }
 
     fn filters(keys: Vec<i64>, kind: JoinKind) -> Vec<PushedFilter> {
@@ -275,11 +250,7 @@ mod tests {
             let wanted = |p: &u32| keys.binary_search(&values[*p as usize]).is_ok();
             let hits = positions.iter().filter(|p| wanted(p)).count();
             assert_eq!(hits, keys.iter().filter(|k| values.contains(k)).count());
-            assert!(
-                positions.len() < hits + values.len() / 20,
-                "{} pass",
-                positions.len()
-            );
+            assert!(positions.len() < hits + values.len() / 20, "{} pass", positions.len());
             assert!(
                 made[0].filter.overlaps(0, 0) && !made[0].filter.overlaps(i64::MIN, -800 * step)
             );
@@ -306,41 +277,20 @@ mod tests {
     fn filters_from_above_reach_both_sides_of_an_inner_join() {
         let from_above = |columns: &[usize]| {
             let filter = filters(vec![1, 2], JoinKind::Inner)[0].filter.clone();
-            let pushed = |&column| PushedFilter {
-                column,
-                filter: Arc::clone(&filter),
-            };
+            let pushed = |&column| PushedFilter { column, filter: Arc::clone(&filter) };
             columns.iter().map(pushed).collect::<Vec<_>>()
         };
         let columns = |list: &[PushedFilter]| list.iter().map(|f| f.column).collect::<Vec<_>>();
         // Probe columns 0 to 4, build columns from 5; the key is probe 3 = build 1.
         let full = [3, 0, 7, 6];
-        let (probe, build) = split(
-            from_above(&[0, 1, 2, 3]),
-            JoinKind::Inner,
-            &[key(3, 1)],
-            &full,
-            5,
-        );
-        assert_eq!(
-            (columns(&probe), columns(&build)),
-            (vec![3, 0, 3], vec![1, 2, 1])
-        );
-        let (probe, build) = split(
-            from_above(&[0, 1, 2]),
-            JoinKind::ProbeOuter,
-            &[key(3, 1)],
-            &full,
-            5,
-        );
+        let (probe, build) =
+            split(from_above(&[0, 1, 2, 3]), JoinKind::Inner, &[key(3, 1)], &full, 5);
+        assert_eq!((columns(&probe), columns(&build)), (vec![3, 0, 3], vec![1, 2, 1]));
+        let (probe, build) =
+            split(from_above(&[0, 1, 2]), JoinKind::ProbeOuter, &[key(3, 1)], &full, 5);
         assert_eq!((columns(&probe), columns(&build)), (vec![3, 0], vec![]));
-        let (probe, build) = split(
-            from_above(&[0, 3]),
-            JoinKind::FullOuter,
-            &[key(3, 1)],
-            &full,
-            5,
-        );
+        let (probe, build) =
+            split(from_above(&[0, 3]), JoinKind::FullOuter, &[key(3, 1)], &full, 5);
         assert!(probe.is_empty() && build.is_empty());
     }
 }

@@ -63,19 +63,9 @@ impl Layout {
         let output = full.iter().map(place).collect();
         let residual_probe = used.iter().copied().filter(|&c| c < probe_width).collect();
         let build_used = used.iter().copied().filter(|&c| c >= probe_width);
-        let residual_build = build_used
-            .map(|c| place_of(&mut build, c - probe_width))
-            .collect();
+        let residual_build = build_used.map(|c| place_of(&mut build, c - probe_width)).collect();
         debug_assert!(build.iter().all(|&c| c < build_width));
-        Self {
-            probe,
-            build,
-            residual_probe,
-            residual_build,
-            output,
-            probe_width,
-            full,
-        }
+        Self { probe, build, residual_probe, residual_build, output, probe_width, full }
     }
 
     /// Per output column, its ordinal in probe columns followed by build columns.

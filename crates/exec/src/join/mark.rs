@@ -46,20 +46,11 @@ pub(super) struct Suspects<'a> {
 impl Unknown {
     /// For these keys of a complete build side.
     pub(super) fn new(keys: &[JoinKey], build: &BuildRows) -> Self {
-        let all = |nulls| {
-            (0..keys.len())
-                .filter(|&k| keys[k].nulls == nulls)
-                .collect()
-        };
+        let all = |nulls| (0..keys.len()).filter(|&k| keys[k].nulls == nulls).collect();
         let (differ, same): (Vec<usize>, Vec<usize>) =
             (all(NullKeys::Differ), all(NullKeys::Match));
         let null_in_build = differ.iter().any(|&k| build.keys()[k].validity.is_some());
-        Self {
-            differ,
-            same,
-            null_in_build,
-            groups: OnceLock::new(),
-        }
+        Self { differ, same, null_in_build, groups: OnceLock::new() }
     }
 
     /// The rows of `unmatched`, ascending, whose mark is NULL.
@@ -67,11 +58,7 @@ impl Unknown {
         if suspects.build.rows() == 0 {
             return Ok(Vec::new());
         }
-        let columns: Vec<_> = self
-            .differ
-            .iter()
-            .map(|&k| suspects.keys[k].to_vector())
-            .collect();
+        let columns: Vec<_> = self.differ.iter().map(|&k| suspects.keys[k].to_vector()).collect();
         let has_null = |&row: &u32| columns.iter().any(|c| c.is_null(row as usize));
         let rows: Vec<u32> = if self.null_in_build {
             unmatched.to_vec()
@@ -92,11 +79,8 @@ impl Unknown {
         let made = self.groups.get_or_init(|| {
             let pool = &suspects.context.pool;
             let mut memory = Reservation::empty(pool, MemoryCategory::HashTables);
-            let keys: Vec<Arc<Vector>> = self
-                .same
-                .iter()
-                .map(|&k| Arc::clone(&suspects.build.keys()[k]))
-                .collect();
+            let keys: Vec<Arc<Vector>> =
+                self.same.iter().map(|&k| Arc::clone(&suspects.build.keys()[k])).collect();
             let nulls = vec![NullCode::Value; keys.len()];
             let table = KeyTable::build_alone(keys, nulls, &mut memory)?;
             Ok((table, memory))
@@ -127,9 +111,7 @@ impl Unknown {
                 pairs.clear();
                 let done = match groups {
                     Some(groups) => {
-                        groups
-                            .table()
-                            .expand(&code, &mut candidates, PAIRS, &mut pairs);
+                        groups.table().expand(&code, &mut candidates, PAIRS, &mut pairs);
                         candidates.is_done()
                     }
                     None => {

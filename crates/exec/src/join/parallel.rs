@@ -35,11 +35,7 @@ pub(super) fn compute_all<T: Send + 'static>(
     compute: impl Fn(usize) -> T + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
     let results = (0..count).map(|_| Mutex::new(None)).collect();
-    let parts = Arc::new(Parts {
-        context: Arc::clone(context),
-        compute,
-        results,
-    });
+    let parts = Arc::new(Parts { context: Arc::clone(context), compute, results });
     let orders = Arc::clone(&parts) as Arc<dyn WorkOrders>;
     let outcome = context.scheduler.run(&context.ticket, orders, count);
     context.check()?;
@@ -47,7 +43,5 @@ pub(super) fn compute_all<T: Send + 'static>(
         return Err(Error::internal(format!("a work order failed: {message}")));
     }
     let taken = parts.results.iter().map(|result| result.lock().take());
-    taken
-        .collect::<Option<_>>()
-        .ok_or_else(|| Error::internal("a work order did not run"))
+    taken.collect::<Option<_>>().ok_or_else(|| Error::internal("a work order did not run"))
 }

@@ -50,11 +50,7 @@ impl Keys {
                 _ => Key::Computed(Evaluator::new(&key.probe)?),
             })
         };
-        Ok(Self {
-            keys: keys.iter().map(key).collect::<Result<_>>()?,
-            used,
-            table,
-        })
+        Ok(Self { keys: keys.iter().map(key).collect::<Result<_>>()?, used, table })
     }
 
     fn columns(&self, flow: &mut Flow) -> Result<Vec<Column>> {
@@ -136,9 +132,7 @@ impl Operator for Probe {
         if let Matcher::Keys(matcher) = &self.matcher {
             keys = matcher.columns(&mut flow)?;
             let columns: Vec<&Column> = keys.iter().collect();
-            matcher
-                .table
-                .encode(&columns, flow.rows(), &mut state.codes);
+            matcher.table.encode(&columns, flow.rows(), &mut state.codes);
             if self.residual.is_none() && matcher.table.is_exact() {
                 if let Some(demand) = self.process_exact(matcher, state, &keys, &mut flow, push)? {
                     return Ok(demand);
@@ -170,12 +164,7 @@ impl Probe {
     ) -> Result<Option<Demand>> {
         use JoinKind as K;
         let table = matcher.table.table();
-        let State {
-            codes,
-            candidates,
-            pairs,
-            rows,
-        } = state;
+        let State { codes, candidates, pairs, rows } = state;
         match self.kind {
             K::ProbeSemi | K::ProbeAnti | K::ProbeMark => {
                 table.present(codes, candidates, pairs, rows);
@@ -202,8 +191,7 @@ impl Probe {
                     build[probe as usize] = row;
                 }
                 let flow = std::mem::replace(flow, Flow::from_batch(Default::default()));
-                self.push_joined(flow.project(&self.layout.probe), build, push)
-                    .map(Some)
+                self.push_joined(flow.project(&self.layout.probe), build, push).map(Some)
             }
         }
     }
@@ -242,13 +230,7 @@ impl Probe {
         rows: usize,
         residual: Option<(&'a Residual, &'a Flow)>,
     ) -> Suspects<'a> {
-        Suspects {
-            context: &self.context,
-            keys,
-            rows,
-            build: &self.build,
-            residual,
-        }
+        Suspects { context: &self.context, keys, rows, build: &self.build, residual }
     }
 
     fn push_rows(&self, flow: Flow, rows: &[u32], push: &mut Push<'_>) -> Result<Demand> {
@@ -274,9 +256,7 @@ impl Probe {
         unmatched.iter().for_each(|&row| bits[row as usize] = 0);
         let validity = (!unknown.is_empty()).then(|| {
             let mut validity = Bitmap::filled(flow.rows(), true);
-            unknown
-                .iter()
-                .for_each(|&row| validity.set(row as usize, false));
+            unknown.iter().for_each(|&row| validity.set(row as usize, false));
             validity
         });
         let mark = Vector::with_validity(VectorData::Bool(bits), validity);
@@ -320,19 +300,14 @@ struct Findings {
 impl Probe {
     /// True when a probe row's first match settles it.
     fn first_match_settles(&self) -> bool {
-        matches!(
-            self.kind,
-            JoinKind::ProbeSemi | JoinKind::ProbeAnti | JoinKind::ProbeMark
-        )
+        matches!(self.kind, JoinKind::ProbeSemi | JoinKind::ProbeAnti | JoinKind::ProbeMark)
     }
 
     fn cursor(&self, state: &mut State) -> Cursor {
         match &self.matcher {
             Matcher::Keys(keys) if keys.table.table().is_unique() => Cursor::Once,
             Matcher::Keys(keys) => {
-                keys.table
-                    .table()
-                    .locate(&state.codes, &mut state.candidates);
+                keys.table.table().locate(&state.codes, &mut state.candidates);
                 Cursor::Runs
             }
             Matcher::All if self.first_match_settles() => Cursor::ByBuild { build: 0 },
@@ -348,12 +323,7 @@ impl Probe {
         rows: usize,
         findings: &Findings,
     ) -> bool {
-        let State {
-            codes,
-            candidates,
-            pairs,
-            ..
-        } = state;
+        let State { codes, candidates, pairs, .. } = state;
         pairs.clear();
         let build_rows = self.build.rows();
         match (cursor, &self.matcher) {
@@ -469,14 +439,8 @@ impl Probe {
                     return Err(more_than_one_row());
                 }
             }
-        } else if !matches!(
-            self.kind,
-            K::Inner | K::BuildOuter | K::BuildSemi | K::BuildAnti
-        ) {
-            pairs
-                .probe
-                .iter()
-                .for_each(|&row| findings.matched[row as usize] = true);
+        } else if !matches!(self.kind, K::Inner | K::BuildOuter | K::BuildSemi | K::BuildAnti) {
+            pairs.probe.iter().for_each(|&row| findings.matched[row as usize] = true);
         }
         if self.first_match_settles() {
             let matched = &findings.matched;
@@ -486,11 +450,7 @@ impl Probe {
             K::Inner | K::ProbeOuter | K::BuildOuter | K::FullOuter | K::ProbeSingle => {
                 let rows = kept.rows() as u32;
                 let whole = pairs.len() == rows as usize && pairs.probe.iter().copied().eq(0..rows);
-                let flow = if whole {
-                    kept.clone()
-                } else {
-                    kept.select(&pairs.probe)
-                };
+                let flow = if whole { kept.clone() } else { kept.select(&pairs.probe) };
                 self.push_joined(flow, std::mem::take(&mut pairs.build), push)
             }
             _ => Ok(Demand::More),
@@ -509,9 +469,7 @@ impl Probe {
         use JoinKind as K;
         let rows = kept.rows() as u32;
         let which = |matched: bool| -> Vec<u32> {
-            (0..rows)
-                .filter(|&row| findings.matched[row as usize] == matched)
-                .collect()
+            (0..rows).filter(|&row| findings.matched[row as usize] == matched).collect()
         };
         let output = &self.layout.output;
         match self.kind {

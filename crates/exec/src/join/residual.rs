@@ -32,9 +32,7 @@ impl Residual {
     pub(super) fn new(condition: &Expr, layout: &Layout) -> Result<Self> {
         let mut condition = condition.clone();
         let place = |list: &[usize], value: usize| {
-            list.iter()
-                .position(|&v| v == value)
-                .expect("the layout has the condition's columns")
+            list.iter().position(|&v| v == value).expect("the layout has the condition's columns")
         };
         renumber(&mut condition, &|column| {
             if column < layout.probe_width {
@@ -43,20 +41,13 @@ impl Residual {
             let stored = place(&layout.build, column - layout.probe_width);
             layout.residual_probe.len() + place(&layout.residual_build, stored)
         });
-        Ok(Self {
-            evaluator: Evaluator::new(&condition)?,
-            build: layout.residual_build.clone(),
-        })
+        Ok(Self { evaluator: Evaluator::new(&condition)?, build: layout.residual_build.clone() })
     }
 
     fn batch(&self, probe: &Flow, build: &BuildRows, pairs: &Pairs) -> Batch {
         let probe = probe.batch().gather(&pairs.probe);
         let mut columns = probe.columns;
-        columns.extend(
-            self.build
-                .iter()
-                .map(|&column| build.gather(column, &pairs.build)),
-        );
+        columns.extend(self.build.iter().map(|&column| build.gather(column, &pairs.build)));
         Batch::new(columns, pairs.len())
     }
 

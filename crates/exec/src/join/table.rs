@@ -105,12 +105,7 @@ impl KeyTable {
             }
         };
         memory.resize(table.bytes() as u64)?;
-        Ok(Self {
-            coder: input.coder.clone(),
-            table,
-            keys: input.keys.clone(),
-            nulls,
-        })
+        Ok(Self { coder: input.coder.clone(), table, keys: input.keys.clone(), nulls })
     }
 
     /// True when equal codes mean equal keys, so that pairs need no [`Self::verify`].

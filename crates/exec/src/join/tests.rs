@@ -41,12 +41,7 @@ struct Rows {
 
 fn context(bytes: u64) -> Arc<QueryContext> {
     let pool = BufferPool::new(bytes);
-    Arc::new(QueryContext::new(
-        pool,
-        Scheduler::new(2),
-        Ticket::new(Priority(1)),
-        4,
-    ))
+    Arc::new(QueryContext::new(pool, Scheduler::new(2), Ticket::new(Priority(1)), 4))
 }
 
 impl Rows {
@@ -57,10 +52,7 @@ impl Rows {
             Column::plain(builder.finish_pinned())
         };
         let columns = self.types.iter().enumerate().map(build).collect();
-        Arc::new(StoredRows::from_batch(
-            Batch::new(columns, self.rows.len()),
-            Vec::new(),
-        ))
+        Arc::new(StoredRows::from_batch(Batch::new(columns, self.rows.len()), Vec::new()))
     }
 
     fn node(&self, number: usize) -> Node {
@@ -70,30 +62,17 @@ impl Rows {
             name: Arc::from("rows"),
         };
         let output = self.types.iter().map(|&ty| output(ty)).collect();
-        Node {
-            id: OperatorId(number),
-            operator,
-            output,
-            rows: self.rows.len() as f64,
-        }
+        Node { id: OperatorId(number), operator, output, rows: self.rows.len() as f64 }
     }
 }
 
 fn output(ty: DataType) -> OutputColumn {
-    OutputColumn {
-        name: Arc::from("c"),
-        ty,
-        physical: ty.physical(),
-    }
+    OutputColumn { name: Arc::from("c"), ty, physical: ty.physical() }
 }
 
 fn rows_of(result: &ResultSet) -> Vec<Row> {
     let row = |batch: &Batch, i| batch.columns.iter().map(|c| c.value(i)).collect::<Row>();
-    result
-        .batches
-        .iter()
-        .flat_map(|b| (0..b.rows).map(move |i| row(b, i)))
-        .collect()
+    result.batches.iter().flat_map(|b| (0..b.rows).map(move |i| row(b, i))).collect()
 }
 
 fn assert_same(found: Vec<Row>, expected: Vec<Row>, name: &str) {
@@ -137,11 +116,7 @@ impl Case {
         let right = at(p + b - 1, self.build.types[b - 1]);
         let ty = DataType::Boolean;
         let kind = ExprKind::Compare(CompareOp::Less, left, right);
-        self.residual.then_some(Expr {
-            kind,
-            ty,
-            physical: ty.physical(),
-        })
+        self.residual.then_some(Expr { kind, ty, physical: ty.physical() })
     }
 
     fn node(&self) -> Node {
@@ -151,30 +126,16 @@ impl Case {
             JoinKind::ProbeMark => [&self.probe.types[..], &[DataType::Boolean]].concat(),
             _ => [&self.probe.types[..], &self.build.types[..]].concat(),
         };
-        let outputs = self
-            .output_columns
-            .iter()
-            .map(|&c| output(types[c]))
-            .collect();
+        let outputs = self.output_columns.iter().map(|&c| output(types[c])).collect();
         let key = |&(p, b, nulls): &(usize, usize, NullKeys)| {
             let ty = self.probe.types[p];
             let (probe, build) = (column(p, ty, ty.physical()), column(b, ty, ty.physical()));
-            JoinKey {
-                probe,
-                build,
-                nulls,
-            }
+            JoinKey { probe, build, nulls }
         };
         let (kind, output_columns) = (self.kind, self.output_columns.clone());
         let condition = self.condition();
         let operator = if self.keys.is_empty() {
-            Operator::NestedLoopJoin {
-                probe,
-                build,
-                kind,
-                condition,
-                output_columns,
-            }
+            Operator::NestedLoopJoin { probe, build, kind, condition, output_columns }
         } else {
             let keys = self.keys.iter().map(key).collect();
             let (method, build_keys) = (JoinMethod::Hash, BuildKeys::Any);
@@ -190,12 +151,7 @@ impl Case {
                 output_columns,
             }
         };
-        Node {
-            id: OperatorId(2),
-            operator,
-            output: outputs,
-            rows: 1.0,
-        }
+        Node { id: OperatorId(2), operator, output: outputs, rows: 1.0 }
     }
 
     fn run(&self) -> types::Result<Vec<Row>> {
@@ -295,12 +251,7 @@ impl Case {
                 _ => {}
             }
         }
-        let pick = |row: Row| {
-            self.output_columns
-                .iter()
-                .map(|&c| row[c].clone())
-                .collect()
-        };
+        let pick = |row: Row| self.output_columns.iter().map(|&c| row[c].clone()).collect();
         Some(rows.into_iter().map(pick).collect())
     }
 
@@ -359,25 +310,14 @@ fn rows(random: &mut Random, forms: &[Form], count: usize, distinct: u64, nulls:
             .iter()
             .map(|f| {
                 let value = f.value(random.below(distinct) as i64);
-                if random.chance(nulls) {
-                    Value::Null
-                } else {
-                    value
-                }
+                if random.chance(nulls) { Value::Null } else { value }
             })
             .collect();
         let last = Value::I32(random.below(10) as i32);
-        row.push(if random.chance(nulls) {
-            Value::Null
-        } else {
-            last
-        });
+        row.push(if random.chance(nulls) { Value::Null } else { last });
         row
     };
-    Rows {
-        types,
-        rows: (0..count).map(row).collect(),
-    }
+    Rows { types, rows: (0..count).map(row).collect() }
 }
 
 /// The same, without repeated values in the first column.
@@ -405,30 +345,18 @@ fn check_forms(forms: &[Form], seed: u64) {
             for residual in [false, true] {
                 for matching in 0..=usize::from(!forms.is_empty()) * forms.len() {
                     let nulls = |k| {
-                        if k < matching {
-                            NullKeys::Match
-                        } else {
-                            NullKeys::Differ
-                        }
+                        if k < matching { NullKeys::Match } else { NullKeys::Differ }
                     };
                     let keys = (0..forms.len()).map(|k| (k, k, nulls(k))).collect();
                     let (probe, build) = (probe.clone(), build.clone());
-                    let mut case = Case {
-                        probe,
-                        build,
-                        kind,
-                        keys,
-                        residual,
-                        output_columns: Vec::new(),
-                    };
+                    let mut case =
+                        Case { probe, build, kind, keys, residual, output_columns: Vec::new() };
                     case.output_columns = (0..case.width()).collect();
                     if random.chance(50) {
                         case.output_columns.retain(|_| random.chance(60));
                         case.output_columns.reverse();
                     }
-                    case.check(&format!(
-                        "{forms:?} seed {seed} residual {residual} {matching}"
-                    ));
+                    case.check(&format!("{forms:?} seed {seed} residual {residual} {matching}"));
                 }
             }
         }
@@ -462,23 +390,13 @@ fn nested_loops() {
 
 fn large(kind: JoinKind, probe: Rows, build: Rows, columns: &[usize]) -> Case {
     let keys = vec![(0, 0, NullKeys::Differ)];
-    Case {
-        probe,
-        build,
-        kind,
-        keys,
-        residual: false,
-        output_columns: columns.to_vec(),
-    }
+    Case { probe, build, kind, keys, residual: false, output_columns: columns.to_vec() }
 }
 
 fn numbers(count: i64, key: impl Fn(i64) -> i64) -> Rows {
     let types = vec![DataType::BigInt, DataType::Integer];
     let row = |i: i64| vec![Value::I64(key(i)), Value::I32((i % 1000) as i32)];
-    Rows {
-        types,
-        rows: (0..count).map(row).collect(),
-    }
+    Rows { types, rows: (0..count).map(row).collect() }
 }
 
 #[test]
@@ -486,9 +404,7 @@ fn large_sides_dense_and_hashed() {
     for factor in [1i64, 1_000_003] {
         let build = numbers(90_000, |i| (i * 7919 % 90_000) * 2 * factor);
         let probe = numbers(150_000, |i| (i * 31 % 180_000) * factor);
-        let matches = (0..150_000i64)
-            .filter(|i| i * 31 % 180_000 % 2 == 0)
-            .count();
+        let matches = (0..150_000i64).filter(|i| i * 31 % 180_000 % 2 == 0).count();
         for (kind, expected) in [
             (JoinKind::Inner, matches),
             (JoinKind::ProbeSemi, matches),
@@ -499,19 +415,10 @@ fn large_sides_dense_and_hashed() {
             (JoinKind::FullOuter, 150_000 + 90_000 - matches),
         ] {
             let case = large(kind, probe.clone(), build.clone(), &[0]);
-            assert_eq!(
-                case.run().expect("runs").len(),
-                expected,
-                "{kind:?} {factor}"
-            );
+            assert_eq!(case.run().expect("runs").len(), expected, "{kind:?} {factor}");
         }
         let case = large(JoinKind::Inner, probe, build, &[0, 2, 3]);
-        assert!(
-            case.run()
-                .expect("runs")
-                .iter()
-                .all(|row| row[0] == row[1] && !row[2].is_null())
-        );
+        assert!(case.run().expect("runs").iter().all(|row| row[0] == row[1] && !row[2].is_null()));
     }
 }
 
@@ -527,47 +434,31 @@ fn a_skewed_key_gives_all_its_pairs() {
 #[test]
 fn joins_of_joins_keep_missing_rows_null() {
     let mut random = Random::new(3);
-    for kind in [
-        JoinKind::ProbeOuter,
-        JoinKind::FullOuter,
-        JoinKind::BuildOuter,
-    ] {
+    for kind in [JoinKind::ProbeOuter, JoinKind::FullOuter, JoinKind::BuildOuter] {
         let (a, b) = (numbers(40, |i| i % 25), numbers(30, |i| i + 10));
         let inner = large(kind, a, b, &[0, 1, 2, 3]);
         let middle = inner.expected().expect("has rows");
         let c = rows(&mut random, &[Form::Int], 30, 40, 10);
-        let types = vec![
-            DataType::BigInt,
-            DataType::Integer,
-            DataType::BigInt,
-            DataType::Integer,
-        ];
+        let types = vec![DataType::BigInt, DataType::Integer, DataType::BigInt, DataType::Integer];
         for (above, nulls) in [
             (JoinKind::Inner, NullKeys::Differ),
             (JoinKind::ProbeOuter, NullKeys::Match),
             (JoinKind::ProbeAnti, NullKeys::Match),
         ] {
-            let probe = Rows {
-                types: types.clone(),
-                rows: middle.clone(),
-            };
+            let probe = Rows { types: types.clone(), rows: middle.clone() };
             let mut outer = large(above, probe, c.clone(), &[]);
             outer.keys = vec![(3, 0, nulls)];
             outer.output_columns = (0..outer.width()).rev().collect();
             let expected = outer.expected().expect("has rows");
             let mut node = outer.node();
-            let Operator::HashJoin { probe, build, .. } = &mut node.operator else {
-                panic!()
-            };
+            let Operator::HashJoin { probe, build, .. } = &mut node.operator else { panic!() };
             **probe = inner.node();
             **build = outer.build.node(3);
             node.id = OperatorId(0);
             let context = context(1 << 30);
             let mut opener = Opener::new(Arc::clone(&context));
             let inputs = [(0, &inner.probe), (1, &inner.build), (3, &outer.build)];
-            opener
-                .recursive
-                .extend(inputs.map(|(number, rows)| (number, rows.stored())));
+            opener.recursive.extend(inputs.map(|(number, rows)| (number, rows.stored())));
             let stream = opener.open(&node, Vec::new()).expect("opens");
             let found = ResultSet::collect(&context, &stream, &node.output).expect("runs");
             assert_same(rows_of(&found), expected, &format!("{kind:?} {above:?}"));
@@ -578,12 +469,7 @@ fn joins_of_joins_keep_missing_rows_null() {
 #[test]
 fn too_little_memory_is_an_error_that_leaves_nothing() {
     let context = context(200_000);
-    let case = large(
-        JoinKind::Inner,
-        numbers(10, |i| i),
-        numbers(50_000, |i| i * 99),
-        &[0, 2],
-    );
+    let case = large(JoinKind::Inner, numbers(10, |i| i), numbers(50_000, |i| i * 99), &[0, 2]);
     let error = case.run_in(&context).expect_err("does not fit");
     assert_eq!(error.state(), SqlState::OUT_OF_MEMORY);
     assert_eq!(context.pool.total(), 0);
@@ -592,18 +478,8 @@ fn too_little_memory_is_an_error_that_leaves_nothing() {
 #[test]
 fn a_cancel_ends_nested_loops() {
     let context = context(1 << 30);
-    context
-        .cancel
-        .store(true, std::sync::atomic::Ordering::Relaxed);
-    let mut case = large(
-        JoinKind::Inner,
-        numbers(10_000, |i| i),
-        numbers(50_000, |i| i),
-        &[0, 2],
-    );
+    context.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut case = large(JoinKind::Inner, numbers(10_000, |i| i), numbers(50_000, |i| i), &[0, 2]);
     case.keys.clear();
-    assert_eq!(
-        case.run_in(&context).expect_err("cancelled").state(),
-        SqlState::QUERY_CANCELED
-    );
+    assert_eq!(case.run_in(&context).expect_err("cancelled").state(), SqlState::QUERY_CANCELED);
 }

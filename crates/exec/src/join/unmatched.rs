@@ -24,11 +24,7 @@ impl MatchedRows {
     /// No row of `rows` is matched.
     pub(super) fn new(rows: usize) -> Self {
         let words = (0..rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self {
-            words,
-            rows,
-            left: AtomicUsize::new(rows),
-        }
+        Self { words, rows, left: AtomicUsize::new(rows) }
     }
 
     /// True when every row is matched: nothing is left to find.
@@ -89,21 +85,10 @@ pub(super) fn source(
     let nulls: Vec<_> = layout.probe.iter().map(null).collect();
     let kept = layout.probe.len();
     let swap = |&c: &usize| {
-        if c < kept {
-            layout.build.len() + c
-        } else {
-            c - kept
-        }
+        if c < kept { layout.build.len() + c } else { c - kept }
     };
     let output = layout.output.iter().map(swap).collect();
-    Arc::new(MarkedSource {
-        matched,
-        wanted,
-        build,
-        layout,
-        nulls,
-        output,
-    })
+    Arc::new(MarkedSource { matched, wanted, build, layout, nulls, output })
 }
 
 impl MarkedSource {

@@ -181,9 +181,8 @@ fn first_rows(context: &Arc<QueryContext>, stream: &Stream, needed: u64) -> Resu
             start += wave.count;
             count = count.saturating_mul(2);
             let sink = WaveSink { context: Arc::clone(context), needed: needed - rows, given };
-            let part = Stream {
-                segments: vec![Segment { source: Arc::new(wave), ..segment.clone() }],
-            };
+            let part =
+                Stream { segments: vec![Segment { source: Arc::new(wave), ..segment.clone() }] };
             let mut batches = Vec::new();
             for local in drive(context, &part, &Arc::new(sink))? {
                 let memory = Arc::new(local.memory);

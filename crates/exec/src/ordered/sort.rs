@@ -57,7 +57,8 @@ impl SortSpec {
 /// Opens [`Operator::Sort`].
 ///
 /// # Errors
-/// 2201W and 2201X for negative bounds; whatever the input meets; 53200 when rows do not fit in memory.
+/// 2201W and 2201X for negative bounds; whatever the input meets; 53200 when rows do not fit in
+/// memory.
 pub(crate) fn open_sort(
     opener: &mut Opener,
     node: &Node,
@@ -246,9 +247,7 @@ impl MergeSource {
         let mut cuts = vec![vec![0; runs.len()]];
         for (run, entry) in splitters(&runs, rows.div_ceil(RANGE_ROWS) as usize) {
             let (owner, splitter) = (&runs[run], runs[run].entries[entry]);
-            let cut = |r: &Run| {
-                r.entries.partition_point(|e| r.order(e, owner, &splitter).is_lt())
-            };
+            let cut = |r: &Run| r.entries.partition_point(|e| r.order(e, owner, &splitter).is_lt());
             cuts.push(runs.iter().map(cut).collect());
         }
         cuts.push(runs.iter().map(|r| r.entries.len()).collect());

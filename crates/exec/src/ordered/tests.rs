@@ -89,7 +89,11 @@ fn context(workers: usize, limit: u64) -> Arc<QueryContext> {
     Arc::new(QueryContext::new(BufferPool::new(limit), Scheduler::new(workers), ticket, 4))
 }
 
-fn run_in(context: &Arc<QueryContext>, node: &Node, data: &[Vec<Value>]) -> Result<Vec<Vec<Value>>> {
+fn run_in(
+    context: &Arc<QueryContext>,
+    node: &Node,
+    data: &[Vec<Value>],
+) -> Result<Vec<Vec<Value>>> {
     let mut opener = Opener::new(Arc::clone(context));
     opener.recursive.push((0, stored(data)));
     let stream = opener.open(node, Vec::new())?;
@@ -133,7 +137,9 @@ fn order(a: &Value, b: &Value) -> Ordering {
 fn by_keys(a: &[Value], b: &[Value], keys: &[SortKey]) -> Ordering {
     let one = |key: &SortKey| {
         let ExprKind::Column(c) = key.expr.kind else { panic!("a column") };
-        let first = |o: Ordering| if key.nulls == NullsOrder::First { o.reverse() } else { o };
+        let first = |o: Ordering| {
+            if key.nulls == NullsOrder::First { o.reverse() } else { o }
+        };
         match (a[c].is_null(), b[c].is_null()) {
             (true, true) => Ordering::Equal,
             (true, false) => first(Ordering::Greater),
@@ -220,9 +226,12 @@ fn many_runs_are_merged_and_thresholds_hold() {
 fn limits_keep_the_order_of_the_stream() {
     let data = rows(3, 200_000, 100);
     for workers in [1, 2] {
-        for (limit, offset) in
-            [(Some(10), None), (Some(70_000), Some(5)), (Some(3), Some(199_999)), (None, Some(1_000))]
-        {
+        for (limit, offset) in [
+            (Some(10), None),
+            (Some(70_000), Some(5)),
+            (Some(3), Some(199_999)),
+            (None, Some(1_000)),
+        ] {
             let bound = |v: Option<i64>| v.and_then(number);
             let (limit_expr, offset_expr) = (bound(limit), bound(offset));
             let operator =
@@ -274,7 +283,12 @@ fn distinct_on_keeps_the_first_row_of_each_group() {
     }
 }
 
-fn call(function: W, arguments: Vec<Expr>, ty: DataType, frame: (FrameUnits, FrameBound, FrameBound)) -> Window {
+fn call(
+    function: W,
+    arguments: Vec<Expr>,
+    ty: DataType,
+    frame: (FrameUnits, FrameBound, FrameBound),
+) -> Window {
     Window {
         function,
         arguments,
@@ -291,7 +305,15 @@ fn call(function: W, arguments: Vec<Expr>, ty: DataType, frame: (FrameUnits, Fra
 
 /// Whether row `b` is in the frame of row `a`, both of one partition at these places; `line` says
 /// whether both have a key and how far `b`'s is ahead.
-fn within(bound: &FrameBound, start: bool, rows: i64, peers: i64, groups: i64, units: FrameUnits, keys: Option<i64>) -> bool {
+fn within(
+    bound: &FrameBound,
+    start: bool,
+    rows: i64,
+    peers: i64,
+    groups: i64,
+    units: FrameUnits,
+    keys: Option<i64>,
+) -> bool {
     let offset = |e: &Expr| match &e.kind {
         ExprKind::Literal(v) => v.as_integer().expect("a number") as i64,
         _ => panic!("a literal"),
@@ -458,8 +480,7 @@ fn window_functions_equal_their_twins() {
     ];
     for (number, frame) in frames.iter().enumerate() {
         let mut calls = functions(frame);
-        let direction =
-            if number % 2 == 1 { Direction::Descending } else { Direction::Ascending };
+        let direction = if number % 2 == 1 { Direction::Descending } else { Direction::Ascending };
         let nulls = if number % 3 == 1 { NullsOrder::First } else { NullsOrder::Last };
         calls.iter_mut().for_each(|c| c.order_by = vec![key(1, direction, nulls)]);
         let types: Vec<DataType> = calls.iter().map(|c| c.ty).collect();
@@ -520,8 +541,7 @@ fn bad_offsets_are_refused() {
         let start = FrameBound::Preceding(literal(value, DataType::BigInt));
         let frame = (FrameUnits::Rows, start, FrameBound::CurrentRow);
         let call = call(W::FirstValue, vec![column(2)], DataType::Text, frame);
-        let plan =
-            node(Operator::Window { input: input(), calls: vec![call] }, &[DataType::Text]);
+        let plan = node(Operator::Window { input: input(), calls: vec![call] }, &[DataType::Text]);
         let error = run_in(&context, &plan, &data).expect_err("fails");
         assert_eq!(error.state(), SqlState(state));
     }

@@ -83,8 +83,8 @@ impl TopSink {
             let key = local.keys.get(last as usize);
             let mut shared = self.threshold.lock();
             if shared.as_ref().is_none_or(|t| key < t.key.as_slice()) {
-                let first = columns[self.physical.len() - self.spec.keys.len()]
-                    .slice(rows.len() - 1, 1);
+                let first =
+                    columns[self.physical.len() - self.spec.keys.len()].slice(rows.len() - 1, 1);
                 *shared = Some(Arc::new(Threshold { key: key.to_vec(), first }));
             }
         }
@@ -97,8 +97,7 @@ impl TopSink {
     /// The rows of a buffer, and their keys.
     fn pick(&self, local: &mut TopLocal, rows: &[u32]) -> (Vec<Vector>, SortKeys) {
         let columns = std::mem::take(&mut local.columns);
-        let columns: Vec<Vector> =
-            columns.into_iter().map(|c| c.finish().gather(rows)).collect();
+        let columns: Vec<Vector> = columns.into_iter().map(|c| c.finish().gather(rows)).collect();
         let mut keys = self.spec.sort_keys();
         let payload = self.physical.len() - self.spec.keys.len();
         keys.append(&columns[payload..].iter().collect::<Vec<_>>());

@@ -6,8 +6,8 @@
 //! results --inverse permutation--> beside the input rows, in input order
 //! ```
 //! Calls with equal PARTITION BY and ORDER BY share one sort.
-//! Frames are two ends per row; counts and exact sums over them are differences of prefix sums, other
-//! aggregates come from a tree of states, each the merge of two below.
+//! Frames are two ends per row; counts and exact sums over them are differences of prefix sums,
+//! other aggregates come from a tree of states, each the merge of two below.
 //! Source: Leis, Kundhardt, Kemper, Neumann 2015, sections 3 and 4.
 
 mod aggregates;
@@ -29,7 +29,7 @@ use crate::pipeline::Stream;
 use crate::result::StoredRows;
 use aggregates::FrameAggregate;
 use frames::{Bound, FrameSpec};
-use order::{Ordered, OrderSpec};
+use order::{OrderSpec, Ordered};
 
 /// Rows that a work order computes, at least; always whole partitions.
 const PART_ROWS: usize = 1 << 14;
@@ -140,7 +140,14 @@ fn plan_call(
         start: bound(opener, &call.start, "starting", call.units)?,
         end: bound(opener, &call.end, "ending", call.units)?,
     };
-    Ok(Call { function: call.function, arguments, frame, aggregate, order, physical: call.physical })
+    Ok(Call {
+        function: call.function,
+        arguments,
+        frame,
+        aggregate,
+        order,
+        physical: call.physical,
+    })
 }
 
 /// A frame end with its offset evaluated.

@@ -26,10 +26,7 @@ pub(crate) fn open_recursive(opener: &Opener, node: &Node) -> Result<Stream> {
     let Operator::Recursive { .. } = &node.operator else {
         return Err(Error::internal("not a recursive query"));
     };
-    let rounds = Rounds {
-        opener: opener.clone(),
-        node: node.clone(),
-    };
+    let rounds = Rounds { opener: opener.clone(), node: node.clone() };
     Ok(Stream::new(Arc::new(rounds), Some(node.id)))
 }
 
@@ -46,13 +43,7 @@ impl Source for Rounds {
     }
 
     fn run(&self, _: usize, push: &mut Push<'_>) -> Result<Demand> {
-        let Operator::Recursive {
-            number,
-            duplicates,
-            base,
-            step,
-        } = &self.node.operator
-        else {
+        let Operator::Recursive { number, duplicates, base, step } = &self.node.operator else {
             return Err(Error::internal("not a recursive query"));
         };
         let mut opener = self.opener.clone();
@@ -123,27 +114,20 @@ struct Seen {
 impl Seen {
     fn new(context: &QueryContext) -> Self {
         let memory = Reservation::empty(&context.pool, MemoryCategory::HashTables);
-        Self {
-            rounds: Vec::new(),
-            first: HashMap::new(),
-            rows: Vec::new(),
-            memory,
-        }
+        Self { rounds: Vec::new(), first: HashMap::new(), rows: Vec::new(), memory }
     }
 
     /// The rows of `round` that no earlier round has, each once.
     fn keep_new(&mut self, context: &QueryContext, round: StoredRows) -> Result<StoredRows> {
         let batch = round.batch();
         let count = batch.rows;
-        self.memory
-            .resize((self.rows.len() + count) as u64 * SEEN_BYTES)?;
+        self.memory.resize((self.rows.len() + count) as u64 * SEEN_BYTES)?;
         let mut hashes = vec![0; count];
         if !batch.columns.is_empty() {
             let columns: Vec<&Column> = batch.columns.iter().collect();
             hash_columns(&columns, count, &mut hashes);
         }
-        self.rounds
-            .push(batch.columns.iter().map(Column::to_plain).collect());
+        self.rounds.push(batch.columns.iter().map(Column::to_plain).collect());
         let number = self.rounds.len() as u32 - 1;
         let mut new = Vec::new();
         let mut renumbered = Vec::new();
@@ -154,16 +138,9 @@ impl Seen {
             if self.has(hash, number, row as u32) {
                 continue;
             }
-            let next = self
-                .first
-                .insert(hash, self.rows.len() as u32)
-                .unwrap_or(LAST);
+            let next = self.first.insert(hash, self.rows.len() as u32).unwrap_or(LAST);
             renumbered.push(self.rows.len());
-            self.rows.push(SeenRow {
-                round: number,
-                row: row as u32,
-                next,
-            });
+            self.rows.push(SeenRow { round: number, row: row as u32, next });
             new.push(row as u32);
         }
         let batch = batch.gather(&new);
@@ -184,10 +161,7 @@ impl Seen {
             let seen = &self.rows[entry as usize];
             let other = &self.rounds[seen.round as usize];
             let columns = own.iter().zip(other);
-            if columns
-                .into_iter()
-                .all(|(a, b)| equal_rows(a, row as usize, b, seen.row as usize))
-            {
+            if columns.into_iter().all(|(a, b)| equal_rows(a, row as usize, b, seen.row as usize)) {
                 return true;
             }
             entry = seen.next;

@@ -17,11 +17,8 @@ type Row = Vec<Value>;
 const TYPES: [DataType; 2] = [DataType::Integer, DataType::Text];
 
 fn output(types: &[DataType]) -> Vec<plan::physical::OutputColumn> {
-    let output = |&ty: &DataType| OutputColumn {
-        name: Arc::from("c"),
-        ty,
-        physical: ty.physical(),
-    };
+    let output =
+        |&ty: &DataType| OutputColumn { name: Arc::from("c"), ty, physical: ty.physical() };
     types.iter().map(output).collect()
 }
 
@@ -31,25 +28,13 @@ fn stored(rows: &[Row]) -> Arc<StoredRows> {
         rows.iter().for_each(|row| builder.push_value(&row[i]));
         Column::plain(builder.finish_pinned())
     };
-    Arc::new(StoredRows::from_batch(
-        Batch::new(vec![build(0), build(1)], rows.len()),
-        Vec::new(),
-    ))
+    Arc::new(StoredRows::from_batch(Batch::new(vec![build(0), build(1)], rows.len()), Vec::new()))
 }
 
 fn scan(number: usize) -> Node {
     let source = CteSource::Recursive(number);
-    let operator = Operator::CteScan {
-        source,
-        columns: vec![0, 1],
-        name: Arc::from("r"),
-    };
-    Node {
-        id: OperatorId(0),
-        operator,
-        output: output(&TYPES),
-        rows: 1.0,
-    }
+    let operator = Operator::CteScan { source, columns: vec![0, 1], name: Arc::from("r") };
+    Node { id: OperatorId(0), operator, output: output(&TYPES), rows: 1.0 }
 }
 
 fn run(operator: Operator, inputs: &[Vec<Row>], types: &[DataType]) -> Vec<Row> {
@@ -60,20 +45,11 @@ fn run(operator: Operator, inputs: &[Vec<Row>], types: &[DataType]) -> Vec<Row> 
     for (number, rows) in inputs.iter().enumerate() {
         opener.recursive.push((number, stored(rows)));
     }
-    let node = Node {
-        id: OperatorId(1),
-        operator,
-        output: output(types),
-        rows: 1.0,
-    };
+    let node = Node { id: OperatorId(1), operator, output: output(types), rows: 1.0 };
     let stream = opener.open(&node, Vec::new()).expect("opens");
     let result = ResultSet::collect(&context, &stream, &node.output).expect("runs");
     let row = |batch: &Batch, i| batch.columns.iter().map(|c| c.value(i)).collect::<Row>();
-    result
-        .batches
-        .iter()
-        .flat_map(|b| (0..b.rows).map(move |i| row(b, i)))
-        .collect()
+    result.batches.iter().flat_map(|b| (0..b.rows).map(move |i| row(b, i))).collect()
 }
 
 fn counts(rows: &[Row]) -> BTreeMap<String, usize> {
@@ -87,11 +63,8 @@ fn counts(rows: &[Row]) -> BTreeMap<String, usize> {
 fn random_rows(random: &mut Random, count: u64) -> Vec<Row> {
     let count = random.below(count + 1);
     let row = |_| {
-        let number = if random.chance(20) {
-            Value::Null
-        } else {
-            Value::I32(random.below(3) as i32)
-        };
+        let number =
+            if random.chance(20) { Value::Null } else { Value::I32(random.below(3) as i32) };
         let text = Value::text(["a", "a longer string than a view"][random.below(2) as usize]);
         vec![number, if random.chance(20) { Value::Null } else { text }]
     };
@@ -120,12 +93,7 @@ fn set_operations_count_equal_rows() {
                     }
                 }
                 let (left, right) = (Box::new(scan(0)), Box::new(scan(1)));
-                let node = Operator::SetOperation {
-                    operator,
-                    duplicates,
-                    left,
-                    right,
-                };
+                let node = Operator::SetOperation { operator, duplicates, left, right };
                 assert_eq!(
                     counts(&run(node, &inputs, &TYPES)),
                     expected,
@@ -140,13 +108,7 @@ fn set_operations_count_equal_rows() {
 fn union_all_concatenates_in_order() {
     let mut random = Random::new(6);
     let inputs = [random_rows(&mut random, 50), random_rows(&mut random, 50)];
-    let rows = run(
-        Operator::UnionAll {
-            inputs: vec![scan(0), scan(1)],
-        },
-        &inputs,
-        &TYPES,
-    );
+    let rows = run(Operator::UnionAll { inputs: vec![scan(0), scan(1)] }, &inputs, &TYPES);
     assert_eq!(rows, inputs.concat());
 }
 
@@ -169,11 +131,7 @@ fn counting(duplicates: Duplicates) -> Operator {
         id: OperatorId(0),
         rows: 1.0,
     };
-    let call = |f, args| Expr {
-        kind: ExprKind::Call(f, args),
-        ty,
-        physical: PhysicalType::I32,
-    };
+    let call = |f, args| Expr { kind: ExprKind::Call(f, args), ty, physical: PhysicalType::I32 };
     let next = call(Function::Add, vec![number(), int(1)]);
     let (input, expr) = match duplicates {
         Duplicates::Remove => (scan(9), call(Function::Modulo, vec![next, int(100)])),
@@ -184,45 +142,17 @@ fn counting(duplicates: Duplicates) -> Operator {
                 Box::new(int(99)),
             );
             let ty = DataType::Boolean;
-            let predicate = Expr {
-                kind: less,
-                ty,
-                physical: ty.physical(),
-            };
+            let predicate = Expr { kind: less, ty, physical: ty.physical() };
             let input = scan(9);
             let output = input.output.clone();
-            let operator = Operator::Filter {
-                input: Box::new(input),
-                predicate,
-            };
-            (
-                Node {
-                    operator,
-                    output,
-                    id: OperatorId(0),
-                    rows: 1.0,
-                },
-                next,
-            )
+            let operator = Operator::Filter { input: Box::new(input), predicate };
+            (Node { operator, output, id: OperatorId(0), rows: 1.0 }, next)
         }
     };
     let output = input.output.clone();
-    let operator = Operator::Project {
-        input: Box::new(input),
-        exprs: vec![expr],
-    };
-    let step = Box::new(Node {
-        operator,
-        output,
-        id: OperatorId(0),
-        rows: 1.0,
-    });
-    Operator::Recursive {
-        number: 9,
-        duplicates,
-        base: Box::new(scan(0)),
-        step,
-    }
+    let operator = Operator::Project { input: Box::new(input), exprs: vec![expr] };
+    let step = Box::new(Node { operator, output, id: OperatorId(0), rows: 1.0 });
+    Operator::Recursive { number: 9, duplicates, base: Box::new(scan(0)), step }
 }
 
 #[test]

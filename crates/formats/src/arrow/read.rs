@@ -53,7 +53,11 @@ where
 }
 
 /// Values times `multiply`, divided by `divide`; overflow of a value that is not NULL is 22008.
-fn scaled<T: ArrowPrimitiveType>(array: &dyn Array, multiply: i64, divide: i64) -> Result<VectorData>
+fn scaled<T: ArrowPrimitiveType>(
+    array: &dyn Array,
+    multiply: i64,
+    divide: i64,
+) -> Result<VectorData>
 where
     i64: From<T::Native>,
 {
@@ -62,7 +66,9 @@ where
         None if array.is_null(i) => Ok(0),
         None => Err(Error::new(SqlState::DATETIME_OVERFLOW, "timestamp out of range")),
     };
-    Ok(VectorData::I64(values::<T>(array).values().iter().enumerate().map(scale).collect::<Result<_>>()?))
+    Ok(VectorData::I64(
+        values::<T>(array).values().iter().enumerate().map(scale).collect::<Result<_>>()?,
+    ))
 }
 
 fn strings<'a>(items: impl Iterator<Item = Option<&'a [u8]>>, rows: usize) -> VectorData {

@@ -107,7 +107,8 @@ impl<'a> Records<'a> {
             };
             let next = self.text.get(i + 1).copied();
             if inside {
-                if byte == escape && (next == Some(quote) || (next == Some(escape) && escape != quote))
+                if byte == escape
+                    && (next == Some(quote) || (next == Some(escape) && escape != quote))
                 {
                     self.scratch.push(next.unwrap_or(quote));
                     i += 2;

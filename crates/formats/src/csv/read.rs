@@ -157,8 +157,8 @@ impl BatchSource for CsvSource {
 }
 
 impl CsvSource {
-    /// The error with file, line and column; `before` is what precedes the record in its part, which
-    /// begins at `start`.
+    /// The error with file, line and column; `before` is what precedes the record in its part,
+    /// which begins at `start`.
     fn located(&self, reject: Reject, start: u64, before: &[u8]) -> Error {
         let (place, error) = match reject {
             Reject::Field(ordinal, error) => {
@@ -220,12 +220,10 @@ impl Part<'_> {
 
     /// Takes the next record. A record that is rejected leaves nothing behind.
     fn take(&mut self, records: &mut Records<'_>) -> Result<Taken, Reject> {
-        let bad = |message: String| {
-            Reject::Record(Error::new(SqlState::BAD_COPY_FORMAT, message))
-        };
-        let more = records.next().map_err(|Malformed::OpenQuote| {
-            bad("unterminated CSV quoted field".to_owned())
-        });
+        let bad = |message: String| Reject::Record(Error::new(SqlState::BAD_COPY_FORMAT, message));
+        let more = records
+            .next()
+            .map_err(|Malformed::OpenQuote| bad("unterminated CSV quoted field".to_owned()));
         if !more? {
             return Ok(Taken::End);
         }

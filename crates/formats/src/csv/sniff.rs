@@ -27,7 +27,8 @@ pub(crate) struct Sniffed {
 
 /// The delimiter that cuts the first lines into most fields, equally many in each.
 pub(crate) fn delimiter(text: &[u8]) -> u8 {
-    let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').take(20).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&[u8]> =
+        text.split(|b| *b == b'\n').take(20).filter(|l| !l.is_empty()).collect();
     let count = |line: &[u8], delimiter: u8| line.iter().filter(|b| **b == delimiter).count();
     let score = |delimiter: u8| {
         let first = lines.first().map_or(0, |l| count(l, delimiter));
@@ -73,8 +74,8 @@ fn narrow(candidates: &mut Vec<DataType>, bytes: &[u8]) {
     candidates.retain(|ty| fits(bytes, *ty));
 }
 
-/// Looks at the first records of `text`, which is cut after a record (or anywhere: a last record without
-/// an end is not looked at).
+/// Looks at the first records of `text`, which is cut after a record (or anywhere: a last record
+/// without an end is not looked at).
 pub(crate) fn sniff(text: &[u8], options: &CsvOptions, dialect: Dialect) -> Sniffed {
     let end = memchr::memrchr(b'\n', text).map_or(text.len(), |i| i + 1);
     let mut records = Records::new(&text[..end], &dialect);
@@ -118,8 +119,8 @@ pub(crate) fn sniff(text: &[u8], options: &CsvOptions, dialect: Dialect) -> Snif
     Sniffed { dialect, header, columns }
 }
 
-/// The first record holds names when it does not fit the types of the others, or, where all is text, when
-/// its fields look like names and differ.
+/// The first record holds names when it does not fit the types of the others, or, where all is
+/// text, when its fields look like names and differ.
 fn guess_header(first: &[Option<Vec<u8>>], types: &[Vec<DataType>], records: usize) -> Header {
     if first.is_empty() || first.iter().any(Option::is_none) {
         return Header::Absent;

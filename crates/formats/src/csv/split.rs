@@ -52,8 +52,8 @@ struct Quoted {
 }
 
 impl Quoted {
-    /// Scans `bytes`; the offset after the first line break outside quotes at or after `wanted`, where
-    /// scanning stopped.
+    /// Scans `bytes`; the offset after the first line break outside quotes at or after `wanted`,
+    /// where scanning stopped.
     fn scan(&mut self, bytes: &[u8], wanted: usize, dialect: &Dialect) -> Option<usize> {
         let own_escape = dialect.escape != dialect.quote;
         let mut i = 0;

@@ -1,7 +1,7 @@
 //! Sums of powers of floating-point columns: variance, covariance, correlation.
 //!
-//! Source: Youngs and Cramer 1971, as PostgreSQL's float8_accum: the sum of squares of differences from
-//! the mean is kept, so that nothing cancels.
+//! Source: Youngs and Cramer 1971, as PostgreSQL's float8_accum: the sum of squares of differences
+//! from the mean is kept, so that nothing cancels.
 
 use super::Rows;
 use super::grouped::update;

@@ -73,7 +73,9 @@ fn check_extremes<T: Extremes + crate::compare::Ordered>(input: &Input<T>) {
         let got = extreme_total(which, &input.values, input.rows(), None);
         assert_eq!(got.is_some(), total.is_some());
         assert!(got.zip(total).is_none_or(|(a, b)| a.equal(b)));
-        let Some(first) = input.values.first() else { continue };
+        let Some(first) = input.values.first() else {
+            continue;
+        };
         let mut values = state.each_mut().map(|v| v.unwrap_or(*first));
         extreme(which, &input.values, input.rows(), &input.groups, (&mut values, &mut seen));
         for group in 0..GROUPS {

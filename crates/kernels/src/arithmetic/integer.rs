@@ -302,8 +302,8 @@ pub fn bit_not(a: &Vector) -> Vector {
     Vector::with_validity(data, a.validity.clone())
 }
 
-/// `a << n` and `a >> n` on integers of type `ty`; `n` is I32. As the machine has it: the count wraps
-/// at the width, bits shifted out are lost.
+/// `a << n` and `a >> n` on integers of type `ty`; `n` is I32. As the machine has it: the count
+/// wraps at the width, bits shifted out are lost.
 ///
 /// # Panics
 /// If the columns are not of integers.

@@ -1,8 +1,9 @@
 //! Sums, differences and products of scaled integers that are known to fit their result.
 //!
-//! The planner proved from value ranges, or the declared precisions prove, that no result needs more
-//! than the target's width. Then wrapping arithmetic in that width is exact even where an intermediate
-//! value (an operand brought to the common scale) wraps: all of it is arithmetic modulo 2^64 or 2^128.
+//! The planner proved from value ranges, or the declared precisions prove, that no result needs
+//! more than the target's width. Then wrapping arithmetic in that width is exact even where an
+//! intermediate value (an operand brought to the common scale) wraps: all of it is arithmetic
+//! modulo 2^64 or 2^128.
 
 use std::borrow::Cow;
 
@@ -72,9 +73,9 @@ fn in_128(op: Arithmetic, a: &VectorData, b: &VectorData, factors: (i128, i128))
     }
 }
 
-/// `a * factors.0 op b * factors.1` for sums and differences, `a * b` for products, as `physical` (I64
-/// or I128). Factors are powers of ten that bring both operands to one scale. Exact when every result
-/// that is not NULL fits `physical`; nothing is checked.
+/// `a * factors.0 op b * factors.1` for sums and differences, `a * b` for products, as `physical`
+/// (I64 or I128). Factors are powers of ten that bring both operands to one scale. Exact when every
+/// result that is not NULL fits `physical`; nothing is checked.
 ///
 /// # Panics
 /// If the columns are not of integers, `physical` is another type, or `op` another operator.

@@ -120,9 +120,11 @@ proptest! {
 
     #[test]
     fn floats_follow_postgres(pairs in pairs::<f64>()) {
-        for op in [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply, Arithmetic::Divide] {
+        use Arithmetic as Op;
+        for op in [Op::Add, Op::Subtract, Op::Multiply, Op::Divide] {
             for pair in &pairs {
-                let (a, b) = (column(&[pair.0], VectorData::F64, 0.0), column(&[pair.1], VectorData::F64, 0.0));
+                let a = column(&[pair.0], VectorData::F64, 0.0);
+                let b = column(&[pair.1], VectorData::F64, 0.0);
                 let got = float(op, &a, &b, DataType::Double);
                 let (Some(x), Some(y)) = *pair else {
                     prop_assert_eq!(got.map(|v| v.value(0)), Ok(Value::Null));

@@ -76,12 +76,7 @@ fn numeric_takes_the_asked_form_from_either_form() {
     let got = cast(&narrow_held, DataType::Numeric(wide), to).map(|v| v.value(0));
     assert_eq!(got, Ok(Value::I128(15_000)));
     let large = Vector::new(VectorData::I128(vec![1 << 100]));
-    let got = cast_as(
-        &large,
-        DataType::Numeric(wide),
-        DataType::Numeric(wide),
-        PhysicalType::I64,
-    );
+    let got = cast_as(&large, DataType::Numeric(wide), DataType::Numeric(wide), PhysicalType::I64);
     assert_eq!(
         got.map(|v| v.len()).map_err(|e| e.state()),
         Err(types::SqlState::NUMERIC_OUT_OF_RANGE)
@@ -90,14 +85,10 @@ fn numeric_takes_the_asked_form_from_either_form() {
 
 #[test]
 fn assignment_refuses_what_a_cast_cuts() {
-    let text = Vector::new(VectorData::Str(
-        [b"abcd".as_slice(), b"ab   "].into_iter().collect(),
-    ));
+    let text = Vector::new(VectorData::Str([b"abcd".as_slice(), b"ab   "].into_iter().collect()));
     let to = DataType::Varchar(Some(3));
     let cut = cast(&text, DataType::Text, to).map(|v| v.as_str().get(0).to_vec());
     assert_eq!(cut, Ok(b"abc".to_vec()));
-    let refused = assign(&text, DataType::Text, to)
-        .map(|v| v.len())
-        .map_err(|e| e.state());
+    let refused = assign(&text, DataType::Text, to).map(|v| v.len()).map_err(|e| e.state());
     assert_eq!(refused, Err(types::SqlState::STRING_TOO_LONG));
 }

@@ -179,8 +179,8 @@ impl BytesTable {
         self.enter(key, hash_row(key))
     }
 
-    /// Appends the group of each row of `keys`, whose hashes are `hashes`, making those that there are
-    /// not.
+    /// Appends the group of each row of `keys`, whose hashes are `hashes`, making those that there
+    /// are not.
     pub fn find_or_insert(&mut self, keys: &RowBytes, hashes: &[u64], groups: &mut Vec<u32>) {
         assert_eq!(keys.len(), hashes.len(), "a hash per key");
         groups.reserve(keys.len());

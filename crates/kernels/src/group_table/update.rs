@@ -1,8 +1,8 @@
 //! Loops over one batch that update one state per group.
 //!
 //! `groups[i]` is the group of row `i`. Every function panics when a group is past the end of the
-//! states. With few groups, sums are kept in registers and rows masked by group: a store to a state that
-//! the next row loads again costs about five cycles, a masked add a fraction of one.
+//! states. With few groups, sums are kept in registers and rows masked by group: a store to a state
+//! that the next row loads again costs about five cycles, a masked add a fraction of one.
 
 use crate::level::flavours;
 use crate::loops::max_u32;
@@ -53,7 +53,8 @@ flavours! {
         for (&group, &value) in groups.iter().zip(values) {
             let value: i64 = value.into();
             for lane in 0..4 {
-                local[lane] = local[lane].wrapping_add(if group == lane as u32 { value } else { 0 });
+                let added = if group == lane as u32 { value } else { 0 };
+                local[lane] = local[lane].wrapping_add(added);
             }
         }
         sums[..4].copy_from_slice(&local);
@@ -64,7 +65,8 @@ flavours! {
         for (&group, &value) in groups.iter().zip(values) {
             let value: i64 = value.into();
             for lane in 0..8 {
-                local[lane] = local[lane].wrapping_add(if group == lane as u32 { value } else { 0 });
+                let added = if group == lane as u32 { value } else { 0 };
+                local[lane] = local[lane].wrapping_add(added);
             }
         }
         sums.copy_from_slice(&local);
@@ -171,8 +173,8 @@ pub fn mark(flags: &mut [u8], groups: &[u32]) {
     }
 }
 
-/// Keeps for each group the value that is `better` than all others of it; `seen` is 1 for groups that
-/// have a value, others have an arbitrary one.
+/// Keeps for each group the value that is `better` than all others of it; `seen` is 1 for groups
+/// that have a value, others have an arbitrary one.
 pub fn keep_best<T: Copy>(
     best: &mut [T],
     seen: &mut [u8],
@@ -195,8 +197,8 @@ pub fn keep_best<T: Copy>(
     }
 }
 
-/// The group number of each key in `min..=max`: its distance from `min`. False when one is outside; then
-/// `groups` is unchanged.
+/// The group number of each key in `min..=max`: its distance from `min`. False when one is outside;
+/// then `groups` is unchanged.
 pub fn dense_groups<V: Copy + Into<i64>>(
     keys: &[V],
     min: i64,

@@ -49,11 +49,7 @@ pub struct KeyCoder {
 }
 
 fn image_f64(value: f64) -> i64 {
-    let canonical = if value.is_nan() {
-        f64::NAN
-    } else {
-        value + 0.0
-    };
+    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
     canonical.to_bits() as i64
 }
 
@@ -86,11 +82,7 @@ flavours! {
 /// Smallest and largest image of the rows that are not NULL.
 fn limits(vector: &Vector) -> Option<(i128, i128)> {
     if vector.validity.is_some() {
-        let rows = vector
-            .validity
-            .as_ref()
-            .map(|v| v.ones())
-            .unwrap_or_default();
+        let rows = vector.validity.as_ref().map(|v| v.ones()).unwrap_or_default();
         return limits(&vector.gather(&rows));
     }
     let wide = |limits: Option<(i64, i64)>| limits.map(|(a, b)| (i128::from(a), i128::from(b)));
@@ -117,20 +109,10 @@ impl Part {
             None => Some(shift),
             Some((min, max)) => {
                 let span = max.wrapping_sub(min) as u128;
-                u64::try_from(span)
-                    .ok()
-                    .and_then(|s| s.checked_add(1 + shift))
+                u64::try_from(span).ok().and_then(|s| s.checked_add(1 + shift))
             }
         };
-        (
-            Self {
-                limits,
-                shift,
-                stride: 1,
-                null,
-            },
-            count,
-        )
+        (Self { limits, shift, stride: 1, null }, count)
     }
 
     fn add(&self, vector: &Vector, rows: Range<usize>, codes: &mut [u64]) {
@@ -270,11 +252,7 @@ fn mark_nulls(column: &Column, codes: &mut [u64]) {
     match column {
         Column::Plain(v) => {
             if let Some(validity) = &v.validity {
-                validity
-                    .not()
-                    .ones()
-                    .iter()
-                    .for_each(|&row| codes[row as usize] = MISS);
+                validity.not().ones().iter().for_each(|&row| codes[row as usize] = MISS);
             }
         }
         Column::Constant(v, _) => {
@@ -285,11 +263,7 @@ fn mark_nulls(column: &Column, codes: &mut [u64]) {
         Column::Dictionary(entries, v) => {
             if v.validity.is_some() {
                 for (code, &entry) in codes.iter_mut().zip(entries.iter()) {
-                    *code = if v.is_null(entry as usize) {
-                        MISS
-                    } else {
-                        *code
-                    };
+                    *code = if v.is_null(entry as usize) { MISS } else { *code };
                 }
             }
         }

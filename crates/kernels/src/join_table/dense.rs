@@ -45,11 +45,7 @@ fn mark(codes: &[u64], words: &mut [u64]) -> Marked {
         last = code;
         count += 1;
     }
-    Marked {
-        repeated: repeated != 0,
-        ascending,
-        count,
-    }
+    Marked { repeated: repeated != 0, ascending, count }
 }
 
 #[inline(always)]
@@ -114,13 +110,7 @@ impl DenseTable {
             *word |= count << 32;
             count += here;
         }
-        let mut table = Self {
-            words,
-            range,
-            rows: None,
-            offsets: None,
-            len: marked.count,
-        };
+        let mut table = Self { words, range, rows: None, offsets: None, len: marked.count };
         if marked.repeated {
             table.fill_runs(codes, count as usize, marked.ascending);
         } else if !marked.ascending {
@@ -217,11 +207,7 @@ impl DenseTable {
         let (words, range) = (&*self.words, self.range);
         retain_if(values, positions, |value| {
             let value = value.into();
-            let code = if value < min {
-                MISS
-            } else {
-                value.wrapping_sub(min) as u64
-            };
+            let code = if value < min { MISS } else { value.wrapping_sub(min) as u64 };
             look(words, range, code).1 != 0
         });
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! exact:   bit (key - min)                               when a bit per possible key is little
-//! bloom:   blocks[top bits of the hash] has 3 bits set   otherwise: 16 bits per key, one word a test
+//! bloom:   blocks[top bits of the hash] has 3 bits set  otherwise: 16 bits a key, one word a test
 //! ```
 //! Source: Patel 2018, sections 5.2 and 5.3 (exact filters, LIP); blocks of one word after Lang et
 //! al.
@@ -52,9 +52,7 @@ impl KeySet {
             }
             Bits::Exact(words)
         } else {
-            let words = (count * BLOOM_BITS_PER_KEY / 64)
-                .next_power_of_two()
-                .max(64);
+            let words = (count * BLOOM_BITS_PER_KEY / 64).next_power_of_two().max(64);
             let shift = 64 - words.ilog2();
             let mut blocks = vec![0u64; words];
             for key in keys {

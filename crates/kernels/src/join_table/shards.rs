@@ -23,11 +23,7 @@ impl<T> Shards<T> {
     pub(super) fn new(data: Vec<T>, bounds: Vec<usize>) -> Self {
         assert!(bounds.is_sorted() && bounds.last().is_none_or(|&b| b <= data.len()));
         let taken = bounds.iter().map(|_| AtomicBool::new(false)).collect();
-        Self {
-            data: UnsafeCell::new(data),
-            bounds,
-            taken,
-        }
+        Self { data: UnsafeCell::new(data), bounds, taken }
     }
 
     /// Shard `i`, for its only user.
@@ -37,10 +33,7 @@ impl<T> Shards<T> {
     #[allow(clippy::mut_from_ref)]
     pub(super) fn take(&self, i: usize) -> &mut [T] {
         let (start, end) = (self.bounds[i], self.bounds[i + 1]);
-        assert!(
-            !self.taken[i].swap(true, Ordering::Relaxed),
-            "a shard has one user"
-        );
+        assert!(!self.taken[i].swap(true, Ordering::Relaxed), "a shard has one user");
         // SAFETY: `new` checked that shards are disjoint ranges of the vector, which never grows;
         // the
         // flag above makes this the only reference to this range, and a shared borrow of `self`

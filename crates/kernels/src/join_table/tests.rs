@@ -19,11 +19,7 @@ fn rows_by_code(codes: &[u64]) -> HashMap<u64, Vec<u32>> {
 }
 
 fn tables(codes: &[u64]) -> Vec<JoinTable> {
-    let range = codes
-        .iter()
-        .filter(|c| **c != MISS)
-        .max()
-        .map_or(0, |m| m + 1);
+    let range = codes.iter().filter(|c| **c != MISS).max().map_or(0, |m| m + 1);
     let mut tables = vec![JoinTable::Wide(HashTable::from_codes(codes))];
     if range <= 1 << 32 {
         tables.push(JoinTable::Narrow(HashTable::from_codes(codes)));
@@ -40,12 +36,7 @@ fn check(build: &[u64], probe: &[u64], limit: usize) {
     let expected: Vec<(u32, u32)> = probe
         .iter()
         .enumerate()
-        .flat_map(|(i, code)| {
-            twin.get(code)
-                .into_iter()
-                .flatten()
-                .map(move |&row| (i as u32, row))
-        })
+        .flat_map(|(i, code)| twin.get(code).into_iter().flatten().map(move |&row| (i as u32, row)))
         .collect();
     for table in tables(build) {
         assert_eq!(table.is_unique(), unique);
@@ -63,19 +54,11 @@ fn check(build: &[u64], probe: &[u64], limit: usize) {
         table.first(probe, &mut candidates, &mut pairs);
         let mut firsts = expected.clone();
         firsts.dedup_by_key(|(probe, _)| *probe);
-        let got: Vec<_> = pairs
-            .probe
-            .iter()
-            .copied()
-            .zip(pairs.build.iter().copied())
-            .collect();
+        let got: Vec<_> = pairs.probe.iter().copied().zip(pairs.build.iter().copied()).collect();
         assert_eq!(got, firsts);
         let mut rows = vec![7; 3];
         table.present(probe, &mut candidates, &mut pairs, &mut rows);
-        assert_eq!(
-            rows,
-            firsts.iter().map(|(probe, _)| *probe).collect::<Vec<_>>()
-        );
+        assert_eq!(rows, firsts.iter().map(|(probe, _)| *probe).collect::<Vec<_>>());
     }
 }
 
@@ -224,17 +207,13 @@ fn large_tables_are_built_by_partition() {
     let plan = HashPlan::new(build.len());
     assert!(plan.partitions() > 1);
     let parts = build.chunks(30_000).enumerate();
-    let parts = parts
-        .map(|(i, codes)| plan.partition(codes, i as u32 * 30_000))
-        .collect();
+    let parts = parts.map(|(i, codes)| plan.partition(codes, i as u32 * 30_000)).collect();
     let builder = HashBuilder::<u64>::new(plan, parts);
     std::thread::scope(|scope| {
         for odd in [0, 1] {
             let builder = &builder;
             scope.spawn(move || {
-                (odd..builder.partitions())
-                    .step_by(2)
-                    .for_each(|p| builder.build(p));
+                (odd..builder.partitions()).step_by(2).for_each(|p| builder.build(p));
             });
         }
     });
@@ -243,40 +222,26 @@ fn large_tables_are_built_by_partition() {
     table.locate(&probe, &mut candidates);
     table.expand(&probe, &mut candidates, usize::MAX, &mut pairs);
     let twin = rows_by_code(&build);
-    let expected: usize = probe
-        .iter()
-        .map(|code| twin.get(code).map_or(0, Vec::len))
-        .sum();
+    let expected: usize = probe.iter().map(|code| twin.get(code).map_or(0, Vec::len)).sum();
     assert_eq!(pairs.len(), expected);
     assert!(
-        pairs
-            .probe
-            .iter()
-            .zip(&pairs.build)
-            .all(|(&p, &b)| probe[p as usize] == build[b as usize])
+        pairs.probe.iter().zip(&pairs.build).all(|(&p, &b)| probe[p as usize] == build[b as usize])
     );
 }
 
 #[test]
 fn a_skewed_key_does_not_slow_the_build() {
-    let build: Vec<u64> = (0..300_000)
-        .map(|i| if i % 10 == 0 { i } else { 5 })
-        .collect();
+    let build: Vec<u64> = (0..300_000).map(|i| if i % 10 == 0 { i } else { 5 }).collect();
     check(&build, &[5, 10, 11, MISS], 70_000);
 }
 
 #[test]
 fn missing_rows_gather_as_null() {
-    let vector = Vector::with_validity(
-        VectorData::I32(vec![4, 5, 6]),
-        Some(Bitmap::from_fn(3, |i| i != 1)),
-    );
+    let vector =
+        Vector::with_validity(VectorData::I32(vec![4, 5, 6]), Some(Bitmap::from_fn(3, |i| i != 1)));
     let gathered = gather_or_null(&vector, &[2, u32::MAX, 1, 0]);
     let values: Vec<Value> = (0..4).map(|i| gathered.value(i)).collect();
-    assert_eq!(
-        values,
-        [Value::I32(6), Value::Null, Value::Null, Value::I32(4)]
-    );
+    assert_eq!(values, [Value::I32(6), Value::Null, Value::Null, Value::I32(4)]);
     let empty = gather_or_null(&Vector::empty(PhysicalType::Str), &[u32::MAX, u32::MAX]);
     assert!(empty.len() == 2 && empty.is_null(0) && empty.is_null(1));
 }

@@ -80,17 +80,10 @@ pub struct HashPlan {
 impl HashPlan {
     /// A plan for `rows` rows.
     pub fn new(rows: usize) -> Self {
-        let directory_bits = rows
-            .max(1)
-            .next_power_of_two()
-            .ilog2()
-            .max(DIRECTORY_BITS_MIN);
+        let directory_bits = rows.max(1).next_power_of_two().ilog2().max(DIRECTORY_BITS_MIN);
         let partitions = rows.div_ceil(PARTITION_ROWS).max(1).next_power_of_two();
         let partition_bits = partitions.ilog2().min(PARTITION_BITS_MAX);
-        Self {
-            directory_bits,
-            partition_bits,
-        }
+        Self { directory_bits, partition_bits }
     }
 
     /// How many partitions there are.
@@ -125,10 +118,7 @@ impl HashPlan {
             if code != MISS {
                 let place = &mut next[self.partition_of(mix(code))];
                 let row = first_row + i as u32;
-                entries[*place as usize] = Entry {
-                    key: K::from_code(code),
-                    row,
-                };
+                entries[*place as usize] = Entry { key: K::from_code(code), row };
                 *place += 1;
             }
         }
@@ -162,20 +152,11 @@ impl<K: EntryKey> HashBuilder<K> {
         }
         let slots = 1usize << plan.directory_bits;
         let slots_each = slots / plan.partitions();
-        let bounds = (0..=plan.partitions())
-            .map(|p| 1 + p * slots_each)
-            .collect();
+        let bounds = (0..=plan.partitions()).map(|p| 1 + p * slots_each).collect();
         let directory = Shards::new(vec![0; slots + 1], bounds);
         let count = bases[plan.partitions()];
         let entries = Shards::new(vec![Entry::default(); count], bases.clone());
-        Self {
-            plan,
-            parts,
-            bases,
-            directory,
-            entries,
-            repeated: AtomicBool::new(false),
-        }
+        Self { plan, parts, bases, directory, entries, repeated: AtomicBool::new(false) }
     }
 
     /// How many partitions [`Self::build`] must be called for.
@@ -317,10 +298,7 @@ impl<K: EntryKey> HashTable<K> {
             debug_assert!(slot + 1 < self.directory.len());
             // SAFETY: the directory has a word more than there are values of the hash's top bits.
             let (before, word) = unsafe {
-                (
-                    *self.directory.get_unchecked(slot),
-                    *self.directory.get_unchecked(slot + 1),
-                )
+                (*self.directory.get_unchecked(slot), *self.directory.get_unchecked(slot + 1))
             };
             let tag = tag(hashes[i]);
             probe[found] = i as u32;
@@ -349,17 +327,19 @@ impl<K: EntryKey> HashTable<K> {
             let probe = candidates.probe[i];
             let code = codes[probe as usize];
             let run = &self.entries[candidates.start[i] as usize..candidates.end[i] as usize];
-            // The first entry is the match nearly always; taking it costs no branch.
-            let mut entry = run[0];
-            let mut hit = { entry.key }.code() == code;
-            if !hit && run.len() > 1 {
-                if let Some(other) = run[1..].iter().find(|e| { e.key }.code() == code) {
-                    entry = *other;
-                    hit = true;
-                }
+            // The match is the first or second entry nearly always; both are tested, no branch.
+            let second = run[usize::from(run.len() > 1)];
+            let hit_first = { run[0].key }.code() == code;
+            let hit_second = { second.key }.code() == code;
+            let mut row = if hit_first { run[0].row } else { second.row };
+            let mut hit = hit_first | hit_second;
+            if !hit && run.len() > 2 {
+                let other = run[2..].iter().find(|e| { e.key }.code() == code);
+                hit = other.is_some();
+                row = other.map_or(row, |e| e.row);
             }
             pairs.probe[found] = probe;
-            pairs.build[found] = entry.row;
+            pairs.build[found] = row;
             found += usize::from(hit);
         }
         pairs.probe.truncate(found);

@@ -40,11 +40,7 @@ fn equal_pairs(probe: &Vector, build: &Vector, pairs: &Pairs, equal: &mut Vec<u3
         (VectorData::Str(a), VectorData::Str(b)) => super::key_set::keep_if(equal, |i| {
             equal_str(a, pairs.probe[i as usize], b, pairs.build[i as usize])
         }),
-        _ => panic!(
-            "{:?} compared with {:?}",
-            probe.physical(),
-            build.physical()
-        ),
+        _ => panic!("{:?} compared with {:?}", probe.physical(), build.physical()),
     }
 }
 
@@ -64,11 +60,7 @@ pub fn keep_equal(probe: &Column, build: &Vector, nulls: NullCode, pairs: &mut P
             let i = i as usize;
             let p = probe.is_null(pairs.probe[i] as usize);
             let b = build.is_null(pairs.build[i] as usize);
-            if p || b {
-                p && b && nulls == NullCode::Value
-            } else {
-                same.get(i)
-            }
+            if p || b { p && b && nulls == NullCode::Value } else { same.get(i) }
         });
     }
     pairs.keep(&equal);
@@ -106,15 +98,9 @@ pub fn gather_or_null(vector: &Vector, positions: &[u32]) -> Vector {
         return vector.gather(positions);
     }
     // A missing row takes the value of row 0, which NULL hides.
-    let rows: Vec<u32> = positions
-        .iter()
-        .map(|&p| if p == u32::MAX { 0 } else { p })
-        .collect();
+    let rows: Vec<u32> = positions.iter().map(|&p| if p == u32::MAX { 0 } else { p }).collect();
     let mut gathered = vector.gather(&rows);
-    let validity = gathered
-        .validity
-        .take()
-        .map_or_else(|| present.clone(), |v| v.and(&present));
+    let validity = gathered.validity.take().map_or_else(|| present.clone(), |v| v.and(&present));
     Vector::with_validity(gathered.data, Some(validity))
 }
 

@@ -65,8 +65,9 @@ impl KeyField {
     }
 }
 
-/// How key columns lie in a word: the first column in the lowest bits, its null bit above its value. A
-/// NULL is its bit and zeros, so equal keys, NULL counted as equal to NULL, are equal words.
+/// How key columns lie in a word: the first column in the lowest bits, its null bit above its
+/// value. A NULL is its bit and zeros, so equal keys, NULL counted as equal to NULL, are equal
+/// words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLayout {
     fields: Vec<KeyField>,
@@ -211,7 +212,9 @@ fn pack_field<W: Word>(field: &KeyField, shift: u32, column: &Vector, words: &mu
         }),
         _ => panic!("{:?} in a packed key", column.physical()),
     }
-    let Some(validity) = &column.validity else { return };
+    let Some(validity) = &column.validity else {
+        return;
+    };
     assert!(field.nulls == Nulls::Possible, "NULL in a key column declared without");
     let value = (u128::MAX >> (128 - field.bits)) << shift;
     let null = 1u128 << (shift + field.bits);

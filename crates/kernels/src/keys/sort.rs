@@ -105,8 +105,8 @@ impl SortKeys {
         &self.bytes[self.offsets[i]..self.offsets[i + 1]]
     }
 
-    /// The first 8 bytes of the key of row `i` as a number that orders like them; equal numbers decide
-    /// nothing unless keys are at most 8 bytes.
+    /// The first 8 bytes of the key of row `i` as a number that orders like them; equal numbers
+    /// decide nothing unless keys are at most 8 bytes.
     #[inline]
     pub fn prefix(&self, i: usize) -> u64 {
         let key = self.get(i);

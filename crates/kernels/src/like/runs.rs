@@ -1,8 +1,8 @@
 //! Patterns that look for a text inside: one search over many rows.
 //!
-//! Strings of a block lie one after the other, so a batch of them is a few runs of bytes. Searching a run
-//! costs one call for thousands of rows, where searching each row pays the searcher's start-up each time
-//! (TPC-H Q13, 49 bytes a row: about five times as fast).
+//! Strings of a block lie one after the other, so a batch of them is a few runs of bytes. Searching
+//! a run costs one call for thousands of rows, where searching each row pays the searcher's
+//! start-up each time (TPC-H Q13, 49 bytes a row: about five times as fast).
 
 use memchr::memmem::Finder;
 
@@ -11,8 +11,8 @@ use crate::StrVector;
 /// Rows per run below which rows are searched one by one.
 const RUN_ROWS_MIN: usize = 8;
 
-/// Sets `out[row]` to 1 for each row that contains the finder's needle and satisfies `matches`, which sees
-/// the whole row; other rows get 0. The needle is not empty.
+/// Sets `out[row]` to 1 for each row that contains the finder's needle and satisfies `matches`,
+/// which sees the whole row; other rows get 0. The needle is not empty.
 pub(super) fn search(
     text: &StrVector,
     finder: &Finder<'_>,
@@ -75,7 +75,10 @@ mod tests {
 
     proptest! {
         #[test] // Few letters and short needles: hits at row ends and across rows are common.
-        fn runs_equal_rows(rows in prop::collection::vec("[ab]{0,30}", 0..60), needle in "[ab]{1,4}") {
+        fn runs_equal_rows(
+            rows in prop::collection::vec("[ab]{0,30}", 0..60),
+            needle in "[ab]{1,4}",
+        ) {
             let text = adjacent(&rows);
             let finder = Finder::new(&needle);
             let mut found = Vec::new();

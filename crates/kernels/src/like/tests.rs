@@ -15,10 +15,7 @@ fn words(alphabet: &[char], length: usize) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut last = all.clone();
     for _ in 0..length {
-        last = last
-            .iter()
-            .flat_map(|w| alphabet.iter().map(move |c| format!("{w}{c}")))
-            .collect();
+        last = last.iter().flat_map(|w| alphabet.iter().map(move |c| format!("{w}{c}"))).collect();
         all.extend_from_slice(&last);
     }
     all
@@ -33,11 +30,7 @@ fn every_small_pattern_matches_by_definition() {
         let characters: Vec<char> = pattern.chars().collect();
         for text in &texts {
             let expected = plain(&characters, &text.chars().collect::<Vec<_>>());
-            assert_eq!(
-                compiled.matches(text.as_bytes()),
-                expected,
-                "{text} LIKE {pattern}"
-            );
+            assert_eq!(compiled.matches(text.as_bytes()), expected, "{text} LIKE {pattern}");
             if let (Some(prefix), true) = (compiled.prefix(), expected) {
                 assert!(text.as_bytes().starts_with(prefix), "{text} LIKE {pattern}");
             }
@@ -58,21 +51,14 @@ fn segments_in_order_without_overlap() {
         ("a_b", "a\\_b", true),
     ] {
         let compiled = LikePattern::new(pattern, Some('\\'), Case::Sensitive).expect("well formed");
-        assert_eq!(
-            compiled.matches(text.as_bytes()),
-            expected,
-            "{text} LIKE {pattern}"
-        );
+        assert_eq!(compiled.matches(text.as_bytes()), expected, "{text} LIKE {pattern}");
     }
 }
 
 #[test]
 fn escapes() {
     let refused = LikePattern::new("a\\", Some('\\'), Case::Sensitive).map(|_| ());
-    assert_eq!(
-        refused.map_err(|e| e.state()),
-        Err(SqlState::INVALID_ESCAPE)
-    );
+    assert_eq!(refused.map_err(|e| e.state()), Err(SqlState::INVALID_ESCAPE));
     let none = LikePattern::new("a\\%", None, Case::Sensitive).expect("no escape character");
     assert!(none.matches(b"a\\bc"));
     let other = LikePattern::new("50#%%", Some('#'), Case::Sensitive).expect("well formed");

@@ -25,20 +25,12 @@ fn large_cosine(x: f64) -> f64 {
 
 /// Sine from 0 to 90 degrees.
 fn sine(x: f64) -> f64 {
-    if x <= 30.0 {
-        small_sine(x)
-    } else {
-        large_cosine(90.0 - x)
-    }
+    if x <= 30.0 { small_sine(x) } else { large_cosine(90.0 - x) }
 }
 
 /// Cosine from 0 to 90 degrees.
 fn cosine(x: f64) -> f64 {
-    if x <= 60.0 {
-        large_cosine(x)
-    } else {
-        small_sine(90.0 - x)
-    }
+    if x <= 60.0 { large_cosine(x) } else { small_sine(90.0 - x) }
 }
 
 /// An angle brought to 0 to 90 degrees, and the signs that its sine and cosine have.
@@ -105,20 +97,12 @@ pub fn cotd(number: &Vector) -> Result<Vector> {
 
 /// The angle from 0 to 90 degrees whose sine is `x`, from 0 to 1.
 fn arc_sine(x: f64) -> f64 {
-    if x <= 0.5 {
-        x.asin() / 0.5f64.asin() * 30.0
-    } else {
-        90.0 - x.acos() / 0.5f64.acos() * 60.0
-    }
+    if x <= 0.5 { x.asin() / 0.5f64.asin() * 30.0 } else { 90.0 - x.acos() / 0.5f64.acos() * 60.0 }
 }
 
 /// The angle from 0 to 90 degrees whose cosine is `x`, from 0 to 1.
 fn arc_cosine(x: f64) -> f64 {
-    if x <= 0.5 {
-        90.0 - x.asin() / 0.5f64.asin() * 30.0
-    } else {
-        x.acos() / 0.5f64.acos() * 60.0
-    }
+    if x <= 0.5 { 90.0 - x.asin() / 0.5f64.asin() * 30.0 } else { x.acos() / 0.5f64.acos() * 60.0 }
 }
 
 /// asind(DOUBLE) in degrees.
@@ -134,13 +118,7 @@ pub fn asind(number: &Vector) -> Result<Vector> {
 /// # Errors
 /// 22003 outside -1 to 1.
 pub fn acosd(number: &Vector) -> Result<Vector> {
-    of_ratio(number, |x| {
-        if x >= 0.0 {
-            arc_cosine(x)
-        } else {
-            90.0 + arc_sine(-x)
-        }
-    })
+    of_ratio(number, |x| if x >= 0.0 { arc_cosine(x) } else { 90.0 + arc_sine(-x) })
 }
 
 /// atand(DOUBLE) in degrees.

@@ -37,11 +37,7 @@ fn with_state<T>(f: impl FnOnce(&mut [u64; 2]) -> T) -> T {
 /// random(): `rows` numbers from 0 to below 1.
 pub fn random(rows: usize) -> Vector {
     let unit = 1.0 / (1u64 << 53) as f64;
-    let values = with_state(|state| {
-        (0..rows)
-            .map(|_| (next(state) >> 11) as f64 * unit)
-            .collect()
-    });
+    let values = with_state(|state| (0..rows).map(|_| (next(state) >> 11) as f64 * unit).collect());
     Vector::new(VectorData::F64(values))
 }
 

@@ -32,11 +32,7 @@ fn from_double(value: f64, to: Target) -> Option<i128> {
 pub fn sqrt(a: Operand<'_>, to: Target) -> Result<Vector> {
     let f = move |v: i128| {
         let shown = decimal::sqrt_scale(v, a.ty).min(u32::from(to.ty.scale)) as u8;
-        let root = if v < 0 {
-            None
-        } else {
-            decimal::sqrt(v, a.ty.scale, shown)
-        };
+        let root = if v < 0 { None } else { decimal::sqrt(v, a.ty.scale, shown) };
         decimal::rescale(root?, shown, to.ty.scale)
     };
     unary(a, to, f, |v| {
@@ -144,17 +140,11 @@ pub fn power(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
         if undefined(x, y).is_some() {
             return None;
         }
-        let whole = if y % unit == 0 {
-            u32::try_from(y / unit).ok()
-        } else {
-            None
-        };
-        whole
-            .and_then(|n| whole_power(x, a_scale, n, to.ty.scale))
-            .or_else(|| {
-                let (x, y) = (decimal::to_f64(x, a_scale), decimal::to_f64(y, b_scale));
-                from_double(x.powf(y), to)
-            })
+        let whole = if y % unit == 0 { u32::try_from(y / unit).ok() } else { None };
+        whole.and_then(|n| whole_power(x, a_scale, n, to.ty.scale)).or_else(|| {
+            let (x, y) = (decimal::to_f64(x, a_scale), decimal::to_f64(y, b_scale));
+            from_double(x.powf(y), to)
+        })
     };
     binary(a, b, to, f, |x, y| undefined(x, y).map(invalid_power))
 }

@@ -19,11 +19,7 @@ fn narrow_values() -> impl Strategy<Value = i64> {
 fn column(values: &[i64], valid: &[bool], physical: PhysicalType) -> Vector {
     let mut builder = VectorBuilder::new(physical);
     for (&value, &valid) in values.iter().zip(valid) {
-        builder.push_value(&if valid {
-            Value::I64(value)
-        } else {
-            Value::Null
-        });
+        builder.push_value(&if valid { Value::I64(value) } else { Value::Null });
     }
     builder.finish()
 }
@@ -42,15 +38,9 @@ const OPERATORS: [(Binary, Twin); 5] = [
         let difference = decimal::rescale(a, s, scale)? - decimal::rescale(b, t, scale)?;
         decimal::rescale(difference, scale, r)
     }),
-    (multiply, |a, s, b, t, r| {
-        decimal::rescale(a.checked_mul(b)?, s + t, r)
-    }),
+    (multiply, |a, s, b, t, r| decimal::rescale(a.checked_mul(b)?, s + t, r)),
     (modulo, |a, s, b, t, r| {
-        let rest = if b == 0 {
-            None
-        } else {
-            decimal::modulo(a, s, b, t)
-        };
+        let rest = if b == 0 { None } else { decimal::modulo(a, s, b, t) };
         decimal::rescale(rest?, s.max(t), r)
     }),
     (divide, |a, s, b, t, r| {
@@ -136,24 +126,13 @@ fn errors_name_their_reason() {
     let ty = NumericType::fixed(18, 0);
     let (x, y) = (Operand { vector: &a, ty }, Operand { vector: &b, ty });
     let state = |result: Result<Vector>| result.map(|v| v.len()).map_err(|e| e.state());
-    assert_eq!(
-        state(divide(x, y, Target::new(ty))),
-        Err(SqlState::DIVISION_BY_ZERO)
-    );
-    assert_eq!(
-        state(modulo(x, y, Target::new(ty))),
-        Err(SqlState::DIVISION_BY_ZERO)
-    );
+    assert_eq!(state(divide(x, y, Target::new(ty))), Err(SqlState::DIVISION_BY_ZERO));
+    assert_eq!(state(modulo(x, y, Target::new(ty))), Err(SqlState::DIVISION_BY_ZERO));
     let large = column(&[10i64.pow(17)], &[true], PhysicalType::I64);
     let x = Operand { vector: &large, ty };
-    assert_eq!(
-        state(multiply(x, x, Target::new(ty))),
-        Err(SqlState::NUMERIC_OUT_OF_RANGE)
-    );
+    assert_eq!(state(multiply(x, x, Target::new(ty))), Err(SqlState::NUMERIC_OUT_OF_RANGE));
     let narrow = Target::new(NumericType::fixed(4, 2));
-    let error = rescale(x, narrow)
-        .map(|v| v.len())
-        .map_err(|e| e.detail().map(str::to_owned));
+    let error = rescale(x, narrow).map(|v| v.len()).map_err(|e| e.detail().map(str::to_owned));
     let detail =
         "A field with precision 4, scale 2 must round to an absolute value less than 10^2.";
     assert_eq!(error, Err(Some(detail.to_owned())));
@@ -164,28 +143,13 @@ fn powers() {
     let two = column(&[2], &[true], PhysicalType::I64);
     let hundred = column(&[100], &[true], PhysicalType::I64);
     let ty = NumericType::fixed(18, 0);
-    let (x, y) = (
-        Operand { vector: &two, ty },
-        Operand {
-            vector: &hundred,
-            ty,
-        },
-    );
+    let (x, y) = (Operand { vector: &two, ty }, Operand { vector: &hundred, ty });
     let exact = power(x, y, Target::new(NumericType::fixed(38, 0))).map(|v| v.value(0));
     assert_eq!(exact, Ok(Value::I128(1 << 100)));
     let to = Target::new(NumericType::fixed(38, 16));
     let natural = ln(x, to).map(|v| v.value(0));
     assert_eq!(natural, Ok(Value::I128(6_931_471_805_599_453)));
-    let reciprocal = power(
-        x,
-        Operand {
-            vector: &column(&[-1], &[true], PhysicalType::I64),
-            ty,
-        },
-        to,
-    );
-    assert_eq!(
-        reciprocal.map(|v| v.value(0)),
-        Ok(Value::I128(5_000_000_000_000_000))
-    );
+    let reciprocal =
+        power(x, Operand { vector: &column(&[-1], &[true], PhysicalType::I64), ty }, to);
+    assert_eq!(reciprocal.map(|v| v.value(0)), Ok(Value::I128(5_000_000_000_000_000)));
 }

@@ -2,24 +2,14 @@ use super::*;
 use crate::VectorData;
 
 fn text(values: &[&str]) -> Vector {
-    Vector::new(VectorData::Str(
-        values.iter().map(|v| v.as_bytes()).collect(),
-    ))
+    Vector::new(VectorData::Str(values.iter().map(|v| v.as_bytes()).collect()))
 }
 
 #[test]
 fn matching() {
-    let found = matches(
-        &text(&["abc", "xyz", "ABC"]),
-        &text(&["^a.c$"]),
-        Case::Sensitive,
-    );
+    let found = matches(&text(&["abc", "xyz", "ABC"]), &text(&["^a.c$"]), Case::Sensitive);
     assert_eq!(found.map(|v| v.as_bool().to_vec()), Ok(vec![1, 0, 0]));
-    let found = matches(
-        &text(&["abc", "xyz", "ABC"]),
-        &text(&["^a.c$"]),
-        Case::Insensitive,
-    );
+    let found = matches(&text(&["abc", "xyz", "ABC"]), &text(&["^a.c$"]), Case::Insensitive);
     assert_eq!(found.map(|v| v.as_bool().to_vec()), Ok(vec![1, 0, 1]));
     let refused = matches(&text(&["a"]), &text(&["("]), Case::Sensitive).map(|_| ());
     assert_eq!(refused.map_err(|e| e.state()), Err(SqlState::INVALID_REGEX));
@@ -29,11 +19,8 @@ fn matching() {
 fn more_patterns_than_the_cache_holds() {
     for round in 0..3 {
         for i in 0..CACHE_ENTRIES * 2 {
-            let found = matches(
-                &text(&[&format!("a{i}b")]),
-                &text(&[&format!("a{i}b")]),
-                Case::Sensitive,
-            );
+            let found =
+                matches(&text(&[&format!("a{i}b")]), &text(&[&format!("a{i}b")]), Case::Sensitive);
             assert_eq!(found.map(|v| v.as_bool().to_vec()), Ok(vec![1]), "{round}");
         }
     }

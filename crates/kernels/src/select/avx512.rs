@@ -188,7 +188,9 @@ unsafe fn gather_u32<T>(values: &[T], positions: __m512i) -> __m512i {
 }
 
 macro_rules! ranges {
-    ($($range:ident, $refine:ident, $value:ty, $lane:ty, $set:ident, $mask:ident, $gather:ident;)*) => {$(
+    ($(
+        $range:ident, $refine:ident, $value:ty, $lane:ty, $set:ident, $mask:ident, $gather:ident;
+    )*) => {$(
         /// Equals the scalar twin.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
         #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]

@@ -59,11 +59,7 @@ fn push_base64(out: &mut String, bytes: &[u8]) {
             chunk.iter().fold(0u32, |w, &b| w << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
         for digit in 0..4 {
             let at = (word >> (18 - 6 * digit) & 63) as usize;
-            out.push(if digit <= chunk.len() {
-                char::from(BASE64[at])
-            } else {
-                '='
-            });
+            out.push(if digit <= chunk.len() { char::from(BASE64[at]) } else { '=' });
         }
         line += 4;
     }
@@ -78,22 +74,15 @@ fn parse_base64(text: &[u8]) -> Result<Vec<u8>> {
         }
         let digit = if byte == b'=' {
             if digits < 2 {
-                return Err(invalid(
-                    "unexpected \"=\" while decoding base64 sequence".into(),
-                ));
+                return Err(invalid("unexpected \"=\" while decoding base64 sequence".into()));
             }
             padding += 1;
             0
         } else {
-            let value = BASE64
-                .iter()
-                .position(|&b| b == byte)
-                .filter(|_| padding == 0);
+            let value = BASE64.iter().position(|&b| b == byte).filter(|_| padding == 0);
             value.ok_or_else(|| {
                 let symbol = char::from(byte);
-                invalid(format!(
-                    "invalid symbol \"{symbol}\" found while decoding base64 sequence"
-                ))
+                invalid(format!("invalid symbol \"{symbol}\" found while decoding base64 sequence"))
             })? as u32
         };
         word = word << 6 | digit;
@@ -139,10 +128,7 @@ pub fn decode(text: &Vector, format: &Vector) -> Result<Vector> {
             Encoding::Hex => parse_hex(text)?,
             Encoding::Base64 => parse_base64(text.as_bytes())?,
             Encoding::Escape => parse_escaped(text).ok_or_else(|| {
-                Error::new(
-                    SqlState::INVALID_TEXT,
-                    "invalid input syntax for type bytea",
-                )
+                Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea")
             })?,
         };
         Ok(())
@@ -182,9 +168,7 @@ pub fn hash_text(text: &Vector) -> Result<Vector> {
 ///
 /// Source: PostgreSQL 15, hashfn.c, `hash_bytes`.
 fn hash_bytes(bytes: &[u8]) -> u32 {
-    let start = 0x9e37_79b9u32
-        .wrapping_add(bytes.len() as u32)
-        .wrapping_add(3_923_095);
+    let start = 0x9e37_79b9u32.wrapping_add(bytes.len() as u32).wrapping_add(3_923_095);
     let mut state = [start; 3];
     let mut chunks = bytes.chunks_exact(12);
     for chunk in &mut chunks {

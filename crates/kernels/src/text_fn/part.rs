@@ -46,10 +46,7 @@ pub fn trim(side: Side, text: &Vector, characters: &Vector) -> Result<Vector> {
 
 #[cold]
 fn negative_length() -> Error {
-    Error::new(
-        SqlState::SUBSTRING_ERROR,
-        "negative substring length not allowed",
-    )
+    Error::new(SqlState::SUBSTRING_ERROR, "negative substring length not allowed")
 }
 
 /// Positions from 0 that `from` (counting from 1) and `count` denote.
@@ -139,11 +136,7 @@ pub fn right(text: &Vector, count: &Vector) -> Result<Vector> {
 fn part_range(text: &[u8], delimiter: &[u8], field: i32) -> Range<usize> {
     if delimiter.is_empty() {
         // No delimiter, one part.
-        return if field == 1 || field == -1 {
-            0..text.len()
-        } else {
-            0..0
-        };
+        return if field == 1 || field == -1 { 0..text.len() } else { 0..0 };
     }
     let mut wanted = i64::from(field) - 1;
     if field < 0 {
@@ -171,13 +164,11 @@ fn part_range(text: &[u8], delimiter: &[u8], field: i32) -> Range<usize> {
 pub fn split_part(text: &Vector, delimiter: &Vector, field: &Vector) -> Result<Vector> {
     let delimiters = Texts::new(delimiter);
     let fields = Values::<i32>::new(field);
-    try_narrow(text, &[text, delimiter, field], |i, bytes| {
-        match fields.get(i) {
-            0 => {
-                let message = "field position must not be zero";
-                Err(Error::new(SqlState::INVALID_PARAMETER, message))
-            }
-            field => Ok(part_range(bytes, delimiters.bytes(i), field)),
+    try_narrow(text, &[text, delimiter, field], |i, bytes| match fields.get(i) {
+        0 => {
+            let message = "field position must not be zero";
+            Err(Error::new(SqlState::INVALID_PARAMETER, message))
         }
+        field => Ok(part_range(bytes, delimiters.bytes(i), field)),
     })
 }

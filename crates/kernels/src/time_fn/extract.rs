@@ -52,7 +52,5 @@ pub fn date_trunc(field: Field, vector: &Vector, ty: DataType) -> Result<Vector>
     if ty == DataType::Interval {
         return try_map(vector, |i: Interval| calendar::truncate_interval(field, i));
     }
-    try_map(vector, |t: i64| {
-        calendar::truncate_timestamp(field, t, ty.name())
-    })
+    try_map(vector, |t: i64| calendar::truncate_timestamp(field, t, ty.name()))
 }

@@ -1,8 +1,6 @@
 //! Times of day made from fields, rounding to a precision, bins, finiteness.
 
-use types::calendar::{
-    self, DAY, SECOND, check_timestamp, is_finite_date, is_finite_timestamp,
-};
+use types::calendar::{self, DAY, SECOND, check_timestamp, is_finite_date, is_finite_timestamp};
 use types::{DataType, Error, Interval, Result, SqlState};
 
 use super::time_of;
@@ -90,8 +88,9 @@ pub fn date_bin(stride: &Vector, timestamp: &Vector, origin: &Vector) -> Result<
         if width <= 0 {
             return Err(failure("stride must be greater than zero"));
         }
-        let start = (time.checked_sub(origin))
-            .and_then(|distance| origin.checked_add(distance.div_euclid(width).checked_mul(width)?));
+        let start = (time.checked_sub(origin)).and_then(|distance| {
+            origin.checked_add(distance.div_euclid(width).checked_mul(width)?)
+        });
         check_timestamp(start)
     })
 }
@@ -114,7 +113,8 @@ mod tests {
 
     #[test]
     fn bins() {
-        let minutes = Vector::new(VectorData::Interval(vec![Interval::new(0, 0, 15 * 60 * SECOND)]));
+        let minutes =
+            Vector::new(VectorData::Interval(vec![Interval::new(0, 0, 15 * 60 * SECOND)]));
         for (time, origin, expected) in [
             ("2024-02-11 15:44:17", "2001-01-01", "2024-02-11 15:30"),
             ("2024-02-11 15:44:17", "2030-01-01 00:05", "2024-02-11 15:35"),

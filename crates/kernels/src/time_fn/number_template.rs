@@ -72,10 +72,7 @@ impl NumberTemplate {
         let mut rest = text;
         let (mut point, mut shifted) = (false, false);
         while let Some(c) = rest.chars().next() {
-            let two = rest
-                .get(..2)
-                .map(str::to_ascii_uppercase)
-                .unwrap_or_default();
+            let two = rest.get(..2).map(str::to_ascii_uppercase).unwrap_or_default();
             let mut taken = c.len_utf8();
             match (two.as_str(), c) {
                 ("FM", _) => (template.bare, taken) = (true, 2),
@@ -85,11 +82,7 @@ impl NumberTemplate {
                 ("PL", _) => taken = template.push(Place::Sign(Sign::Plus), 2),
                 ("SG", _) => taken = template.push(Place::Sign(Sign::Fixed), 2),
                 ("TH", _) => taken = template.push(Place::Ordinal(c == 'T'), 2),
-                ("EE", _)
-                    if rest
-                        .get(..4)
-                        .is_some_and(|t| t.eq_ignore_ascii_case("EEEE")) =>
-                {
+                ("EE", _) if rest.get(..4).is_some_and(|t| t.eq_ignore_ascii_case("EEEE")) => {
                     (template.scientific, taken) = (true, 4);
                 }
                 (_, 'S' | 's') => taken = template.push(Place::Sign(Sign::Anchored), 1),
@@ -166,12 +159,7 @@ impl NumberTemplate {
             return Ok(());
         }
         if !value.is_finite() {
-            self.fill(
-                &"#".repeat(self.whole + 1),
-                &"#".repeat(self.fraction),
-                value < 0.0,
-                out,
-            );
+            self.fill(&"#".repeat(self.whole + 1), &"#".repeat(self.fraction), value < 0.0, out);
             return Ok(());
         }
         // Digits that are not significant are 0.
@@ -202,11 +190,7 @@ impl NumberTemplate {
             (1, "I"),
         ];
         let mut rest = value.filter(|v| (1..4000).contains(v)).unwrap_or(0);
-        let mut text = if rest == 0 {
-            "#".repeat(15)
-        } else {
-            String::new()
-        };
+        let mut text = if rest == 0 { "#".repeat(15) } else { String::new() };
         for (part, letters) in PARTS {
             while rest >= part {
                 text.push_str(letters);
@@ -261,9 +245,7 @@ impl NumberTemplate {
 
     fn has_sign(&self) -> bool {
         // PL comes in addition to the usual sign.
-        self.places
-            .iter()
-            .any(|p| matches!(p, Place::Sign(s) if *s != Sign::Plus))
+        self.places.iter().any(|p| matches!(p, Place::Sign(s) if *s != Sign::Plus))
     }
 
     /// Appends the digits at their places.
@@ -276,20 +258,12 @@ impl NumberTemplate {
             .filter(|p| matches!(p, Place::Digit | Place::Zero))
             .position(|p| *p == Place::Zero);
         // A lone 0 before a fraction is not shown unless the template asks for it.
-        let kept = if overflow {
-            fraction.len()
-        } else {
-            self.kept_fraction(fraction)
-        };
+        let kept = if overflow { fraction.len() } else { self.kept_fraction(fraction) };
         let hidden = whole == "0" && kept > 0 && first_zero.is_none();
         let digits = if hidden { "" } else { whole };
         let start = self.whole.saturating_sub(digits.len());
         let shown_from = first_zero.map_or(start, |z| z.min(start));
-        let mut state = Filling {
-            whole_at: 0,
-            fraction_at: 0,
-            signed: false,
-        };
+        let mut state = Filling { whole_at: 0, fraction_at: 0, signed: false };
         let free_sign = !self.has_sign();
         for place in &self.places {
             match place {
@@ -354,18 +328,10 @@ impl NumberTemplate {
         if !self.bare {
             return fraction.len();
         }
-        let after = self
-            .places
-            .iter()
-            .skip_while(|p| **p != Place::Point)
-            .skip(1);
-        let places: Vec<&Place> = after
-            .filter(|p| matches!(p, Place::Digit | Place::Zero))
-            .collect();
-        let last_zero = places
-            .iter()
-            .rposition(|p| **p == Place::Zero)
-            .map_or(0, |i| i + 1);
+        let after = self.places.iter().skip_while(|p| **p != Place::Point).skip(1);
+        let places: Vec<&Place> =
+            after.filter(|p| matches!(p, Place::Digit | Place::Zero)).collect();
+        let last_zero = places.iter().rposition(|p| **p == Place::Zero).map_or(0, |i| i + 1);
         fraction.trim_end_matches('0').len().max(last_zero)
     }
 
@@ -395,14 +361,8 @@ impl NumberTemplate {
 
     /// True when S stands before all digits.
     fn leading_anchor(&self) -> bool {
-        let first_digit = self
-            .places
-            .iter()
-            .position(|p| matches!(p, Place::Digit | Place::Zero));
-        let anchor = self
-            .places
-            .iter()
-            .position(|p| *p == Place::Sign(Sign::Anchored));
+        let first_digit = self.places.iter().position(|p| matches!(p, Place::Digit | Place::Zero));
+        let anchor = self.places.iter().position(|p| *p == Place::Sign(Sign::Anchored));
         matches!((anchor, first_digit), (Some(a), Some(d)) if a < d)
     }
 
@@ -428,11 +388,7 @@ impl NumberTemplate {
             Some(b'3') if !teen => "rd",
             _ => "th",
         };
-        out.push_str(&if upper {
-            ending.to_ascii_uppercase()
-        } else {
-            ending.to_owned()
-        });
+        out.push_str(&if upper { ending.to_ascii_uppercase() } else { ending.to_owned() });
     }
 }
 

@@ -135,18 +135,14 @@ impl<'a> Input<'a> {
     fn name(&mut self, names: &[&str], what: &str) -> Result<usize> {
         self.skip_spaces();
         let starts = |name: &&&str| {
-            self.rest
-                .get(..name.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(name))
+            self.rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
         };
         let best = names.iter().filter(starts).max_by_key(|name| name.len());
         let Some(found) = best.and_then(|best| names.iter().position(|name| name == best)) else {
             let shown = self.rest.split_whitespace().next().unwrap_or("");
-            return Err(
-                invalid(format!("invalid value \"{shown}\" for \"{what}\"")).with_detail(
-                    "The given value did not match any of the allowed values for this field.",
-                ),
-            );
+            return Err(invalid(format!("invalid value \"{shown}\" for \"{what}\"")).with_detail(
+                "The given value did not match any of the allowed values for this field.",
+            ));
         };
         self.rest = &self.rest[names[found].len()..];
         Ok(found)
@@ -163,9 +159,7 @@ impl Fields {
             }
             match piece {
                 Piece::Text(text, quoted) => skip_text(&mut input, text, *quoted),
-                Piece::Key {
-                    key, fill, ordinal, ..
-                } => {
+                Piece::Key { key, fill, ordinal, .. } => {
                     let follow = digits_follow(&pieces[at + 1..]) && *fill;
                     fields.read_key(*key, follow, &mut input)?;
                     if ordinal.is_some() {
@@ -284,11 +278,7 @@ impl Fields {
             (520..=999, _) => year + 1000,
             _ => year,
         };
-        if self.before_christ && year > 0 {
-            1 - year
-        } else {
-            full
-        }
+        if self.before_christ && year > 0 { 1 - year } else { full }
     }
 
     fn date(&self, text: &str) -> Result<i32> {
@@ -317,25 +307,16 @@ impl Fields {
             (None, None) => 0,
         };
         let year = small(year)?;
-        let in_year = self
-            .day_of_year
-            .or(self.week_of_year.map(|week| (week - 1) * 7 + 1));
+        let in_year = self.day_of_year.or(self.week_of_year.map(|week| (week - 1) * 7 + 1));
         if let (Some(day), None, None) = (in_year, self.month, self.day) {
-            let last = if calendar::is_leap_year(year) {
-                366
-            } else {
-                365
-            };
+            let last = if calendar::is_leap_year(year) { 366 } else { 365 };
             if !(1..=last).contains(&day) {
                 return Err(range());
             }
             return Ok(days_from_civil(year, 1, 1) + day as i32 - 1);
         }
         let month = self.month.unwrap_or(1);
-        let day = self
-            .day
-            .or(self.week_of_month.map(|week| (week - 1) * 7 + 1))
-            .unwrap_or(1);
+        let day = self.day.or(self.week_of_month.map(|week| (week - 1) * 7 + 1)).unwrap_or(1);
         match (u32::try_from(month), u32::try_from(day)) {
             (Ok(month), Ok(day)) => date_from_civil(year, month, day).ok_or_else(range),
             _ => Err(range()),

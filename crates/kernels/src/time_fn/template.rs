@@ -177,12 +177,7 @@ pub(super) fn parse(template: &str) -> Vec<Piece> {
                 }
             }
             rest = strip_either(rest, "SP").unwrap_or(rest);
-            pieces.push(Piece::Key {
-                key,
-                letters,
-                fill,
-                ordinal,
-            });
+            pieces.push(Piece::Key { key, letters, fill, ordinal });
             fill = true;
         } else {
             rest = take_text(rest, &mut pieces);
@@ -239,17 +234,9 @@ pub(super) const MONTHS: [&str; 12] = [
 
 /// Full names of the days from Sunday, capitalised; their first three letters are the
 /// abbreviations.
-pub(super) const DAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
+pub(super) const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Roman numbers of the months.
-pub(super) const ROMAN: [&str; 12] = [
-    "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
-];
+pub(super) const ROMAN: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];

@@ -37,10 +37,9 @@ pub fn to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vector>
             VectorData::I32(_) => {
                 Moment::of_timestamp(date_to_timestamp(Values::<i32>::new(vector).get(i))?, false)
             }
-            _ => Moment::of_timestamp(
-                Values::<i64>::new(vector).get(i),
-                ty == DataType::TimestampTz,
-            ),
+            _ => {
+                Moment::of_timestamp(Values::<i64>::new(vector).get(i), ty == DataType::TimestampTz)
+            }
         };
         match moment {
             Some(moment) => moment.write(pieces, out),
@@ -67,14 +66,8 @@ fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vect
                 template.write_float(Values::<f64>::new(vector).get(i), digits, out)
             }
             (_, ty) => {
-                let scale = if let DataType::Numeric(n) = ty {
-                    n.scale
-                } else {
-                    0
-                };
-                let value = match vector
-                    .value(crate::broadcast::row(vector.len(), i))
-                    .as_integer()
+                let scale = if let DataType::Numeric(n) = ty { n.scale } else { 0 };
+                let value = match vector.value(crate::broadcast::row(vector.len(), i)).as_integer()
                 {
                     Some(value) => value,
                     None => return Ok(()),
@@ -108,48 +101,25 @@ impl Moment {
         let (days, time) = split_timestamp(micros);
         let (year, month, day) = civil_from_days(days);
         let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-        Some(Self {
-            year,
-            month,
-            day,
-            time,
-            date: Some(days),
-            zoned,
-        })
+        Some(Self { year, month, day, time, date: Some(days), zoned })
     }
 
     fn of_interval(interval: Interval) -> Option<Self> {
         let months = i64::from(interval.months);
         let (year, month, day) = (months / 12, months % 12, i64::from(interval.days));
-        Some(Self {
-            year,
-            month,
-            day,
-            time: interval.micros,
-            date: None,
-            zoned: false,
-        })
+        Some(Self { year, month, day, time: interval.micros, date: None, zoned: false })
     }
 
     /// Years as shown: 1 BC is year 1.
     fn shown_year(&self) -> i64 {
-        if self.date.is_some() && self.year <= 0 {
-            1 - self.year
-        } else {
-            self.year
-        }
+        if self.date.is_some() && self.year <= 0 { 1 - self.year } else { self.year }
     }
 
     fn write(&self, pieces: &[Piece], out: &mut String) -> Result<()> {
         for piece in pieces {
             match piece {
                 Piece::Text(text, _) => out.push_str(text),
-                Piece::Key {
-                    key,
-                    letters,
-                    fill,
-                    ordinal,
-                } => {
+                Piece::Key { key, letters, fill, ordinal } => {
                     let start = out.len();
                     self.write_key(*key, *letters, *fill, out)?;
                     if let Some(letters) = ordinal {
@@ -232,11 +202,7 @@ impl Moment {
             Key::Century => {
                 let year = self.year;
                 let century = if self.date.is_none() || year > 0 {
-                    if self.date.is_none() {
-                        year / 100
-                    } else {
-                        (year + 99) / 100
-                    }
+                    if self.date.is_none() { year / 100 } else { (year + 99) / 100 }
                 } else {
                     (year - 100) / 100
                 };
@@ -244,9 +210,8 @@ impl Moment {
                 push_number(out, century, width, fill);
             }
             Key::Roman => {
-                if let Some(numeral) = usize::try_from(self.month - 1)
-                    .ok()
-                    .and_then(|m| ROMAN.get(m))
+                if let Some(numeral) =
+                    usize::try_from(self.month - 1).ok().and_then(|m| ROMAN.get(m))
                 {
                     push_padded(out, numeral, letters, if fill { 4 } else { 0 });
                 }
@@ -341,12 +306,7 @@ fn push_number(out: &mut String, value: i64, width: usize, fill: bool) {
 }
 
 fn push_last_digits(out: &mut String, value: i64, digits: u8, fill: bool) {
-    push_number(
-        out,
-        value % 10i64.pow(u32::from(digits)),
-        usize::from(digits),
-        fill,
-    );
+    push_number(out, value % 10i64.pow(u32::from(digits)), usize::from(digits), fill);
 }
 
 /// The ending of the ordinal number that starts at byte `start`.

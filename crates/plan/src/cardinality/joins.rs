@@ -74,18 +74,13 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
     ];
     let mut product = 1.0;
     for pair in pairs {
-        product /= domain(pair.left, left)
-            .max(domain(pair.right, right))
-            .max(1.0);
+        product /= domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
     }
     if pairs.len() == 1 {
         return product;
     }
     for (side, columns) in sides {
-        let keys = side
-            .keys
-            .iter()
-            .filter(|key| key.columns.is_subset(&columns));
+        let keys = side.keys.iter().filter(|key| key.columns.is_subset(&columns));
         for key in keys {
             product = product.max(1.0 / key.domain.max(1.0));
         }
@@ -117,17 +112,13 @@ fn join_rows(
 /// Estimated share of left rows with a match.
 fn matched(pairs: &[EquiPair<'_>], rest_share: f64, left: &Properties, right: &Properties) -> f64 {
     if pairs.is_empty() {
-        return (right.rows * rest_share)
-            .min(1.0)
-            .max(if rest_share < 1.0 { 0.0 } else { 1.0 });
+        return (right.rows * rest_share).min(1.0).max(if rest_share < 1.0 { 0.0 } else { 1.0 });
     }
     let mut share = 1.0;
     let mut keys = 1.0;
     for pair in pairs {
         let distinct = expr_distinct(pair.right, right);
-        let whole = domain(pair.left, left)
-            .max(domain(pair.right, right))
-            .max(1.0);
+        let whole = domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
         share *= (distinct / whole).min(1.0);
         keys *= distinct;
     }
@@ -145,15 +136,10 @@ pub(crate) fn joined(
     let left_columns: ColumnSet = left.columns.keys().copied().collect();
     let right_columns: ColumnSet = right.columns.keys().copied().collect();
     let (pairs, rest) = split_condition(condition, &left_columns, &right_columns);
-    let mut both = Properties {
-        rows: left.rows * right.rows,
-        ..Properties::default()
-    };
+    let mut both = Properties { rows: left.rows * right.rows, ..Properties::default() };
     if !rest.is_empty() {
-        both.columns
-            .extend(left.columns.iter().map(|(id, c)| (*id, c.clone())));
-        both.columns
-            .extend(right.columns.iter().map(|(id, c)| (*id, c.clone())));
+        both.columns.extend(left.columns.iter().map(|(id, c)| (*id, c.clone())));
+        both.columns.extend(right.columns.iter().map(|(id, c)| (*id, c.clone())));
     }
     let rest_share: f64 = rest.iter().map(|e| selectivity(e, &both)).product();
     let rows = join_rows(kind, &pairs, rest_share, &left, &right);
@@ -174,8 +160,7 @@ fn combine(
     if !keeps_right(kind) {
         let mut out = left.scaled(rows);
         if let JoinKind::Mark(id) = kind {
-            out.columns
-                .insert(id, ColumnProperty::unknown(2.0, DataType::Boolean));
+            out.columns.insert(id, ColumnProperty::unknown(2.0, DataType::Boolean));
         }
         return out;
     }
@@ -185,20 +170,13 @@ fn combine(
         JoinKind::Inner if right_unique => left.rows_max,
         JoinKind::Inner if left_unique => right.rows_max,
         JoinKind::Inner => product,
-        _ => left
-            .rows_max
-            .zip(right.rows_max)
-            .map(|(a, b)| a * b + a + b),
+        _ => left.rows_max.zip(right.rows_max).map(|(a, b)| a * b + a + b),
     };
     let mut equal: Vec<(ColumnId, ColumnId)> = Vec::new();
     for pair in pairs {
         equal.extend(tree::as_column(pair.left).zip(tree::as_column(pair.right)));
     }
-    let mut out = Properties {
-        rows,
-        rows_max,
-        ..Properties::default()
-    };
+    let mut out = Properties { rows, rows_max, ..Properties::default() };
     let keep_left = right_unique || kind == JoinKind::Single;
     if keep_left && kind != JoinKind::Full && kind != JoinKind::Right {
         out.keys.extend(left.keys.iter().cloned());
@@ -224,9 +202,7 @@ fn combine(
         equate_distinct(&mut out, a, b);
     }
     if kind == JoinKind::Inner {
-        tree::conjuncts(condition.clone())
-            .iter()
-            .for_each(|part| note_facts(&mut out, part));
+        tree::conjuncts(condition.clone()).iter().for_each(|part| note_facts(&mut out, part));
     }
     out
 }
@@ -236,11 +212,8 @@ fn combine(
 fn extend_with_nulls(side: &mut Properties) {
     let columns = &side.columns;
     let never_null = |id: ColumnId| columns.get(&id).is_some_and(|column| !column.nullable);
-    side.dependencies
-        .retain(|dependency| dependency.determinant.iter().any(never_null));
-    side.columns
-        .values_mut()
-        .for_each(|column| column.nullable = true);
+    side.dependencies.retain(|dependency| dependency.determinant.iter().any(never_null));
+    side.columns.values_mut().for_each(|column| column.nullable = true);
 }
 
 fn equate_distinct(out: &mut Properties, a: ColumnId, b: ColumnId) {

@@ -34,11 +34,7 @@ pub(crate) struct ColumnProperty {
 impl ColumnProperty {
     /// What the type alone says.
     pub(crate) fn unknown(rows: f64, ty: DataType) -> Self {
-        let distinct = if ty == DataType::Boolean {
-            2.0
-        } else {
-            rows.max(1.0)
-        };
+        let distinct = if ty == DataType::Boolean { 2.0 } else { rows.max(1.0) };
         Self {
             distinct,
             domain: distinct,
@@ -101,9 +97,7 @@ impl Properties {
 
     /// True when no two rows agree in `columns` even if NULLs count as equal.
     pub(crate) fn is_unique_with_nulls(&self, columns: &ColumnSet) -> bool {
-        self.keys
-            .iter()
-            .any(|key| !key.nullable && key.columns.is_subset(columns))
+        self.keys.iter().any(|key| !key.nullable && key.columns.is_subset(columns))
     }
 
     /// All columns that `columns` decide.
@@ -140,17 +134,8 @@ impl Properties {
 
     /// These properties under new names; columns without one are dropped.
     pub(crate) fn renamed(&self, names: &[(ColumnId, ColumnId)]) -> Self {
-        let mut out = Self {
-            rows: self.rows,
-            rows_max: self.rows_max,
-            ..Self::default()
-        };
-        let new = |id: ColumnId| {
-            names
-                .iter()
-                .find(|(old, _)| *old == id)
-                .map(|(_, new)| *new)
-        };
+        let mut out = Self { rows: self.rows, rows_max: self.rows_max, ..Self::default() };
+        let new = |id: ColumnId| names.iter().find(|(old, _)| *old == id).map(|(_, new)| *new);
         for (old, id) in names {
             if let Some(column) = self.columns.get(old) {
                 out.columns.insert(*id, column.clone());
@@ -158,21 +143,14 @@ impl Properties {
         }
         for key in &self.keys {
             if let Some(columns) = key.columns.iter().map(new).collect() {
-                out.keys.push(Key {
-                    columns,
-                    domain: key.domain,
-                    nullable: key.nullable,
-                });
+                out.keys.push(Key { columns, domain: key.domain, nullable: key.nullable });
             }
         }
         for dependency in &self.dependencies {
             let determinant = dependency.determinant.iter().map(new).collect();
             let dependents: ColumnSet = dependency.dependents.iter().filter_map(new).collect();
             if let Some(determinant) = determinant {
-                out.dependencies.push(Dependency {
-                    determinant,
-                    dependents,
-                });
+                out.dependencies.push(Dependency { determinant, dependents });
             }
         }
         out

@@ -57,10 +57,7 @@ pub(crate) fn filtered(
 fn may_sample(expr: &Expr) -> bool {
     !tree::any(expr, &|e| {
         matches!(e.kind, ExprKind::Parameter(_))
-            || matches!(
-                e.kind,
-                ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
-            )
+            || matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _))
             || tree::sub_plan(e).is_some()
     })
 }
@@ -119,10 +116,7 @@ fn restrict(out: &mut Properties, part: &Expr) {
             _ => (range.low, range.high),
         };
         let narrowed = Range::new(low.max(range.low), high.min(range.high));
-        column.range = Some(narrowed.unwrap_or(Range {
-            low: range.low,
-            high: range.low,
-        }));
+        column.range = Some(narrowed.unwrap_or(Range { low: range.low, high: range.low }));
     }
 }
 
@@ -139,9 +133,8 @@ pub(crate) fn note_facts(out: &mut Properties, part: &Expr) {
                 }
             }
             let equal = matches!(op, CompareOp::Equal | CompareOp::NotDistinct);
-            if let Some((a, b)) = tree::as_column(left)
-                .zip(tree::as_column(right))
-                .filter(|_| equal)
+            if let Some((a, b)) =
+                tree::as_column(left).zip(tree::as_column(right)).filter(|_| equal)
             {
                 out.equate(a, b);
             }
@@ -165,10 +158,7 @@ impl Properties {
         for (from, to) in [(a, b), (b, a)] {
             let determinant = std::iter::once(from).collect();
             let dependents = std::iter::once(to).collect();
-            self.dependencies.push(super::Dependency {
-                determinant,
-                dependents,
-            });
+            self.dependencies.push(super::Dependency { determinant, dependents });
         }
     }
 }
@@ -180,10 +170,7 @@ pub(crate) fn selectivity(expr: &Expr, input: &Properties) -> f64 {
         ExprKind::Literal(_) => 0.0,
         ExprKind::And(parts) => parts.iter().map(|e| selectivity(e, input)).product(),
         ExprKind::Or(parts) => {
-            1.0 - parts
-                .iter()
-                .map(|e| 1.0 - selectivity(e, input))
-                .product::<f64>()
+            1.0 - parts.iter().map(|e| 1.0 - selectivity(e, input)).product::<f64>()
         }
         ExprKind::Not(inner) => match &inner.kind {
             ExprKind::IsNull(operand) => 1.0 - null_share(operand, input),
@@ -254,23 +241,16 @@ pub(crate) fn expr_distinct(expr: &Expr, input: &Properties) -> f64 {
         | ExprKind::IsNull(_)
         | ExprKind::InList(..)
         | ExprKind::Like { .. } => 2.0,
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => {
-            let results = branches
-                .iter()
-                .map(|(_, e)| e)
-                .chain(std::iter::once(&**otherwise));
+        ExprKind::Case { branches, otherwise } => {
+            let results = branches.iter().map(|(_, e)| e).chain(std::iter::once(&**otherwise));
             results.map(|e| expr_distinct(e, input)).sum()
         }
         ExprKind::Call(Function::Extract | Function::DateTrunc, arguments) => {
             extracted(arguments, input)
         }
-        ExprKind::Call(Function::Substring | Function::Left, arguments) => arguments
-            .first()
-            .map_or(1.0, |e| expr_distinct(e, input))
-            .min(64.0),
+        ExprKind::Call(Function::Substring | Function::Left, arguments) => {
+            arguments.first().map_or(1.0, |e| expr_distinct(e, input)).min(64.0)
+        }
         _ => {
             let mut product = 1.0;
             tree::operands(expr, &mut |e| product *= expr_distinct(e, input));

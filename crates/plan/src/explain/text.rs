@@ -78,10 +78,7 @@ fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
             write_operand(inner, columns, out);
             out.push_str(" is null");
         }
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => {
+        ExprKind::Case { branches, otherwise } => {
             out.push_str("case");
             for (condition, result) in branches {
                 out.push_str(" when ");
@@ -103,12 +100,7 @@ fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
             write_list(list, columns, LIST_ITEMS, out);
             out.push(')');
         }
-        ExprKind::Like {
-            operand,
-            pattern,
-            case,
-            ..
-        } => {
+        ExprKind::Like { operand, pattern, case, .. } => {
             write_operand(operand, columns, out);
             out.push_str(match case {
                 LikeCase::Sensitive => " like ",
@@ -230,11 +222,7 @@ fn write_value(value: &Value, ty: DataType, out: &mut String) {
         (Value::F64(v), _) => drop(write!(out, "{v}")),
         (Value::Str(bytes), _) => drop(write!(out, "'{}'", String::from_utf8_lossy(bytes))),
         (Value::Interval(v), _) => {
-            let _ = write!(
-                out,
-                "interval '{} mons {} days {} us'",
-                v.months, v.days, v.micros
-            );
+            let _ = write!(out, "interval '{} mons {} days {} us'", v.months, v.days, v.micros);
         }
         (number, DataType::Numeric(n)) => write_decimal(number, n.scale, out),
         (number, DataType::Date) => {
@@ -268,11 +256,7 @@ pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
     let mp = (5 * doy + 2) / 153;
     let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (
-        yoe + era * 400 + i64::from(month <= 2),
-        month,
-        doy - (153 * mp + 2) / 5 + 1,
-    )
+    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
 }
 
 /// A restriction of a scan.
@@ -287,11 +271,7 @@ pub(crate) fn restriction_text(restriction: &ScanRestriction, columns: &[OutputC
         }
         ScanRestrictionKind::Between { low, high } => {
             let sign = |kind| {
-                if kind == BoundKind::Inclusive {
-                    "<="
-                } else {
-                    "<"
-                }
+                if kind == BoundKind::Inclusive { "<=" } else { "<" }
             };
             let (a, b) = (expr_text(&low.0, &[]), expr_text(&high.0, &[]));
             format!("{a} {} {name} {} {b}", sign(low.1), sign(high.1))
@@ -302,10 +282,7 @@ pub(crate) fn restriction_text(restriction: &ScanRestriction, columns: &[OutputC
             out + ")"
         }
         ScanRestrictionKind::Predicate(e) => {
-            format!(
-                "({})",
-                expr_text(e, column.map_or(&[], std::slice::from_ref))
-            )
+            format!("({})", expr_text(e, column.map_or(&[], std::slice::from_ref)))
         }
     }
 }
@@ -357,11 +334,7 @@ pub(crate) fn window_text(call: &Window, columns: &[OutputColumn]) -> String {
     };
     let mut out = format!("{name}({}) over (", list_text(&call.arguments, columns));
     if !call.partition_by.is_empty() {
-        let _ = write!(
-            out,
-            "partition by {}",
-            list_text(&call.partition_by, columns)
-        );
+        let _ = write!(out, "partition by {}", list_text(&call.partition_by, columns));
     }
     if !call.order_by.is_empty() {
         let _ = write!(out, " order by {}", sort_text(&call.order_by, columns));

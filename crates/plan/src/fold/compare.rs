@@ -29,11 +29,7 @@ pub(crate) fn simplify(expr: &mut Expr) {
         }
         ExprKind::Literal(Value::Null) => {
             let test = tree::is_null(tree::take_expr(left));
-            *expr = if *op == CompareOp::Distinct {
-                tree::negate(test)
-            } else {
-                test
-            };
+            *expr = if *op == CompareOp::Distinct { tree::negate(test) } else { test };
             return;
         }
         ExprKind::Literal(Value::Bool(value)) if null_rejecting => {
@@ -61,10 +57,7 @@ pub(crate) fn simplify_list(expr: &mut Expr) {
     let mut narrowed = Vec::new();
     for item in &*list {
         match constant(item, inner.ty) {
-            Some(Constant {
-                value,
-                side: Side::Exact,
-            }) => {
+            Some(Constant { value, side: Side::Exact }) => {
                 narrowed.push(tree::literal(value, inner.ty));
             }
             Some(_) => {}
@@ -192,10 +185,7 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
             };
             let blank = bytes.ends_with(b" ");
             let fits = !blank || !matches!(to, DataType::Char(_));
-            fits.then(|| Constant {
-                value: value.clone(),
-                side: Side::Exact,
-            })
+            fits.then(|| Constant { value: value.clone(), side: Side::Exact })
         }
         (from, to) if numeric(from).is_some() && numeric(to).is_some() => {
             let (from, to) = (numeric(from)?, numeric(to)?);
@@ -205,11 +195,7 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
                 fit(number.checked_mul(factor)?, true, target)
             } else {
                 let factor = 10i128.checked_pow(u32::from(from - to))?;
-                fit(
-                    number.div_euclid(factor),
-                    number.rem_euclid(factor) == 0,
-                    target,
-                )
+                fit(number.div_euclid(factor), number.rem_euclid(factor) == 0, target)
             }
         }
         _ => None,
@@ -220,20 +206,11 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
 fn fit(floor: i128, exact: bool, target: DataType) -> Option<Constant> {
     let limits = crate::range::of_type(target)?;
     if floor > limits.high {
-        return Some(Constant {
-            value: Value::Null,
-            side: Side::AllBelow,
-        });
+        return Some(Constant { value: Value::Null, side: Side::AllBelow });
     }
     if floor < limits.low {
-        return Some(Constant {
-            value: Value::Null,
-            side: Side::AllAbove,
-        });
+        return Some(Constant { value: Value::Null, side: Side::AllAbove });
     }
     let value = crate::lower::value_as(floor, target.physical())?;
-    Some(Constant {
-        value,
-        side: if exact { Side::Exact } else { Side::Below },
-    })
+    Some(Constant { value, side: if exact { Side::Exact } else { Side::Below } })
 }

@@ -19,9 +19,7 @@ pub(crate) fn factor(terms: Vec<Expr>) -> Expr {
         let everywhere = split[1..].iter().all(|parts| parts.contains(candidate));
         if everywhere && !tree::is_volatile(candidate) {
             let candidate = split[0].remove(i);
-            split[1..]
-                .iter_mut()
-                .for_each(|parts| parts.retain(|part| *part != candidate));
+            split[1..].iter_mut().for_each(|parts| parts.retain(|part| *part != candidate));
             common.push(candidate);
         } else {
             i += 1;
@@ -33,9 +31,7 @@ pub(crate) fn factor(terms: Vec<Expr>) -> Expr {
     let terms = merge_equalities(split.into_iter().map(tree::and_all).collect());
     common.push(tree::or_all(terms));
     let mut flat = Vec::new();
-    common
-        .into_iter()
-        .for_each(|part| tree::split_conjuncts(part, &mut flat));
+    common.into_iter().for_each(|part| tree::split_conjuncts(part, &mut flat));
     tree::and_all(flat)
 }
 

@@ -32,12 +32,7 @@ pub(super) struct TreeJoin {
 impl Tree {
     /// A join of two trees.
     pub(super) fn join(kind: JoinKind, conjuncts: Vec<Expr>, left: Tree, right: Tree) -> Self {
-        Self::Join(Box::new(TreeJoin {
-            kind,
-            conjuncts,
-            left,
-            right,
-        }))
+        Self::Join(Box::new(TreeJoin { kind, conjuncts, left, right }))
     }
 
     fn relations(&self) -> Relations {
@@ -105,11 +100,7 @@ impl Cluster {
     /// Adds a relation.
     pub(super) fn add(&mut self, plan: Plan, properties: Properties) -> Tree {
         let columns = tree::output_set(&plan);
-        self.relations.push(Relation {
-            plan,
-            properties,
-            columns,
-        });
+        self.relations.push(Relation { plan, properties, columns });
         Tree::Leaf(self.relations.len() - 1)
     }
 
@@ -120,11 +111,7 @@ impl Cluster {
 
     /// The set of all relations.
     pub(super) fn all(&self) -> Relations {
-        if self.relations.len() >= 64 {
-            !0
-        } else {
-            (1 << self.relations.len()) - 1
-        }
+        if self.relations.len() >= 64 { !0 } else { (1 << self.relations.len()) - 1 }
     }
 
     /// Makes the edges of `tree`.
@@ -153,29 +140,16 @@ impl Cluster {
         let mentioned = self.mentioned(&join.conjuncts);
         out.append(&mut in_left);
         out.append(&mut in_right);
-        out.push(Below {
-            join,
-            left,
-            right,
-            mentioned,
-        });
+        out.push(Below { join, left, right, mentioned });
     }
 
     fn mentioned(&self, parts: &[Expr]) -> Relations {
         let mut columns = ColumnSet::default();
         parts.iter().for_each(|e| tree::mention(e, &mut columns));
         let touched = |(i, r): (usize, &Relation)| {
-            if r.columns.intersects(&columns) {
-                1u64 << i
-            } else {
-                0
-            }
+            if r.columns.intersects(&columns) { 1u64 << i } else { 0 }
         };
-        self.relations
-            .iter()
-            .enumerate()
-            .map(touched)
-            .fold(0, |a, b| a | b)
+        self.relations.iter().enumerate().map(touched).fold(0, |a, b| a | b)
     }
 
     /// Conflict rules of `join` against the joins below it.
@@ -235,11 +209,7 @@ impl Cluster {
     ) {
         let mentioned = self.mentioned(parts);
         let some = |side: Relations| {
-            if side & mentioned == 0 {
-                side
-            } else {
-                side & mentioned
-            }
+            if side & mentioned == 0 { side } else { side & mentioned }
         };
         let (left, right) = (some(whole_left), some(whole_right));
         let edge = self.edge(kind, parts.to_vec(), (left, right), rules);
@@ -258,26 +228,19 @@ impl Cluster {
         let (in_left, in_right) = (self.columns(left), self.columns(right));
         let (pairs, rest) = cardinality::split_condition(&condition, &in_left, &in_right);
         let mut both = a.clone();
-        both.columns
-            .extend(b.columns.iter().map(|(id, c)| (*id, c.clone())));
+        both.columns.extend(b.columns.iter().map(|(id, c)| (*id, c.clone())));
         both.rows = a.rows.max(b.rows);
-        let rest_share: f64 = rest
-            .iter()
-            .map(|e| cardinality::selectivity(e, &both))
-            .product();
+        let rest_share: f64 = rest.iter().map(|e| cardinality::selectivity(e, &both)).product();
         let share = cardinality::pair_share(&pairs, &a, &b) * rest_share;
         let dense = match &pairs[..] {
-            [pair] if rest.is_empty() => [
-                combine::dense_key(pair.left, &a),
-                combine::dense_key(pair.right, &b),
-            ],
+            [pair] if rest.is_empty() => {
+                [combine::dense_key(pair.left, &a), combine::dense_key(pair.right, &b)]
+            }
             _ => [None, None],
         };
         let mut keys: Vec<(f64, f64)> = Vec::new();
         for EquiPair { left, right } in &pairs {
-            let whole = cardinality::domain(left, &a)
-                .max(cardinality::domain(right, &b))
-                .max(1.0);
+            let whole = cardinality::domain(left, &a).max(cardinality::domain(right, &b)).max(1.0);
             keys.push((cardinality::expr_distinct(right, &b), whole));
         }
         if rest_share < 1.0 {
@@ -285,32 +248,17 @@ impl Cluster {
         }
         let equal = !pairs.is_empty();
         let predicates = tree::conjuncts(condition);
-        Edge {
-            kind,
-            left,
-            right,
-            predicates,
-            share,
-            rules,
-            class: None,
-            equal,
-            dense,
-            keys,
-        }
+        Edge { kind, left, right, predicates, share, rules, class: None, equal, dense, keys }
     }
 
     /// Properties of all relations of `set` as one, for estimates of single columns.
     fn merged(&self, set: Relations) -> Properties {
-        let mut out = Properties {
-            rows: 1.0,
-            ..Properties::default()
-        };
+        let mut out = Properties { rows: 1.0, ..Properties::default() };
         for (i, relation) in self.relations.iter().enumerate() {
             if set >> i & 1 == 1 {
                 let from = &relation.properties;
                 out.rows = out.rows.max(from.rows);
-                out.columns
-                    .extend(from.columns.iter().map(|(id, c)| (*id, c.clone())));
+                out.columns.extend(from.columns.iter().map(|(id, c)| (*id, c.clone())));
                 if set.count_ones() == 1 {
                     out.keys.clone_from(&from.keys);
                 }
@@ -330,10 +278,8 @@ impl Cluster {
             }
         }
         for ((a, b), members) in groups.into_iter().filter(|(_, members)| members.len() > 1) {
-            let parts: Vec<Expr> = members
-                .iter()
-                .flat_map(|i| self.edges[*i].predicates.iter().cloned())
-                .collect();
+            let parts: Vec<Expr> =
+                members.iter().flat_map(|i| self.edges[*i].predicates.iter().cloned()).collect();
             let whole = self.edge(JoinKind::Inner, parts, (a, b), Vec::new());
             let product: f64 = members.iter().map(|i| self.edges[*i].share).product();
             if product > 0.0 {
@@ -352,10 +298,7 @@ impl Cluster {
                 continue;
             };
             let class_of = |e: &Expr, members: &[(ColumnId, Expr, usize)]| {
-                members
-                    .iter()
-                    .find(|m| Some(m.0) == tree::as_column(e))
-                    .map(|m| m.2)
+                members.iter().find(|m| Some(m.0) == tree::as_column(e)).map(|m| m.2)
             };
             let (x, y) = (class_of(&a, &members), class_of(&b, &members));
             let class = x.or(y).unwrap_or(next);
@@ -363,10 +306,7 @@ impl Cluster {
             if let (Some(x), Some(y)) = (x, y)
                 && x != y
             {
-                members
-                    .iter_mut()
-                    .filter(|m| m.2 == y)
-                    .for_each(|m| m.2 = x);
+                members.iter_mut().filter(|m| m.2 == y).for_each(|m| m.2 = x);
                 self.edges
                     .iter_mut()
                     .filter(|e| e.class == Some(y))
@@ -423,10 +363,7 @@ impl Cluster {
 
     fn leaf(&mut self, i: usize) -> (Plan, Properties) {
         let relation = &mut self.relations[i];
-        (
-            tree::take(&mut relation.plan),
-            std::mem::take(&mut relation.properties),
-        )
+        (tree::take(&mut relation.plan), std::mem::take(&mut relation.properties))
     }
 
     /// The joins as the query has them.
@@ -451,15 +388,7 @@ fn finish(
     let condition = tree::and_all(predicates);
     let properties = cardinality::joined(kind, &condition, left_known, right_known);
     let (left, right) = (Box::new(left), Box::new(right));
-    (
-        Plan::Join {
-            left,
-            right,
-            kind,
-            condition,
-        },
-        properties,
-    )
+    (Plan::Join { left, right, kind, condition }, properties)
 }
 
 /// The columns of an inner equality of two columns of one type that no rule restricts.

@@ -17,14 +17,9 @@ pub(super) struct DenseKey {
 /// The direct array over `key`, when its bounds are proved.
 pub(super) fn dense_key(key: &Expr, side: &Properties) -> Option<DenseKey> {
     let integer = key.ty.is_integer() || key.ty == DataType::Date;
-    let column = tree::as_column(key)
-        .and_then(|id| side.column(id))
-        .filter(|_| integer)?;
+    let column = tree::as_column(key).and_then(|id| side.column(id)).filter(|_| integer)?;
     let slots = column.range?.width() as f64;
-    Some(DenseKey {
-        slots,
-        base_rows: column.base_rows,
-    })
+    Some(DenseKey { slots, base_rows: column.base_rows })
 }
 
 impl DenseKey {
@@ -53,9 +48,7 @@ pub(super) struct Step {
 }
 
 fn holds(edge: &Edge, whole: Relations) -> bool {
-    edge.rules
-        .iter()
-        .all(|(touched, needed)| touched & whole == 0 || needed & !whole == 0)
+    edge.rules.iter().all(|(touched, needed)| touched & whole == 0 || needed & !whole == 0)
 }
 
 /// The join of two disjoint sets; None when no edge connects them or a rule forbids it.
@@ -89,17 +82,11 @@ pub(super) fn combine(
     }
     match other {
         Some((i, turned)) => {
-            if inner
-                .iter()
-                .any(|i| !cluster.edges[*i].predicates.is_empty())
-            {
+            if inner.iter().any(|i| !cluster.edges[*i].predicates.is_empty()) {
                 return None;
             }
-            let (left, right) = if turned {
-                ((b, second), (a, first))
-            } else {
-                ((a, first), (b, second))
-            };
+            let (left, right) =
+                if turned { ((b, second), (a, first)) } else { ((a, first), (b, second)) };
             Some(special(&cluster.edges[i], i, left, right))
         }
         None if inner.is_empty() => None,
@@ -152,9 +139,8 @@ fn inner_join(
     let mut edges: Vec<usize> = Vec::with_capacity(candidates.len());
     for i in candidates {
         let class = cluster.edges[i].class;
-        let same = edges
-            .iter_mut()
-            .find(|known| class.is_some() && cluster.edges[**known].class == class);
+        let same =
+            edges.iter_mut().find(|known| class.is_some() && cluster.edges[**known].class == class);
         match same {
             Some(known) if cluster.edges[i].share < cluster.edges[*known].share => *known = i,
             Some(_) => {}
@@ -163,11 +149,8 @@ fn inner_join(
     }
     let share: f64 = edges.iter().map(|i| cluster.edges[*i].share).product();
     let rows = (first.rows * second.rows * share).max(1.0);
-    let equalities: Vec<&Edge> = edges
-        .iter()
-        .map(|i| &cluster.edges[*i])
-        .filter(|edge| edge.equal)
-        .collect();
+    let equalities: Vec<&Edge> =
+        edges.iter().map(|i| &cluster.edges[*i]).filter(|edge| edge.equal).collect();
     let work = match &equalities[..] {
         [] => cost::nested_loops(first.rows.min(second.rows), first.rows.max(second.rows)),
         [edge] => {

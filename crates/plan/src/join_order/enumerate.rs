@@ -26,11 +26,7 @@ impl Best {
 
 /// The best tree over all relations; None when none was found that evaluates every edge.
 pub(super) fn best(cluster: &Cluster, options: &PlanOptions) -> Option<Best> {
-    let mut search = Search {
-        cluster,
-        steps: HashMap::new(),
-        pairs: 0,
-    };
+    let mut search = Search { cluster, steps: HashMap::new(), pairs: 0 };
     for (i, relation) in cluster.relations.iter().enumerate() {
         let step = Step {
             rows: relation.properties.rows.max(1.0),
@@ -51,9 +47,7 @@ pub(super) fn best(cluster: &Cluster, options: &PlanOptions) -> Option<Best> {
         search.greedy();
     }
     let found = search.is_complete(all);
-    found.then_some(Best {
-        steps: search.steps,
-    })
+    found.then_some(Best { steps: search.steps })
 }
 
 struct Search<'c> {
@@ -102,11 +96,7 @@ impl Search<'_> {
         for edge in &self.cluster.edges {
             for (near, far) in [(edge.left, edge.right), (edge.right, edge.left)] {
                 if near & !set == 0 && far & outside == 0 {
-                    if far.count_ones() == 1 {
-                        simple |= far
-                    } else {
-                        complex.push(far)
-                    }
+                    if far.count_ones() == 1 { simple |= far } else { complex.push(far) }
                 }
             }
         }
@@ -177,10 +167,7 @@ impl Search<'_> {
         let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
             return;
         };
-        let better = self
-            .steps
-            .get(&(a | b))
-            .is_none_or(|known| step.cost < known.cost);
+        let better = self.steps.get(&(a | b)).is_none_or(|known| step.cost < known.cost);
         if better {
             self.steps.insert(a | b, step);
         }
@@ -188,9 +175,8 @@ impl Search<'_> {
 
     /// Joins the pair with the fewest rows until one set is left.
     fn greedy(&mut self) {
-        let mut sets: Vec<Relations> = (0..self.cluster.relations.len())
-            .map(|i| 1u64 << i)
-            .collect();
+        let mut sets: Vec<Relations> =
+            (0..self.cluster.relations.len()).map(|i| 1u64 << i).collect();
         while sets.len() > 1 {
             let mut found: Option<(usize, usize, Step)> = None;
             for i in 0..sets.len() {

@@ -23,21 +23,11 @@ type Calls = Vec<(ColumnId, AggregateCall)>;
 impl Lowering<'_, '_> {
     /// Lowers GROUP BY.
     pub(crate) fn aggregate(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
-        let Plan::Aggregate {
-            input,
-            keys,
-            aggregates,
-            grouping_sets,
-            set_column,
-        } = plan
-        else {
+        let Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column } = plan else {
             return Err(types::Error::internal("an aggregation was expected"));
         };
-        let calls: Calls = aggregates
-            .iter()
-            .filter(|(id, _)| needed.contains(*id))
-            .cloned()
-            .collect();
+        let calls: Calls =
+            aggregates.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
         let mut read = ColumnSet::default();
         keys.iter().for_each(|(_, e)| tree::mention(e, &mut read));
         for (_, call) in &calls {
@@ -147,11 +137,7 @@ impl Lowering<'_, '_> {
         for (id, expr) in keys {
             let key = self.expr(expr, &lowered)?;
             let name = self.name_of(*id, &key, &lowered.node.output);
-            output.push(OutputColumn {
-                name,
-                ty: expr.ty,
-                physical: key.physical,
-            });
+            output.push(OutputColumn { name, ty: expr.ty, physical: key.physical });
             columns.push(*id);
             physical_keys.push(key);
         }
@@ -163,29 +149,16 @@ impl Lowering<'_, '_> {
             let name =
                 known.unwrap_or_else(|| crate::explain::aggregate_text(&aggregate, input).into());
             self.names.entry(*id).or_insert_with(|| name.clone());
-            output.push(OutputColumn {
-                name,
-                ty: call.ty,
-                physical: aggregate.physical,
-            });
+            output.push(OutputColumn { name, ty: call.ty, physical: aggregate.physical });
             columns.push(*id);
             aggregates.push(aggregate);
         }
         let rows = lowered.node.rows;
         let input = Box::new(lowered.node);
-        let operator = Operator::Aggregate {
-            input,
-            keys: physical_keys,
-            aggregates,
-            grouping_sets,
-            mode,
-        };
+        let operator =
+            Operator::Aggregate { input, keys: physical_keys, aggregates, grouping_sets, mode };
         let node = self.node(operator, output, rows);
-        Ok(Lowered {
-            node,
-            columns,
-            properties: lowered.properties,
-        })
+        Ok(Lowered { node, columns, properties: lowered.properties })
     }
 
     fn call_of(&mut self, call: &AggregateCall, lowered: &Lowered) -> Result<Aggregate> {
@@ -193,11 +166,7 @@ impl Lowering<'_, '_> {
         for argument in &call.arguments {
             arguments.push(self.expr(argument, lowered)?);
         }
-        let filter = call
-            .filter
-            .as_ref()
-            .map(|e| self.expr(e, lowered))
-            .transpose()?;
+        let filter = call.filter.as_ref().map(|e| self.expr(e, lowered)).transpose()?;
         let order_by = self.sort_keys(&call.order_by, lowered)?;
         let physical = held(call, &arguments, &lowered.properties);
         Ok(Aggregate {
@@ -219,11 +188,7 @@ impl Lowering<'_, '_> {
     ) -> Result<Vec<SortKey>> {
         let lower = |key: &sql::algebra::SortKey| {
             let expr = self.expr(&key.expr, lowered)?;
-            Ok(SortKey {
-                expr,
-                direction: key.direction,
-                nulls: key.nulls,
-            })
+            Ok(SortKey { expr, direction: key.direction, nulls: key.nulls })
         };
         keys.iter().map(lower).collect()
     }
@@ -242,10 +207,7 @@ impl Lowering<'_, '_> {
             if lowered.properties.is_unique_with_nulls(&ids) {
                 return Ok(lowered);
             }
-            let keys = all
-                .iter()
-                .map(|&(id, ty)| (id, tree::column(id, ty)))
-                .collect();
+            let keys = all.iter().map(|&(id, ty)| (id, tree::column(id, ty))).collect();
             return self.group(lowered, keys, Vec::new(), needed);
         }
         let mut below = needed.clone();
@@ -260,32 +222,18 @@ impl Lowering<'_, '_> {
         for expr in &mut on {
             computed |= self.make_column(expr, &mut columns);
         }
-        let lowered = if computed {
-            self.project(lowered, columns)?
-        } else {
-            lowered
-        };
+        let lowered = if computed { self.project(lowered, columns)? } else { lowered };
         let mut keys = Vec::with_capacity(on.len());
         for expr in &on {
             keys.push(self.expr(expr, &lowered)?);
         }
-        let named: Vec<_> = on
-            .iter()
-            .map(|e| (ColumnId(u32::MAX - 1), e.clone()))
-            .collect();
+        let named: Vec<_> = on.iter().map(|e| (ColumnId(u32::MAX - 1), e.clone())).collect();
         let groups = cardinality::group_count(&named, &lowered.properties);
         let output = lowered.node.output.clone();
-        let operator = Operator::DistinctOn {
-            input: Box::new(lowered.node),
-            on: keys,
-        };
+        let operator = Operator::DistinctOn { input: Box::new(lowered.node), on: keys };
         let node = self.node(operator, output, groups);
         let properties = lowered.properties.scaled(groups);
-        Ok(Lowered {
-            node,
-            columns: lowered.columns,
-            properties,
-        })
+        Ok(Lowered { node, columns: lowered.columns, properties })
     }
 }
 
@@ -302,11 +250,8 @@ fn reduce_keys(input: &Properties, keys: &mut Keys, calls: &mut Calls, needed: &
         _ => 4,
     };
     let mut order: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
-    let width_of = |id: &ColumnId| {
-        keys.iter()
-            .find(|(key, _)| key == id)
-            .map_or(0, |(_, e)| width(e))
-    };
+    let width_of =
+        |id: &ColumnId| keys.iter().find(|(key, _)| key == id).map_or(0, |(_, e)| width(e));
     order.sort_by_key(width_of);
     let mut removed = Vec::new();
     for id in order {
@@ -347,12 +292,7 @@ fn count_rows(input: &Properties, calls: &mut Calls) {
     for (_, call) in calls {
         let plain =
             call.function == AggregateFunction::Count && call.duplicates == Duplicates::Keep;
-        if plain
-            && call
-                .arguments
-                .iter()
-                .all(|e| !cardinality::nullable(e, input))
-        {
+        if plain && call.arguments.iter().all(|e| !cardinality::nullable(e, input)) {
             call.function = AggregateFunction::CountRows;
             call.arguments.clear();
         }
@@ -361,22 +301,13 @@ fn count_rows(input: &Properties, calls: &mut Calls) {
 
 fn mode(keys: &[(ColumnId, Logical)], input: &Properties) -> AggregateMode {
     let [(_, key)] = keys else {
-        return if keys.is_empty() {
-            AggregateMode::Scalar
-        } else {
-            AggregateMode::Hash
-        };
+        return if keys.is_empty() { AggregateMode::Scalar } else { AggregateMode::Hash };
     };
     let integer = key.ty.is_integer() || key.ty == DataType::Date;
-    let found = tree::as_column(key)
-        .and_then(|id| input.column(id))
-        .and_then(|c| c.range);
+    let found = tree::as_column(key).and_then(|id| input.column(id)).and_then(|c| c.range);
     match found.filter(|_| integer) {
         Some(range) if range.width() <= DENSE_SLOTS && range.width() as f64 <= 4.0 * input.rows => {
-            AggregateMode::Dense {
-                min: range.low as i64,
-                max: range.high as i64,
-            }
+            AggregateMode::Dense { min: range.low as i64, max: range.high as i64 }
         }
         _ => AggregateMode::Hash,
     }
@@ -392,13 +323,9 @@ fn held(
     let numeric = matches!(call.ty, DataType::Numeric(_));
     match call.function {
         A::Min | A::Max | A::AnyValue | A::Single | A::Mode | A::PercentileDisc => {
-            let argument = arguments
-                .last()
-                .filter(|e| e.ty.physical() == call.ty.physical());
+            let argument = arguments.last().filter(|e| e.ty.physical() == call.ty.physical());
             let ordered = call.order_by.is_empty();
-            argument
-                .filter(|_| ordered)
-                .map_or(call.ty.physical(), |e| e.physical)
+            argument.filter(|_| ordered).map_or(call.ty.physical(), |e| e.physical)
         }
         A::Sum if numeric => {
             let rows = input.rows_max.map(|rows| rows.max(1.0).ceil() as i128);

@@ -33,9 +33,7 @@ pub(crate) fn extract(
         return Vec::new();
     }
     let mut seen: HashMap<u64, Seen> = HashMap::new();
-    columns
-        .iter()
-        .for_each(|(_, e)| count(e, When::Always, &mut seen));
+    columns.iter().for_each(|(_, e)| count(e, When::Always, &mut seen));
     seen.retain(|_, seen| seen.count > 1 && seen.unconditional);
     if seen.is_empty() {
         return Vec::new();
@@ -48,10 +46,7 @@ pub(crate) fn extract(
 }
 
 fn is_leaf(expr: &Expr) -> bool {
-    matches!(
-        expr.kind,
-        ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_)
-    )
+    matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_))
 }
 
 /// Worth a column of its own: not a leaf, not constant, the same at each evaluation.
@@ -69,10 +64,7 @@ fn count(expr: &Expr, when: When, seen: &mut HashMap<u64, Seen>) {
         entry.unconditional |= when == When::Always;
     }
     match &expr.kind {
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => {
+        ExprKind::Case { branches, otherwise } => {
             for (i, (condition, result)) in branches.iter().enumerate() {
                 count(condition, if i == 0 { when } else { When::Sometimes }, seen);
                 count(result, When::Sometimes, seen);
@@ -99,10 +91,7 @@ fn replace(
     }
     let print = fingerprint(expr);
     if seen.contains_key(&print) && is_candidate(expr) {
-        let known = shared
-            .iter()
-            .find(|(p, _, e)| *p == print && e == expr)
-            .map(|(_, id, _)| *id);
+        let known = shared.iter().find(|(p, _, e)| *p == print && e == expr).map(|(_, id, _)| *id);
         let id = known.unwrap_or_else(|| {
             let id = context.fresh();
             shared.push((print, id, expr.clone()));

@@ -19,16 +19,12 @@ pub(crate) struct Scope<'s> {
 impl<'s> Scope<'s> {
     /// Probe columns, then build columns.
     pub(crate) fn both(probe: &'s Lowered, build: &'s Lowered) -> Self {
-        Self {
-            sides: [Some(probe), Some(build)],
-        }
+        Self { sides: [Some(probe), Some(build)] }
     }
 
     /// No columns.
     pub(crate) fn none() -> Self {
-        Self {
-            sides: [None, None],
-        }
+        Self { sides: [None, None] }
     }
 
     fn find(&self, id: ColumnId) -> Option<(usize, &OutputColumn)> {
@@ -64,19 +60,13 @@ impl<'s> Scope<'s> {
 
 impl<'s> From<&'s Lowered> for Scope<'s> {
     fn from(input: &'s Lowered) -> Self {
-        Self {
-            sides: [Some(input), None],
-        }
+        Self { sides: [Some(input), None] }
     }
 }
 
 /// Reference to a column.
 pub(crate) fn column(ordinal: usize, column: &OutputColumn) -> Expr {
-    Expr {
-        kind: ExprKind::Column(ordinal),
-        ty: column.ty,
-        physical: column.physical,
-    }
+    Expr { kind: ExprKind::Column(ordinal), ty: column.ty, physical: column.physical }
 }
 
 /// An integer, day, microsecond or scaled decimal in `physical`; None when it does not fit.
@@ -101,18 +91,10 @@ pub(crate) fn held_as(expr: Expr, physical: PhysicalType) -> Expr {
             other => other.as_integer().and_then(|v| value_as(v, physical)),
         };
         if let Some(value) = converted {
-            return Expr {
-                kind: ExprKind::Literal(value),
-                ty,
-                physical,
-            };
+            return Expr { kind: ExprKind::Literal(value), ty, physical };
         }
     }
-    Expr {
-        kind: ExprKind::Cast(Box::new(expr)),
-        ty,
-        physical,
-    }
+    Expr { kind: ExprKind::Cast(Box::new(expr)), ty, physical }
 }
 
 /// The same value of type `ty`, held as `physical`.
@@ -126,38 +108,21 @@ pub(crate) fn converted(expr: Expr, ty: DataType, physical: PhysicalType) -> Exp
         && to >= from
         && let Some(number) = value.as_integer()
         && let Some(factor) = 10i128.checked_pow(u32::from(to - from))
-        && let Some(value) = number
-            .checked_mul(factor)
-            .and_then(|v| value_as(v, physical))
+        && let Some(value) = number.checked_mul(factor).and_then(|v| value_as(v, physical))
     {
-        return Expr {
-            kind: ExprKind::Literal(value),
-            ty,
-            physical,
-        };
+        return Expr { kind: ExprKind::Literal(value), ty, physical };
     }
-    Expr {
-        kind: ExprKind::Cast(Box::new(expr)),
-        ty,
-        physical,
-    }
+    Expr { kind: ExprKind::Cast(Box::new(expr)), ty, physical }
 }
 
 /// The wider of two physical types of one NUMERIC.
 pub(crate) fn wider(a: PhysicalType, b: PhysicalType) -> PhysicalType {
-    if a == PhysicalType::I128 || b == PhysicalType::I128 {
-        PhysicalType::I128
-    } else {
-        a
-    }
+    if a == PhysicalType::I128 || b == PhysicalType::I128 { PhysicalType::I128 } else { a }
 }
 
 fn arithmetic(function: Function) -> bool {
     use Function as F;
-    matches!(
-        function,
-        F::Add | F::Subtract | F::Multiply | F::Divide | F::Modulo | F::Negate
-    )
+    matches!(function, F::Add | F::Subtract | F::Multiply | F::Divide | F::Modulo | F::Negate)
 }
 
 impl Lowering<'_, '_> {
@@ -171,9 +136,7 @@ impl Lowering<'_, '_> {
         let ty = expr.ty;
         match &expr.kind {
             LogicalKind::Column(id) => {
-                let found = scope
-                    .find(*id)
-                    .map(|(ordinal, output)| column(ordinal, output));
+                let found = scope.find(*id).map(|(ordinal, output)| column(ordinal, output));
                 let found = found.ok_or_else(|| {
                     Error::internal(format!("column {} is not in the input of its reader", id.0))
                 })?;
@@ -186,43 +149,32 @@ impl Lowering<'_, '_> {
                 let left = self.expr_in(left, scope)?;
                 let right = self.expr_in(right, scope)?;
                 let (left, right) = comparable(left, right);
-                Ok(boolean(ExprKind::Compare(
-                    *op,
-                    Box::new(left),
-                    Box::new(right),
-                )))
+                Ok(boolean(ExprKind::Compare(*op, Box::new(left), Box::new(right))))
             }
             LogicalKind::And(parts) => Ok(boolean(ExprKind::And(self.list(parts, scope)?))),
             LogicalKind::Or(parts) => Ok(boolean(ExprKind::Or(self.list(parts, scope)?))),
-            LogicalKind::Not(inner) => Ok(boolean(ExprKind::Not(Box::new(
-                self.expr_in(inner, scope)?,
-            )))),
-            LogicalKind::IsNull(inner) => Ok(boolean(ExprKind::IsNull(Box::new(
-                self.expr_in(inner, scope)?,
-            )))),
-            LogicalKind::Case {
-                branches,
-                otherwise,
-            } => self.case(expr, branches, otherwise, scope),
+            LogicalKind::Not(inner) => {
+                Ok(boolean(ExprKind::Not(Box::new(self.expr_in(inner, scope)?))))
+            }
+            LogicalKind::IsNull(inner) => {
+                Ok(boolean(ExprKind::IsNull(Box::new(self.expr_in(inner, scope)?))))
+            }
+            LogicalKind::Case { branches, otherwise } => {
+                self.case(expr, branches, otherwise, scope)
+            }
             LogicalKind::Cast(inner) => {
                 let physical = range::physical(ty, scope.range(expr));
                 let inner = self.expr_in(inner, scope)?;
                 let exact = matches!(ty, DataType::Numeric(_)) && range::scale(inner.ty).is_some();
                 let physical = if exact { physical } else { ty.physical() };
-                Ok(Expr {
-                    kind: ExprKind::Cast(Box::new(inner)),
-                    ty,
-                    physical,
-                })
+                Ok(Expr { kind: ExprKind::Cast(Box::new(inner)), ty, physical })
             }
             LogicalKind::InList(operand, list) => {
                 let operand = self.expr_in(operand, scope)?;
                 let mut items = self.list(list, scope)?;
                 let finest = items.iter().map(|e| e.ty).fold(operand.ty, finer);
                 let mut physical = operand.physical;
-                items
-                    .iter()
-                    .for_each(|e| physical = wider(physical, e.physical));
+                items.iter().for_each(|e| physical = wider(physical, e.physical));
                 let fit = |e: Expr| match range::scale(e.ty) {
                     Some(_) if matches!(finest, DataType::Numeric(_)) => {
                         converted(e, finest, physical)
@@ -232,21 +184,11 @@ impl Lowering<'_, '_> {
                 items = items.into_iter().map(fit).collect();
                 Ok(boolean(ExprKind::InList(Box::new(fit(operand)), items)))
             }
-            LogicalKind::Like {
-                operand,
-                pattern,
-                escape,
-                case,
-            } => {
+            LogicalKind::Like { operand, pattern, escape, case } => {
                 let operand = Box::new(self.expr_in(operand, scope)?);
                 let pattern = Box::new(self.expr_in(pattern, scope)?);
                 let (escape, case) = (*escape, *case);
-                Ok(boolean(ExprKind::Like {
-                    operand,
-                    pattern,
-                    escape,
-                    case,
-                }))
+                Ok(boolean(ExprKind::Like { operand, pattern, escape, case }))
             }
             LogicalKind::ScalarSubquery(_)
             | LogicalKind::Exists(_)
@@ -262,18 +204,10 @@ impl Lowering<'_, '_> {
 
     fn parameter(&mut self, number: u32, ty: DataType) -> Result<Expr> {
         let Some(index) = self.context.scalar_index(number) else {
-            return Ok(Expr {
-                kind: ExprKind::Parameter(number),
-                ty,
-                physical: ty.physical(),
-            });
+            return Ok(Expr { kind: ExprKind::Parameter(number), ty, physical: ty.physical() });
         };
         let (prelude, physical) = self.scalar(index)?;
-        Ok(Expr {
-            kind: ExprKind::Scalar(prelude),
-            ty,
-            physical,
-        })
+        Ok(Expr { kind: ExprKind::Scalar(prelude), ty, physical })
     }
 
     fn call(
@@ -294,12 +228,8 @@ impl Lowering<'_, '_> {
         if choice {
             if numeric {
                 physical = range::physical(ty, scope.range(whole));
-                list.iter()
-                    .for_each(|e| physical = wider(physical, e.physical));
-                list = list
-                    .into_iter()
-                    .map(|e| converted(e, ty, physical))
-                    .collect();
+                list.iter().for_each(|e| physical = wider(physical, e.physical));
+                list = list.into_iter().map(|e| converted(e, ty, physical)).collect();
             }
         } else if arithmetic(function) {
             if numeric && !matches!(function, Function::Divide | Function::Modulo) {
@@ -308,11 +238,7 @@ impl Lowering<'_, '_> {
         } else {
             list = list.into_iter().map(declared).collect();
         }
-        let call = Expr {
-            kind: ExprKind::Call(function, list),
-            ty,
-            physical,
-        };
+        let call = Expr { kind: ExprKind::Call(function, list), ty, physical };
         if function == Function::Extract {
             return Ok(held_as(call, range::physical(ty, scope.range(whole))));
         }
@@ -329,10 +255,7 @@ impl Lowering<'_, '_> {
         let ty = whole.ty;
         let mut lowered = Vec::with_capacity(branches.len());
         for (condition, result) in branches {
-            lowered.push((
-                self.expr_in(condition, scope)?,
-                self.expr_in(result, scope)?,
-            ));
+            lowered.push((self.expr_in(condition, scope)?, self.expr_in(result, scope)?));
         }
         let mut otherwise = self.expr_in(otherwise, scope)?;
         let mut physical = ty.physical();
@@ -342,20 +265,13 @@ impl Lowering<'_, '_> {
             lowered = lowered.into_iter().map(|(c, r)| (c, fit(r))).collect();
             otherwise = fit(otherwise);
         }
-        let kind = ExprKind::Case {
-            branches: lowered,
-            otherwise: Box::new(otherwise),
-        };
+        let kind = ExprKind::Case { branches: lowered, otherwise: Box::new(otherwise) };
         Ok(Expr { kind, ty, physical })
     }
 }
 
 fn boolean(kind: ExprKind) -> Expr {
-    Expr {
-        kind,
-        ty: DataType::Boolean,
-        physical: PhysicalType::Bool,
-    }
+    Expr { kind, ty: DataType::Boolean, physical: PhysicalType::Bool }
 }
 
 fn literal(value: &Value, ty: DataType) -> Expr {
@@ -363,14 +279,8 @@ fn literal(value: &Value, ty: DataType) -> Expr {
         Some(number) => range::physical(ty, Range::new(number, number)),
         None => range::physical(ty, Range::new(0, 0)),
     };
-    let fitted = value
-        .as_integer()
-        .and_then(|number| value_as(number, physical));
-    Expr {
-        kind: ExprKind::Literal(fitted.unwrap_or_else(|| value.clone())),
-        ty,
-        physical,
-    }
+    let fitted = value.as_integer().and_then(|number| value_as(number, physical));
+    Expr { kind: ExprKind::Literal(fitted.unwrap_or_else(|| value.clone())), ty, physical }
 }
 
 /// A NUMERIC held as its declared type says.
@@ -404,11 +314,7 @@ pub(crate) fn comparable(left: Expr, right: Expr) -> (Expr, Expr) {
     if a.scale == b.scale {
         return (left, right);
     }
-    let ty = if a.scale > b.scale {
-        finer(right.ty, left.ty)
-    } else {
-        finer(left.ty, right.ty)
-    };
+    let ty = if a.scale > b.scale { finer(right.ty, left.ty) } else { finer(left.ty, right.ty) };
     let fit = |e: Expr| {
         if range::scale(e.ty) == range::scale(ty) {
             return e;

@@ -21,9 +21,7 @@ const UNIQUE: f64 = 0.98;
 /// The bounds of a direct array over `key`, when one is worth it for `build`.
 pub(crate) fn dense(key: &Logical, build: &Properties) -> Option<(i64, i64)> {
     let integer = key.ty.is_integer() || key.ty == DataType::Date;
-    let column = tree::as_column(key)
-        .and_then(|id| build.column(id))
-        .filter(|_| integer)?;
+    let column = tree::as_column(key).and_then(|id| build.column(id)).filter(|_| integer)?;
     let range = column.range?;
     let by_base = (8.0 * column.base_rows).min(f64::from(1 << 18));
     let limit = 1024f64.max(16.0 * build.rows).max(by_base);
@@ -33,13 +31,7 @@ pub(crate) fn dense(key: &Logical, build: &Properties) -> Option<(i64, i64)> {
 impl Lowering<'_, '_> {
     /// Lowers a join.
     pub(crate) fn join(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
-        let Plan::Join {
-            left,
-            right,
-            kind,
-            condition,
-        } = plan
-        else {
+        let Plan::Join { left, right, kind, condition } = plan else {
             return Err(types::Error::internal("a join was expected"));
         };
         let mut below = needed.clone();
@@ -59,25 +51,13 @@ impl Lowering<'_, '_> {
         let hashable =
             !pairs.is_empty() && is_hashable(*kind, condition, &pairs, &rest, &left, &right);
         let pairs: Vec<(Logical, Logical, NullKeys)> = if hashable {
-            pairs
-                .iter()
-                .map(|pair| keyed(*kind, pair, condition, &left, &right))
-                .collect()
+            pairs.iter().map(|pair| keyed(*kind, pair, condition, &left, &right)).collect()
         } else {
             Vec::new()
         };
-        let rest: Vec<Logical> = if hashable {
-            rest.into_iter().cloned().collect()
-        } else {
-            vec![condition.clone()]
-        };
-        let join = Join {
-            kind: *kind,
-            pairs,
-            rest,
-            needed,
-            properties,
-        };
+        let rest: Vec<Logical> =
+            if hashable { rest.into_iter().cloned().collect() } else { vec![condition.clone()] };
+        let join = Join { kind: *kind, pairs, rest, needed, properties };
         self.oriented(join, left, right)
     }
 
@@ -128,30 +108,17 @@ impl Lowering<'_, '_> {
             let p = self.expr(p, &probe)?;
             let b = self.expr(b, &build)?;
             let (p, b) = expr::unified(p, b);
-            keys.push(JoinKey {
-                probe: p,
-                build: b,
-                nulls: *nulls,
-            });
+            keys.push(JoinKey { probe: p, build: b, nulls: *nulls });
         }
         let condition = tree::and_all(join.rest.clone());
         let scope = Scope::both(&probe, &build);
-        let residual = if tree::is_true(&condition) {
-            None
-        } else {
-            Some(self.expr_in(&condition, &scope)?)
-        };
+        let residual =
+            if tree::is_true(&condition) { None } else { Some(self.expr_in(&condition, &scope)?) };
         let method = method(&join, &keys, &build, swap);
         let (columns, output, output_columns) = shape(kind, &join, &probe, &build);
         let (probe, build) = (Box::new(probe.node), Box::new(build.node));
         let operator = if keys.is_empty() {
-            Operator::NestedLoopJoin {
-                probe,
-                build,
-                kind,
-                condition: residual,
-                output_columns,
-            }
+            Operator::NestedLoopJoin { probe, build, kind, condition: residual, output_columns }
         } else {
             Operator::HashJoin {
                 probe,
@@ -165,11 +132,7 @@ impl Lowering<'_, '_> {
             }
         };
         let node = self.node(operator, output, join.properties.rows);
-        Ok(Lowered {
-            node,
-            columns,
-            properties: join.properties,
-        })
+        Ok(Lowered { node, columns, properties: join.properties })
     }
 
     fn lateral_series(
@@ -191,39 +154,23 @@ impl Lowering<'_, '_> {
         properties.rows *= 10.0;
         properties.rows_max = None;
         properties.keys.clear();
-        properties
-            .columns
-            .insert(column.0, ColumnProperty::unknown(properties.rows, column.1));
+        properties.columns.insert(column.0, ColumnProperty::unknown(properties.rows, column.1));
         let mut output = left.node.output.clone();
         let physical = column.1.physical();
         let name = self.names.get(&column.0).cloned();
         let name = name.unwrap_or_else(|| "generate_series".into());
-        output.push(OutputColumn {
-            name,
-            ty: column.1,
-            physical,
-        });
+        output.push(OutputColumn { name, ty: column.1, physical });
         let mut columns = left.columns;
         columns.push(column.0);
-        let operator = Operator::Series {
-            input: Some(Box::new(left.node)),
-            arguments: list,
-        };
+        let operator = Operator::Series { input: Some(Box::new(left.node)), arguments: list };
         let node = self.node(operator, output, properties.rows);
-        let lowered = Lowered {
-            node,
-            columns,
-            properties,
-        };
+        let lowered = Lowered { node, columns, properties };
         if tree::is_true(condition) {
             return Ok(lowered);
         }
         let predicate = self.expr(condition, &lowered)?;
         let (output, rows) = (lowered.node.output.clone(), lowered.node.rows / 2.0);
-        let operator = Operator::Filter {
-            input: Box::new(lowered.node),
-            predicate,
-        };
+        let operator = Operator::Filter { input: Box::new(lowered.node), predicate };
         let node = self.node(operator, output, rows);
         Ok(Lowered { node, ..lowered })
     }
@@ -266,12 +213,7 @@ fn shape(
 ) -> (Vec<ColumnId>, Vec<OutputColumn>, Vec<usize>) {
     let mut all: Vec<(ColumnId, OutputColumn)> = Vec::new();
     let side = |lowered: &Lowered| -> Vec<(ColumnId, OutputColumn)> {
-        lowered
-            .columns
-            .iter()
-            .copied()
-            .zip(lowered.node.output.iter().cloned())
-            .collect()
+        lowered.columns.iter().copied().zip(lowered.node.output.iter().cloned()).collect()
     };
     if !matches!(kind, JoinKind::BuildSemi | JoinKind::BuildAnti) {
         all.extend(side(probe));
@@ -280,14 +222,7 @@ fn shape(
         (JoinKind::ProbeSemi | JoinKind::ProbeAnti, _) => {}
         (JoinKind::ProbeMark, Logic::Mark(id)) => {
             let (ty, physical) = (DataType::Boolean, PhysicalType::Bool);
-            all.push((
-                id,
-                OutputColumn {
-                    name: "mark".into(),
-                    ty,
-                    physical,
-                },
-            ));
+            all.push((id, OutputColumn { name: "mark".into(), ty, physical }));
         }
         _ => all.extend(side(build)),
     }
@@ -324,11 +259,7 @@ fn build_keys(join: &Join<'_>, build: &Lowered, swap: bool) -> BuildKeys {
     };
     let columns = build_columns(join, swap);
     let by_count = join.pairs.len() == 1 && columns.iter().any(counted) && !joins_below(build);
-    if proved_unique(join, build, swap) || by_count {
-        BuildKeys::Unique
-    } else {
-        BuildKeys::Any
-    }
+    if proved_unique(join, build, swap) || by_count { BuildKeys::Unique } else { BuildKeys::Any }
 }
 
 /// True when rows of a table may have been multiplied on the way.
@@ -345,11 +276,7 @@ fn joins_below(build: &Lowered) -> bool {
 
 fn method(join: &Join<'_>, keys: &[JoinKey], build: &Lowered, swap: bool) -> JoinMethod {
     let [key] = keys else { return JoinMethod::Hash };
-    let logical = if swap {
-        &join.pairs[0].0
-    } else {
-        &join.pairs[0].1
-    };
+    let logical = if swap { &join.pairs[0].0 } else { &join.pairs[0].1 };
     let plain = matches!(key.build.kind, ExprKind::Column(_)) && key.nulls == NullKeys::Differ;
     match dense(logical, &build.properties).filter(|_| plain) {
         Some((min, max)) => JoinMethod::Dense { min, max },
@@ -407,10 +334,7 @@ fn is_hashable(
         return true;
     }
     let column = |id: ColumnId| {
-        let found = left
-            .properties
-            .column(id)
-            .or_else(|| right.properties.column(id));
+        let found = left.properties.column(id).or_else(|| right.properties.column(id));
         found.is_none_or(|column| column.nullable)
     };
     let nullable = |e: &Logical| cardinality::nullable_by(e, &column);
@@ -418,9 +342,5 @@ fn is_hashable(
         (nullable(pair.left) || nullable(pair.right)) && !is_not_distinct(condition, pair)
     };
     let count = pairs.iter().filter(unknown).count();
-    if rest.is_empty() {
-        count <= 1
-    } else {
-        count == 0 && !rest.iter().any(|e| nullable(e))
-    }
+    if rest.is_empty() { count <= 1 } else { count == 0 && !rest.iter().any(|e| nullable(e)) }
 }

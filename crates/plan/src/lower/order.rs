@@ -25,14 +25,10 @@ impl Lowering<'_, '_> {
         bounds: Option<Bounds<'_>>,
         needed: &ColumnSet,
     ) -> Result<Lowered> {
-        let mut keys: Vec<LogicalKey> = keys
-            .iter()
-            .filter(|key| !is_literal(&key.expr))
-            .cloned()
-            .collect();
+        let mut keys: Vec<LogicalKey> =
+            keys.iter().filter(|key| !is_literal(&key.expr)).cloned().collect();
         let mut below = needed.clone();
-        keys.iter()
-            .for_each(|key| tree::mention(&key.expr, &mut below));
+        keys.iter().for_each(|key| tree::mention(&key.expr, &mut below));
         let lowered = self.lower(input, &below)?;
         let lowered = self.with_columns(lowered, keys.iter_mut().map(|key| &mut key.expr))?;
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
@@ -44,25 +40,12 @@ impl Lowering<'_, '_> {
         }
         let input = Box::new(lowered.node);
         let operator = if keys.is_empty() {
-            Operator::Limit {
-                input,
-                limit,
-                offset,
-            }
+            Operator::Limit { input, limit, offset }
         } else {
-            Operator::Sort {
-                input,
-                keys,
-                limit,
-                offset,
-            }
+            Operator::Sort { input, keys, limit, offset }
         };
         let node = self.node(operator, output, properties.rows);
-        Ok(Lowered {
-            node,
-            columns: lowered.columns,
-            properties,
-        })
+        Ok(Lowered { node, columns: lowered.columns, properties })
     }
 
     /// `lowered` with a further column for each expression that is none; the expressions become
@@ -82,11 +65,7 @@ impl Lowering<'_, '_> {
                 computed |= self.make_column(expr, &mut columns);
             }
         }
-        if computed {
-            self.project(lowered, columns)
-        } else {
-            Ok(lowered)
-        }
+        if computed { self.project(lowered, columns) } else { Ok(lowered) }
     }
 
     fn bounds(&mut self, (limit, offset): Bounds<'_>) -> Result<(Option<Expr>, Option<Expr>)> {
@@ -107,11 +86,8 @@ impl Lowering<'_, '_> {
         match input {
             Plan::Sort { input, keys } => self.sort(input, keys, Some((limit, offset)), needed),
             Plan::Project { input, columns } => {
-                let kept: Vec<_> = columns
-                    .iter()
-                    .filter(|(id, _)| needed.contains(*id))
-                    .cloned()
-                    .collect();
+                let kept: Vec<_> =
+                    columns.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
                 let mut below = ColumnSet::default();
                 kept.iter().for_each(|(_, e)| tree::mention(e, &mut below));
                 let lowered = self.limit(input, limit, offset, &below)?;
@@ -128,11 +104,7 @@ impl Lowering<'_, '_> {
                     offset: physical_offset,
                 };
                 let node = self.node(operator, output, properties.rows);
-                Ok(Lowered {
-                    node,
-                    columns: lowered.columns,
-                    properties,
-                })
+                Ok(Lowered { node, columns: lowered.columns, properties })
             }
         }
     }
@@ -144,11 +116,8 @@ impl Lowering<'_, '_> {
         calls: &[(ColumnId, WindowCall)],
         needed: &ColumnSet,
     ) -> Result<Lowered> {
-        let mut calls: Vec<_> = calls
-            .iter()
-            .filter(|(id, _)| needed.contains(*id))
-            .cloned()
-            .collect();
+        let mut calls: Vec<_> =
+            calls.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
         let mut below = needed.clone();
         for (_, call) in &calls {
             tree::window_exprs(call, &mut |e| tree::mention(e, &mut below));
@@ -168,32 +137,15 @@ impl Lowering<'_, '_> {
         let mut properties = lowered.properties.clone();
         for (id, call) in &calls {
             let window = self.window_call(call, &lowered)?;
-            let name = self
-                .names
-                .get(id)
-                .cloned()
-                .unwrap_or_else(|| "window".into());
-            output.push(OutputColumn {
-                name,
-                ty: call.ty,
-                physical: window.physical,
-            });
+            let name = self.names.get(id).cloned().unwrap_or_else(|| "window".into());
+            output.push(OutputColumn { name, ty: call.ty, physical: window.physical });
             columns.push(*id);
-            properties
-                .columns
-                .insert(*id, ColumnProperty::unknown(properties.rows, call.ty));
+            properties.columns.insert(*id, ColumnProperty::unknown(properties.rows, call.ty));
             windows.push(window);
         }
-        let operator = Operator::Window {
-            input: Box::new(lowered.node),
-            calls: windows,
-        };
+        let operator = Operator::Window { input: Box::new(lowered.node), calls: windows };
         let node = self.node(operator, output, properties.rows);
-        Ok(Lowered {
-            node,
-            columns,
-            properties,
-        })
+        Ok(Lowered { node, columns, properties })
     }
 
     fn window_call(&mut self, call: &WindowCall, lowered: &Lowered) -> Result<Window> {
@@ -202,11 +154,7 @@ impl Lowering<'_, '_> {
         };
         let arguments = list(&call.arguments)?;
         let partition_by = list(&call.partition_by)?;
-        let filter = call
-            .filter
-            .as_ref()
-            .map(|e| self.expr(e, lowered))
-            .transpose()?;
+        let filter = call.filter.as_ref().map(|e| self.expr(e, lowered)).transpose()?;
         let order_by = self.sort_keys(&call.order_by, lowered)?;
         Ok(Window {
             function: call.function,

@@ -16,53 +16,32 @@ impl Lowering<'_, '_> {
         let properties = cardinality::derive(self.context, self.estimator, plan, Vec::new());
         let (operator, output, columns) = match plan {
             Plan::FunctionScan { function, columns } => {
-                let kept: Vec<_> = columns
-                    .iter()
-                    .filter(|(id, _)| needed.contains(*id))
-                    .copied()
-                    .collect();
+                let kept: Vec<_> =
+                    columns.iter().filter(|(id, _)| needed.contains(*id)).copied().collect();
                 let definitions = function.0.columns();
                 let output = kept.iter().map(|&(_, i)| {
                     let (name, ty) = &definitions[i];
-                    OutputColumn {
-                        name: name.as_str().into(),
-                        ty: *ty,
-                        physical: ty.physical(),
-                    }
+                    OutputColumn { name: name.as_str().into(), ty: *ty, physical: ty.physical() }
                 });
                 let output = output.collect();
                 let ordinals = kept.iter().map(|(_, i)| *i).collect();
                 let function = function.clone();
-                let operator = Operator::FunctionScan {
-                    function,
-                    columns: ordinals,
-                };
-                (
-                    operator,
-                    output,
-                    kept.into_iter().map(|(id, _)| id).collect(),
-                )
+                let operator = Operator::FunctionScan { function, columns: ordinals };
+                (operator, output, kept.into_iter().map(|(id, _)| id).collect())
             }
             Plan::Series { arguments, column } => {
                 let none = Scope::none();
                 let arguments: Result<_> =
                     arguments.iter().map(|e| self.expr_in(e, &none)).collect();
                 let output = vec![self.output_column(column.0, column.1, column.1.physical())];
-                let operator = Operator::Series {
-                    input: None,
-                    arguments: arguments?,
-                };
+                let operator = Operator::Series { input: None, arguments: arguments? };
                 (operator, output, vec![column.0])
             }
             Plan::Values { columns, rows } => self.values(columns, rows)?,
             _ => return Err(types::Error::internal("a leaf was expected")),
         };
         let node = self.node(operator, output, properties.rows);
-        Ok(Lowered {
-            node,
-            columns,
-            properties,
-        })
+        Ok(Lowered { node, columns, properties })
     }
 
     fn output_column(
@@ -71,11 +50,7 @@ impl Lowering<'_, '_> {
         ty: DataType,
         physical: PhysicalType,
     ) -> OutputColumn {
-        let name = self
-            .names
-            .get(&id)
-            .cloned()
-            .unwrap_or_else(|| "column".into());
+        let name = self.names.get(&id).cloned().unwrap_or_else(|| "column".into());
         OutputColumn { name, ty, physical }
     }
 
@@ -109,13 +84,7 @@ impl Lowering<'_, '_> {
 
     /// Lowers UNION, INTERSECT and EXCEPT.
     pub(crate) fn set_operation(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
-        let Plan::SetOperation {
-            operator,
-            duplicates,
-            columns,
-            ..
-        } = plan
-        else {
+        let Plan::SetOperation { operator, duplicates, columns, .. } = plan else {
             return Err(types::Error::internal("a set operation was expected"));
         };
         let _ = needed;
@@ -142,22 +111,14 @@ impl Lowering<'_, '_> {
         for (i, &(id, ty)) in columns.iter().enumerate() {
             let name = self.names.get(&id).cloned();
             let name = name.unwrap_or_else(|| nodes[0].output[i].name.clone());
-            output.push(OutputColumn {
-                name,
-                ty,
-                physical: physical[i],
-            });
+            output.push(OutputColumn { name, ty, physical: physical[i] });
         }
         let ids: Vec<ColumnId> = columns.iter().map(|(id, _)| *id).collect();
         let node = match operator {
             SetOperator::Union => self.union(nodes, output, *duplicates, &properties),
             _ => self.intersect_or_except(*operator, *duplicates, nodes, output, &properties)?,
         };
-        Ok(Lowered {
-            node,
-            columns: ids,
-            properties,
-        })
+        Ok(Lowered { node, columns: ids, properties })
     }
 
     fn union(
@@ -167,29 +128,17 @@ impl Lowering<'_, '_> {
         duplicates: Duplicates,
         properties: &Properties,
     ) -> Node {
-        let all = self.node(
-            Operator::UnionAll { inputs },
-            output.clone(),
-            properties.rows,
-        );
+        let all = self.node(Operator::UnionAll { inputs }, output.clone(), properties.rows);
         if duplicates == Duplicates::Keep {
             return all;
         }
-        let keys = output
-            .iter()
-            .enumerate()
-            .map(|(i, c)| expr::column(i, c))
-            .collect();
+        let keys = output.iter().enumerate().map(|(i, c)| expr::column(i, c)).collect();
         let operator = Operator::Aggregate {
             input: Box::new(all),
             keys,
             aggregates: Vec::new(),
             grouping_sets: None,
-            mode: if output.is_empty() {
-                AggregateMode::Scalar
-            } else {
-                AggregateMode::Hash
-            },
+            mode: if output.is_empty() { AggregateMode::Scalar } else { AggregateMode::Hash },
         };
         self.node(operator, output, properties.rows)
     }
@@ -206,12 +155,7 @@ impl Lowering<'_, '_> {
             return Err(types::Error::internal("a set operation has two inputs"));
         };
         let (left, right) = (Box::new(left), Box::new(right));
-        let operator = Operator::SetOperation {
-            operator,
-            duplicates,
-            left,
-            right,
-        };
+        let operator = Operator::SetOperation { operator, duplicates, left, right };
         Ok(self.node(operator, output, properties.rows))
     }
 
@@ -245,17 +189,10 @@ impl Lowering<'_, '_> {
             }
         }
         let properties = slot.properties.renamed(&names);
-        let operator = Operator::CteScan {
-            source: slot.source,
-            columns: ordinals,
-            name: name.clone(),
-        };
+        let operator =
+            Operator::CteScan { source: slot.source, columns: ordinals, name: name.clone() };
         let node = self.node(operator, output, properties.rows);
-        Ok(Lowered {
-            node,
-            columns: ids,
-            properties,
-        })
+        Ok(Lowered { node, columns: ids, properties })
     }
 
     /// Lowers WITH RECURSIVE to a materialised prelude.
@@ -274,10 +211,7 @@ impl Lowering<'_, '_> {
         let lowered = self.lower(base, &base_ids.iter().copied().collect())?;
         let rows = lowered.properties.rows;
         let base = self.arranged(lowered, &base_ids, Some(&physical))?;
-        let mut properties = Properties {
-            rows: rows * 10.0,
-            ..Properties::default()
-        };
+        let mut properties = Properties { rows: rows * 10.0, ..Properties::default() };
         for &(id, ty) in &types {
             let mut column = cardinality::ColumnProperty::unknown(properties.rows, ty);
             column.range = range::of_type(ty);
@@ -290,20 +224,13 @@ impl Lowering<'_, '_> {
             columns: base_ids.clone(),
             properties: properties.clone(),
         };
-        self.estimator
-            .ctes
-            .insert(id, (base_ids.clone(), properties.clone()));
+        self.estimator.ctes.insert(id, (base_ids.clone(), properties.clone()));
         self.ctes.insert(id, slot);
         let step_ids: Vec<ColumnId> = tree::output(step).iter().map(|c| c.0).collect();
         let lowered = self.lower(step, &step_ids.iter().copied().collect())?;
         let step = self.arranged(lowered, &step_ids, Some(&physical))?;
         let (base, step) = (Box::new(base), Box::new(step));
-        let operator = Operator::Recursive {
-            number,
-            duplicates,
-            base,
-            step,
-        };
+        let operator = Operator::Recursive { number, duplicates, base, step };
         let node = self.node(operator, output, properties.rows);
         self.keep(id, node, base_ids.clone(), properties, base_ids);
         Ok(())
@@ -321,11 +248,9 @@ fn flatten<'a>(plan: &'a Plan, duplicates: Duplicates, out: &mut Vec<&'a Plan>) 
             _ => side,
         };
         match inner {
-            Plan::SetOperation {
-                operator: SetOperator::Union,
-                duplicates: below,
-                ..
-            } if *below == Duplicates::Keep || duplicates == Duplicates::Remove => {
+            Plan::SetOperation { operator: SetOperator::Union, duplicates: below, .. }
+                if *below == Duplicates::Keep || duplicates == Duplicates::Remove =>
+            {
                 flatten(inner, duplicates, out);
             }
             _ => out.push(side),
@@ -336,10 +261,7 @@ fn flatten<'a>(plan: &'a Plan, duplicates: Duplicates, out: &mut Vec<&'a Plan>) 
 fn picks_in_order(input: &Plan, columns: &[(ColumnId, sql::algebra::Expr)]) -> bool {
     let below = tree::output(input);
     below.len() == columns.len()
-        && below
-            .iter()
-            .zip(columns)
-            .all(|((id, _), (_, e))| tree::as_column(e) == Some(*id))
+        && below.iter().zip(columns).all(|((id, _), (_, e))| tree::as_column(e) == Some(*id))
 }
 
 fn common_physical(
@@ -368,24 +290,14 @@ fn combined(
         SetOperator::Union => rows.sum(),
         _ => rows.fold(f64::MAX, f64::min),
     };
-    let most = inputs
-        .iter()
-        .map(|(lowered, _)| lowered.properties.rows_max);
+    let most = inputs.iter().map(|(lowered, _)| lowered.properties.rows_max);
     let rows_max = most.reduce(|a, b| a.zip(b).map(|(a, b)| a + b)).flatten();
-    let mut out = Properties {
-        rows,
-        rows_max,
-        ..Properties::default()
-    };
+    let mut out = Properties { rows, rows_max, ..Properties::default() };
     for (i, &(id, ty)) in columns.iter().enumerate() {
         let mut property = cardinality::ColumnProperty::unknown(rows, ty);
-        let sides = inputs
-            .iter()
-            .map(|(lowered, ids)| lowered.properties.column(ids[i]));
+        let sides = inputs.iter().map(|(lowered, ids)| lowered.properties.column(ids[i]));
         let ranges = sides.clone().map(|c| c.and_then(|c| c.range));
-        let union = ranges
-            .reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b)))
-            .flatten();
+        let union = ranges.reduce(|a, b| a.zip(b).map(|(a, b)| a.union(b))).flatten();
         property.range = union.or(property.range);
         property.nullable = sides.clone().any(|c| c.is_none_or(|c| c.nullable));
         let distinct: f64 = sides.map(|c| c.map_or(rows, |c| c.distinct)).sum();

@@ -21,28 +21,15 @@ impl Lowering<'_, '_> {
         predicate: Option<&Logical>,
         needed: &ColumnSet,
     ) -> Result<Lowered> {
-        let Plan::Scan {
-            table,
-            columns,
-            alias,
-        } = plan
-        else {
-            return Err(types::Error::internal(
-                "a scan of something that is no table",
-            ));
+        let Plan::Scan { table, columns, alias } = plan else {
+            return Err(types::Error::internal("a scan of something that is no table"));
         };
         let mut read = needed.clone();
         predicate.iter().for_each(|e| tree::mention(e, &mut read));
-        let kept: Vec<(ColumnId, usize)> = columns
-            .iter()
-            .filter(|(id, _)| read.contains(*id))
-            .copied()
-            .collect();
-        let narrow = Plan::Scan {
-            table: table.clone(),
-            columns: columns.clone(),
-            alias: alias.clone(),
-        };
+        let kept: Vec<(ColumnId, usize)> =
+            columns.iter().filter(|(id, _)| read.contains(*id)).copied().collect();
+        let narrow =
+            Plan::Scan { table: table.clone(), columns: columns.clone(), alias: alias.clone() };
         let estimator = &mut *self.estimator;
         let mut properties = cardinality::derive(self.context, estimator, &narrow, Vec::new());
         let mut output = Vec::with_capacity(kept.len());
@@ -51,11 +38,7 @@ impl Lowering<'_, '_> {
             let name: std::sync::Arc<str> = definition.name.as_str().into();
             self.names.entry(id).or_insert_with(|| name.clone());
             let ty = definition.ty;
-            output.push(OutputColumn {
-                name,
-                ty,
-                physical: ty.physical(),
-            });
+            output.push(OutputColumn { name, ty, physical: ty.physical() });
         }
         let operator = Operator::Scan {
             table: table.clone(),
@@ -67,20 +50,12 @@ impl Lowering<'_, '_> {
         let rows = properties.rows;
         let ids = kept.iter().map(|(id, _)| *id).collect();
         let node = self.node(operator, output, rows);
-        let mut lowered = Lowered {
-            node,
-            columns: ids,
-            properties: Default::default(),
-        };
+        let mut lowered = Lowered { node, columns: ids, properties: Default::default() };
         if let Some(predicate) = predicate {
             lowered.properties = properties.clone();
             let (found, rest) = self.restrictions(predicate, &lowered)?;
             let residual = rest.map(|rest| self.expr(&rest, &lowered)).transpose()?;
-            if let Operator::Scan {
-                restrictions,
-                residual: slot,
-                ..
-            } = &mut lowered.node.operator
+            if let Operator::Scan { restrictions, residual: slot, .. } = &mut lowered.node.operator
             {
                 *restrictions = found;
                 *slot = residual;
@@ -131,10 +106,7 @@ impl Lowering<'_, '_> {
         }
         let mut expr = self.expr(part, scan)?;
         to_column_zero(&mut expr);
-        Ok(Some(ScanRestriction {
-            column,
-            kind: ScanRestrictionKind::Predicate(expr),
-        }))
+        Ok(Some(ScanRestriction { column, kind: ScanRestrictionKind::Predicate(expr) }))
     }
 
     /// A restriction of one of the simple kinds.
@@ -165,10 +137,7 @@ impl Lowering<'_, '_> {
                 Ok(of_column_type(constant, ty).map(|c| ScanRestrictionKind::Compare(op, c)))
             }
             LogicalKind::InList(operand, list) if is_column(operand) => {
-                if !list
-                    .iter()
-                    .all(|e| simple_constant(e) && same_values(e.ty, ty))
-                {
+                if !list.iter().all(|e| simple_constant(e) && same_values(e.ty, ty)) {
                     return Ok(None);
                 }
                 let mut items = Vec::with_capacity(list.len());
@@ -187,10 +156,7 @@ impl Lowering<'_, '_> {
 }
 
 fn simple_constant(expr: &Logical) -> bool {
-    matches!(
-        expr.kind,
-        LogicalKind::Literal(_) | LogicalKind::Parameter(_)
-    )
+    matches!(expr.kind, LogicalKind::Literal(_) | LogicalKind::Parameter(_))
 }
 
 /// True when values of both types compare as stored.
@@ -231,10 +197,7 @@ fn to_column_zero(expr: &mut Expr) {
             to_column_zero(b);
         }
         ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => to_column_zero(e),
-        ExprKind::Case {
-            branches,
-            otherwise,
-        } => {
+        ExprKind::Case { branches, otherwise } => {
             for (condition, result) in branches {
                 to_column_zero(condition);
                 to_column_zero(result);
@@ -245,9 +208,7 @@ fn to_column_zero(expr: &mut Expr) {
             to_column_zero(operand);
             list.iter_mut().for_each(to_column_zero);
         }
-        ExprKind::Like {
-            operand, pattern, ..
-        } => {
+        ExprKind::Like { operand, pattern, .. } => {
             to_column_zero(operand);
             to_column_zero(pattern);
         }

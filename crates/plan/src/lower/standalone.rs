@@ -16,10 +16,7 @@ struct Nothing;
 
 impl Statistics for Nothing {
     fn table(&self, _: &TableRef) -> TableStatistics {
-        TableStatistics {
-            rows: 0.0,
-            columns: Vec::new(),
-        }
+        TableStatistics { rows: 0.0, columns: Vec::new() }
     }
 
     fn sample_selectivity(
@@ -67,11 +64,7 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
                 output.push(unused());
             }
             columns[ordinal] = *id;
-            output[ordinal] = OutputColumn {
-                ty: e.ty,
-                physical: e.ty.physical(),
-                ..unused()
-            };
+            output[ordinal] = OutputColumn { ty: e.ty, physical: e.ty.physical(), ..unused() };
         }
         LogicalKind::Parameter(_)
         | LogicalKind::ScalarSubquery(_)
@@ -80,9 +73,7 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
         _ => {}
     });
     if open {
-        return Err(Error::internal(
-            "the expression depends on more than its columns",
-        ));
+        return Err(Error::internal("the expression depends on more than its columns"));
     }
     let query = Query {
         plan: tree::one_row(),
@@ -105,16 +96,7 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
         names: HashMap::new(),
     };
     let operator = Operator::Values { rows: Vec::new() };
-    let node = Node {
-        id: OperatorId(0),
-        operator,
-        output,
-        rows: 1.0,
-    };
-    let input = Lowered {
-        node,
-        columns,
-        properties: Properties::default(),
-    };
+    let node = Node { id: OperatorId(0), operator, output, rows: 1.0 };
+    let input = Lowered { node, columns, properties: Properties::default() };
     lowering.expr(expr, &input)
 }

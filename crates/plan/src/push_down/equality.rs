@@ -20,10 +20,7 @@ impl Classes {
         let ExprKind::Compare(CompareOp::Equal, a, b) = &part.kind else {
             return;
         };
-        if let Some((x, y)) = tree::as_column(a)
-            .zip(tree::as_column(b))
-            .filter(|_| a.ty == b.ty)
-        {
+        if let Some((x, y)) = tree::as_column(a).zip(tree::as_column(b)).filter(|_| a.ty == b.ty) {
             self.types.insert(x, a.ty);
             self.types.insert(y, b.ty);
             let (x, y) = (self.root(x), self.root(y));
@@ -68,10 +65,7 @@ fn restricted(part: &Expr) -> Option<ColumnId> {
         _ => false,
     };
     let columns = tree::mentioned(part);
-    let only = columns
-        .iter()
-        .next()
-        .filter(|_| simple && columns.len() == 1)?;
+    let only = columns.iter().next().filter(|_| simple && columns.len() == 1)?;
     let direct = match &part.kind {
         ExprKind::Compare(_, a, b) => {
             tree::as_column(a) == Some(only) || tree::as_column(b) == Some(only)

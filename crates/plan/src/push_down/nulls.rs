@@ -59,9 +59,7 @@ fn known(expr: &Expr, columns: &ColumnSet) -> Known {
             }
         }
         ExprKind::InList(operand, list) => strict(null(operand) || list.iter().all(null)),
-        ExprKind::Like {
-            operand, pattern, ..
-        } => strict(null(operand) || null(pattern)),
+        ExprKind::Like { operand, pattern, .. } => strict(null(operand) || null(pattern)),
         ExprKind::Call(Function::Coalesce | Function::Greatest | Function::Least, list) => {
             strict(list.iter().all(null))
         }

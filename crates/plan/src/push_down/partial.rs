@@ -30,10 +30,7 @@ fn relax_term(term: &Expr, side: &ColumnSet) -> Option<Expr> {
     }
     match &term.kind {
         ExprKind::And(parts) => {
-            let kept: Vec<Expr> = parts
-                .iter()
-                .filter_map(|part| relax_term(part, side))
-                .collect();
+            let kept: Vec<Expr> = parts.iter().filter_map(|part| relax_term(part, side)).collect();
             (!kept.is_empty()).then(|| tree::and_all(kept))
         }
         ExprKind::Or(_) => relax(term, side),

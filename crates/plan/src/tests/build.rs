@@ -31,22 +31,10 @@ impl Ids {
 
     /// A scan of all columns.
     pub(super) fn scan(&mut self, table: &TableRef) -> (Plan, Columns) {
-        let columns: Vec<_> = (0..table.columns().len())
-            .map(|i| (self.column(), i))
-            .collect();
-        let typed = columns
-            .iter()
-            .map(|&(id, i)| (id, table.columns()[i].ty))
-            .collect();
+        let columns: Vec<_> = (0..table.columns().len()).map(|i| (self.column(), i)).collect();
+        let typed = columns.iter().map(|&(id, i)| (id, table.columns()[i].ty)).collect();
         let alias = table.name().into();
-        (
-            Plan::Scan {
-                table: table.clone(),
-                columns,
-                alias,
-            },
-            typed,
-        )
+        (Plan::Scan { table: table.clone(), columns, alias }, typed)
     }
 
     /// The query that outputs all of `plan`.
@@ -56,11 +44,7 @@ impl Ids {
             ty,
             id,
         };
-        let columns = tree::output(&plan)
-            .into_iter()
-            .enumerate()
-            .map(name)
-            .collect();
+        let columns = tree::output(&plan).into_iter().enumerate().map(name).collect();
         Query {
             plan,
             columns,
@@ -84,21 +68,11 @@ pub(super) fn big(value: i64) -> Expr {
 }
 
 pub(super) fn call(function: Function, arguments: Vec<Expr>, ty: DataType) -> Expr {
-    Expr {
-        kind: ExprKind::Call(function, arguments),
-        ty,
-    }
+    Expr { kind: ExprKind::Call(function, arguments), ty }
 }
 
 pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
-    if expr.ty == ty {
-        expr
-    } else {
-        Expr {
-            kind: ExprKind::Cast(Box::new(expr)),
-            ty,
-        }
-    }
+    if expr.ty == ty { expr } else { Expr { kind: ExprKind::Cast(Box::new(expr)), ty } }
 }
 
 pub(super) fn equal(a: Expr, b: Expr) -> Expr {
@@ -106,26 +80,15 @@ pub(super) fn equal(a: Expr, b: Expr) -> Expr {
 }
 
 pub(super) fn filter(input: Plan, predicate: Expr) -> Plan {
-    Plan::Filter {
-        input: Box::new(input),
-        predicate,
-    }
+    Plan::Filter { input: Box::new(input), predicate }
 }
 
 pub(super) fn project(input: Plan, columns: Vec<(ColumnId, Expr)>) -> Plan {
-    Plan::Project {
-        input: Box::new(input),
-        columns,
-    }
+    Plan::Project { input: Box::new(input), columns }
 }
 
 pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> Plan {
-    Plan::Join {
-        left: Box::new(left),
-        right: Box::new(right),
-        kind,
-        condition,
-    }
+    Plan::Join { left: Box::new(left), right: Box::new(right), kind, condition }
 }
 
 pub(super) fn group(
@@ -158,25 +121,13 @@ pub(super) fn aggregate(
 }
 
 pub(super) fn ascending(expr: Expr) -> SortKey {
-    SortKey {
-        expr,
-        direction: Direction::Ascending,
-        nulls: NullsOrder::Last,
-    }
+    SortKey { expr, direction: Direction::Ascending, nulls: NullsOrder::Last }
 }
 
 pub(super) fn descending(expr: Expr) -> SortKey {
-    SortKey {
-        expr,
-        direction: Direction::Descending,
-        nulls: NullsOrder::First,
-    }
+    SortKey { expr, direction: Direction::Descending, nulls: NullsOrder::First }
 }
 
 pub(super) fn limit(input: Plan, count: i64) -> Plan {
-    Plan::Limit {
-        input: Box::new(input),
-        limit: Some(big(count)),
-        offset: None,
-    }
+    Plan::Limit { input: Box::new(input), limit: Some(big(count)), offset: None }
 }

@@ -34,19 +34,11 @@ impl TableMeta for Table {
 
 /// The rows of a table made here.
 pub(super) fn rows_of(table: &TableRef) -> Arc<Vec<Vec<Value>>> {
-    table
-        .object()
-        .downcast()
-        .expect("tables of tests hold their rows")
+    table.object().downcast().expect("tables of tests hold their rows")
 }
 
 pub(super) fn column(name: &str, ty: DataType, not_null: bool) -> ColumnDef {
-    ColumnDef {
-        name: name.into(),
-        ty,
-        not_null,
-        default: None,
-    }
+    ColumnDef { name: name.into(), ty, not_null, default: None }
 }
 
 /// A table with these columns, the first `key` of which are its primary key.
@@ -69,18 +61,9 @@ pub(super) fn keyed_table(
     let columns_of_key = key.to_vec();
     let keys = match key.len() {
         0 => Vec::new(),
-        _ => vec![KeyDef {
-            name: format!("{name}_pkey"),
-            columns: columns_of_key,
-            primary: true,
-        }],
+        _ => vec![KeyDef { name: format!("{name}_pkey"), columns: columns_of_key, primary: true }],
     };
-    TableRef(Arc::new(Table {
-        name: name.into(),
-        columns,
-        keys,
-        rows: Arc::new(rows),
-    }))
+    TableRef(Arc::new(Table { name: name.into(), columns, keys, rows: Arc::new(rows) }))
 }
 
 /// NUMERIC(10, 2).
@@ -122,11 +105,8 @@ impl Statistics for Exact {
         let rows = rows_of(table);
         let columns = (0..table.columns().len())
             .map(|i| {
-                let values: Vec<&Value> = rows
-                    .iter()
-                    .map(|row| &row[i])
-                    .filter(|value| !value.is_null())
-                    .collect();
+                let values: Vec<&Value> =
+                    rows.iter().map(|row| &row[i]).filter(|value| !value.is_null()).collect();
                 let mut seen: Vec<&Value> = Vec::new();
                 for value in &values {
                     if !seen.contains(value) {
@@ -144,10 +124,7 @@ impl Statistics for Exact {
                 }
             })
             .collect();
-        TableStatistics {
-            rows: rows.len() as f64,
-            columns,
-        }
+        TableStatistics { rows: rows.len() as f64, columns }
     }
 
     fn sample_selectivity(

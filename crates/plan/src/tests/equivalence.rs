@@ -13,19 +13,13 @@ const QUERIES: u64 = 4000;
 
 fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     let by = |a: &Vec<Value>, b: &Vec<Value>| {
-        let orders = a
-            .iter()
-            .zip(b)
-            .map(|(a, b)| match (a.is_null(), b.is_null()) {
-                (true, true) => std::cmp::Ordering::Equal,
-                (true, false) => std::cmp::Ordering::Greater,
-                (false, true) => std::cmp::Ordering::Less,
-                _ => eval::order(a, b),
-            });
-        orders
-            .into_iter()
-            .find(|o| o.is_ne())
-            .unwrap_or(std::cmp::Ordering::Equal)
+        let orders = a.iter().zip(b).map(|(a, b)| match (a.is_null(), b.is_null()) {
+            (true, true) => std::cmp::Ordering::Equal,
+            (true, false) => std::cmp::Ordering::Greater,
+            (false, true) => std::cmp::Ordering::Less,
+            _ => eval::order(a, b),
+        });
+        orders.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     };
     rows.sort_by(by);
     rows
@@ -64,35 +58,20 @@ fn check(query: &Query, name: &str) -> Outcome {
     };
     let (expected, found) = (sorted(expected), sorted(found));
     let same = expected.len() == found.len()
-        && expected
-            .iter()
-            .zip(&found)
-            .all(|(a, b)| eval::rows_equal(a, b));
-    assert!(
-        same,
-        "{name}: expected {expected:?}\nfound {found:?}\n{text}\n{:#?}",
-        query.plan
-    );
+        && expected.iter().zip(&found).all(|(a, b)| eval::rows_equal(a, b));
+    assert!(same, "{name}: expected {expected:?}\nfound {found:?}\n{text}\n{:#?}", query.plan);
     Outcome::Compared
 }
 
 #[test]
 fn planned_queries_give_the_rows_of_naive_evaluation() {
-    let first: u64 = std::env::var("PLAN_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(0);
-    let count = std::env::var("PLAN_QUERIES")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or(QUERIES);
+    let first: u64 = std::env::var("PLAN_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
+    let count = std::env::var("PLAN_QUERIES").ok().and_then(|s| s.parse().ok()).unwrap_or(QUERIES);
     let (mut compared, mut failed) = (0, Vec::new());
     for seed in first..first + count {
         let mut random = Random::new(seed ^ 0x5eed);
-        let tables: Vec<_> = ["t1", "t2", "t3"]
-            .iter()
-            .map(|name| random_table(&mut random, name))
-            .collect();
+        let tables: Vec<_> =
+            ["t1", "t2", "t3"].iter().map(|name| random_table(&mut random, name)).collect();
         let query = generate::query(seed, &tables);
         let size = format!("{:?}", query.plan).len();
         let outcome = std::panic::catch_unwind(|| check(&query, &format!("seed {seed}")));
@@ -102,13 +81,6 @@ fn planned_queries_give_the_rows_of_naive_evaluation() {
         }
     }
     failed.sort_unstable();
-    assert!(
-        failed.is_empty(),
-        "{} queries fail, the smallest first: {failed:?}",
-        failed.len()
-    );
-    assert!(
-        compared * 2 > count,
-        "only {compared} of {count} queries could be compared"
-    );
+    assert!(failed.is_empty(), "{} queries fail, the smallest first: {failed:?}", failed.len());
+    assert!(compared * 2 > count, "only {compared} of {count} queries could be compared");
 }

@@ -102,10 +102,8 @@ pub(super) fn not(value: &Value) -> Value {
 }
 
 pub(super) fn in_list(operand: &Value, list: &[Value]) -> Value {
-    let parts: Vec<Value> = list
-        .iter()
-        .map(|item| compare(CompareOp::Equal, operand, item))
-        .collect();
+    let parts: Vec<Value> =
+        list.iter().map(|item| compare(CompareOp::Equal, operand, item)).collect();
     or(&parts)
 }
 
@@ -115,11 +113,7 @@ pub(super) fn rescale(number: i128, from: u32, to: u32) -> i128 {
     }
     let factor = 10i128.pow(from - to);
     let half = factor / 2;
-    if number >= 0 {
-        (number + half) / factor
-    } else {
-        (number - half) / factor
-    }
+    if number >= 0 { (number + half) / factor } else { (number - half) / factor }
 }
 
 pub(super) fn cast(value: &Value, from: DataType, to: DataType, physical: PhysicalType) -> Value {
@@ -133,10 +127,7 @@ pub(super) fn cast(value: &Value, from: DataType, to: DataType, physical: Physic
             Some(micros) if from == DataType::Timestamp && to == DataType::Date => {
                 Value::I32(micros.div_euclid(DAY) as i32)
             }
-            Some(number) => held(
-                Value::I128(rescale(number, scale(from), scale(to))),
-                physical,
-            ),
+            Some(number) => held(Value::I128(rescale(number, scale(from), scale(to))), physical),
             None => value.clone(),
         },
     }
@@ -159,12 +150,7 @@ pub(super) fn call(
     if let Some(moment) = moment(function, arguments) {
         return Ok(held(Value::I128(moment), physical));
     }
-    let number = |i: usize| {
-        arguments[i]
-            .0
-            .as_integer()
-            .expect("arithmetic is on numbers")
-    };
+    let number = |i: usize| arguments[i].0.as_integer().expect("arithmetic is on numbers");
     let scaled = |i: usize| rescale(number(i), scale(arguments[i].1), scale(ty));
     let result = match function {
         Function::Add => scaled(0) + scaled(1),
@@ -229,11 +215,8 @@ pub(super) fn aggregate(
     if function == A::CountRows {
         return Ok(Value::I64(rows.len() as i64));
     }
-    let values: Vec<&Value> = rows
-        .iter()
-        .map(|row| &row[0])
-        .filter(|value| !value.is_null())
-        .collect();
+    let values: Vec<&Value> =
+        rows.iter().map(|row| &row[0]).filter(|value| !value.is_null()).collect();
     let digits = argument.map_or(0, scale);
     Ok(match function {
         A::Count => Value::I64(values.len() as i64),

@@ -26,19 +26,11 @@ pub(super) struct Generator<'t> {
 
 /// A query over `tables`.
 pub(super) fn query(seed: u64, tables: &[TableRef]) -> Query {
-    let mut generator = Generator {
-        random: Random::new(seed),
-        ids: Ids::default(),
-        tables,
-        ctes: Vec::new(),
-    };
+    let mut generator =
+        Generator { random: Random::new(seed), ids: Ids::default(), tables, ctes: Vec::new() };
     let depth = 2 + generator.random.below(2) as u32;
     let (plan, columns) = generator.plan(depth, &Vec::new());
-    let plan = if columns.is_empty() {
-        plan
-    } else {
-        generator.narrowed(plan, &columns)
-    };
+    let plan = if columns.is_empty() { plan } else { generator.narrowed(plan, &columns) };
     generator.ids.query(plan)
 }
 
@@ -74,13 +66,7 @@ impl Generator<'_> {
                 let (input, columns) = self.plan(depth - 1, outer);
                 let narrow: Columns = columns.into_iter().take(2).collect();
                 let input = self.narrowed(input, &narrow);
-                (
-                    Plan::Distinct {
-                        input: Box::new(input),
-                        on: Vec::new(),
-                    },
-                    narrow,
-                )
+                (Plan::Distinct { input: Box::new(input), on: Vec::new() }, narrow)
             }
             17 => self.limited(depth, outer),
             18 => self.window(depth, outer),
@@ -95,43 +81,23 @@ impl Generator<'_> {
             let at = self.random.below(self.ctes.len() as u64) as usize;
             let (cte, types) = self.ctes[at].clone();
             let columns: Columns = types.iter().map(|ty| (self.ids.column(), *ty)).collect();
-            return (
-                Plan::CteScan {
-                    cte,
-                    columns: columns.clone(),
-                    name: "cte".into(),
-                },
-                columns,
-            );
+            return (Plan::CteScan { cte, columns: columns.clone(), name: "cte".into() }, columns);
         }
         match self.random.below(12) {
             0 => {
                 let rows = self.random.below(3) + 1;
-                let columns: Columns = (0..2)
-                    .map(|_| (self.ids.column(), DataType::Integer))
-                    .collect();
+                let columns: Columns =
+                    (0..2).map(|_| (self.ids.column(), DataType::Integer)).collect();
                 let rows = (0..rows)
                     .map(|_| (0..2).map(|_| self.value(0, &Vec::new(), outer)).collect())
                     .collect();
-                (
-                    Plan::Values {
-                        columns: columns.clone(),
-                        rows,
-                    },
-                    columns,
-                )
+                (Plan::Values { columns: columns.clone(), rows }, columns)
             }
             1 => {
                 let stop = self.value(0, &Vec::new(), outer);
                 let stop = call(Function::Add, vec![stop, int(0)], DataType::Integer);
                 let column = (self.ids.column(), DataType::Integer);
-                (
-                    Plan::Series {
-                        arguments: vec![int(0), stop, int(1)],
-                        column,
-                    },
-                    vec![column],
-                )
+                (Plan::Series { arguments: vec![int(0), stop, int(1)], column }, vec![column])
             }
             _ => {
                 let at = self.random.below(self.tables.len() as u64) as usize;
@@ -228,11 +194,7 @@ impl Generator<'_> {
                 4 => aggregate(AggregateFunction::Max, Some(argument), DataType::Integer),
                 _ => {
                     let argument = self.money(&columns);
-                    aggregate(
-                        AggregateFunction::Sum,
-                        Some(argument),
-                        DataType::numeric(38, 4),
-                    )
+                    aggregate(AggregateFunction::Sum, Some(argument), DataType::numeric(38, 4))
                 }
             };
             if self.one_in(5) && !made.arguments.is_empty() {
@@ -247,12 +209,7 @@ impl Generator<'_> {
         out.extend(aggregates.iter().map(|(id, call)| (*id, call.ty)));
         let mut plan = group(input, keys, aggregates);
         if self.one_in(6)
-            && let Plan::Aggregate {
-                keys,
-                grouping_sets,
-                set_column,
-                ..
-            } = &mut plan
+            && let Plan::Aggregate { keys, grouping_sets, set_column, .. } = &mut plan
         {
             let mut sets: Vec<Vec<usize>> = vec![(0..keys.len()).collect()];
             sets.extend((0..keys.len()).map(|i| vec![i]));
@@ -281,16 +238,9 @@ impl Generator<'_> {
         }
         for column in &columns {
             let expr = col(*column);
-            keys.push(if self.one_in(2) {
-                ascending(expr)
-            } else {
-                descending(expr)
-            });
+            keys.push(if self.one_in(2) { ascending(expr) } else { descending(expr) });
         }
-        let sorted = Plan::Sort {
-            input: Box::new(input),
-            keys,
-        };
+        let sorted = Plan::Sort { input: Box::new(input), keys };
         let limit = Some(big(self.random.below(3) as i64));
         let offset = self.one_in(4).then(|| big(1));
         if self.one_in(4) {
@@ -302,22 +252,9 @@ impl Generator<'_> {
                 return self.leaf(outer);
             };
             let sorted = Plan::Sort { input, keys: by };
-            return (
-                Plan::Distinct {
-                    input: Box::new(sorted),
-                    on,
-                },
-                columns,
-            );
+            return (Plan::Distinct { input: Box::new(sorted), on }, columns);
         }
-        (
-            Plan::Limit {
-                input: Box::new(sorted),
-                limit,
-                offset,
-            },
-            columns,
-        )
+        (Plan::Limit { input: Box::new(sorted), limit, offset }, columns)
     }
 
     fn window(&mut self, depth: u32, outer: &Columns) -> (Plan, Columns) {
@@ -330,11 +267,7 @@ impl Generator<'_> {
             partition_by.push(self.value(0, &columns, outer));
         }
         let numbers = self.one_in(2);
-        let whole = |start, end| WindowFrame {
-            units: FrameUnits::Range,
-            start,
-            end,
-        };
+        let whole = |start, end| WindowFrame { units: FrameUnits::Range, start, end };
         let call = if numbers {
             WindowCall {
                 function: WindowFunction::RowNumber,
@@ -351,54 +284,33 @@ impl Generator<'_> {
                 arguments: vec![self.value(0, &columns, outer)],
                 partition_by,
                 order_by: Vec::new(),
-                frame: whole(
-                    FrameBound::UnboundedPreceding,
-                    FrameBound::UnboundedFollowing,
-                ),
+                frame: whole(FrameBound::UnboundedPreceding, FrameBound::UnboundedFollowing),
                 filter: None,
                 ty: DataType::BigInt,
             }
         };
         let id = self.ids.column();
         columns.push((id, DataType::BigInt));
-        (
-            Plan::Window {
-                input: Box::new(input),
-                calls: vec![(id, call)],
-            },
-            columns,
-        )
+        (Plan::Window { input: Box::new(input), calls: vec![(id, call)] }, columns)
     }
 
     fn set_operation(&mut self, depth: u32, outer: &Columns) -> (Plan, Columns) {
         let mut side = || {
             let (input, columns) = self.plan(depth - 1, outer);
-            let list = (0..2)
-                .map(|_| (self.ids.column(), self.value(0, &columns, outer)))
-                .collect();
+            let list =
+                (0..2).map(|_| (self.ids.column(), self.value(0, &columns, outer))).collect();
             Box::new(project(input, list))
         };
         let (left, right) = (side(), side());
-        let columns: Columns = (0..2)
-            .map(|_| (self.ids.column(), DataType::Integer))
-            .collect();
+        let columns: Columns = (0..2).map(|_| (self.ids.column(), DataType::Integer)).collect();
         let operator = match self.random.below(4) {
             0 => SetOperator::Intersect,
             1 => SetOperator::Except,
             _ => SetOperator::Union,
         };
-        let duplicates = if self.one_in(2) {
-            Duplicates::Keep
-        } else {
-            Duplicates::Remove
-        };
-        let plan = Plan::SetOperation {
-            operator,
-            duplicates,
-            left,
-            right,
-            columns: columns.clone(),
-        };
+        let duplicates = if self.one_in(2) { Duplicates::Keep } else { Duplicates::Remove };
+        let plan =
+            Plan::SetOperation { operator, duplicates, left, right, columns: columns.clone() };
         (plan, columns)
     }
 
@@ -410,15 +322,7 @@ impl Generator<'_> {
         let (body, out) = self.plan(depth, outer);
         self.ctes.pop();
         let (definition, body) = (Box::new(definition), Box::new(body));
-        (
-            Plan::With {
-                cte,
-                name: "cte".into(),
-                definition,
-                body,
-            },
-            out,
-        )
+        (Plan::With { cte, name: "cte".into(), definition, body }, out)
     }
 
     /// Counts from a value to 3, with whatever else the step does.
@@ -429,11 +333,7 @@ impl Generator<'_> {
         let base = project(tree::one_row(), vec![(first.0, start)]);
         let cte = self.ids.cte();
         let own = (self.ids.column(), DataType::Integer);
-        let scan = Plan::CteScan {
-            cte,
-            columns: vec![own],
-            name: "recursion".into(),
-        };
+        let scan = Plan::CteScan { cte, columns: vec![own], name: "recursion".into() };
         let small = tree::compare(CompareOp::Less, col(own), int(3));
         let mut step = filter(scan, small);
         if self.one_in(2) {
@@ -444,24 +344,10 @@ impl Generator<'_> {
         self.ctes.push((cte, vec![DataType::Integer]));
         let (body, out) = self.plan(depth - 1, outer);
         self.ctes.pop();
-        let duplicates = if self.one_in(2) {
-            Duplicates::Keep
-        } else {
-            Duplicates::Remove
-        };
+        let duplicates = if self.one_in(2) { Duplicates::Keep } else { Duplicates::Remove };
         let (base, step, body) = (Box::new(base), Box::new(step), Box::new(body));
         let name = "recursion".into();
-        (
-            Plan::RecursiveWith {
-                cte,
-                name,
-                duplicates,
-                base,
-                step,
-                body,
-            },
-            out,
-        )
+        (Plan::RecursiveWith { cte, name, duplicates, base, step, body }, out)
     }
 
     /// A column, mostly of `columns`.
@@ -506,24 +392,12 @@ impl Generator<'_> {
                 let when = self.predicate(depth.saturating_sub(1), columns, outer);
                 let then = self.value(depth.saturating_sub(1), columns, outer);
                 let otherwise = Box::new(self.value(0, columns, outer));
-                Expr {
-                    kind: ExprKind::Case {
-                        branches: vec![(when, then)],
-                        otherwise,
-                    },
-                    ty,
-                }
+                Expr { kind: ExprKind::Case { branches: vec![(when, then)], otherwise }, ty }
             }
             10..=15 => {
                 let plan = self.scalar(depth - 1, columns, outer);
                 let ty = tree::output(&plan)[0].1;
-                cast(
-                    Expr {
-                        kind: ExprKind::ScalarSubquery(Box::new(plan)),
-                        ty,
-                    },
-                    DataType::Integer,
-                )
+                cast(Expr { kind: ExprKind::ScalarSubquery(Box::new(plan)), ty }, DataType::Integer)
             }
             _ => match self.any_column(columns, outer) {
                 Some(column) => cast(column, ty),
@@ -540,11 +414,7 @@ impl Generator<'_> {
             return tree::literal(Value::I128(12_345), ty);
         };
         let one = tree::literal(Value::I64(150), MONEY);
-        let sum = call(
-            Function::Add,
-            vec![col(*column), one],
-            DataType::numeric(11, 2),
-        );
+        let sum = call(Function::Add, vec![col(*column), one], DataType::numeric(11, 2));
         call(Function::Multiply, vec![col(*column), sum], ty)
     }
 
@@ -582,15 +452,9 @@ impl Generator<'_> {
             4 => {
                 let result = (self.ids.column(), DataType::Integer);
                 let plan = project(input, vec![(result.0, value)]);
-                let sorted = Plan::Sort {
-                    input: Box::new(plan),
-                    keys: vec![ascending(col(result))],
-                };
-                Plan::Limit {
-                    input: Box::new(sorted),
-                    limit: Some(big(1)),
-                    offset: None,
-                }
+                let sorted =
+                    Plan::Sort { input: Box::new(plan), keys: vec![ascending(col(result))] };
+                Plan::Limit { input: Box::new(sorted), limit: Some(big(1)), offset: None }
             }
             _ => project(input, vec![(self.ids.column(), value)]),
         }
@@ -615,9 +479,7 @@ impl Generator<'_> {
 
     fn conjunction(&mut self, depth: u32, columns: &Columns, outer: &Columns) -> Expr {
         let count = self.random.below(2) + 1;
-        let parts = (0..count)
-            .map(|_| self.predicate(depth, columns, outer))
-            .collect();
+        let parts = (0..count).map(|_| self.predicate(depth, columns, outer)).collect();
         tree::and_all(parts)
     }
 
@@ -634,11 +496,7 @@ impl Generator<'_> {
             }
             3 => {
                 let operand = Box::new(self.value(less, columns, outer));
-                let list = vec![
-                    int(0),
-                    int(2),
-                    tree::literal(Value::Null, DataType::Integer),
-                ];
+                let list = vec![int(0), int(2), tree::literal(Value::Null, DataType::Integer)];
                 let count = self.random.below(3) as usize + 1;
                 let list = list.into_iter().take(count).collect();
                 tree::boolean(ExprKind::InList(operand, list))
@@ -649,11 +507,7 @@ impl Generator<'_> {
                 let (plan, inner) = self.plan(less, &around);
                 let plan = filter(plan, self.correlation(less, &inner, &around));
                 let exists = tree::boolean(ExprKind::Exists(Box::new(plan)));
-                if self.one_in(3) {
-                    tree::negate(exists)
-                } else {
-                    exists
-                }
+                if self.one_in(3) { tree::negate(exists) } else { exists }
             }
             15..=19 => self.quantified(less, columns, outer),
             _ => {
@@ -696,16 +550,9 @@ impl Generator<'_> {
             _ => quantifier,
         };
         let left: Vec<Expr> = (0..width).map(|_| self.value(0, columns, outer)).collect();
-        let list = left
-            .iter()
-            .map(|_| (self.ids.column(), self.value(0, &inner, &around)))
-            .collect();
+        let list =
+            left.iter().map(|_| (self.ids.column(), self.value(0, &inner, &around))).collect();
         let plan = Box::new(project(plan, list));
-        tree::boolean(ExprKind::Quantified {
-            left,
-            op,
-            quantifier,
-            plan,
-        })
+        tree::boolean(ExprKind::Quantified { left, op, quantifier, plan })
     }
 }

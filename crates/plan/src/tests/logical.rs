@@ -25,9 +25,7 @@ type Rows = Vec<Env>;
 
 fn positional(rows: Rows, plan: &Plan) -> Vec<Vec<Value>> {
     let columns = tree::output(plan);
-    rows.iter()
-        .map(|row| columns.iter().map(|(id, _)| row[id].clone()).collect())
-        .collect()
+    rows.iter().map(|row| columns.iter().map(|(id, _)| row[id].clone()).collect()).collect()
 }
 
 fn named(rows: Vec<Vec<Value>>, columns: &[(ColumnId, DataType)]) -> Rows {
@@ -48,10 +46,7 @@ impl Interpreter {
         match plan {
             Plan::Scan { table, columns, .. } => {
                 let read = |row: &Vec<Value>| {
-                    columns
-                        .iter()
-                        .map(|(id, i)| (*id, row[*i].clone()))
-                        .collect()
+                    columns.iter().map(|(id, i)| (*id, row[*i].clone())).collect()
                 };
                 Ok(rows_of(table).iter().map(read).collect())
             }
@@ -64,9 +59,7 @@ impl Interpreter {
                     return Ok(vec![]);
                 };
                 let value = |v: i128| eval::held(Value::I128(v), column.1.physical());
-                Ok((start..=stop)
-                    .map(|v| HashMap::from([(column.0, value(v))]))
-                    .collect())
+                Ok((start..=stop).map(|v| HashMap::from([(column.0, value(v))])).collect())
             }
             Plan::Values { columns, rows } => {
                 let mut out = Vec::new();
@@ -100,12 +93,9 @@ impl Interpreter {
                 }
                 Ok(out)
             }
-            Plan::Join {
-                left,
-                right,
-                kind,
-                condition,
-            } => self.join(left, right, *kind, condition, env),
+            Plan::Join { left, right, kind, condition } => {
+                self.join(left, right, *kind, condition, env)
+            }
             Plan::Aggregate { .. } => self.aggregate(plan, env),
             Plan::Distinct { input, on } => {
                 let mut seen: Vec<Vec<Value>> = Vec::new();
@@ -137,53 +127,27 @@ impl Interpreter {
                 let rows = self.rows(input, env)?;
                 self.sorted(rows, keys, env)
             }
-            Plan::Limit {
-                input,
-                limit,
-                offset,
-            } => {
+            Plan::Limit { input, limit, offset } => {
                 let rows = self.rows(input, env)?;
                 let mut bound = |e: &Option<Expr>| -> Result<Option<usize>> {
                     let value = e.as_ref().map(|e| self.expr(e, env)).transpose()?;
                     Ok(value.and_then(|v| v.as_integer()).map(|v| v as usize))
                 };
                 let (limit, offset) = (bound(limit)?, bound(offset)?.unwrap_or(0));
-                Ok(rows
-                    .into_iter()
-                    .skip(offset)
-                    .take(limit.unwrap_or(usize::MAX))
-                    .collect())
+                Ok(rows.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect())
             }
-            Plan::SetOperation {
-                operator,
-                duplicates,
-                left,
-                right,
-                columns,
-            } => {
+            Plan::SetOperation { operator, duplicates, left, right, columns } => {
                 let a = positional(self.rows(left, env)?, left);
                 let b = positional(self.rows(right, env)?, right);
                 Ok(named(set_operation(*operator, *duplicates, a, b), columns))
             }
-            Plan::With {
-                cte,
-                definition,
-                body,
-                ..
-            } => {
+            Plan::With { cte, definition, body, .. } => {
                 let rows = positional(self.rows(definition, env)?, definition);
                 let mut inner = self.clone();
                 inner.ctes.insert(*cte, rows);
                 inner.rows(body, env)
             }
-            Plan::RecursiveWith {
-                cte,
-                duplicates,
-                base,
-                step,
-                body,
-                ..
-            } => {
+            Plan::RecursiveWith { cte, duplicates, base, step, body, .. } => {
                 let mut inner = self.clone();
                 let mut all: Vec<Vec<Value>> = Vec::new();
                 let mut round = positional(self.rows(base, env)?, base);
@@ -222,10 +186,7 @@ impl Interpreter {
         env: &Env,
     ) -> Result<Rows> {
         let nulls = |plan: &Plan| -> Env {
-            tree::output(plan)
-                .into_iter()
-                .map(|(id, _)| (id, Value::Null))
-                .collect()
+            tree::output(plan).into_iter().map(|(id, _)| (id, Value::Null)).collect()
         };
         let mut out = Vec::new();
         if kind == JoinKind::Right {
@@ -289,14 +250,7 @@ impl Interpreter {
     }
 
     fn aggregate(&mut self, plan: &Plan, env: &Env) -> Result<Rows> {
-        let Plan::Aggregate {
-            input,
-            keys,
-            aggregates,
-            grouping_sets,
-            set_column,
-        } = plan
-        else {
+        let Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column } = plan else {
             return Err(Error::internal("an aggregation was expected"));
         };
         let rows = self.rows(input, env)?;
@@ -350,9 +304,7 @@ impl Interpreter {
                 values.push(self.expr(argument, &scope)?);
             }
             if call.duplicates == Duplicates::Remove
-                && arguments
-                    .iter()
-                    .any(|known| eval::rows_equal(known, &values))
+                && arguments.iter().any(|known| eval::rows_equal(known, &values))
             {
                 continue;
             }
@@ -376,10 +328,7 @@ impl Interpreter {
             for expr in &call.partition_by {
                 key.push(self.expr(expr, &under(env, row))?);
             }
-            match partitions
-                .iter_mut()
-                .find(|(k, _)| eval::rows_equal(k, &key))
-            {
+            match partitions.iter_mut().find(|(k, _)| eval::rows_equal(k, &key)) {
                 Some((_, members)) => members.push(i),
                 None => partitions.push((key, vec![i])),
             }
@@ -451,10 +400,8 @@ impl Interpreter {
             ExprKind::Parameter(_) => return Err(Error::unsupported("a parameter in tests")),
             ExprKind::Call(function, arguments) => {
                 let values = list(arguments)?;
-                let typed: Vec<_> = values
-                    .into_iter()
-                    .zip(arguments.iter().map(|e| e.ty))
-                    .collect();
+                let typed: Vec<_> =
+                    values.into_iter().zip(arguments.iter().map(|e| e.ty)).collect();
                 eval::call(*function, &typed, expr.ty, expr.ty.physical())?
             }
             ExprKind::Compare(op, a, b) => {
@@ -470,10 +417,7 @@ impl Interpreter {
             ExprKind::Or(parts) => eval::or(&list(parts)?),
             ExprKind::Not(inner) => eval::not(&self.expr(inner, env)?),
             ExprKind::IsNull(inner) => Value::Bool(self.expr(inner, env)?.is_null()),
-            ExprKind::Case {
-                branches,
-                otherwise,
-            } => {
+            ExprKind::Case { branches, otherwise } => {
                 let mut found = None;
                 for (condition, result) in branches {
                     let (condition, result) = (self.expr(condition, env)?, self.expr(result, env)?);
@@ -498,25 +442,15 @@ impl Interpreter {
                 if rows.len() > 1 {
                     return Err(eval::too_many());
                 }
-                rows.into_iter()
-                    .next()
-                    .map_or(Value::Null, |mut row| row.swap_remove(0))
+                rows.into_iter().next().map_or(Value::Null, |mut row| row.swap_remove(0))
             }
             ExprKind::Exists(plan) => Value::Bool(!self.rows(plan, env)?.is_empty()),
-            ExprKind::Quantified {
-                left,
-                op,
-                quantifier,
-                plan,
-            } => {
+            ExprKind::Quantified { left, op, quantifier, plan } => {
                 let left = list(left)?;
                 let rows = positional(self.rows(plan, env)?, plan);
                 let each = |row: &Vec<Value>| {
-                    let parts: Vec<Value> = left
-                        .iter()
-                        .zip(row)
-                        .map(|(a, b)| eval::compare(*op, a, b))
-                        .collect();
+                    let parts: Vec<Value> =
+                        left.iter().zip(row).map(|(a, b)| eval::compare(*op, a, b)).collect();
                     match op {
                         sql::algebra::CompareOp::NotEqual => eval::or(&parts),
                         _ => eval::and(&parts),

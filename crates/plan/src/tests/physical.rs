@@ -35,10 +35,7 @@ pub(super) fn run(plan: &PhysicalPlan) -> Result<Vec<Row>> {
     ids.sort_unstable();
     let count = ids.len();
     ids.dedup();
-    assert!(
-        count == ids.len() && ids.iter().all(|id| *id < plan.operator_count),
-        "operator ids"
-    );
+    assert!(count == ids.len() && ids.iter().all(|id| *id < plan.operator_count), "operator ids");
     machine.rows(&plan.root)
 }
 
@@ -54,18 +51,10 @@ fn check_ids(node: &Node, ids: &mut Vec<usize>) {
         | Operator::Window { input, .. }
         | Operator::Sort { input, .. }
         | Operator::Limit { input, .. } => each(input),
-        Operator::HashJoin {
-            probe: a, build: b, ..
-        }
-        | Operator::NestedLoopJoin {
-            probe: a, build: b, ..
-        }
-        | Operator::SetOperation {
-            left: a, right: b, ..
-        }
-        | Operator::Recursive {
-            base: a, step: b, ..
-        } => {
+        Operator::HashJoin { probe: a, build: b, .. }
+        | Operator::NestedLoopJoin { probe: a, build: b, .. }
+        | Operator::SetOperation { left: a, right: b, .. }
+        | Operator::Recursive { base: a, step: b, .. } => {
             each(a);
             each(b);
         }
@@ -94,13 +83,7 @@ impl Machine {
 
     fn operator(&mut self, node: &Node) -> Result<Vec<Row>> {
         match &node.operator {
-            Operator::Scan {
-                table,
-                columns,
-                restrictions,
-                residual,
-                ..
-            } => {
+            Operator::Scan { table, columns, restrictions, residual, .. } => {
                 let mut out = Vec::new();
                 for row in rows_of(table).iter() {
                     let row: Row = columns.iter().map(|i| row[*i].clone()).collect();
@@ -145,9 +128,7 @@ impl Machine {
                 }
                 Ok(out)
             }
-            Operator::CteScan {
-                source, columns, ..
-            } => {
+            Operator::CteScan { source, columns, .. } => {
                 let rows = match source {
                     CteSource::Prelude(i) => &self.preludes[*i],
                     CteSource::Recursive(number) => {
@@ -189,21 +170,12 @@ impl Machine {
                 Ok(out)
             }
             Operator::Window { .. } => self.window(node),
-            Operator::Sort {
-                input,
-                keys,
-                limit,
-                offset,
-            } => {
+            Operator::Sort { input, keys, limit, offset } => {
                 let rows = self.rows(input)?;
                 let rows = self.sorted(rows, keys)?;
                 self.limited(rows, limit.as_ref(), offset.as_ref())
             }
-            Operator::Limit {
-                input,
-                limit,
-                offset,
-            } => {
+            Operator::Limit { input, limit, offset } => {
                 let rows = self.rows(input)?;
                 self.limited(rows, limit.as_ref(), offset.as_ref())
             }
@@ -216,21 +188,11 @@ impl Machine {
                 }
                 Ok(out)
             }
-            Operator::SetOperation {
-                operator,
-                duplicates,
-                left,
-                right,
-            } => {
+            Operator::SetOperation { operator, duplicates, left, right } => {
                 let (a, b) = (self.rows(left)?, self.rows(right)?);
                 Ok(logical::set_operation(*operator, *duplicates, a, b))
             }
-            Operator::Recursive {
-                number,
-                duplicates,
-                base,
-                step,
-            } => {
+            Operator::Recursive { number, duplicates, base, step } => {
                 let mut all: Vec<Row> = Vec::new();
                 let mut round = self.rows(base)?;
                 while !round.is_empty() {
@@ -313,11 +275,7 @@ impl Machine {
             Ok(value.and_then(|v| v.as_integer()).map(|v| v as usize))
         };
         let (limit, offset) = (bound(limit)?, bound(offset)?.unwrap_or(0));
-        Ok(rows
-            .into_iter()
-            .skip(offset)
-            .take(limit.unwrap_or(usize::MAX))
-            .collect())
+        Ok(rows.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect())
     }
 
     fn sorted(&self, rows: Vec<Row>, keys: &[SortKey]) -> Result<Vec<Row>> {
@@ -334,9 +292,7 @@ impl Machine {
                 .iter()
                 .enumerate()
                 .map(|(i, key)| logical::sort_order(&a[i], &b[i], key.direction, key.nulls));
-            orders
-                .find(|o| o.is_ne())
-                .unwrap_or(std::cmp::Ordering::Equal)
+            orders.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         });
         Ok(keyed.into_iter().map(|(_, row)| row).collect())
     }
@@ -366,20 +322,9 @@ impl Machine {
                 }
                 (probe, build, *kind, keys, residual.as_ref(), output_columns)
             }
-            Operator::NestedLoopJoin {
-                probe,
-                build,
-                kind,
-                condition,
-                output_columns,
-            } => (
-                probe,
-                build,
-                *kind,
-                &no_keys,
-                condition.as_ref(),
-                output_columns,
-            ),
+            Operator::NestedLoopJoin { probe, build, kind, condition, output_columns } => {
+                (probe, build, *kind, &no_keys, condition.as_ref(), output_columns)
+            }
             _ => return Err(Error::internal("a join was expected")),
         };
         let (probe_width, build_width) = (probe.output.len(), build.output.len());
@@ -487,21 +432,11 @@ impl Machine {
             }
             unknown |= same && null;
         }
-        Ok(if unknown {
-            Value::Null
-        } else {
-            Value::Bool(false)
-        })
+        Ok(if unknown { Value::Null } else { Value::Bool(false) })
     }
 
     fn aggregate(&mut self, node: &Node) -> Result<Vec<Row>> {
-        let Operator::Aggregate {
-            input,
-            keys,
-            aggregates,
-            grouping_sets,
-            mode,
-        } = &node.operator
+        let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator
         else {
             return Err(Error::internal("an aggregation was expected"));
         };
@@ -511,11 +446,7 @@ impl Machine {
             None => vec![(0..keys.len()).collect()],
         };
         let scalar = keys.is_empty() && grouping_sets.is_none();
-        assert_eq!(
-            *mode == AggregateMode::Scalar,
-            scalar,
-            "scalar means without keys"
-        );
+        assert_eq!(*mode == AggregateMode::Scalar, scalar, "scalar means without keys");
         let mut out = Vec::new();
         for (number, set) in sets.iter().enumerate() {
             let mut groups: Vec<(Row, Vec<Row>)> = Vec::new();
@@ -549,9 +480,7 @@ impl Machine {
                         }
                         let values = self.list(&call.arguments, member)?;
                         let repeated = call.duplicates == Duplicates::Remove
-                            && arguments
-                                .iter()
-                                .any(|known| eval::rows_equal(known, &values));
+                            && arguments.iter().any(|known| eval::rows_equal(known, &values));
                         if !repeated {
                             arguments.push(values);
                         }
@@ -588,10 +517,7 @@ impl Machine {
             let mut partitions: Vec<(Row, Vec<usize>)> = Vec::new();
             for (i, row) in rows.iter().enumerate() {
                 let key = self.list(&call.partition_by, row)?;
-                match partitions
-                    .iter_mut()
-                    .find(|(k, _)| eval::rows_equal(k, &key))
-                {
+                match partitions.iter_mut().find(|(k, _)| eval::rows_equal(k, &key)) {
                     Some((_, members)) => members.push(i),
                     None => partitions.push((key, vec![i])),
                 }
@@ -626,10 +552,7 @@ impl Machine {
 
     fn expr(&self, expr: &Expr, row: &Row) -> Result<Value> {
         let value = self.evaluate(expr, row)?;
-        assert!(
-            eval::is_held(&value, expr.physical),
-            "{value:?} of {expr:?}"
-        );
+        assert!(eval::is_held(&value, expr.physical), "{value:?} of {expr:?}");
         Ok(value)
     }
 
@@ -638,33 +561,24 @@ impl Machine {
             ExprKind::Column(i) => row[*i].clone(),
             ExprKind::Literal(value) => value.clone(),
             ExprKind::Parameter(_) => return Err(Error::unsupported("a parameter in tests")),
-            ExprKind::Scalar(i) => self.preludes[*i]
-                .first()
-                .map_or(Value::Null, |row| row[0].clone()),
+            ExprKind::Scalar(i) => {
+                self.preludes[*i].first().map_or(Value::Null, |row| row[0].clone())
+            }
             ExprKind::Call(function, arguments) => {
                 let values = self.list(arguments, row)?;
-                let typed: Vec<_> = values
-                    .into_iter()
-                    .zip(arguments.iter().map(|e| e.ty))
-                    .collect();
+                let typed: Vec<_> =
+                    values.into_iter().zip(arguments.iter().map(|e| e.ty)).collect();
                 eval::call(*function, &typed, expr.ty, expr.physical)?
             }
             ExprKind::Compare(op, a, b) => {
-                assert_eq!(
-                    eval::scale(a.ty),
-                    eval::scale(b.ty),
-                    "operands have one scale"
-                );
+                assert_eq!(eval::scale(a.ty), eval::scale(b.ty), "operands have one scale");
                 eval::compare(*op, &self.expr(a, row)?, &self.expr(b, row)?)
             }
             ExprKind::And(parts) => eval::and(&self.list(parts, row)?),
             ExprKind::Or(parts) => eval::or(&self.list(parts, row)?),
             ExprKind::Not(inner) => eval::not(&self.expr(inner, row)?),
             ExprKind::IsNull(inner) => Value::Bool(self.expr(inner, row)?.is_null()),
-            ExprKind::Case {
-                branches,
-                otherwise,
-            } => {
+            ExprKind::Case { branches, otherwise } => {
                 for (condition, result) in branches {
                     if self.expr(condition, row)? == Value::Bool(true) {
                         return self.expr(result, row);

@@ -80,13 +80,7 @@ const ORDERS: Columns = &[
     ("o_custkey", Kind::Integer, 99_996.0, 1, 149_999),
     ("o_orderstatus", Kind::Text, 3.0, 0, 0),
     ("o_totalprice", Kind::Money, 1_464_556.0, 85_771, 55_528_516),
-    (
-        "o_orderdate",
-        Kind::Date,
-        2_406.0,
-        day(1992, 0),
-        day(1998, 213),
-    ),
+    ("o_orderdate", Kind::Date, 2_406.0, day(1992, 0), day(1998, 213)),
     ("o_orderpriority", Kind::Text, 5.0, 0, 0),
     ("o_clerk", Kind::Text, 1_000.0, 0, 0),
     ("o_shippriority", Kind::Integer, 1.0, 0, 0),
@@ -98,38 +92,14 @@ const LINEITEM: Columns = &[
     ("l_suppkey", Kind::Integer, 10_000.0, 1, 10_000),
     ("l_linenumber", Kind::Integer, 7.0, 1, 7),
     ("l_quantity", Kind::Money, 50.0, 100, 5_000),
-    (
-        "l_extendedprice",
-        Kind::Money,
-        933_900.0,
-        90_100,
-        10_494_950,
-    ),
+    ("l_extendedprice", Kind::Money, 933_900.0, 90_100, 10_494_950),
     ("l_discount", Kind::Money, 11.0, 0, 10),
     ("l_tax", Kind::Money, 9.0, 0, 8),
     ("l_returnflag", Kind::Text, 3.0, 0, 0),
     ("l_linestatus", Kind::Text, 2.0, 0, 0),
-    (
-        "l_shipdate",
-        Kind::Date,
-        2_526.0,
-        day(1992, 1),
-        day(1998, 334),
-    ),
-    (
-        "l_commitdate",
-        Kind::Date,
-        2_466.0,
-        day(1992, 30),
-        day(1998, 303),
-    ),
-    (
-        "l_receiptdate",
-        Kind::Date,
-        2_554.0,
-        day(1992, 3),
-        day(1998, 364),
-    ),
+    ("l_shipdate", Kind::Date, 2_526.0, day(1992, 1), day(1998, 334)),
+    ("l_commitdate", Kind::Date, 2_466.0, day(1992, 30), day(1998, 303)),
+    ("l_receiptdate", Kind::Date, 2_554.0, day(1992, 3), day(1998, 364)),
     ("l_shipinstruct", Kind::Text, 4.0, 0, 0),
     ("l_shipmode", Kind::Text, 7.0, 0, 0),
     ("l_comment", Kind::Text, 4_580_667.0, 0, 0),
@@ -168,9 +138,7 @@ impl Schema {
                 .collect();
             (name, data::keyed_table(name, definitions, key, Vec::new()))
         };
-        Self {
-            tables: TABLES.iter().map(make).collect(),
-        }
+        Self { tables: TABLES.iter().map(make).collect() }
     }
 }
 
@@ -210,10 +178,7 @@ impl Statistics for ScaleOne {
                 }
             })
             .collect();
-        TableStatistics {
-            rows: *rows,
-            columns,
-        }
+        TableStatistics { rows: *rows, columns }
     }
     fn sample_selectivity(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<f64> {
         None
@@ -253,11 +218,7 @@ fn plans_of_tpch_are_as_reviewed() {
         std::fs::write(&path, &text).expect("golden file is written");
     }
     let golden = std::fs::read_to_string(&path).expect("golden file is there");
-    assert!(
-        golden == text,
-        "plans of TPC-H differ from {}",
-        path.display()
-    );
+    assert!(golden == text, "plans of TPC-H differ from {}", path.display());
 }
 
 #[test]

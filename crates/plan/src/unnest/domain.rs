@@ -58,44 +58,20 @@ pub(crate) fn decorrelate(
     }
     let outputs = tree::output(&left);
     let free = tree::free(&right);
-    let columns: Vec<_> = outputs
-        .iter()
-        .filter(|(id, _)| free.contains(*id))
-        .copied()
-        .collect();
-    let not_null: Vec<bool> = columns
-        .iter()
-        .map(|(id, _)| never_null(context, &left, *id))
-        .collect();
+    let columns: Vec<_> = outputs.iter().filter(|(id, _)| free.contains(*id)).copied().collect();
+    let not_null: Vec<bool> =
+        columns.iter().map(|(id, _)| never_null(context, &left, *id)).collect();
     let set = columns.iter().map(|(id, _)| *id).collect();
     let (left, source) = share(context, left, &outputs, &columns);
-    let mut domain = Domain {
-        columns,
-        set,
-        source,
-        carriers: Vec::new(),
-    };
+    let mut domain = Domain { columns, set, source, carriers: Vec::new() };
     let (right, names) = domain.attach(context, right)?;
     let mut parts = tree::conjuncts(condition);
     for (&(id, ty), not_null) in domain.columns.iter().zip(not_null) {
-        let op = if not_null {
-            CompareOp::Equal
-        } else {
-            CompareOp::NotDistinct
-        };
-        parts.push(tree::compare(
-            op,
-            tree::column(id, ty),
-            tree::column(names[&id], ty),
-        ));
+        let op = if not_null { CompareOp::Equal } else { CompareOp::NotDistinct };
+        parts.push(tree::compare(op, tree::column(id, ty), tree::column(names[&id], ty)));
     }
     let (left, right) = (Box::new(left), Box::new(right));
-    Ok(Plan::Join {
-        left,
-        right,
-        kind,
-        condition: tree::and_all(parts),
-    })
+    Ok(Plan::Join { left, right, kind, condition: tree::and_all(parts) })
 }
 
 /// Makes the left side readable twice: as it is, and as the source of the domain.
@@ -115,46 +91,22 @@ fn share(
         columns: names,
         name: "outer".into(),
     };
-    let inner: Vec<_> = outputs
-        .iter()
-        .map(|&(_, ty)| (context.fresh(), ty))
-        .collect();
-    let map: Renaming = outputs
-        .iter()
-        .map(|c| c.0)
-        .zip(inner.iter().map(|c| c.0))
-        .collect();
-    let values = columns
-        .iter()
-        .map(|&(id, ty)| (map[&id], ty))
-        .collect::<Vec<_>>();
-    let columns_of_left = outputs
-        .iter()
-        .map(|&(id, ty)| (context.fresh(), tree::column(id, ty)))
-        .collect();
-    let definition = Plan::Project {
-        input: Box::new(left),
-        columns: columns_of_left,
-    };
-    context.ctes.push(Cte {
-        id,
-        body: CteBody::Plain(definition),
-    });
+    let inner: Vec<_> = outputs.iter().map(|&(_, ty)| (context.fresh(), ty)).collect();
+    let map: Renaming = outputs.iter().map(|c| c.0).zip(inner.iter().map(|c| c.0)).collect();
+    let values = columns.iter().map(|&(id, ty)| (map[&id], ty)).collect::<Vec<_>>();
+    let columns_of_left =
+        outputs.iter().map(|&(id, ty)| (context.fresh(), tree::column(id, ty))).collect();
+    let definition = Plan::Project { input: Box::new(left), columns: columns_of_left };
+    context.ctes.push(Cte { id, body: CteBody::Plain(definition) });
     let domain = context.fresh_cte();
     let distinct = distinct(tree::narrowed(read(inner), &values));
     let distinct = tree::narrowed(distinct, &values);
-    context.ctes.push(Cte {
-        id: domain,
-        body: CteBody::Plain(distinct),
-    });
+    context.ctes.push(Cte { id: domain, body: CteBody::Plain(distinct) });
     (read(outputs.to_vec()), Source::Shared(domain))
 }
 
 fn distinct(input: Plan) -> Plan {
-    Plan::Distinct {
-        input: Box::new(input),
-        on: Vec::new(),
-    }
+    Plan::Distinct { input: Box::new(input), on: Vec::new() }
 }
 
 /// A plan that carries the domain's columns, and their names in it.
@@ -165,25 +117,10 @@ impl Domain {
     fn scan(&self, context: &mut Context<'_>) -> Attached {
         match &self.source {
             Source::Shared(cte) => {
-                let columns: Vec<_> = self
-                    .columns
-                    .iter()
-                    .map(|&(_, ty)| (context.fresh(), ty))
-                    .collect();
-                let names = self
-                    .columns
-                    .iter()
-                    .zip(&columns)
-                    .map(|(a, b)| (a.0, b.0))
-                    .collect();
-                (
-                    Plan::CteScan {
-                        cte: *cte,
-                        columns,
-                        name: domain_name(),
-                    },
-                    names,
-                )
+                let columns: Vec<_> =
+                    self.columns.iter().map(|&(_, ty)| (context.fresh(), ty)).collect();
+                let names = self.columns.iter().zip(&columns).map(|(a, b)| (a.0, b.0)).collect();
+                (Plan::CteScan { cte: *cte, columns, name: domain_name() }, names)
             }
             Source::Copied(plan) => {
                 let (copy, names) = context.copy(plan);
@@ -192,11 +129,8 @@ impl Domain {
                     .iter()
                     .map(|(id, _)| (*id, *names.get(id).unwrap_or(id)))
                     .collect();
-                let columns: Vec<_> = self
-                    .columns
-                    .iter()
-                    .map(|&(id, ty)| (names[&id], ty))
-                    .collect();
+                let columns: Vec<_> =
+                    self.columns.iter().map(|&(id, ty)| (names[&id], ty)).collect();
                 (distinct(tree::narrowed(copy, &columns)), names)
             }
         }
@@ -205,32 +139,20 @@ impl Domain {
     /// True when `plan` depends on the domain.
     fn touches(&self, plan: &Plan) -> bool {
         tree::free(plan).intersects(&self.set)
-            || self
-                .carriers
-                .iter()
-                .any(|cte| tree::cte_scans(plan, *cte) > 0)
+            || self.carriers.iter().any(|cte| tree::cte_scans(plan, *cte) > 0)
     }
 
     /// The domain's columns under `names`.
     fn named(&self, names: &Renaming) -> Vec<(ColumnId, DataType)> {
-        self.columns
-            .iter()
-            .map(|&(id, ty)| (names[&id], ty))
-            .collect()
+        self.columns.iter().map(|&(id, ty)| (names[&id], ty)).collect()
     }
 
     fn pass(&self, names: &Renaming) -> Vec<(ColumnId, Expr)> {
-        self.named(names)
-            .into_iter()
-            .map(|(id, ty)| (id, tree::column(id, ty)))
-            .collect()
+        self.named(names).into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect()
     }
 
     fn references(&self, names: &Renaming) -> Vec<Expr> {
-        self.named(names)
-            .into_iter()
-            .map(|(id, ty)| tree::column(id, ty))
-            .collect()
+        self.named(names).into_iter().map(|(id, ty)| tree::column(id, ty)).collect()
     }
 
     /// `plan` for every value of the domain, with the domain's columns in the output.
@@ -240,44 +162,21 @@ impl Domain {
             return Ok((cross(scan, plan), names));
         }
         match plan {
-            Plan::Filter {
-                input,
-                mut predicate,
-            } => {
+            Plan::Filter { input, mut predicate } => {
                 let (input, names) = self.attach(context, *input)?;
                 tree::rename_expr(&mut predicate, &names);
-                Ok((
-                    Plan::Filter {
-                        input: Box::new(input),
-                        predicate,
-                    },
-                    names,
-                ))
+                Ok((Plan::Filter { input: Box::new(input), predicate }, names))
             }
             Plan::Project { input, mut columns } => {
                 let (input, names) = self.attach(context, *input)?;
-                columns
-                    .iter_mut()
-                    .for_each(|(_, e)| tree::rename_expr(e, &names));
+                columns.iter_mut().for_each(|(_, e)| tree::rename_expr(e, &names));
                 columns.extend(self.pass(&names));
-                Ok((
-                    Plan::Project {
-                        input: Box::new(input),
-                        columns,
-                    },
-                    names,
-                ))
+                Ok((Plan::Project { input: Box::new(input), columns }, names))
             }
             Plan::Sort { input, mut keys } => {
                 let (input, names) = self.attach(context, *input)?;
                 tree::rename_keys(&mut keys, &names);
-                Ok((
-                    Plan::Sort {
-                        input: Box::new(input),
-                        keys,
-                    },
-                    names,
-                ))
+                Ok((Plan::Sort { input: Box::new(input), keys }, names))
             }
             Plan::Distinct { input, mut on } => {
                 let (input, names) = self.attach(context, *input)?;
@@ -285,13 +184,7 @@ impl Domain {
                     on.iter_mut().for_each(|e| tree::rename_expr(e, &names));
                     on.extend(self.references(&names));
                 }
-                Ok((
-                    Plan::Distinct {
-                        input: Box::new(input),
-                        on,
-                    },
-                    names,
-                ))
+                Ok((Plan::Distinct { input: Box::new(input), on }, names))
             }
             Plan::Aggregate { .. } => self.attach_aggregate(context, plan),
             Plan::Window { input, mut calls } => {
@@ -300,36 +193,19 @@ impl Domain {
                     tree::window_exprs_mut(call, &mut |e| tree::rename_expr(e, &names));
                     call.partition_by.extend(self.references(&names));
                 }
-                Ok((
-                    Plan::Window {
-                        input: Box::new(input),
-                        calls,
-                    },
-                    names,
-                ))
+                Ok((Plan::Window { input: Box::new(input), calls }, names))
             }
-            Plan::Limit {
-                input,
-                limit,
-                offset,
-            } => self.attach_limit(context, *input, limit, offset),
+            Plan::Limit { input, limit, offset } => {
+                self.attach_limit(context, *input, limit, offset)
+            }
             Plan::SetOperation { .. } => self.attach_set_operation(context, plan),
             Plan::Join { .. } => self.attach_join(context, plan),
-            Plan::Series {
-                mut arguments,
-                column,
-            } => {
+            Plan::Series { mut arguments, column } => {
                 let (scan, names) = self.scan(context);
-                arguments
-                    .iter_mut()
-                    .for_each(|e| tree::rename_expr(e, &names));
+                arguments.iter_mut().for_each(|e| tree::rename_expr(e, &names));
                 Ok((cross(scan, Plan::Series { arguments, column }), names))
             }
-            Plan::CteScan {
-                cte,
-                mut columns,
-                name,
-            } => {
+            Plan::CteScan { cte, mut columns, name } => {
                 let mut names = Renaming::new();
                 for &(id, ty) in &self.columns {
                     let own = context.fresh();
@@ -345,19 +221,12 @@ impl Domain {
     }
 
     fn attach_aggregate(&mut self, context: &mut Context<'_>, plan: Plan) -> Result<Attached> {
-        let Plan::Aggregate {
-            input,
-            mut keys,
-            mut aggregates,
-            grouping_sets,
-            set_column,
-        } = plan
+        let Plan::Aggregate { input, mut keys, mut aggregates, grouping_sets, set_column } = plan
         else {
             return Err(Error::internal("an aggregation was expected"));
         };
         let (input, names) = self.attach(context, *input)?;
-        keys.iter_mut()
-            .for_each(|(_, e)| tree::rename_expr(e, &names));
+        keys.iter_mut().for_each(|(_, e)| tree::rename_expr(e, &names));
         for (_, call) in &mut aggregates {
             tree::aggregate_exprs_mut(call, &mut |e| tree::rename_expr(e, &names));
         }
@@ -372,10 +241,7 @@ impl Domain {
         for set in sets.iter_mut().flatten() {
             set.extend(first..keys.len());
         }
-        let calls: Vec<_> = aggregates
-            .iter()
-            .map(|(id, call)| (*id, call.clone()))
-            .collect();
+        let calls: Vec<_> = aggregates.iter().map(|(id, call)| (*id, call.clone())).collect();
         let grouped = Plan::Aggregate {
             input: Box::new(input),
             keys,
@@ -437,19 +303,8 @@ impl Domain {
             }
         }
         let (left, right) = (Box::new(scan), Box::new(renewed));
-        let join = Plan::Join {
-            left,
-            right,
-            kind: JoinKind::Left,
-            condition,
-        };
-        (
-            Plan::Project {
-                input: Box::new(join),
-                columns,
-            },
-            outer,
-        )
+        let join = Plan::Join { left, right, kind: JoinKind::Left, condition };
+        (Plan::Project { input: Box::new(join), columns }, outer)
     }
 
     /// Several grouping sets, one of them empty: that one has a row for each value of the domain.
@@ -476,20 +331,15 @@ impl Domain {
             let (copy, map) = context.copy(&grouped);
             let renamed = |id: ColumnId| *map.get(&id).unwrap_or(&id);
             let set = tree::column(renamed(set_id), DataType::BigInt);
-            let inner: Renaming = self
-                .columns
-                .iter()
-                .map(|(id, _)| (*id, renamed(names[id])))
-                .collect();
+            let inner: Renaming =
+                self.columns.iter().map(|(id, _)| (*id, renamed(names[id]))).collect();
             let (plan, outer, outputs) = match part {
                 None => {
                     let empty = (0..sets.len()).filter(|i| sets[*i].is_empty());
                     let tests =
                         empty.map(|i| tree::compare(CompareOp::NotEqual, set.clone(), number(i)));
-                    let outputs: Vec<_> = columns
-                        .iter()
-                        .map(|&(id, ty)| tree::column(renamed(id), ty))
-                        .collect();
+                    let outputs: Vec<_> =
+                        columns.iter().map(|&(id, ty)| tree::column(renamed(id), ty)).collect();
                     (tree::filtered(copy, tests.collect()), inner, outputs)
                 }
                 Some(i) => {
@@ -497,12 +347,7 @@ impl Domain {
                     let (scan, outer) = self.scan(context);
                     let condition = self.same(&outer, &inner);
                     let (left, right) = (Box::new(scan), Box::new(tree::filtered(copy, only)));
-                    let join = Plan::Join {
-                        left,
-                        right,
-                        kind: JoinKind::Left,
-                        condition,
-                    };
+                    let join = Plan::Join { left, right, kind: JoinKind::Left, condition };
                     let value = |&(id, ty): &(ColumnId, DataType)| {
                         let column = tree::column(renamed(id), ty);
                         let zero = calls.iter().any(|(c, call)| *c == id && is_count(call));
@@ -522,10 +367,7 @@ impl Domain {
                 fresh.insert(id, new);
                 list.push((new, tree::column(own.0, ty)));
             }
-            let next = Plan::Project {
-                input: Box::new(plan),
-                columns: list,
-            };
+            let next = Plan::Project { input: Box::new(plan), columns: list };
             whole = Some(match whole {
                 None => (next, fresh),
                 Some((before, before_names)) => {
@@ -533,8 +375,12 @@ impl Domain {
                 }
             });
         }
-        let (plan, fresh) = whole.ok_or_else(|| Error::internal("grouping sets without a set"))?;
-        // The union's own names are new ones: give the aggregation's names back.
+        let whole = whole.ok_or_else(|| Error::internal("grouping sets without a set"))?;
+        Ok(self.named_as(whole, &columns))
+    }
+
+    /// A union with new names of its own under the names `columns`, by position.
+    fn named_as(&self, (plan, fresh): Attached, columns: &[(ColumnId, DataType)]) -> Attached {
         let outputs = tree::output(&plan);
         let mut list: Vec<_> = columns
             .iter()
@@ -542,13 +388,7 @@ impl Domain {
             .map(|(&(id, ty), (inner, _))| (id, tree::column(*inner, ty)))
             .collect();
         list.extend(self.pass(&fresh));
-        Ok((
-            Plan::Project {
-                input: Box::new(plan),
-                columns: list,
-            },
-            fresh,
-        ))
+        (Plan::Project { input: Box::new(plan), columns: list }, fresh)
     }
 
     fn union_all(
@@ -558,10 +398,7 @@ impl Domain {
         next: Plan,
         columns: &[(ColumnId, DataType)],
     ) -> Attached {
-        let mut list: Vec<_> = columns
-            .iter()
-            .map(|&(_, ty)| (context.fresh(), ty))
-            .collect();
+        let mut list: Vec<_> = columns.iter().map(|&(_, ty)| (context.fresh(), ty)).collect();
         let mut names = Renaming::new();
         for &(id, ty) in &self.columns {
             let own = context.fresh();
@@ -607,28 +444,16 @@ impl Domain {
     }
 
     fn attach_set_operation(&mut self, context: &mut Context<'_>, plan: Plan) -> Result<Attached> {
-        let Plan::SetOperation {
-            operator,
-            duplicates,
-            left,
-            right,
-            mut columns,
-        } = plan
-        else {
+        let Plan::SetOperation { operator, duplicates, left, right, mut columns } = plan else {
             return Err(Error::internal("a set operation was expected"));
         };
         let [left, right] = [left, right].map(|side| {
             let outputs = tree::output(&side);
             let (side, names) = self.attach(context, *side)?;
-            let mut outputs: Vec<_> = outputs
-                .into_iter()
-                .map(|(id, ty)| (id, tree::column(id, ty)))
-                .collect();
+            let mut outputs: Vec<_> =
+                outputs.into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect();
             outputs.extend(self.pass(&names));
-            Ok(Box::new(Plan::Project {
-                input: Box::new(side),
-                columns: outputs,
-            }))
+            Ok(Box::new(Plan::Project { input: Box::new(side), columns: outputs }))
         });
         let mut names = Renaming::new();
         for &(id, ty) in &self.columns {
@@ -638,26 +463,11 @@ impl Domain {
         }
         let (left, right): (Result<_>, Result<_>) = (left, right);
         let (left, right) = (left?, right?);
-        Ok((
-            Plan::SetOperation {
-                operator,
-                duplicates,
-                left,
-                right,
-                columns,
-            },
-            names,
-        ))
+        Ok((Plan::SetOperation { operator, duplicates, left, right, columns }, names))
     }
 
     fn attach_join(&mut self, context: &mut Context<'_>, plan: Plan) -> Result<Attached> {
-        let Plan::Join {
-            left,
-            right,
-            kind,
-            mut condition,
-        } = plan
-        else {
+        let Plan::Join { left, right, kind, mut condition } = plan else {
             return Err(Error::internal("a join was expected"));
         };
         let lateral = tree::free(&right).intersects(&tree::output_set(&left));
@@ -665,67 +475,32 @@ impl Domain {
         if kind == JoinKind::Inner && !lateral && in_right && !self.touches(&left) {
             let (right, names) = self.attach(context, *right)?;
             tree::rename_expr(&mut condition, &names);
-            return Ok((
-                Plan::Join {
-                    left,
-                    right: Box::new(right),
-                    kind,
-                    condition,
-                },
-                names,
-            ));
+            return Ok((Plan::Join { left, right: Box::new(right), kind, condition }, names));
         }
         let (left, names) = self.attach(context, *left)?;
         tree::rename_expr(&mut condition, &names);
         let left = Box::new(left);
         if !in_right && kind != JoinKind::Full {
-            return Ok((
-                Plan::Join {
-                    left,
-                    right,
-                    kind,
-                    condition,
-                },
-                names,
-            ));
+            return Ok((Plan::Join { left, right, kind, condition }, names));
         }
         if lateral {
             // The nested dependent join reads the outer columns from its left side from now on.
             let mut right = right;
-            let map: HashMap<ColumnId, Expr> = self
-                .columns
-                .iter()
-                .map(|&(id, ty)| (id, tree::column(names[&id], ty)))
-                .collect();
+            let map: HashMap<ColumnId, Expr> =
+                self.columns.iter().map(|&(id, ty)| (id, tree::column(names[&id], ty))).collect();
             tree::substitute_in_plan(&mut right, &map);
-            return Ok((
-                Plan::Join {
-                    left,
-                    right,
-                    kind,
-                    condition,
-                },
-                names,
-            ));
+            return Ok((Plan::Join { left, right, kind, condition }, names));
         }
         let (right, right_names) = self.attach(context, *right)?;
         let mut parts = tree::conjuncts(condition);
         tree::split_conjuncts(self.same(&names, &right_names), &mut parts);
         let condition = tree::and_all(parts);
-        let join = Plan::Join {
-            left,
-            right: Box::new(right),
-            kind,
-            condition,
-        };
+        let join = Plan::Join { left, right: Box::new(right), kind, condition };
         if kind != JoinKind::Full {
             return Ok((join, names));
         }
-        let hidden: ColumnSet = self
-            .columns
-            .iter()
-            .flat_map(|(id, _)| [names[id], right_names[id]])
-            .collect();
+        let hidden: ColumnSet =
+            self.columns.iter().flat_map(|(id, _)| [names[id], right_names[id]]).collect();
         let mut columns: Vec<(ColumnId, Expr)> = tree::output(&join)
             .into_iter()
             .filter(|(id, _)| !hidden.contains(*id))
@@ -734,33 +509,16 @@ impl Domain {
         let mut merged = Renaming::new();
         for &(id, ty) in &self.columns {
             let own = context.fresh();
-            let (a, b) = (
-                tree::column(names[&id], ty),
-                tree::column(right_names[&id], ty),
-            );
+            let (a, b) = (tree::column(names[&id], ty), tree::column(right_names[&id], ty));
             columns.push((own, tree::coalesce(a, b)));
             merged.insert(id, own);
         }
-        Ok((
-            Plan::Project {
-                input: Box::new(join),
-                columns,
-            },
-            merged,
-        ))
+        Ok((Plan::Project { input: Box::new(join), columns }, merged))
     }
 
     /// The recursion runs for all values at once: its rows carry the domain's columns.
     fn attach_recursive(&mut self, context: &mut Context<'_>, plan: Plan) -> Result<Attached> {
-        let Plan::RecursiveWith {
-            cte,
-            name,
-            duplicates,
-            base,
-            step,
-            body,
-        } = plan
-        else {
+        let Plan::RecursiveWith { cte, name, duplicates, base, step, body } = plan else {
             return Err(Error::internal("a recursive CTE was expected"));
         };
         let correlated = self.touches(&base) || self.touches(&step);
@@ -774,17 +532,7 @@ impl Domain {
         }
         let (body, names) = self.attach(context, *body)?;
         let body = Box::new(body);
-        Ok((
-            Plan::RecursiveWith {
-                cte,
-                name,
-                duplicates,
-                base,
-                step,
-                body,
-            },
-            names,
-        ))
+        Ok((Plan::RecursiveWith { cte, name, duplicates, base, step, body }, names))
     }
 
     /// `plan` with its own columns in order, then the domain's.
@@ -795,43 +543,25 @@ impl Domain {
         outputs: &[(ColumnId, DataType)],
     ) -> Result<Plan> {
         let (plan, names) = self.attach(context, plan)?;
-        let mut columns: Vec<_> = outputs
-            .iter()
-            .map(|&(id, ty)| (id, tree::column(id, ty)))
-            .collect();
+        let mut columns: Vec<_> =
+            outputs.iter().map(|&(id, ty)| (id, tree::column(id, ty))).collect();
         columns.extend(self.pass(&names));
-        Ok(Plan::Project {
-            input: Box::new(plan),
-            columns,
-        })
+        Ok(Plan::Project { input: Box::new(plan), columns })
     }
 }
 
 /// An aggregation over the domain: plan, names of the domain, keys, calls, number of the set.
-type Grouped = (
-    Plan,
-    Renaming,
-    Vec<(ColumnId, DataType)>,
-    Vec<(ColumnId, AggregateCall)>,
-    Option<ColumnId>,
-);
+type Grouped =
+    (Plan, Renaming, Vec<(ColumnId, DataType)>, Vec<(ColumnId, AggregateCall)>, Option<ColumnId>);
 
 /// True for aggregates that are 0 and not NULL without rows.
 pub(super) fn is_count(call: &AggregateCall) -> bool {
-    matches!(
-        call.function,
-        AggregateFunction::Count | AggregateFunction::CountRows
-    )
+    matches!(call.function, AggregateFunction::Count | AggregateFunction::CountRows)
 }
 
 fn cross(left: Plan, right: Plan) -> Plan {
     let (left, right) = (Box::new(left), Box::new(right));
-    Plan::Join {
-        left,
-        right,
-        kind: JoinKind::Inner,
-        condition: tree::truth(true),
-    }
+    Plan::Join { left, right, kind: JoinKind::Inner, condition: tree::truth(true) }
 }
 
 /// LIMIT and OFFSET for each value of `keys`, in the order of a sort on top of `input`.
@@ -858,20 +588,13 @@ pub(super) fn limit_each(
         filter: None,
         ty: DataType::BigInt,
     };
-    let window = Plan::Window {
-        input: Box::new(input),
-        calls: vec![(number, call)],
-    };
+    let window = Plan::Window { input: Box::new(input), calls: vec![(number, call)] };
     let number = tree::column(number, DataType::BigInt);
     let zero = || tree::literal(Value::I64(0), DataType::BigInt);
     let start = offset.map(|e| tree::coalesce(e, zero()));
     let mut parts = Vec::new();
     if let Some(start) = &start {
-        parts.push(tree::compare(
-            CompareOp::Greater,
-            number.clone(),
-            start.clone(),
-        ));
+        parts.push(tree::compare(CompareOp::Greater, number.clone(), start.clone()));
     }
     if let Some(limit) = limit {
         let last = match start {
@@ -899,20 +622,13 @@ fn take_order(plan: Plan) -> (Plan, Vec<SortKey>) {
             let (input, keys) = take_order(*input);
             let kept: ColumnSet = columns.iter().map(|(id, _)| *id).collect();
             let mut read = ColumnSet::default();
-            keys.iter()
-                .for_each(|key| tree::mention(&key.expr, &mut read));
+            keys.iter().for_each(|key| tree::mention(&key.expr, &mut read));
             for (id, ty) in tree::output(&input) {
                 if read.contains(id) && !kept.contains(id) {
                     columns.push((id, tree::column(id, ty)));
                 }
             }
-            (
-                Plan::Project {
-                    input: Box::new(input),
-                    columns,
-                },
-                keys,
-            )
+            (Plan::Project { input: Box::new(input), columns }, keys)
         }
         other => (other, Vec::new()),
     }

@@ -30,13 +30,7 @@ pub(crate) fn lift(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         }
     });
     result?;
-    if let Plan::Join {
-        left,
-        right,
-        kind: kind @ JoinKind::Right,
-        ..
-    } = plan
-    {
+    if let Plan::Join { left, right, kind: kind @ JoinKind::Right, .. } = plan {
         std::mem::swap(left, right);
         *kind = JoinKind::Left;
     }
@@ -66,12 +60,7 @@ pub(crate) fn lift(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
             if !matches!(host, Plan::Values { .. }) {
                 let (left, right) = (Box::new(host), Box::new(tree::take(plan)));
                 let (kind, condition) = (JoinKind::Inner, tree::truth(true));
-                let join = Plan::Join {
-                    left,
-                    right,
-                    kind,
-                    condition,
-                };
+                let join = Plan::Join { left, right, kind, condition };
                 *plan = tree::narrowed(join, &columns);
             }
             Ok(())
@@ -97,9 +86,7 @@ pub(crate) fn lift(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
             *plan = tree::narrowed(tree::take(plan), &columns);
             Ok(())
         }
-        _ => Err(Error::internal(
-            "a sub-query in an operator without expressions",
-        )),
+        _ => Err(Error::internal("a sub-query in an operator without expressions")),
     }
 }
 
@@ -157,22 +144,13 @@ fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Res
             join_onto(host, *plan, JoinKind::Mark(mark), tree::truth(true));
             *expr = tree::column(mark, DataType::Boolean);
         }
-        ExprKind::Quantified {
-            left,
-            op,
-            quantifier,
-            mut plan,
-        } => {
+        ExprKind::Quantified { left, op, quantifier, mut plan } => {
             lift(context, &mut plan)?;
             let condition = quantified_condition(left, op, quantifier, &plan)?;
             let mark = context.fresh();
             join_onto(host, *plan, JoinKind::Mark(mark), condition);
             let mark = tree::column(mark, DataType::Boolean);
-            *expr = if quantifier == Quantifier::Any {
-                mark
-            } else {
-                tree::negate(mark)
-            };
+            *expr = if quantifier == Quantifier::Any { mark } else { tree::negate(mark) };
         }
         kind => expr.kind = kind,
     }
@@ -186,22 +164,13 @@ fn first_column(plan: &Plan) -> Result<ColumnId> {
 
 fn join_onto(host: &mut Plan, right: Plan, kind: JoinKind, condition: Expr) {
     let left = Box::new(tree::take(host));
-    *host = Plan::Join {
-        left,
-        right: Box::new(right),
-        kind,
-        condition,
-    };
+    *host = Plan::Join { left, right: Box::new(right), kind, condition };
 }
 
 /// `count(*) > 0` over at most one row of an uncorrelated sub-query.
 fn exists_scalar(context: &mut Context<'_>, plan: Plan) -> Expr {
     let one = tree::literal(Value::I64(1), DataType::BigInt);
-    let limited = Plan::Limit {
-        input: Box::new(plan),
-        limit: Some(one),
-        offset: None,
-    };
+    let limited = Plan::Limit { input: Box::new(plan), limit: Some(one), offset: None };
     let (count, result) = (context.fresh(), context.fresh());
     let call = AggregateCall {
         function: AggregateFunction::CountRows,
@@ -221,10 +190,7 @@ fn exists_scalar(context: &mut Context<'_>, plan: Plan) -> Expr {
     let zero = tree::literal(Value::I64(0), DataType::BigInt);
     let count = tree::column(count, DataType::BigInt);
     let test = tree::compare(CompareOp::Greater, count, zero);
-    let plan = Plan::Project {
-        input: Box::new(counted),
-        columns: vec![(result, test)],
-    };
+    let plan = Plan::Project { input: Box::new(counted), columns: vec![(result, test)] };
     context.add_scalar(plan, DataType::Boolean)
 }
 
@@ -241,9 +207,7 @@ fn quantified_condition(
     };
     let columns = tree::output(plan);
     if columns.len() < left.len() {
-        return Err(Error::internal(
-            "a quantified comparison has as many columns as expressions",
-        ));
+        return Err(Error::internal("a quantified comparison has as many columns as expressions"));
     }
     let single = left.len() == 1;
     let parts: Vec<Expr> = left
@@ -255,9 +219,7 @@ fn quantified_condition(
         _ if single => Ok(tree::and_all(parts)),
         CompareOp::Equal | CompareOp::NotDistinct => Ok(tree::and_all(parts)),
         CompareOp::NotEqual | CompareOp::Distinct => Ok(tree::or_all(parts)),
-        _ => Err(Error::unsupported(
-            "an ordered comparison of rows with a sub-query",
-        )),
+        _ => Err(Error::unsupported("an ordered comparison of rows with a sub-query")),
     }
 }
 
@@ -269,11 +231,7 @@ fn lift_filter(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let columns = tree::output(&input);
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for part in tree::conjuncts(predicate) {
-        if tree::has_sub_query(&part) {
-            last.push(part)
-        } else {
-            first.push(part)
-        }
+        if tree::has_sub_query(&part) { last.push(part) } else { first.push(part) }
     }
     let mut host = tree::filtered(*input, first);
     let mut rest = Vec::new();
@@ -284,11 +242,8 @@ fn lift_filter(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         lift_expr(context, &mut part, &mut host)?;
         rest.push(part);
     }
-    *plan = if rest.is_empty() {
-        host
-    } else {
-        tree::narrowed(tree::filtered(host, rest), &columns)
-    };
+    *plan =
+        if rest.is_empty() { host } else { tree::narrowed(tree::filtered(host, rest), &columns) };
     Ok(())
 }
 
@@ -304,20 +259,11 @@ fn lift_conjunct(context: &mut Context<'_>, part: &mut Expr, host: &mut Plan) ->
             if context.is_closed(sub) {
                 return Ok(false);
             }
-            let kind = if negated {
-                JoinKind::Anti
-            } else {
-                JoinKind::Semi
-            };
+            let kind = if negated { JoinKind::Anti } else { JoinKind::Semi };
             join_onto(host, tree::take(sub), kind, tree::truth(true));
             Ok(true)
         }
-        ExprKind::Quantified {
-            left,
-            op,
-            quantifier,
-            plan: sub,
-        } if !negated => {
+        ExprKind::Quantified { left, op, quantifier, plan: sub } if !negated => {
             if left.iter().any(tree::has_sub_query) {
                 return Ok(false);
             }
@@ -343,43 +289,22 @@ fn comparable_without_nulls(context: &Context<'_>, left: &[Expr], host: &Plan, s
     let host_null = |id: ColumnId| !never_null(context, host, id);
     let columns = tree::output(sub);
     left.iter().all(|e| !nullable_by(e, &host_null))
-        && columns
-            .iter()
-            .take(left.len())
-            .all(|(id, _)| never_null(context, sub, *id))
+        && columns.iter().take(left.len()).all(|(id, _)| never_null(context, sub, *id))
 }
 
 /// Sub-queries in a join condition.
 fn lift_join(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let columns = tree::output(plan);
-    let Plan::Join {
-        mut left,
-        mut right,
-        kind,
-        condition,
-    } = tree::take(plan)
-    else {
+    let Plan::Join { mut left, mut right, kind, condition } = tree::take(plan) else {
         return Err(Error::internal("a join was expected"));
     };
     let (mut plain, mut nested) = (Vec::new(), Vec::new());
     for part in tree::conjuncts(condition) {
-        if tree::has_sub_query(&part) {
-            nested.push(part)
-        } else {
-            plain.push(part)
-        }
+        if tree::has_sub_query(&part) { nested.push(part) } else { plain.push(part) }
     }
     if kind == JoinKind::Inner {
         let condition = tree::and_all(plain);
-        *plan = tree::filtered(
-            Plan::Join {
-                left,
-                right,
-                kind,
-                condition,
-            },
-            nested,
-        );
+        *plan = tree::filtered(Plan::Join { left, right, kind, condition }, nested);
         return lift_filter(context, plan);
     }
     let (in_left, in_right) = (tree::output_set(&left), tree::output_set(&right));
@@ -407,12 +332,7 @@ fn lift_join(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         *right = tree::filtered(tree::take(&mut right), both);
         lift_filter(context, &mut right)?;
     }
-    let join = Plan::Join {
-        left,
-        right,
-        kind,
-        condition: tree::and_all(plain),
-    };
+    let join = Plan::Join { left, right, kind, condition: tree::and_all(plain) };
     *plan = tree::narrowed(join, &columns);
     Ok(())
 }
@@ -431,10 +351,7 @@ fn lift_values(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
             lift_expr(context, &mut expr, &mut host)?;
             outputs.push((if count == 1 { *id } else { context.fresh() }, expr));
         }
-        let next = Plan::Project {
-            input: Box::new(host),
-            columns: outputs,
-        };
+        let next = Plan::Project { input: Box::new(host), columns: outputs };
         whole = Some(match whole {
             None => next,
             Some(before) => {
@@ -458,10 +375,7 @@ fn union_all(
 ) -> Plan {
     let columns = match columns {
         Some(columns) => columns.to_vec(),
-        None => tree::output(&left)
-            .into_iter()
-            .map(|(_, ty)| (context.fresh(), ty))
-            .collect(),
+        None => tree::output(&left).into_iter().map(|(_, ty)| (context.fresh(), ty)).collect(),
     };
     let fix = |plan: Plan| match plan {
         Plan::Project { .. } => Box::new(plan),

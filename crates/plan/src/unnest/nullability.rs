@@ -17,38 +17,23 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
         }
         Plan::Filter { input, predicate } => {
             let only = std::iter::once(id).collect();
-            tree::conjuncts(predicate.clone())
-                .iter()
-                .any(|e| nulls::rejects(e, &only))
+            tree::conjuncts(predicate.clone()).iter().any(|e| nulls::rejects(e, &only))
                 || below(input, id)
         }
         Plan::Project { input, columns } => {
             let found = columns.iter().find(|(column, _)| *column == id);
             found.is_some_and(|(_, e)| !nullable_by(e, &|id| !below(input, id)))
         }
-        Plan::Aggregate {
-            input,
-            keys,
-            aggregates,
-            grouping_sets,
-            ..
-        } => {
+        Plan::Aggregate { input, keys, aggregates, grouping_sets, .. } => {
             let count = |function| {
-                matches!(
-                    function,
-                    AggregateFunction::Count | AggregateFunction::CountRows
-                )
+                matches!(function, AggregateFunction::Count | AggregateFunction::CountRows)
             };
-            let counted = aggregates
-                .iter()
-                .any(|(a, call)| *a == id && count(call.function));
+            let counted = aggregates.iter().any(|(a, call)| *a == id && count(call.function));
             let key = keys.iter().find(|(column, _)| *column == id);
             let kept = grouping_sets.is_none();
             counted || (kept && key.is_some_and(|(_, e)| !nullable_by(e, &|id| !below(input, id))))
         }
-        Plan::Join {
-            left, right, kind, ..
-        } => match kind {
+        Plan::Join { left, right, kind, .. } => match kind {
             JoinKind::Inner => below(left, id) || below(right, id),
             JoinKind::Right => below(right, id),
             JoinKind::Full => false,
@@ -64,19 +49,12 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
             }
             None => below(input, id),
         },
-        Plan::SetOperation {
-            left,
-            right,
-            columns,
-            ..
-        } => {
+        Plan::SetOperation { left, right, columns, .. } => {
             let Some(i) = columns.iter().position(|(column, _)| *column == id) else {
                 return false;
             };
             let side = |plan: &Plan| {
-                tree::output(plan)
-                    .get(i)
-                    .is_some_and(|(inner, _)| below(plan, *inner))
+                tree::output(plan).get(i).is_some_and(|(inner, _)| below(plan, *inner))
             };
             side(left) && side(right)
         }
@@ -90,9 +68,9 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
             };
             let found = context.ctes.iter().find(|c| c.id == *cte);
             match found.map(|c| &c.body) {
-                Some(CteBody::Plain(plan)) => tree::output(plan)
-                    .get(i)
-                    .is_some_and(|(inner, _)| below(plan, *inner)),
+                Some(CteBody::Plain(plan)) => {
+                    tree::output(plan).get(i).is_some_and(|(inner, _)| below(plan, *inner))
+                }
                 _ => false,
             }
         }

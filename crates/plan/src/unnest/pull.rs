@@ -47,15 +47,9 @@ pub(crate) fn decorrelate(
         JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) => Need::Existence,
         _ => Need::Rows,
     };
-    let right = if need == Need::Existence && tree::is_true(condition) {
-        rows_of(right)
-    } else {
-        right
-    };
-    let Pulled {
-        mut plan,
-        conditions,
-    } = pull(context, right, &outer, need)?;
+    let right =
+        if need == Need::Existence && tree::is_true(condition) { rows_of(right) } else { right };
+    let Pulled { mut plan, conditions } = pull(context, right, &outer, need)?;
     let mut parts = tree::conjuncts(condition.clone());
     if matches!(kind, JoinKind::Mark(_)) {
         let mut not_null = Vec::new();
@@ -67,12 +61,7 @@ pub(crate) fn decorrelate(
         parts.extend(conditions);
     }
     let (left, right) = (Box::new(left.clone()), Box::new(plan));
-    Some(Plan::Join {
-        left,
-        right,
-        kind,
-        condition: tree::and_all(parts),
-    })
+    Some(Plan::Join { left, right, kind, condition: tree::and_all(parts) })
 }
 
 /// The part of `plan` that decides whether it has a row.
@@ -82,17 +71,10 @@ fn rows_of(plan: &Plan) -> &Plan {
         | Plan::Sort { input, .. }
         | Plan::Distinct { input, .. }
         | Plan::Window { input, .. } => rows_of(input),
-        Plan::Aggregate {
-            input,
-            keys,
-            grouping_sets: None,
-            ..
-        } if !keys.is_empty() => rows_of(input),
-        Plan::Limit {
-            input,
-            limit,
-            offset: None,
-        } => match limit.as_ref().map(|e| &e.kind) {
+        Plan::Aggregate { input, keys, grouping_sets: None, .. } if !keys.is_empty() => {
+            rows_of(input)
+        }
+        Plan::Limit { input, limit, offset: None } => match limit.as_ref().map(|e| &e.kind) {
             None => rows_of(input),
             Some(ExprKind::Literal(value)) if value.as_integer().is_none_or(|n| n >= 1) => {
                 rows_of(input)
@@ -142,17 +124,11 @@ fn equality<'e>(part: &'e Expr, outer: &ColumnSet) -> Option<(CompareOp, &'e Exp
 
 fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -> Option<Pulled> {
     if !tree::free(plan).intersects(outer) {
-        return Some(Pulled {
-            plan: plan.clone(),
-            conditions: Vec::new(),
-        });
+        return Some(Pulled { plan: plan.clone(), conditions: Vec::new() });
     }
     match plan {
         Plan::Filter { input, predicate } => {
-            let Pulled {
-                plan,
-                mut conditions,
-            } = pull(context, input, outer, need)?;
+            let Pulled { plan, mut conditions } = pull(context, input, outer, need)?;
             let (out, stay) = tree::conjuncts(predicate.clone())
                 .into_iter()
                 .partition::<Vec<_>, _>(|e| tree::mentioned(e).intersects(outer));
@@ -160,27 +136,15 @@ fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -
                 return None;
             }
             conditions.extend(out);
-            Some(Pulled {
-                plan: tree::filtered(plan, stay),
-                conditions,
-            })
+            Some(Pulled { plan: tree::filtered(plan, stay), conditions })
         }
         Plan::Project { input, columns } => {
-            if columns
-                .iter()
-                .any(|(_, e)| tree::mentioned(e).intersects(outer))
-            {
+            if columns.iter().any(|(_, e)| tree::mentioned(e).intersects(outer)) {
                 return None;
             }
             let Pulled { plan, conditions } = pull(context, input, outer, need)?;
             let columns = with_conditions(columns.clone(), &plan, &conditions);
-            Some(Pulled {
-                plan: Plan::Project {
-                    input: Box::new(plan),
-                    columns,
-                },
-                conditions,
-            })
+            Some(Pulled { plan: Plan::Project { input: Box::new(plan), columns }, conditions })
         }
         Plan::Sort { input, .. } => pull(context, input, outer, need),
         Plan::Distinct { input, on } if on.is_empty() && need == Need::Existence => {
@@ -198,45 +162,28 @@ fn pull(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet, need: Need) -
                     columns.push((id, e));
                 }
             }
-            let input = Plan::Project {
-                input: Box::new(plan),
-                columns,
-            };
-            let plan = Plan::Distinct {
-                input: Box::new(input),
-                on: Vec::new(),
-            };
+            let input = Plan::Project { input: Box::new(plan), columns };
+            let plan = Plan::Distinct { input: Box::new(input), on: Vec::new() };
             Some(Pulled { plan, conditions })
         }
         Plan::Aggregate { .. } => pull_aggregate(context, plan, outer),
         Plan::Window { input, calls } => {
             let mut plain = true;
             for (_, call) in calls {
-                tree::window_exprs(call, &mut |e| {
-                    plain &= !tree::mentioned(e).intersects(outer)
-                });
+                tree::window_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
             }
             let pulled = pull(context, input, outer, Need::Rows).filter(|_| plain)?;
             let (plan, keys, conditions) = keyed(context, pulled, outer)?;
             let plan = with_keys(plan, &keys);
             let mut calls = calls.clone();
             for (_, call) in &mut calls {
-                call.partition_by
-                    .extend(keys.iter().map(|(id, e)| tree::column(*id, e.ty)));
+                call.partition_by.extend(keys.iter().map(|(id, e)| tree::column(*id, e.ty)));
             }
-            Some(Pulled {
-                plan: Plan::Window {
-                    input: Box::new(plan),
-                    calls,
-                },
-                conditions,
-            })
+            Some(Pulled { plan: Plan::Window { input: Box::new(plan), calls }, conditions })
         }
-        Plan::Limit {
-            input,
-            limit,
-            offset,
-        } => pull_limit(context, input, limit.as_ref(), offset.as_ref(), outer),
+        Plan::Limit { input, limit, offset } => {
+            pull_limit(context, input, limit.as_ref(), offset.as_ref(), outer)
+        }
         Plan::Join { .. } => pull_join(context, plan, outer, need),
         _ => None,
     }
@@ -273,17 +220,11 @@ fn keyed(
     for part in &pulled.conditions {
         let (op, outside, inside) = equality(part, outer)?;
         let known = keys.iter().find(|(_, e)| e == inside).map(|(id, _)| *id);
-        let id = known
-            .or(tree::as_column(inside))
-            .unwrap_or_else(|| context.fresh());
+        let id = known.or(tree::as_column(inside)).unwrap_or_else(|| context.fresh());
         if known.is_none() {
             keys.push((id, inside.clone()));
         }
-        conditions.push(tree::compare(
-            op,
-            outside.clone(),
-            tree::column(id, inside.ty),
-        ));
+        conditions.push(tree::compare(op, outside.clone(), tree::column(id, inside.ty)));
     }
     Some((pulled.plan, keys, conditions))
 }
@@ -295,35 +236,19 @@ fn with_keys(plan: Plan, keys: &Keys) -> Plan {
     if !keys.iter().any(|(id, _)| missing(id)) {
         return plan;
     }
-    let mut columns: Vec<_> = outputs
-        .iter()
-        .map(|&(id, ty)| (id, tree::column(id, ty)))
-        .collect();
+    let mut columns: Vec<_> = outputs.iter().map(|&(id, ty)| (id, tree::column(id, ty))).collect();
     columns.extend(keys.iter().filter(|(id, _)| missing(id)).cloned());
-    Plan::Project {
-        input: Box::new(plan),
-        columns,
-    }
+    Plan::Project { input: Box::new(plan), columns }
 }
 
 fn pull_aggregate(context: &mut Context<'_>, plan: &Plan, outer: &ColumnSet) -> Option<Pulled> {
-    let Plan::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets: None,
-        set_column,
-    } = plan
-    else {
+    let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, set_column } = plan else {
         return None;
     };
     let mut plain = !keys.is_empty();
-    keys.iter()
-        .for_each(|(_, e)| plain &= !tree::mentioned(e).intersects(outer));
+    keys.iter().for_each(|(_, e)| plain &= !tree::mentioned(e).intersects(outer));
     for (_, call) in aggregates {
-        tree::aggregate_exprs(call, &mut |e| {
-            plain &= !tree::mentioned(e).intersects(outer)
-        });
+        tree::aggregate_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
     }
     let pulled = pull(context, input, outer, Need::Rows).filter(|_| plain)?;
     let (plan, more, conditions) = regrouped(context, pulled, keys, outer)?;
@@ -353,11 +278,7 @@ fn regrouped(
         if known.is_none() {
             keys.push((id, inside.clone()));
         }
-        conditions.push(tree::compare(
-            op,
-            outside.clone(),
-            tree::column(id, inside.ty),
-        ));
+        conditions.push(tree::compare(op, outside.clone(), tree::column(id, inside.ty)));
     }
     Some((pulled.plan, keys, conditions))
 }
@@ -374,30 +295,19 @@ fn pull_limit(
         return None;
     }
     let order = sort_below(input);
-    if order
-        .iter()
-        .any(|key| tree::mentioned(&key.expr).intersects(outer))
-    {
+    if order.iter().any(|key| tree::mentioned(&key.expr).intersects(outer)) {
         return None;
     }
     let pulled = pull(context, input, outer, Need::Rows)?;
     let (plan, keys, conditions) = keyed(context, pulled, outer)?;
     let mut read = ColumnSet::default();
-    order
-        .iter()
-        .for_each(|key| tree::mention(&key.expr, &mut read));
+    order.iter().for_each(|key| tree::mention(&key.expr, &mut read));
     if !read.is_subset(&tree::output_set(&plan)) {
         return None;
     }
     let plan = with_keys(plan, &keys);
-    let sorted = if order.is_empty() {
-        plan
-    } else {
-        Plan::Sort {
-            input: Box::new(plan),
-            keys: order,
-        }
-    };
+    let sorted =
+        if order.is_empty() { plan } else { Plan::Sort { input: Box::new(plan), keys: order } };
     let references = keys.iter().map(|(id, e)| tree::column(*id, e.ty)).collect();
     let plan = limit_each(context, sorted, references, limit.cloned(), offset.cloned());
     Some(Pulled { plan, conditions })
@@ -418,13 +328,7 @@ fn pull_join(
     outer: &ColumnSet,
     need: Need,
 ) -> Option<Pulled> {
-    let Plan::Join {
-        left,
-        right,
-        kind,
-        condition,
-    } = plan
-    else {
+    let Plan::Join { left, right, kind, condition } = plan else {
         return None;
     };
     let right_outer = tree::free(right).intersects(outer);
@@ -454,19 +358,10 @@ fn pull_join(
         JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) | JoinKind::Single
             if !right_outer && !condition_outer =>
         {
-            let need = if *kind == JoinKind::Single {
-                Need::Rows
-            } else {
-                need
-            };
+            let need = if *kind == JoinKind::Single { Need::Rows } else { need };
             let Pulled { plan, conditions } = pull(context, left, outer, need)?;
             let (left, right) = (Box::new(plan), right.clone());
-            let plan = Plan::Join {
-                left,
-                right,
-                kind: *kind,
-                condition: condition.clone(),
-            };
+            let plan = Plan::Join { left, right, kind: *kind, condition: condition.clone() };
             Some(Pulled { plan, conditions })
         }
         _ => None,
@@ -489,31 +384,20 @@ fn scalar_aggregate(
     condition: &Expr,
     outer: &ColumnSet,
 ) -> Option<Plan> {
-    let Plan::Aggregate {
-        input,
-        keys,
-        aggregates,
-        grouping_sets: None,
-        ..
-    } = bottom(right)?
+    let Plan::Aggregate { input, keys, aggregates, grouping_sets: None, .. } = bottom(right)?
     else {
         return None;
     };
     let mut plain = keys.is_empty();
     for (_, call) in aggregates {
-        tree::aggregate_exprs(call, &mut |e| {
-            plain &= !tree::mentioned(e).intersects(outer)
-        });
+        tree::aggregate_exprs(call, &mut |e| plain &= !tree::mentioned(e).intersects(outer));
     }
     let pulled = pull(context, input, outer, Need::Rows).filter(|_| plain)?;
     if pulled.conditions.is_empty() {
         return None;
     }
     let (plan, keys, conditions) = regrouped(context, pulled, &[], outer)?;
-    let mut above = Above {
-        columns: HashMap::new(),
-        tests: Vec::new(),
-    };
+    let mut above = Above { columns: HashMap::new(), tests: Vec::new() };
     let mut renamed = Vec::with_capacity(aggregates.len());
     for (id, call) in aggregates {
         let inner = if is_count(call) { context.fresh() } else { *id };
@@ -553,11 +437,7 @@ fn bottom(plan: &Plan) -> Option<&Plan> {
         }
         Plan::Filter { input, .. } | Plan::Sort { input, .. } => bottom(input),
         Plan::Distinct { input, .. } => bottom(input),
-        Plan::Limit {
-            input,
-            limit,
-            offset: None,
-        } => match limit.as_ref().map(|e| &e.kind) {
+        Plan::Limit { input, limit, offset: None } => match limit.as_ref().map(|e| &e.kind) {
             Some(ExprKind::Literal(value)) if value.as_integer().is_some_and(|n| n >= 1) => {
                 bottom(input)
             }
@@ -605,18 +485,12 @@ fn finish(
     join: Plan,
     above: Above,
 ) -> Plan {
-    let mut columns: Vec<(ColumnId, Expr)> = tree::output(left)
-        .into_iter()
-        .map(|(id, ty)| (id, tree::column(id, ty)))
-        .collect();
+    let mut columns: Vec<(ColumnId, Expr)> =
+        tree::output(left).into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect();
     let mut condition = condition.clone();
     tree::substitute(&mut condition, &above.columns);
     let value = |id: ColumnId, ty: DataType| {
-        above
-            .columns
-            .get(&id)
-            .cloned()
-            .unwrap_or_else(|| tree::column(id, ty))
+        above.columns.get(&id).cloned().unwrap_or_else(|| tree::column(id, ty))
     };
     let tests = above.tests.clone();
     let mut all = tests.clone();
@@ -624,42 +498,26 @@ fn finish(
     match kind {
         JoinKind::Inner | JoinKind::Semi => {
             if kind == JoinKind::Inner {
-                columns.extend(
-                    tree::output(right)
-                        .into_iter()
-                        .map(|(id, ty)| (id, value(id, ty))),
-                );
+                columns.extend(tree::output(right).into_iter().map(|(id, ty)| (id, value(id, ty))));
             }
-            Plan::Project {
-                input: Box::new(tree::filtered(join, all)),
-                columns,
-            }
+            Plan::Project { input: Box::new(tree::filtered(join, all)), columns }
         }
         JoinKind::Anti => {
             let matched = tree::coalesce(tree::and_all(all), tree::truth(false));
             let kept = tree::filtered(join, vec![tree::negate(matched)]);
-            Plan::Project {
-                input: Box::new(kept),
-                columns,
-            }
+            Plan::Project { input: Box::new(kept), columns }
         }
         JoinKind::Mark(mark) => {
             let result = guarded(tests, condition, tree::truth(false));
             columns.push((mark, result));
-            Plan::Project {
-                input: Box::new(join),
-                columns,
-            }
+            Plan::Project { input: Box::new(join), columns }
         }
         _ => {
             for (id, ty) in tree::output(right) {
                 let null = tree::literal(Value::Null, ty);
                 columns.push((id, guarded(all.clone(), value(id, ty), null)));
             }
-            Plan::Project {
-                input: Box::new(join),
-                columns,
-            }
+            Plan::Project { input: Box::new(join), columns }
         }
     }
 }
@@ -671,11 +529,5 @@ fn guarded(tests: Vec<Expr>, value: Expr, otherwise: Expr) -> Expr {
     }
     let ty = value.ty;
     let branches = vec![(tree::and_all(tests), value)];
-    Expr {
-        kind: ExprKind::Case {
-            branches,
-            otherwise: Box::new(otherwise),
-        },
-        ty,
-    }
+    Expr { kind: ExprKind::Case { branches, otherwise: Box::new(otherwise) }, ty }
 }

@@ -2,8 +2,8 @@
 
 /// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
 ///
-/// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision and
-/// scale, REAL or DOUBLE); the result's type is on the expression. Integer overflow is 22003.
+/// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision
+/// and scale, REAL or DOUBLE); the result's type is on the expression. Integer overflow is 22003.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     // Arithmetic: both arguments of the same family.
@@ -232,8 +232,8 @@ pub enum Function {
     DateTrunc,
     /// date_bin(INTERVAL stride, TIMESTAMP or TIMESTAMPTZ, the same origin).
     DateBin,
-    /// A TIME, TIMESTAMP or TIMESTAMPTZ rounded to as many fractional digits of seconds as the INTEGER
-    /// literal says: casts to types with a precision.
+    /// A TIME, TIMESTAMP or TIMESTAMPTZ rounded to as many fractional digits of seconds as the
+    /// INTEGER literal says: casts to types with a precision.
     RoundSeconds,
     /// isfinite(DATE, TIMESTAMP, TIMESTAMPTZ or INTERVAL) -> BOOLEAN.
     IsFinite,
@@ -278,7 +278,7 @@ pub enum Function {
     HashText,
     /// pg_typeof(any) -> TEXT; folded by the binder.
     TypeOf,
-    /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001 where a
-    /// cast would cut. Made for INSERT.
+    /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001
+    /// where a cast would cut. Made for INSERT.
     AssignText,
 }

@@ -58,37 +58,23 @@ impl Binder<'_> {
     /// a fresh column of that level stands for it.
     pub(super) fn bind_aggregate(&mut self, function: &ast::Function, name: &str) -> Result<Bound> {
         let at = object_at(&function.name);
-        let marks: Vec<usize> = self
-            .levels
-            .iter()
-            .map(|level| level.references.len())
-            .collect();
+        let marks: Vec<usize> = self.levels.iter().map(|level| level.references.len()).collect();
         let call = self.aggregate_call(function, name)?;
         let used = |depth: &usize| {
-            let seen = self
-                .levels
-                .get(*depth)
-                .map_or(0, |level| level.references.len());
+            let seen = self.levels.get(*depth).map_or(0, |level| level.references.len());
             marks.get(*depth).is_some_and(|mark| seen > *mark)
         };
         let top = self.levels.len().saturating_sub(1);
         let depth = (0..self.levels.len()).rev().find(used).unwrap_or(top);
         let id = self.fresh();
         let Some(level) = self.levels.get_mut(depth) else {
-            return fail(
-                SqlState::GROUPING_ERROR,
-                "aggregate functions are not allowed here",
-                at,
-            );
+            return fail(SqlState::GROUPING_ERROR, "aggregate functions are not allowed here", at);
         };
         if let Some(mark) = marks.get(depth) {
             level.references.truncate(*mark);
         }
         if !level.clause.takes_aggregates() {
-            let message = format!(
-                "aggregate functions are not allowed in {}",
-                level.clause.name()
-            );
+            let message = format!("aggregate functions are not allowed in {}", level.clause.name());
             return fail(SqlState::GROUPING_ERROR, message, at);
         }
         let (mut nested, mut windowed, mut volatile) = (false, false, false);
@@ -108,10 +94,7 @@ impl Binder<'_> {
             return fail(SqlState::GROUPING_ERROR, message, at);
         }
         let ty = call.ty;
-        let known = level
-            .aggregates
-            .iter()
-            .find(|(_, known)| *known == call && !volatile);
+        let known = level.aggregates.iter().find(|(_, known)| *known == call && !volatile);
         let id = match known {
             Some((known, _)) => *known,
             None => {
@@ -198,8 +181,7 @@ impl Binder<'_> {
                     return Ok(false);
                 }
                 for bound in list {
-                    call.arguments
-                        .push(self.coerce(bound, DataType::Double, Context::Implicit)?);
+                    call.arguments.push(self.coerce(bound, DataType::Double, Context::Implicit)?);
                 }
                 call.ty = DataType::Double;
                 return Ok(true);
@@ -322,10 +304,7 @@ fn count_rows(
 
 /// DISTINCT and ORDER BY of a call: only kept where they change the result.
 fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
-    let ordered_set = matches!(
-        call.function,
-        A::PercentileCont | A::PercentileDisc | A::Mode
-    );
+    let ordered_set = matches!(call.function, A::PercentileCont | A::PercentileDisc | A::Mode);
     if ordered_set {
         if call.duplicates == Duplicates::Remove {
             return unsupported("DISTINCT in an ordered-set aggregate", at);
@@ -357,10 +336,9 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
         A::Count => DataType::BigInt,
         A::Sum => match (ty, exact) {
             (DataType::SmallInt | DataType::Integer, _) => DataType::BigInt,
-            (_, Some(numeric)) => DataType::Numeric(types::NumericType {
-                precision: 38,
-                ..numeric
-            }),
+            (_, Some(numeric)) => {
+                DataType::Numeric(types::NumericType { precision: 38, ..numeric })
+            }
             (DataType::Real | DataType::Double | DataType::Interval, _) => ty,
             _ => return None,
         },
@@ -421,21 +399,15 @@ pub(super) fn call_arguments(function: &ast::Function) -> Result<CallArguments<'
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => expr_at(expr),
             _ => None,
         });
-        return fail(
-            SqlState::SYNTAX_ERROR,
-            "DISTINCT * is not allowed in a call",
-            at,
-        );
+        return fail(SqlState::SYNTAX_ERROR, "DISTINCT * is not allowed in a call", at);
     }
     Ok(written)
 }
 
 /// True when two evaluations may differ.
 fn is_volatile(expr: &Expr) -> bool {
-    let mut volatile = matches!(
-        expr.kind,
-        ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
-    );
+    let mut volatile =
+        matches!(expr.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _));
     expr.each_child(&mut |child| volatile |= is_volatile(child));
     volatile
 }

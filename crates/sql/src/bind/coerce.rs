@@ -151,10 +151,8 @@ impl Binder<'_> {
     ) -> Result<(Vec<Expr>, DataType)> {
         let list: Vec<Bound> = list.into_iter().map(|bound| self.retyped(bound)).collect();
         let ty = self.united_type(&list, construct)?;
-        let coerced: Result<Vec<Expr>> = list
-            .into_iter()
-            .map(|bound| self.coerce(bound, ty, Context::Implicit))
-            .collect();
+        let coerced: Result<Vec<Expr>> =
+            list.into_iter().map(|bound| self.coerce(bound, ty, Context::Implicit)).collect();
         Ok((coerced?, ty))
     }
 
@@ -168,17 +166,11 @@ impl Binder<'_> {
             })
             .collect();
         let mut ty = common_type(&candidates).or_else(|(a, b)| {
-            let at = list
-                .iter()
-                .find(|bound| bound.ty() == b)
-                .and_then(|bound| bound.at);
+            let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
             fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
         })?;
         // Untyped literals must fit whole: CASE ... ELSE '0.125'.
-        for literal in list
-            .iter()
-            .filter(|bound| unknown_text(&bound.expr).is_some())
-        {
+        for literal in list.iter().filter(|bound| unknown_text(&bound.expr).is_some()) {
             ty = match (literal_target(literal, ty), ty) {
                 (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
                 (wider, _) => wider,
@@ -194,12 +186,7 @@ impl Binder<'_> {
         types: &[DataType],
         context: Context,
     ) -> Result<BoundQuery> {
-        if query
-            .columns
-            .iter()
-            .zip(types)
-            .all(|(column, ty)| column.ty == *ty)
-        {
+        if query.columns.iter().zip(types).all(|(column, ty)| column.ty == *ty) {
             return Ok(query);
         }
         let BoundQuery { plan, columns } = query;
@@ -225,13 +212,7 @@ impl Binder<'_> {
             project.push((id, expr));
             output.push(BoundColumn { ty, id, ..column });
         }
-        Ok(BoundQuery {
-            plan: Plan::Project {
-                input,
-                columns: project,
-            },
-            columns: output,
-        })
+        Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns: output })
     }
 
     /// The plan whose output is exactly the query's columns, by position, without repeats.
@@ -239,10 +220,7 @@ impl Binder<'_> {
         let BoundQuery { plan, mut columns } = query;
         let output = plan.output();
         let matches = output.len() == columns.len()
-            && output
-                .iter()
-                .zip(&columns)
-                .all(|(id, column)| *id == column.id);
+            && output.iter().zip(&columns).all(|(id, column)| *id == column.id);
         if matches {
             return (plan, columns);
         }
@@ -257,41 +235,28 @@ impl Binder<'_> {
         let mut project: Vec<(ColumnId, Expr)> = Vec::with_capacity(columns.len());
         for column in &mut columns {
             let known = computed.iter().find(|(id, _)| *id == column.id);
-            let expr = known.map_or_else(
-                || Expr::column(column.id, column.ty),
-                |(_, expr)| expr.clone(),
-            );
+            let expr =
+                known.map_or_else(|| Expr::column(column.id, column.ty), |(_, expr)| expr.clone());
             if project.iter().any(|(id, _)| *id == column.id) {
                 column.id = self.fresh();
             }
             project.push((column.id, expr));
         }
-        (
-            Plan::Project {
-                input,
-                columns: project,
-            },
-            columns,
-        )
+        (Plan::Project { input, columns: project }, columns)
     }
 }
 
 /// `CASE types integer and text cannot be matched`.
 fn mismatch(construct: Construct, a: DataType, b: DataType) -> String {
-    format!(
-        "{construct} types {} and {} cannot be matched",
-        a.name(),
-        b.name()
-    )
+    format!("{construct} types {} and {} cannot be matched", a.name(), b.name())
 }
 
 fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {
     let (from, to) = (from.name(), to.name());
     match context {
-        Context::Explicit => Error::new(
-            SqlState::CANNOT_COERCE,
-            format!("cannot cast type {from} to {to}"),
-        ),
+        Context::Explicit => {
+            Error::new(SqlState::CANNOT_COERCE, format!("cannot cast type {from} to {to}"))
+        }
         _ => Error::new(
             SqlState::DATATYPE_MISMATCH,
             format!("expression is of type {from}, but type {to} is needed"),

@@ -39,11 +39,7 @@ pub(super) struct Definition {
 
 enum DefinitionKind {
     Plain(Plan),
-    Recursive {
-        base: Plan,
-        step: Plan,
-        duplicates: Duplicates,
-    },
+    Recursive { base: Plan, step: Plan, duplicates: Duplicates },
 }
 
 impl Definition {
@@ -51,17 +47,10 @@ impl Definition {
     pub(super) fn around(self, body: Plan) -> Plan {
         let (cte, name, body) = (self.cte, self.name, Box::new(body));
         match self.kind {
-            DefinitionKind::Plain(definition) => Plan::With {
-                cte,
-                name,
-                definition: Box::new(definition),
-                body,
-            },
-            DefinitionKind::Recursive {
-                base,
-                step,
-                duplicates,
-            } => Plan::RecursiveWith {
+            DefinitionKind::Plain(definition) => {
+                Plan::With { cte, name, definition: Box::new(definition), body }
+            }
+            DefinitionKind::Recursive { base, step, duplicates } => Plan::RecursiveWith {
                 cte,
                 name,
                 duplicates,
@@ -82,11 +71,7 @@ impl Binder<'_> {
             let name = folded(&cte.alias.name);
             if !names.insert(name.clone()) {
                 let message = format!("WITH query name \"{name}\" specified more than once");
-                return fail(
-                    SqlState::DUPLICATE_ALIAS,
-                    message,
-                    ident_at(&cte.alias.name),
-                );
+                return fail(SqlState::DUPLICATE_ALIAS, message, ident_at(&cte.alias.name));
             }
             let recursive = with.recursive && reads(&cte.query, &name);
             definitions.push(match recursive {
@@ -100,23 +85,11 @@ impl Binder<'_> {
     fn bind_plain(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
         let bound = self.bind_query(&cte.query, Unknowns::Text)?;
         let (plan, columns) = self.exact(bound);
-        let columns = columns
-            .into_iter()
-            .map(|column| (column.name, column.ty))
-            .collect();
+        let columns = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let id = self.fresh_cte();
         let columns = renamed(columns, &cte.alias)?;
-        self.ctes.push(CteEntry {
-            name: name.to_owned(),
-            id,
-            columns,
-            use_: CteUse::Free,
-        });
-        Ok(Definition {
-            cte: id,
-            name: name.into(),
-            kind: DefinitionKind::Plain(plan),
-        })
+        self.ctes.push(CteEntry { name: name.to_owned(), id, columns, use_: CteUse::Free });
+        Ok(Definition { cte: id, name: name.into(), kind: DefinitionKind::Plain(plan) })
     }
 
     fn bind_recursive(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
@@ -129,26 +102,16 @@ impl Binder<'_> {
             None => Vec::new(),
         };
         if let Some(definition) = inner.first() {
-            return unsupported(
-                format!("WITH \"{}\" inside WITH RECURSIVE", definition.name),
-                at,
-            );
+            return unsupported(format!("WITH \"{}\" inside WITH RECURSIVE", definition.name), at);
         }
         let id = self.fresh_cte();
-        let entry = CteEntry {
-            name: name.to_owned(),
-            id,
-            columns: Vec::new(),
-            use_: CteUse::Forbidden,
-        };
+        let entry =
+            CteEntry { name: name.to_owned(), id, columns: Vec::new(), use_: CteUse::Forbidden };
         self.ctes.push(entry);
         let base = self.bind_set_expr(left, Unknowns::Text)?;
         let (base, columns) = self.exact(base);
         let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
-        let names = columns
-            .into_iter()
-            .map(|column| (column.name, column.ty))
-            .collect();
+        let names = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let columns = renamed(names, &cte.alias)?;
         if let Some(entry) = self.ctes.get_mut(outer) {
             entry.columns.clone_from(&columns);
@@ -157,16 +120,8 @@ impl Binder<'_> {
         let step = self.bind_set_expr(right, Unknowns::Keep)?;
         let step = self.recursive_step(step, &types, name, at)?;
         let (step, _) = self.exact(step);
-        let kind = DefinitionKind::Recursive {
-            base,
-            step,
-            duplicates,
-        };
-        Ok(Definition {
-            cte: id,
-            name: name.into(),
-            kind,
-        })
+        let kind = DefinitionKind::Recursive { base, step, duplicates };
+        Ok(Definition { cte: id, name: name.into(), kind })
     }
 
     /// The recursive term with the types of the other one, to which it must fit without widening
@@ -208,13 +163,7 @@ impl Binder<'_> {
         name: &str,
         at: Place,
     ) -> Result<Option<(Plan, ScopeRelation)>> {
-        let Some(entry) = self
-            .ctes
-            .iter()
-            .rev()
-            .find(|entry| entry.name == name)
-            .cloned()
-        else {
+        let Some(entry) = self.ctes.iter().rev().find(|entry| entry.name == name).cloned() else {
             return Ok(None);
         };
         if entry.use_ == CteUse::Forbidden {
@@ -224,11 +173,7 @@ impl Binder<'_> {
             );
             return fail(SqlState::INVALID_RECURSION, message, at);
         }
-        let columns: Vec<_> = entry
-            .columns
-            .iter()
-            .map(|(_, ty)| (self.fresh(), *ty))
-            .collect();
+        let columns: Vec<_> = entry.columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
         let scope_columns = entry
             .columns
             .iter()
@@ -246,14 +191,7 @@ impl Binder<'_> {
             table: None,
             at,
         };
-        Ok(Some((
-            Plan::CteScan {
-                cte: entry.id,
-                columns,
-                name: name.into(),
-            },
-            relation,
-        )))
+        Ok(Some((Plan::CteScan { cte: entry.id, columns, name: name.into() }, relation)))
     }
 }
 
@@ -269,12 +207,8 @@ fn recursive_parts<'q>(
     if query.limit_clause.is_some() || query.fetch.is_some() {
         return unsupported("LIMIT in a recursive query", at);
     }
-    let ast::SetExpr::SetOperation {
-        op: ast::SetOperator::Union,
-        set_quantifier,
-        left,
-        right,
-    } = &*query.body
+    let ast::SetExpr::SetOperation { op: ast::SetOperator::Union, set_quantifier, left, right } =
+        &*query.body
     else {
         let message = format!(
             "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] \
@@ -292,14 +226,13 @@ fn recursive_parts<'q>(
 
 /// True when `query` names the relation `name` anywhere.
 fn reads(query: &ast::Query, name: &str) -> bool {
-    let flow = ast::visit_relations(query, |relation: &ast::ObjectName| {
-        match relation.0.as_slice() {
+    let flow =
+        ast::visit_relations(query, |relation: &ast::ObjectName| match relation.0.as_slice() {
             [ast::ObjectNamePart::Identifier(ident)] if folded(ident) == name => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),
-        }
-    });
+        });
     flow.is_break()
 }
 
@@ -315,11 +248,7 @@ pub(super) fn renamed(
             columns.len(),
             alias.columns.len()
         );
-        return fail(
-            SqlState::INVALID_COLUMN_REFERENCE,
-            message,
-            ident_at(&alias.name),
-        );
+        return fail(SqlState::INVALID_COLUMN_REFERENCE, message, ident_at(&alias.name));
     }
     for (column, given) in columns.iter_mut().zip(&alias.columns) {
         column.0 = folded(&given.name);

@@ -33,26 +33,15 @@ impl Binder<'_> {
             (true, false) => IfExists::Skip,
             (false, false) => IfExists::Fail,
         };
-        let persistence = if create.temporary {
-            Persistence::Temporary
-        } else {
-            Persistence::Permanent
-        };
+        let persistence =
+            if create.temporary { Persistence::Temporary } else { Persistence::Permanent };
         let options = table_options(&create.table_options, at)?;
         if let Some(query) = &create.query {
-            let head = TableHead {
-                name,
-                if_exists,
-                options,
-                persistence,
-            };
+            let head = TableHead { name, if_exists, options, persistence };
             return self.bind_create_as(create, query, head);
         }
-        let mut definition = Definition {
-            table: name.name.clone(),
-            columns: Vec::new(),
-            keys: Vec::new(),
-        };
+        let mut definition =
+            Definition { table: name.name.clone(), columns: Vec::new(), keys: Vec::new() };
         for column in &create.columns {
             self.define_column(&mut definition, column)?;
         }
@@ -87,25 +76,11 @@ impl Binder<'_> {
             let name = given.map_or_else(|| column.name.clone(), |given| folded(&given.name));
             let at = given.and_then(|given| ident_at(&given.name));
             refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
-            columns.push(ColumnDef {
-                name,
-                ty: column.ty,
-                not_null: false,
-                default: None,
-            });
+            columns.push(ColumnDef { name, ty: column.ty, not_null: false, default: None });
         }
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
-        let data = if no_data {
-            WithData::Empty
-        } else {
-            WithData::Fill
-        };
-        let TableHead {
-            name,
-            if_exists,
-            options,
-            persistence,
-        } = head;
+        let data = if no_data { WithData::Empty } else { WithData::Fill };
+        let TableHead { name, if_exists, options, persistence } = head;
         Ok(Statement::CreateTableAs(CreateTableAs {
             name,
             query,
@@ -127,12 +102,7 @@ impl Binder<'_> {
         refuse_repeat(&definition.columns, &name, at)?;
         let ty = data_type(&column.data_type, at)?;
         let ordinal = definition.columns.len();
-        let mut def = ColumnDef {
-            name: name.clone(),
-            ty,
-            not_null: false,
-            default: None,
-        };
+        let mut def = ColumnDef { name: name.clone(), ty, not_null: false, default: None };
         for option in &column.options {
             let constraint = option.name.as_ref().map(folded);
             match &option.option {
@@ -148,22 +118,14 @@ impl Binder<'_> {
                     let name = constraint.unwrap_or_else(|| format!("{}_pkey", definition.table));
                     add_key(
                         definition,
-                        KeyDef {
-                            name,
-                            columns: vec![ordinal],
-                            primary: true,
-                        },
+                        KeyDef { name, columns: vec![ordinal], primary: true },
                         at,
                     )?;
                 }
                 ast::ColumnOption::Unique(_) => {
                     let name = constraint
                         .unwrap_or_else(|| format!("{}_{}_key", definition.table, def.name));
-                    let key = KeyDef {
-                        name,
-                        columns: vec![ordinal],
-                        primary: false,
-                    };
+                    let key = KeyDef { name, columns: vec![ordinal], primary: false };
                     add_key(definition, key, at)?;
                 }
                 ast::ColumnOption::ForeignKey(_) => return unsupported("REFERENCES", at),
@@ -196,11 +158,8 @@ impl Binder<'_> {
         if !query.parameters.is_empty() {
             return fail(SqlState::UNDEFINED_OBJECT, "there is no parameter $1", at);
         }
-        let columns: Vec<String> = create
-            .columns
-            .iter()
-            .map(|column| folded(&column.name))
-            .collect();
+        let columns: Vec<String> =
+            create.columns.iter().map(|column| folded(&column.name)).collect();
         if columns.len() > query.columns.len() {
             let message = "CREATE VIEW specifies more column names than columns";
             return fail(SqlState::SYNTAX_ERROR, message, at);
@@ -233,30 +192,15 @@ impl Binder<'_> {
     }
 
     pub(super) fn bind_drop(&mut self, statement: &Ast) -> Result<Statement> {
-        let Ast::Drop {
-            object_type,
-            if_exists,
-            names,
-            cascade,
-            ..
-        } = statement
-        else {
+        let Ast::Drop { object_type, if_exists, names, cascade, .. } = statement else {
             return Err(types::Error::internal("DROP expected"));
         };
         let names: Result<Vec<RelationName>> =
             names.iter().map(|name| self.relation_name(name)).collect();
         let drop = DropRelations {
             names: names?,
-            if_missing: if *if_exists {
-                IfMissing::Skip
-            } else {
-                IfMissing::Fail
-            },
-            behaviour: if *cascade {
-                DropBehaviour::Cascade
-            } else {
-                DropBehaviour::Restrict
-            },
+            if_missing: if *if_exists { IfMissing::Skip } else { IfMissing::Fail },
+            behaviour: if *cascade { DropBehaviour::Cascade } else { DropBehaviour::Restrict },
         };
         match object_type {
             ast::ObjectType::Table => Ok(Statement::DropTable(drop)),
@@ -284,10 +228,8 @@ fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
 
 fn add_key(definition: &mut Definition, key: KeyDef, at: Place) -> Result<()> {
     if key.primary && definition.keys.iter().any(|known| known.primary) {
-        let message = format!(
-            "multiple primary keys for table \"{}\" are not allowed",
-            definition.table
-        );
+        let message =
+            format!("multiple primary keys for table \"{}\" are not allowed", definition.table);
         return fail(SqlState::INVALID_DEFINITION, message, at);
     }
     definition.keys.push(key);
@@ -313,11 +255,7 @@ fn add_constraint(definition: &mut Definition, constraint: &ast::TableConstraint
         };
         let (column, at) = (folded(ident), ident_at(ident));
         place = place.or(at);
-        let Some(ordinal) = definition
-            .columns
-            .iter()
-            .position(|known| known.name == column)
-        else {
+        let Some(ordinal) = definition.columns.iter().position(|known| known.name == column) else {
             let message = format!("column \"{column}\" named in key does not exist");
             return fail(SqlState::UNDEFINED_COLUMN, message, at);
         };
@@ -340,15 +278,7 @@ fn add_constraint(definition: &mut Definition, constraint: &ast::TableConstraint
             }
         }
     }
-    add_key(
-        definition,
-        KeyDef {
-            name,
-            columns: ordinals,
-            primary,
-        },
-        place,
-    )
+    add_key(definition, KeyDef { name, columns: ordinals, primary }, place)
 }
 
 fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(String, String)>> {
@@ -395,9 +325,7 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
 /// The query of a CREATE VIEW as the user wrote it: what follows the first AS outside parentheses.
 fn query_text(text: &str) -> Option<String> {
     let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, text)
-        .tokenize_with_location()
-        .ok()?;
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().ok()?;
     let mut depth = 0i32;
     for token in &tokens {
         match &token.token {

@@ -26,12 +26,7 @@ impl Binder<'_> {
             Ast::Nested(inner) => self.bind_expr(inner),
             Ast::BinaryOp { .. } => self.bind_chain(expr),
             Ast::UnaryOp { op, expr } => self.bind_unary(*op, expr),
-            Ast::Cast {
-                kind,
-                expr,
-                data_type,
-                format,
-            } => {
+            Ast::Cast { kind, expr, data_type, format } => {
                 if *kind == ast::CastKind::TryCast || *kind == ast::CastKind::SafeCast {
                     return unsupported("TRY_CAST", expr_at(expr));
                 }
@@ -40,12 +35,9 @@ impl Binder<'_> {
                 }
                 self.bind_cast(expr, data_type)
             }
-            Ast::Case {
-                operand,
-                conditions,
-                else_result,
-                ..
-            } => self.bind_case(operand.as_deref(), conditions, else_result.as_deref()),
+            Ast::Case { operand, conditions, else_result, .. } => {
+                self.bind_case(operand.as_deref(), conditions, else_result.as_deref())
+            }
             Ast::Function(function) => self.bind_function(function),
             Ast::Subquery(query) => self.bind_scalar_subquery(query),
             Ast::Exists { subquery, negated } => self.bind_exists(subquery, *negated),
@@ -90,11 +82,9 @@ impl Binder<'_> {
             }
             Ast::Tuple(_) => unsupported("a row value in this place", expr_at(expr)),
             Ast::Array(_) => unsupported("an array in this place", expr_at(expr)),
-            Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => fail(
-                SqlState::SYNTAX_ERROR,
-                "syntax error at or near \"*\"",
-                expr_at(expr),
-            ),
+            Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => {
+                fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\"", expr_at(expr))
+            }
             other => unsupported(format!("expression {other}"), expr_at(other)),
         }
     }
@@ -118,10 +108,7 @@ impl Binder<'_> {
         };
         let mut depth = 0;
         for (op, right) in chain.into_iter().rev() {
-            depth += usize::from(!matches!(
-                op,
-                ast::BinaryOperator::And | ast::BinaryOperator::Or
-            ));
+            depth += usize::from(!matches!(op, ast::BinaryOperator::And | ast::BinaryOperator::Or));
             if depth > CHAIN_MAX {
                 return Err(too_deep());
             }
@@ -196,16 +183,7 @@ impl Binder<'_> {
         let mut results = results.into_iter();
         let otherwise = Box::new(results.next().unwrap_or_else(|| Expr::null(ty)));
         let branches = tests.into_iter().zip(results).collect();
-        Ok(Bound::new(
-            Expr {
-                kind: ExprKind::Case {
-                    branches,
-                    otherwise,
-                },
-                ty,
-            },
-            at,
-        ))
+        Ok(Bound::new(Expr { kind: ExprKind::Case { branches, otherwise }, ty }, at))
     }
 
     /// The identifier as a word, for options given as bare names.
@@ -218,10 +196,9 @@ impl Binder<'_> {
                 ast::Value::Boolean(value) => Some(value.to_string()),
                 _ => None,
             },
-            Ast::UnaryOp {
-                op: ast::UnaryOperator::Minus,
-                expr,
-            } => Some(format!("-{}", Self::word(expr)?)),
+            Ast::UnaryOp { op: ast::UnaryOperator::Minus, expr } => {
+                Some(format!("-{}", Self::word(expr)?))
+            }
             _ => None,
         }
     }

@@ -106,9 +106,7 @@ impl Binder<'_> {
         let mut merged = Vec::new();
         for (name, at) in names {
             let a = using_column(&left.columns, name, "left", *at)?.expr.clone();
-            let b = using_column(&right.columns, name, "right", *at)?
-                .expr
-                .clone();
+            let b = using_column(&right.columns, name, "right", *at)?.expr.clone();
             let (x, y) = (Bound::new(a.clone(), *at), Bound::new(b.clone(), *at));
             let Some((x, y)) = self.unite_operands(x, y)? else {
                 let message = format!(
@@ -120,19 +118,12 @@ impl Binder<'_> {
             };
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
-            merged.push(ScopeColumn {
-                name: name.clone(),
-                expr,
-                relation: String::new(),
-            });
+            merged.push(ScopeColumn { name: name.clone(), expr, relation: String::new() });
         }
         let mut scope = left;
         scope.extend(right)?;
         let is_merged = |column: &ScopeColumn| names.iter().any(|(name, _)| *name == column.name);
-        let others = scope
-            .columns
-            .into_iter()
-            .filter(|column| !is_merged(column));
+        let others = scope.columns.into_iter().filter(|column| !is_merged(column));
         scope.columns = merged.into_iter().chain(others).collect();
         Ok((Expr::and(terms), scope))
     }
@@ -151,47 +142,23 @@ impl Binder<'_> {
     fn bind_factor(&mut self, factor: &ast::TableFactor) -> Result<(Plan, Scope)> {
         use ast::TableFactor as F;
         match factor {
-            F::Table {
-                sample: Some(_), ..
+            F::Table { sample: Some(_), .. } | F::Derived { sample: Some(_), .. } => {
+                unsupported("TABLESAMPLE", None)
             }
-            | F::Derived {
-                sample: Some(_), ..
-            } => unsupported("TABLESAMPLE", None),
-            F::Table {
-                name,
-                version: Some(_),
-                ..
-            } => unsupported("FOR SYSTEM_TIME", object_at(name)),
-            F::Table {
-                name,
-                alias,
-                args: None,
-                ..
-            } => self.bind_relation(name, alias.as_ref()),
-            F::Table {
-                name,
-                alias,
-                args: Some(args),
-                with_ordinality,
-                ..
-            } => self.bind_table_function(name, &args.args, alias.as_ref(), *with_ordinality),
-            F::Function {
-                name,
-                args,
-                alias,
-                with_ordinality,
-                ..
-            } => self.bind_table_function(name, args, alias.as_ref(), *with_ordinality),
-            F::Derived {
-                lateral,
-                subquery,
-                alias,
-                ..
-            } => self.bind_derived(*lateral, subquery, alias.as_ref()),
-            F::NestedJoin {
-                table_with_joins,
-                alias,
-            } => {
+            F::Table { name, version: Some(_), .. } => {
+                unsupported("FOR SYSTEM_TIME", object_at(name))
+            }
+            F::Table { name, alias, args: None, .. } => self.bind_relation(name, alias.as_ref()),
+            F::Table { name, alias, args: Some(args), with_ordinality, .. } => {
+                self.bind_table_function(name, &args.args, alias.as_ref(), *with_ordinality)
+            }
+            F::Function { name, args, alias, with_ordinality, .. } => {
+                self.bind_table_function(name, args, alias.as_ref(), *with_ordinality)
+            }
+            F::Derived { lateral, subquery, alias, .. } => {
+                self.bind_derived(*lateral, subquery, alias.as_ref())
+            }
+            F::NestedJoin { table_with_joins, alias } => {
                 let (plan, scope) = self.nested(|binder| binder.bind_joins(table_with_joins))?;
                 match alias {
                     None => Ok((plan, scope)),
@@ -218,10 +185,7 @@ impl Binder<'_> {
         let bound = if lateral {
             self.bind_query(query, Unknowns::Text)?
         } else {
-            self.in_scope(Scope::default(), |binder| {
-                binder.bind_query(query, Unknowns::Text)
-            })?
-            .0
+            self.in_scope(Scope::default(), |binder| binder.bind_query(query, Unknowns::Text))?.0
         };
         let columns = scope_columns(&bound, "");
         Ok((bound.plan, Scope::of(aliased(columns, None, alias)?)))
@@ -294,14 +258,7 @@ impl Binder<'_> {
             table: Some(table.clone()),
             at: None,
         };
-        (
-            Plan::Scan {
-                table,
-                columns,
-                alias: shown.into(),
-            },
-            relation,
-        )
+        (Plan::Scan { table, columns, alias: shown.into() }, relation)
     }
 
     /// The query of a view, bound apart from everything around it. Its positions are those of the
@@ -355,12 +312,7 @@ fn no_alias(query: &ast::Query) -> types::Error {
 }
 
 pub(super) fn join(left: Plan, right: Plan, kind: JoinKind, condition: Expr) -> Plan {
-    Plan::Join {
-        left: Box::new(left),
-        right: Box::new(right),
-        kind,
-        condition,
-    }
+    Plan::Join { left: Box::new(left), right: Box::new(right), kind, condition }
 }
 
 fn scope_columns(query: &BoundQuery, relation: &str) -> Vec<ScopeColumn> {
@@ -380,27 +332,14 @@ pub(super) fn aliased(
 ) -> Result<ScopeRelation> {
     refuse_reserved(&alias.name)?;
     let name = folded(&alias.name);
-    let names = columns
-        .iter()
-        .map(|column| (column.name.clone(), column.expr.ty))
-        .collect();
+    let names = columns.iter().map(|column| (column.name.clone(), column.expr.ty)).collect();
     let names = renamed(names, alias)?;
     let columns = columns
         .into_iter()
         .zip(names)
-        .map(|(column, (given, _))| ScopeColumn {
-            name: given,
-            relation: name.clone(),
-            ..column
-        })
+        .map(|(column, (given, _))| ScopeColumn { name: given, relation: name.clone(), ..column })
         .collect();
-    Ok(ScopeRelation {
-        name,
-        schema: None,
-        columns,
-        table,
-        at: ident_at(&alias.name),
-    })
+    Ok(ScopeRelation { name, schema: None, columns, table, at: ident_at(&alias.name) })
 }
 
 fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {

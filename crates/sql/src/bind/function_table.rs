@@ -53,13 +53,7 @@ const fn row(
     function: F,
     gives: Gives,
 ) -> Overload {
-    Overload {
-        name,
-        parameters,
-        rest: None,
-        function,
-        gives,
-    }
+    Overload { name, parameters, rest: None, function, gives }
 }
 
 const fn variadic(
@@ -68,18 +62,13 @@ const fn variadic(
     function: F,
     gives: Gives,
 ) -> Overload {
-    Overload {
-        name,
-        parameters,
-        rest: Some(Kind::Shown),
-        function,
-        gives,
-    }
+    Overload { name, parameters, rest: Some(Kind::Shown), function, gives }
 }
 
 use Gives::{First, Is, Math, Whole};
 use Kind::{
-    BigInt, Bytea, Date, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Timestamp, TimestampTz,
+    BigInt, Bytea, Date, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Timestamp,
+    TimestampTz,
 };
 
 const INT: Gives = Is(DataType::Integer);
@@ -92,10 +81,7 @@ const WIDE: Gives = Is(DataType::numeric(38, 0));
 /// The overloads called `name`.
 pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Overload> {
     let groups = [NUMBERS, TEXTS, TIMES, OTHERS];
-    groups
-        .into_iter()
-        .flatten()
-        .filter(move |overload| overload.name == name)
+    groups.into_iter().flatten().filter(move |overload| overload.name == name)
 }
 
 const NUMBERS: &[Overload] = &[
@@ -166,12 +152,7 @@ const NUMBERS: &[Overload] = &[
     row("atand", &[Double], F::Atand, DOUBLE),
     row("atan2d", &[Double, Double], F::Atan2d, DOUBLE),
     row("factorial", &[BigInt], F::Factorial, WIDE),
-    row(
-        "width_bucket",
-        &[Double, Double, Double, Integer],
-        F::WidthBucket,
-        INT,
-    ),
+    row("width_bucket", &[Double, Double, Double, Integer], F::WidthBucket, INT),
     row("random", &[], F::Random, DOUBLE),
 ];
 
@@ -229,65 +210,25 @@ const TEXTS: &[Overload] = &[
     row("to_hex", &[BigInt], F::ToHex, TEXT),
     row("quote_literal", &[Text], F::QuoteLiteral, TEXT),
     row("quote_ident", &[Text], F::QuoteIdent, TEXT),
-    row(
-        "regexp_replace",
-        &[Text, Text, Text],
-        F::RegexpReplace,
-        TEXT,
-    ),
-    row(
-        "regexp_replace",
-        &[Text, Text, Text, Text],
-        F::RegexpReplace,
-        TEXT,
-    ),
+    row("regexp_replace", &[Text, Text, Text], F::RegexpReplace, TEXT),
+    row("regexp_replace", &[Text, Text, Text, Text], F::RegexpReplace, TEXT),
     row("regexp_like", &[Text, Text], F::RegexpMatch, BOOL),
 ];
 
 const TIMES: &[Overload] = &[
-    row(
-        "date_trunc",
-        &[Text, Timestamp],
-        F::DateTrunc,
-        Is(DataType::Timestamp),
-    ),
-    row(
-        "date_trunc",
-        &[Text, TimestampTz],
-        F::DateTrunc,
-        Is(DataType::TimestampTz),
-    ),
+    row("date_trunc", &[Text, Timestamp], F::DateTrunc, Is(DataType::Timestamp)),
+    row("date_trunc", &[Text, TimestampTz], F::DateTrunc, Is(DataType::TimestampTz)),
     row("date_trunc", &[Text, Interval], F::DateTrunc, SPAN),
-    row(
-        "date_bin",
-        &[Interval, Timestamp, Timestamp],
-        F::DateBin,
-        Is(DataType::Timestamp),
-    ),
-    row(
-        "date_bin",
-        &[Interval, TimestampTz, TimestampTz],
-        F::DateBin,
-        Is(DataType::TimestampTz),
-    ),
+    row("date_bin", &[Interval, Timestamp, Timestamp], F::DateBin, Is(DataType::Timestamp)),
+    row("date_bin", &[Interval, TimestampTz, TimestampTz], F::DateBin, Is(DataType::TimestampTz)),
     row("isfinite", &[Date], F::IsFinite, BOOL),
     row("isfinite", &[Timestamp], F::IsFinite, BOOL),
     row("isfinite", &[TimestampTz], F::IsFinite, BOOL),
     row("isfinite", &[Interval], F::IsFinite, BOOL),
-    row(
-        "make_time",
-        &[Integer, Integer, Double],
-        F::MakeTime,
-        Is(DataType::Time),
-    ),
+    row("make_time", &[Integer, Integer, Double], F::MakeTime, Is(DataType::Time)),
     row("age", &[Timestamp], F::Age, SPAN),
     row("age", &[Timestamp, Timestamp], F::Age, SPAN),
-    row(
-        "make_date",
-        &[Integer, Integer, Integer],
-        F::MakeDate,
-        Is(DataType::Date),
-    ),
+    row("make_date", &[Integer, Integer, Integer], F::MakeDate, Is(DataType::Date)),
     row(
         "make_timestamp",
         &[Integer, Integer, Integer, Integer, Integer, Double],
@@ -308,36 +249,11 @@ const TIMES: &[Overload] = &[
     row("to_char", &[Integer, Text], F::ToChar, TEXT),
     row("to_char", &[BigInt, Text], F::ToChar, TEXT),
     row("to_date", &[Text, Text], F::ToDate, Is(DataType::Date)),
-    row(
-        "to_timestamp",
-        &[Text, Text],
-        F::ToTimestamp,
-        Is(DataType::TimestampTz),
-    ),
-    row(
-        "to_timestamp",
-        &[Double],
-        F::ToTimestamp,
-        Is(DataType::TimestampTz),
-    ),
-    row(
-        "to_number",
-        &[Text, Text],
-        F::ToNumber,
-        Is(DataType::Numeric(NumericType::UNCONSTRAINED)),
-    ),
-    row(
-        "timezone",
-        &[Text, Timestamp],
-        F::AtTimeZone,
-        Is(DataType::TimestampTz),
-    ),
-    row(
-        "timezone",
-        &[Text, TimestampTz],
-        F::AtTimeZone,
-        Is(DataType::Timestamp),
-    ),
+    row("to_timestamp", &[Text, Text], F::ToTimestamp, Is(DataType::TimestampTz)),
+    row("to_timestamp", &[Double], F::ToTimestamp, Is(DataType::TimestampTz)),
+    row("to_number", &[Text, Text], F::ToNumber, Is(DataType::Numeric(NumericType::UNCONSTRAINED))),
+    row("timezone", &[Text, Timestamp], F::AtTimeZone, Is(DataType::TimestampTz)),
+    row("timezone", &[Text, TimestampTz], F::AtTimeZone, Is(DataType::Timestamp)),
     row("justify_days", &[Interval], F::JustifyDays, SPAN),
     row("justify_hours", &[Interval], F::JustifyHours, SPAN),
     row("justify_interval", &[Interval], F::JustifyInterval, SPAN),

@@ -44,19 +44,15 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        let bound: Result<Vec<Bound>> = args
-            .iter()
-            .map(|arg| self.bind_plain_argument(arg))
-            .collect();
+        let bound: Result<Vec<Bound>> =
+            args.iter().map(|arg| self.bind_plain_argument(arg)).collect();
         self.call(&name, bound?, at)
     }
 
     /// A function called by name with bound arguments.
     pub(super) fn call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
-        let mut arguments: Vec<Bound> = arguments
-            .into_iter()
-            .map(|bound| self.retyped(bound))
-            .collect();
+        let mut arguments: Vec<Bound> =
+            arguments.into_iter().map(|bound| self.retyped(bound)).collect();
         match name {
             "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
             "nullif" => return self.null_if(arguments, at),
@@ -168,11 +164,7 @@ impl Binder<'_> {
             }
             None => {
                 let precision = (numeric.precision + 1).min(NumericType::PRECISION_MAX);
-                NumericType {
-                    precision,
-                    scale: numeric.scale,
-                    display: NumericDisplay::Trimmed,
-                }
+                NumericType { precision, scale: numeric.scale, display: NumericDisplay::Trimmed }
             }
         };
         let call = Expr::call(function, vec![value, digits], DataType::Numeric(ty));
@@ -217,11 +209,7 @@ impl Binder<'_> {
             _ => (Function::Least, "LEAST"),
         };
         if arguments.is_empty() {
-            return fail(
-                SqlState::SYNTAX_ERROR,
-                format!("{construct} needs an argument"),
-                at,
-            );
+            return fail(SqlState::SYNTAX_ERROR, format!("{construct} needs an argument"), at);
         }
         let (list, ty) = self.unite(arguments, construct)?;
         Ok(Bound::new(Expr::call(function, list, ty), at))
@@ -229,10 +217,7 @@ impl Binder<'_> {
 
     fn null_if(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let [a, b] = <[Bound; 2]>::try_from(arguments).map_err(|_| {
-            place(
-                Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"),
-                at,
-            )
+            place(Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"), at)
         })?;
         let (x, y) = (a.ty(), b.ty());
         match self.unite_operands(a, b)? {
@@ -249,10 +234,7 @@ impl Binder<'_> {
         let id = self.fresh();
         let level = self.level()?;
         if !level.clause.takes_aggregates() {
-            let message = format!(
-                "grouping operations are not allowed in {}",
-                level.clause.name()
-            );
+            let message = format!("grouping operations are not allowed in {}", level.clause.name());
             return fail(SqlState::GROUPING_ERROR, message, at);
         }
         let arguments = arguments.into_iter().map(|bound| bound.expr).collect();
@@ -264,10 +246,7 @@ impl Binder<'_> {
     fn series_call(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let clause = self.level()?.clause;
         if !clause.takes_windows() {
-            let message = format!(
-                "set-returning functions are not allowed in {}",
-                clause.name()
-            );
+            let message = format!("set-returning functions are not allowed in {}", clause.name());
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
         let (list, ty) = self.series_arguments(arguments, at)?;
@@ -324,9 +303,8 @@ impl Binder<'_> {
             6 => Expr::literal(Value::F64(0.0), DataType::Double),
             _ => Expr::integer(0),
         };
-        let mut list: Vec<Bound> = (0..NAMES.len())
-            .map(|at_idx| Bound::new(zero(at_idx), None))
-            .collect();
+        let mut list: Vec<Bound> =
+            (0..NAMES.len()).map(|at_idx| Bound::new(zero(at_idx), None)).collect();
         for (position, arg) in args.iter().enumerate() {
             let (slot, bound, at) = match named_argument(arg) {
                 Some((name, expr)) => {
@@ -384,28 +362,18 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
     for (position, argument) in arguments.iter().enumerate() {
         if argument.is_unknown() && candidates.len() > 1 {
             let kind = |overload: &&Overload| kinds(overload).nth(position);
-            if candidates
-                .iter()
-                .any(|overload| kind(overload) == Some(Kind::Text))
-            {
+            if candidates.iter().any(|overload| kind(overload) == Some(Kind::Text)) {
                 candidates.retain(|overload| kind(overload) == Some(Kind::Text));
             } else {
                 keep_best(&mut candidates, |overload| {
-                    usize::from(
-                        kinds(overload)
-                            .nth(position)
-                            .is_some_and(Kind::is_preferred),
-                    )
+                    usize::from(kinds(overload).nth(position).is_some_and(Kind::is_preferred))
                 });
             }
         }
     }
     match candidates.as_slice() {
         [only] => Ok(only),
-        [] => Err(no_function(
-            format!("function {} does not exist", shown(name, arguments)),
-            at,
-        )),
+        [] => Err(no_function(format!("function {} does not exist", shown(name, arguments)), at)),
         _ => {
             let message = format!("function {} is not unique", shown(name, arguments));
             let error = Error::new(SqlState(*b"42725"), message).with_hint(
@@ -423,11 +391,7 @@ fn kinds(overload: &Overload) -> impl Iterator<Item = Kind> {
 }
 
 fn keep_best(candidates: &mut Vec<&'static Overload>, score: impl Fn(&'static Overload) -> usize) {
-    let best = candidates
-        .iter()
-        .map(|overload| score(overload))
-        .max()
-        .unwrap_or(0);
+    let best = candidates.iter().map(|overload| score(overload)).max().unwrap_or(0);
     candidates.retain(|overload| score(overload) == best);
 }
 
@@ -439,7 +403,8 @@ fn shown(name: &str, arguments: &[Bound]) -> String {
 /// 42883 for a function.
 pub(super) fn no_function(message: String, at: Place) -> Error {
     let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
-        "No function matches the given name and argument types. You might need to add explicit type \
+        "No function matches the given name and argument types. You might need to add \
+         explicit type \
          casts.",
     );
     place(error, at)

@@ -64,25 +64,17 @@ impl Binder<'_> {
             return Ok(None);
         }
         self.in_clause(Clause::GroupBy, |binder| {
-            let mut group = GroupBy {
-                sets: vec![Vec::new()],
-                kind: GroupKind::Plain,
-            };
+            let mut group = GroupBy { sets: vec![Vec::new()], kind: GroupKind::Plain };
             for item in items {
                 let (sets, kind) = binder.group_item(item, targets)?;
                 if kind == GroupKind::Sets {
                     group.kind = GroupKind::Sets;
                 }
                 if group.sets.len() * sets.len() > SETS_MAX {
-                    return Err(Error::new(
-                        SqlState(*b"54001"),
-                        "too many grouping sets present",
-                    ));
+                    return Err(Error::new(SqlState(*b"54001"), "too many grouping sets present"));
                 }
                 let concatenated = |a: &Vec<Expr>| -> Vec<Vec<Expr>> {
-                    sets.iter()
-                        .map(|b| a.iter().chain(b).cloned().collect())
-                        .collect()
+                    sets.iter().map(|b| a.iter().chain(b).cloned().collect()).collect()
                 };
                 group.sets = group.sets.iter().flat_map(concatenated).collect();
             }
@@ -125,24 +117,14 @@ impl Binder<'_> {
             ast::Expr::Function(function) => match nested_sets(function) {
                 Some((name, list)) => {
                     let lists = self.group_lists(&list, targets)?;
-                    let sets = if name == "rollup" {
-                        rollup(&lists)
-                    } else {
-                        cube(&lists)?
-                    };
+                    let sets = if name == "rollup" { rollup(&lists) } else { cube(&lists)? };
                     Ok((sets, GroupKind::Sets))
                 }
-                None => Ok((
-                    vec![vec![self.group_expr(item, targets)?]],
-                    GroupKind::Plain,
-                )),
+                None => Ok((vec![vec![self.group_expr(item, targets)?]], GroupKind::Plain)),
             },
             ast::Expr::Tuple(list) => Ok((vec![self.group_list(list, targets)?], GroupKind::Plain)),
             ast::Expr::Nested(inner) => self.group_item(inner, targets),
-            _ => Ok((
-                vec![vec![self.group_expr(item, targets)?]],
-                GroupKind::Plain,
-            )),
+            _ => Ok((vec![vec![self.group_expr(item, targets)?]], GroupKind::Plain)),
         }
     }
 
@@ -151,16 +133,11 @@ impl Binder<'_> {
         lists: &[Vec<ast::Expr>],
         targets: &[Target],
     ) -> Result<Vec<Vec<Expr>>> {
-        lists
-            .iter()
-            .map(|list| self.group_list(list, targets))
-            .collect()
+        lists.iter().map(|list| self.group_list(list, targets)).collect()
     }
 
     fn group_list(&mut self, list: &[ast::Expr], targets: &[Target]) -> Result<Vec<Expr>> {
-        list.iter()
-            .map(|expr| self.group_expr(expr, targets))
-            .collect()
+        list.iter().map(|expr| self.group_expr(expr, targets)).collect()
     }
 
     /// A grouping expression: an ordinal, an input column, an output name, or any expression.
@@ -217,10 +194,7 @@ impl Binder<'_> {
         if !wanted {
             return Ok(plan);
         }
-        let group = group_by.unwrap_or(GroupBy {
-            sets: vec![Vec::new()],
-            kind: GroupKind::Plain,
-        });
+        let group = group_by.unwrap_or(GroupBy { sets: vec![Vec::new()], kind: GroupKind::Plain });
         let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
         let mut sets = Vec::with_capacity(group.sets.len());
         for set in group.sets {
@@ -243,13 +217,7 @@ impl Binder<'_> {
         let aggregates = std::mem::take(&mut self.level()?.aggregates);
         let keys = self.regroup(keys, kind, groupings, clauses)?;
         let grouping_sets = (kind == GroupKind::Sets).then_some(sets);
-        Ok(Plan::Aggregate {
-            input: Box::new(plan),
-            keys,
-            aggregates,
-            grouping_sets,
-            set_column,
-        })
+        Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates, grouping_sets, set_column })
     }
 
     /// Rewrites everything that stands above the aggregation; gives its final keys.
@@ -267,12 +235,7 @@ impl Binder<'_> {
         let mut windows = std::mem::take(&mut level.windows);
         let mut series = std::mem::take(&mut level.series);
         let mut inputs = HashSet::new();
-        for column in scope
-            .relations
-            .iter()
-            .flat_map(|r| &r.columns)
-            .chain(&scope.columns)
-        {
+        for column in scope.relations.iter().flat_map(|r| &r.columns).chain(&scope.columns) {
             column.expr.each_column(&mut |id| {
                 inputs.insert(id);
             });
@@ -432,11 +395,7 @@ impl Regrouper<'_> {
             *expr = Expr::column(key, expr.ty);
             return Ok(());
         }
-        let at = self
-            .references
-            .iter()
-            .find(|(known, _)| *known == id)
-            .and_then(|(_, at)| *at);
+        let at = self.references.iter().find(|(known, _)| *known == id).and_then(|(_, at)| *at);
         let message = format!(
             "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
             self.shown(id)
@@ -451,10 +410,7 @@ impl Regrouper<'_> {
             let Some(table) = &relation.table else {
                 return false;
             };
-            relation
-                .columns
-                .iter()
-                .any(|column| column.expr.as_column() == Some(id))
+            relation.columns.iter().any(|column| column.expr.as_column() == Some(id))
                 && table.keys().iter().any(|key| {
                     key.primary
                         && key.columns.iter().all(|&ordinal| {
@@ -468,12 +424,7 @@ impl Regrouper<'_> {
     fn shown(&self, id: ColumnId) -> String {
         let relations = self.scope.relations.iter();
         let column = relations
-            .flat_map(|relation| {
-                relation
-                    .columns
-                    .iter()
-                    .map(move |column| (relation, column))
-            })
+            .flat_map(|relation| relation.columns.iter().map(move |column| (relation, column)))
             .find(|(_, column)| column.expr.as_column() == Some(id));
         match column {
             Some((relation, column)) if !relation.name.is_empty() => {
@@ -499,13 +450,7 @@ fn cube(lists: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>> {
     let subset = |mask: u32| {
         let member =
             |(at_idx, _): &(usize, &Vec<Expr>)| mask >> (lists.len() - 1 - at_idx) & 1 == 1;
-        lists
-            .iter()
-            .enumerate()
-            .filter(member)
-            .flat_map(|(_, list)| list)
-            .cloned()
-            .collect()
+        lists.iter().enumerate().filter(member).flat_map(|(_, list)| list).cloned().collect()
     };
     Ok((0..1u32 << lists.len()).rev().map(subset).collect())
 }

@@ -29,10 +29,7 @@ impl Binder<'_> {
         let table = self.table_named(name)?;
         let ordinals = self.target_ordinals(&table, &insert.columns)?;
         let source = match insert.source.as_deref() {
-            None => BoundQuery {
-                plan: Plan::one_row(),
-                columns: Vec::new(),
-            },
+            None => BoundQuery { plan: Plan::one_row(), columns: Vec::new() },
             Some(query) => match plain_values(query) {
                 Some(values) => self.bind_value_rows(&table, &ordinals, values)?,
                 None => self.bind_query(query, Unknowns::Keep)?,
@@ -50,10 +47,7 @@ impl Binder<'_> {
             }
             std::cmp::Ordering::Greater => {
                 let message = "INSERT has more expressions than target columns";
-                let extra = source
-                    .columns
-                    .get(ordinals.len())
-                    .and_then(|column| column.at);
+                let extra = source.columns.get(ordinals.len()).and_then(|column| column.at);
                 return fail(SqlState::SYNTAX_ERROR, message, extra.or(at));
             }
         };
@@ -93,9 +87,8 @@ impl Binder<'_> {
             }
             let mut bound = Vec::with_capacity(width);
             for (position, expr) in row.content.iter().enumerate() {
-                let column = ordinals
-                    .get(position)
-                    .and_then(|ordinal| table.columns().get(*ordinal));
+                let column =
+                    ordinals.get(position).and_then(|ordinal| table.columns().get(*ordinal));
                 bound.push(match column {
                     None => self.bind_expr(expr)?,
                     Some(column) if is_default(expr) => {
@@ -146,10 +139,7 @@ impl Binder<'_> {
                 return Err(types::Error::internal("INSERT column out of range"));
             };
             // Checked here for the message; the cast itself follows for all columns at once.
-            let probe = Expr {
-                kind: ExprKind::Column(source.id),
-                ty: source.ty,
-            };
+            let probe = Expr { kind: ExprKind::Column(source.id), ty: source.ty };
             if source.ty != DataType::Unknown {
                 self.assign(Bound::new(probe, source.at), column)?;
             }
@@ -170,28 +160,17 @@ impl Binder<'_> {
         for (ordinal, def) in table.columns().iter().enumerate() {
             let given = named.iter().position(|known| *known == ordinal);
             let column = match given.and_then(|position| source.columns.get(position)) {
-                Some(column) => BoundColumn {
-                    name: def.name.clone(),
-                    ..column.clone()
-                },
+                Some(column) => BoundColumn { name: def.name.clone(), ..column.clone() },
                 None => {
                     let id = self.fresh();
                     added.push((id, self.column_default(def)?));
-                    BoundColumn {
-                        name: def.name.clone(),
-                        ty: def.ty,
-                        id,
-                        at: None,
-                    }
+                    BoundColumn { name: def.name.clone(), ty: def.ty, id, at: None }
                 }
             };
             columns.push(column);
         }
         if added.is_empty() {
-            return Ok(BoundQuery {
-                plan: source.plan,
-                columns,
-            });
+            return Ok(BoundQuery { plan: source.plan, columns });
         }
         let (input, mut project) = match source.plan {
             Plan::Project { input, columns } => (input, columns),
@@ -202,13 +181,7 @@ impl Binder<'_> {
             }
         };
         project.extend(added);
-        Ok(BoundQuery {
-            plan: Plan::Project {
-                input,
-                columns: project,
-            },
-            columns,
-        })
+        Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns })
     }
 
     /// The default of a column, bound; NULL when it has none.

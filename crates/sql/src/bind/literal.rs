@@ -28,32 +28,16 @@ impl Binder<'_> {
     }
 
     fn bind_parameter(&mut self, name: &str, at: Place) -> Result<Bound> {
-        let number = name
-            .strip_prefix('$')
-            .and_then(|digits| digits.parse::<u32>().ok());
+        let number = name.strip_prefix('$').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number @ 1..=65_535) = number else {
-            return fail(
-                SqlState::SYNTAX_ERROR,
-                format!("there is no parameter {name}"),
-                at,
-            );
+            return fail(SqlState::SYNTAX_ERROR, format!("there is no parameter {name}"), at);
         };
         let count = number as usize;
         if self.parameters.len() < count {
             self.parameters.resize(count, DataType::Unknown);
         }
-        let ty = self
-            .parameters
-            .get(count - 1)
-            .copied()
-            .unwrap_or(DataType::Unknown);
-        Ok(Bound::new(
-            Expr {
-                kind: ExprKind::Parameter(number - 1),
-                ty,
-            },
-            at,
-        ))
+        let ty = self.parameters.get(count - 1).copied().unwrap_or(DataType::Unknown);
+        Ok(Bound::new(Expr { kind: ExprKind::Parameter(number - 1), ty }, at))
     }
 
     /// `DATE '...'` and its kin.
@@ -68,11 +52,7 @@ impl Binder<'_> {
             ast::Expr::Value(value) => self.bind_value(value)?,
             other => {
                 let at = super::name::expr_at(other);
-                return fail(
-                    SqlState::SYNTAX_ERROR,
-                    "INTERVAL takes a string constant",
-                    at,
-                );
+                return fail(SqlState::SYNTAX_ERROR, "INTERVAL takes a string constant", at);
             }
         };
         let at = bound.at;
@@ -82,11 +62,7 @@ impl Binder<'_> {
             }
             ExprKind::Literal(value) => types::text::format(value, bound.ty()),
             _ => {
-                return fail(
-                    SqlState::SYNTAX_ERROR,
-                    "INTERVAL takes a string constant",
-                    at,
-                );
+                return fail(SqlState::SYNTAX_ERROR, "INTERVAL takes a string constant", at);
             }
         };
         let value = match (&interval.leading_field, &interval.last_field) {
@@ -106,10 +82,7 @@ impl Binder<'_> {
             }
             _ => parse_at(&text, at)?,
         };
-        let field = interval
-            .last_field
-            .as_ref()
-            .or(interval.leading_field.as_ref());
+        let field = interval.last_field.as_ref().or(interval.leading_field.as_ref());
         let value = match (value, field) {
             (Value::Interval(value), Some(field)) => Value::Interval(truncated(value, field)),
             (value, _) => value,
@@ -128,34 +101,18 @@ fn truncated(value: Interval, field: &ast::DateTimeField) -> Interval {
     const HOUR: i64 = 3_600_000_000;
     const MINUTE: i64 = 60_000_000;
     match field {
-        F::Year | F::Years => Interval {
-            months: value.months / 12 * 12,
-            days: 0,
-            micros: 0,
-        },
-        F::Month | F::Months => Interval {
-            days: 0,
-            micros: 0,
-            ..value
-        },
+        F::Year | F::Years => Interval { months: value.months / 12 * 12, days: 0, micros: 0 },
+        F::Month | F::Months => Interval { days: 0, micros: 0, ..value },
         F::Day | F::Days => Interval { micros: 0, ..value },
-        F::Hour | F::Hours => Interval {
-            micros: value.micros / HOUR * HOUR,
-            ..value
-        },
-        F::Minute | F::Minutes => Interval {
-            micros: value.micros / MINUTE * MINUTE,
-            ..value
-        },
+        F::Hour | F::Hours => Interval { micros: value.micros / HOUR * HOUR, ..value },
+        F::Minute | F::Minutes => Interval { micros: value.micros / MINUTE * MINUTE, ..value },
         _ => value,
     }
 }
 
 fn is_plain_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok_and(f64::is_finite)
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b"+-. ".contains(&b))
+        && text.bytes().all(|b| b.is_ascii_digit() || b"+-. ".contains(&b))
 }
 
 /// A quoted literal before its type is known.
@@ -192,11 +149,7 @@ pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
         if let Some(rest) = lower.strip_prefix(prefix) {
             return match i128::from_str_radix(rest, radix) {
                 Ok(value) => Ok(integer(value)),
-                Err(_) => fail(
-                    SqlState::SYNTAX_ERROR,
-                    format!("invalid number \"{text}\""),
-                    at,
-                ),
+                Err(_) => fail(SqlState::SYNTAX_ERROR, format!("invalid number \"{text}\""), at),
             };
         }
     }
@@ -208,11 +161,7 @@ pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
     }
     match lower.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Expr::literal(Value::F64(value), DataType::Double)),
-        _ => fail(
-            SqlState::NUMERIC_OUT_OF_RANGE,
-            format!("number \"{text}\" is out of range"),
-            at,
-        ),
+        _ => fail(SqlState::NUMERIC_OUT_OF_RANGE, format!("number \"{text}\" is out of range"), at),
     }
 }
 
@@ -278,8 +227,5 @@ pub(super) fn decimal(text: &str) -> Option<(i128, u8)> {
     if digit_count(value) > 38 || scale > 38 {
         return None;
     }
-    Some((
-        if negative { -value } else { value },
-        u8::try_from(scale).ok()?,
-    ))
+    Some((if negative { -value } else { value }, u8::try_from(scale).ok()?))
 }

@@ -34,10 +34,7 @@ pub(super) fn object_parts(name: &ast::ObjectName) -> Result<Vec<String>> {
     let part = |part: &ast::ObjectNamePart| match part {
         ast::ObjectNamePart::Identifier(ident) => Ok(folded(ident)),
         ast::ObjectNamePart::Function(_) => Err(place(
-            Error::new(
-                SqlState::SYNTAX_ERROR,
-                format!("syntax error at or near \"{part}\""),
-            ),
+            Error::new(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{part}\"")),
             object_at(name),
         )),
     };
@@ -79,9 +76,7 @@ fn named(expr: &ast::Expr) -> Option<(String, Strength)> {
         },
         Expr::Nested(inner) => named(inner),
         Expr::Collate { expr, .. } => named(expr),
-        Expr::Cast {
-            expr, data_type, ..
-        } => match named(expr) {
+        Expr::Cast { expr, data_type, .. } => match named(expr) {
             Some((name, Strength::Strong)) => strong(&name),
             _ => weak(&type_name(data_type)),
         },

@@ -40,12 +40,12 @@ impl Binder<'_> {
             Op::PGRegexNotIMatch => self.regex(op, left, right)?.negated(),
             Op::PGLikeMatch => self.like(left, right, Some('\\'), LikeCase::Sensitive)?,
             Op::PGILikeMatch => self.like(left, right, Some('\\'), LikeCase::Insensitive)?,
-            Op::PGNotLikeMatch => self
-                .like(left, right, Some('\\'), LikeCase::Sensitive)?
-                .negated(),
-            Op::PGNotILikeMatch => self
-                .like(left, right, Some('\\'), LikeCase::Insensitive)?
-                .negated(),
+            Op::PGNotLikeMatch => {
+                self.like(left, right, Some('\\'), LikeCase::Sensitive)?.negated()
+            }
+            Op::PGNotILikeMatch => {
+                self.like(left, right, Some('\\'), LikeCase::Insensitive)?.negated()
+            }
             Op::PGStartsWith => return self.call("starts_with", vec![left, right], at),
             other => return unsupported(format!("operator {other}"), at),
         };
@@ -60,10 +60,7 @@ impl Binder<'_> {
 
     /// As [`Self::comparison`], for IS DISTINCT FROM too.
     pub(super) fn compare(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (
-            self.retyped(left.clone()).ty(),
-            self.retyped(right.clone()).ty(),
-        );
+        let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
         let at = super::first(left.at, || right.at);
         match self.unite_operands(left, right)? {
             Some((left, right)) => Ok(Expr::compare(op, left, right)),
@@ -104,9 +101,7 @@ impl Binder<'_> {
             Ok(Bound::new(binder.coerce(bound, ty, Context::Implicit)?, at))
         };
         match (left.is_unknown(), right.is_unknown()) {
-            (true, true) => {
-                Err(ambiguous_operator(&format!("unknown {op} unknown"), at))
-            }
+            (true, true) => Err(ambiguous_operator(&format!("unknown {op} unknown"), at)),
             (true, false) => Ok((typed(self, left, b)?, right)),
             (false, true) => Ok((left, typed(self, right, a)?)),
             (false, false) => Ok((left, right)),
@@ -125,10 +120,7 @@ impl Binder<'_> {
             return Err(Error::internal("arithmetic on something that is no number"));
         };
         if let DataType::Numeric(_) = common {
-            let (left, right) = (
-                self.as_numeric_operand(left)?,
-                self.as_numeric_operand(right)?,
-            );
+            let (left, right) = (self.as_numeric_operand(left)?, self.as_numeric_operand(right)?);
             let (Some(a), Some(b)) = (as_numeric(left.ty), as_numeric(right.ty)) else {
                 return Err(Error::internal("NUMERIC operand expected"));
             };
@@ -138,11 +130,7 @@ impl Binder<'_> {
                 Function::Modulo => numeric_modulo(a, b),
                 _ => numeric_sum(a, b),
             };
-            return Ok(Expr::call(
-                function,
-                vec![left, right],
-                DataType::Numeric(ty),
-            ));
+            return Ok(Expr::call(function, vec![left, right], DataType::Numeric(ty)));
         }
         let at = super::first(left.at, || right.at);
         if function == Function::Modulo && !common.is_integer() {
@@ -164,11 +152,9 @@ impl Binder<'_> {
         }
         match as_numeric(bound.ty()) {
             Some(ty) => self.coerce(bound, DataType::Numeric(ty), Context::Implicit),
-            None => self.coerce(
-                bound,
-                DataType::Numeric(NumericType::UNCONSTRAINED),
-                Context::Implicit,
-            ),
+            None => {
+                self.coerce(bound, DataType::Numeric(NumericType::UNCONSTRAINED), Context::Implicit)
+            }
         }
     }
 
@@ -181,10 +167,7 @@ impl Binder<'_> {
             && matches!(
                 (a, b),
                 (T::SmallInt | T::Integer | T::Time, T::Date)
-                    | (
-                        T::Interval,
-                        T::Date | T::Time | T::Timestamp | T::TimestampTz
-                    )
+                    | (T::Interval, T::Date | T::Time | T::Timestamp | T::TimestampTz)
             )
             || matches!(op, Op::Multiply) && category(a) == Category::Number;
         let (left, right) = if swap { (right, left) } else { (left, right) };
@@ -250,10 +233,7 @@ impl Binder<'_> {
     }
 
     fn bits(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (
-            self.retyped(left.clone()).ty(),
-            self.retyped(right.clone()).ty(),
-        );
+        let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
         let at = super::first(left.at, || right.at);
         let ty = match (a, b) {
             (DataType::Unknown, ty) | (ty, DataType::Unknown) if ty.is_integer() => ty,
@@ -268,10 +248,7 @@ impl Binder<'_> {
     fn shift(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
         let (a, b) = (left.ty(), right.ty());
         let at = super::first(left.at, || right.at);
-        let count = matches!(
-            b,
-            DataType::SmallInt | DataType::Integer | DataType::Unknown
-        );
+        let count = matches!(b, DataType::SmallInt | DataType::Integer | DataType::Unknown);
         if !a.is_integer() || !count {
             return Err(no_operator(&op.to_string(), a, b, at));
         }
@@ -316,10 +293,9 @@ impl Binder<'_> {
                 None => self.negate(bound),
             },
             UnaryOperator::BitwiseNot => match bound.ty() {
-                ty if ty.is_integer() => Ok(Bound::new(
-                    Expr::call(Function::BitNot, vec![bound.expr], ty),
-                    at,
-                )),
+                ty if ty.is_integer() => {
+                    Ok(Bound::new(Expr::call(Function::BitNot, vec![bound.expr], ty), at))
+                }
                 ty => Err(no_prefix("~", ty, at)),
             },
             UnaryOperator::PGSquareRoot => self.call("sqrt", vec![bound], at),
@@ -348,15 +324,12 @@ impl Binder<'_> {
         {
             return Ok(Bound::new(Expr::literal(value, ty), at));
         }
-        Ok(Bound::new(
-            Expr::call(Function::Negate, vec![bound.expr], ty),
-            at,
-        ))
+        Ok(Bound::new(Expr::call(Function::Negate, vec![bound.expr], ty), at))
     }
 }
 
-/// The value of an integer constant as it is written, with signs and parentheses: `-2147483648` is an
-/// INTEGER, though its digits alone are not.
+/// The value of an integer constant as it is written, with signs and parentheses: `-2147483648` is
+/// an INTEGER, though its digits alone are not.
 fn integer_constant(operand: &Ast, bound: &Expr) -> Option<i128> {
     match operand {
         Ast::Nested(inner) => integer_constant(inner, bound),
@@ -402,15 +375,8 @@ fn connect(op: &Op, left: Expr, right: Expr) -> Expr {
             (kind, _) => list.push(Expr { kind, ty: term.ty }),
         }
     }
-    let kind = if kind_and {
-        ExprKind::And(list)
-    } else {
-        ExprKind::Or(list)
-    };
-    Expr {
-        kind,
-        ty: DataType::Boolean,
-    }
+    let kind = if kind_and { ExprKind::And(list) } else { ExprKind::Or(list) };
+    Expr { kind, ty: DataType::Boolean }
 }
 
 /// Function, operand types and result of an operator on dates, times and intervals.
@@ -433,34 +399,22 @@ fn time_operator(
         (Op::Plus, T::Date | T::Timestamp, T::Interval) => {
             (F::TimestampAdd, T::Timestamp, T::Interval, T::Timestamp)
         }
-        (Op::Minus, T::Date | T::Timestamp, T::Interval) => (
-            F::TimestampSubtract,
-            T::Timestamp,
-            T::Interval,
-            T::Timestamp,
-        ),
+        (Op::Minus, T::Date | T::Timestamp, T::Interval) => {
+            (F::TimestampSubtract, T::Timestamp, T::Interval, T::Timestamp)
+        }
         (Op::Plus, T::TimestampTz, T::Interval) => {
             (F::TimestampAdd, T::TimestampTz, T::Interval, T::TimestampTz)
         }
-        (Op::Minus, T::TimestampTz, T::Interval) => (
-            F::TimestampSubtract,
-            T::TimestampTz,
-            T::Interval,
-            T::TimestampTz,
-        ),
-        (Op::Minus, T::Date | T::Timestamp, T::Date | T::Timestamp) => (
-            F::TimestampDifference,
-            T::Timestamp,
-            T::Timestamp,
-            T::Interval,
-        ),
+        (Op::Minus, T::TimestampTz, T::Interval) => {
+            (F::TimestampSubtract, T::TimestampTz, T::Interval, T::TimestampTz)
+        }
+        (Op::Minus, T::Date | T::Timestamp, T::Date | T::Timestamp) => {
+            (F::TimestampDifference, T::Timestamp, T::Timestamp, T::Interval)
+        }
         (Op::Minus, T::Date | T::Timestamp | T::TimestampTz, T::TimestampTz)
-        | (Op::Minus, T::TimestampTz, T::Date | T::Timestamp) => (
-            F::TimestampDifference,
-            T::TimestampTz,
-            T::TimestampTz,
-            T::Interval,
-        ),
+        | (Op::Minus, T::TimestampTz, T::Date | T::Timestamp) => {
+            (F::TimestampDifference, T::TimestampTz, T::TimestampTz, T::Interval)
+        }
         (Op::Plus, T::Time, T::Interval) => (F::TimeAdd, T::Time, T::Interval, T::Time),
         (Op::Minus, T::Time, T::Interval) => (F::TimeSubtract, T::Time, T::Interval, T::Time),
         (Op::Minus, T::Time, T::Time) => (F::TimeDifference, T::Time, T::Time, T::Interval),
@@ -531,7 +485,8 @@ fn no_prefix(op: &str, ty: DataType, at: Place) -> Error {
 
 fn missing_operator(message: String, at: Place) -> Error {
     let error = Error::new(SqlState::UNDEFINED_FUNCTION, message).with_hint(
-        "No operator matches the given name and argument types. You might need to add explicit type \
+        "No operator matches the given name and argument types. You might need to add \
+         explicit type \
          casts.",
     );
     place(error, at)

@@ -138,9 +138,5 @@ pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
         (Some(true), _) | (None, Direction::Descending) => NullsOrder::First,
         (Some(false), _) | (None, Direction::Ascending) => NullsOrder::Last,
     };
-    SortKey {
-        expr,
-        direction,
-        nulls,
-    }
+    SortKey { expr, direction, nulls }
 }

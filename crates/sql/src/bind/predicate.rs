@@ -31,81 +31,40 @@ impl Binder<'_> {
             Ast::IsNotUnknown(inner) => self.unknown_test(inner, true),
             Ast::IsDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::Distinct),
             Ast::IsNotDistinctFrom(a, b) => self.distinct_test(a, b, CompareOp::NotDistinct),
-            Ast::InList {
-                expr,
-                list,
-                negated,
-            } => self.in_list(expr, list, *negated),
-            Ast::InSubquery {
-                expr,
-                subquery,
-                negated,
-            } => {
+            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Ast::InSubquery { expr, subquery, negated } => {
                 let (op, quantifier) = match negated {
                     false => (CompareOp::Equal, Quantifier::Any),
                     true => (CompareOp::NotEqual, Quantifier::All),
                 };
                 self.bind_quantified(expr, op, quantifier, subquery)
             }
-            Ast::Between {
-                expr,
-                negated,
-                low,
-                high,
-            } => self.between(expr, low, high, *negated),
+            Ast::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
             _ => self.bind_pattern_or_list(expr),
         }
     }
 
     fn bind_pattern_or_list(&mut self, expr: &Ast) -> Result<Bound> {
         match expr {
-            Ast::Like {
-                negated,
-                any,
-                expr,
-                pattern,
-                escape_char,
-            } => {
+            Ast::Like { negated, any, expr, pattern, escape_char } => {
                 let escape = self.escape(escape_char.as_deref())?;
-                let form = LikeForm {
-                    escape,
-                    case: LikeCase::Sensitive,
-                    negated: *negated,
-                };
+                let form = LikeForm { escape, case: LikeCase::Sensitive, negated: *negated };
                 self.like_test(expr, pattern, *any, form)
             }
-            Ast::ILike {
-                negated,
-                any,
-                expr,
-                pattern,
-                escape_char,
-            } => {
+            Ast::ILike { negated, any, expr, pattern, escape_char } => {
                 let escape = self.escape(escape_char.as_deref())?;
-                let form = LikeForm {
-                    escape,
-                    case: LikeCase::Insensitive,
-                    negated: *negated,
-                };
+                let form = LikeForm { escape, case: LikeCase::Insensitive, negated: *negated };
                 self.like_test(expr, pattern, *any, form)
             }
-            Ast::SimilarTo {
-                negated,
-                expr,
-                pattern,
-                escape_char,
-            } => self.similar(expr, pattern, escape_char.as_deref(), *negated),
-            Ast::AnyOp {
-                left,
-                compare_op,
-                right,
-                ..
-            } => self.quantified_test(left, compare_op, right, Quantifier::Any),
-            Ast::AllOp {
-                left,
-                compare_op,
-                right,
-            } => self.quantified_test(left, compare_op, right, Quantifier::All),
+            Ast::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.similar(expr, pattern, escape_char.as_deref(), *negated)
+            }
+            Ast::AnyOp { left, compare_op, right, .. } => {
+                self.quantified_test(left, compare_op, right, Quantifier::Any)
+            }
+            Ast::AllOp { left, compare_op, right } => {
+                self.quantified_test(left, compare_op, right, Quantifier::All)
+            }
             other => unsupported(format!("expression {other}"), expr_at(other)),
         }
     }
@@ -128,18 +87,13 @@ impl Binder<'_> {
         let bound = self.bind_expr(inner)?;
         let at = bound.at;
         let expr = self.coerce_clause(bound, DataType::Boolean, name)?;
-        Ok(Bound::new(
-            Expr::compare(op, expr, Expr::boolean(value)),
-            at,
-        ))
+        Ok(Bound::new(Expr::compare(op, expr, Expr::boolean(value)), at))
     }
 
     fn unknown_test(&mut self, inner: &Ast, negated: bool) -> Result<Bound> {
         let bound = self.bind_expr(inner)?;
         let at = bound.at;
-        let test = self
-            .coerce_clause(bound, DataType::Boolean, "IS UNKNOWN")?
-            .is_null();
+        let test = self.coerce_clause(bound, DataType::Boolean, "IS UNKNOWN")?.is_null();
         Ok(Bound::new(if negated { test.negated() } else { test }, at))
     }
 
@@ -211,16 +165,13 @@ impl Binder<'_> {
             });
         }
         let mut exprs = exprs.into_iter();
-        let operand = exprs
-            .next()
-            .ok_or_else(|| types::Error::internal("IN without operand"))?;
+        let operand = exprs.next().ok_or_else(|| types::Error::internal("IN without operand"))?;
         let list: Vec<Expr> = exprs.collect();
         Ok(match <[Expr; 1]>::try_from(list) {
             Ok([only]) => Expr::compare(CompareOp::Equal, operand, only),
-            Err(list) => Expr {
-                kind: ExprKind::InList(Box::new(operand), list),
-                ty: DataType::Boolean,
-            },
+            Err(list) => {
+                Expr { kind: ExprKind::InList(Box::new(operand), list), ty: DataType::Boolean }
+            }
         })
     }
 
@@ -302,11 +253,7 @@ impl Binder<'_> {
         let (operand, pattern) = (self.retyped(operand), self.retyped(pattern));
         let at = super::first(operand.at, || pattern.at);
         if !operand.ty().is_text() || !pattern.ty().is_text() {
-            let op = if case == LikeCase::Sensitive {
-                "~~"
-            } else {
-                "~~*"
-            };
+            let op = if case == LikeCase::Sensitive { "~~" } else { "~~*" };
             return Err(no_operator(op, operand.ty(), pattern.ty(), at));
         }
         let pattern = self.coerce(pattern, DataType::Text, Context::Implicit)?;
@@ -316,16 +263,8 @@ impl Binder<'_> {
             _ => self.padded_text(operand)?,
         };
         let (operand, pattern) = (Box::new(operand), Box::new(pattern));
-        let kind = ExprKind::Like {
-            operand,
-            pattern,
-            escape,
-            case,
-        };
-        Ok(Expr {
-            kind,
-            ty: DataType::Boolean,
-        })
+        let kind = ExprKind::Like { operand, pattern, escape, case };
+        Ok(Expr { kind, ty: DataType::Boolean })
     }
 
     /// SIMILAR TO a constant pattern, as a regular expression.
@@ -348,17 +287,10 @@ impl Binder<'_> {
             (Some(types::Value::Null), _) => Expr::null(DataType::Text),
             (_, Some(text)) => Expr::text(&similar_regex(&text, escape)),
             (_, None) => {
-                return unsupported(
-                    "SIMILAR TO with something other than a constant",
-                    pattern.at,
-                );
+                return unsupported("SIMILAR TO with something other than a constant", pattern.at);
             }
         };
-        let test = Expr::call(
-            Function::RegexpMatch,
-            vec![value, pattern],
-            DataType::Boolean,
-        );
+        let test = Expr::call(Function::RegexpMatch, vec![value, pattern], DataType::Boolean);
         Ok(Bound::new(if negated { test.negated() } else { test }, at))
     }
 
@@ -422,24 +354,12 @@ struct LikeForm {
 /// `parse::prepare`); None when there is no mark.
 fn without_mark(low: &Ast) -> Option<Ast> {
     match low {
-        Ast::UnaryOp {
-            op: ast::UnaryOperator::AtDashAt,
-            expr,
-        } => Some((**expr).clone()),
+        Ast::UnaryOp { op: ast::UnaryOperator::AtDashAt, expr } => Some((**expr).clone()),
         Ast::BinaryOp { left, op, right } => {
             let left = Box::new(without_mark(left)?);
-            Some(Ast::BinaryOp {
-                left,
-                op: op.clone(),
-                right: right.clone(),
-            })
+            Some(Ast::BinaryOp { left, op: op.clone(), right: right.clone() })
         }
-        Ast::Cast {
-            kind,
-            expr,
-            data_type,
-            format,
-        } => Some(Ast::Cast {
+        Ast::Cast { kind, expr, data_type, format } => Some(Ast::Cast {
             kind: kind.clone(),
             expr: Box::new(without_mark(expr)?),
             data_type: data_type.clone(),
@@ -474,10 +394,7 @@ fn array_text(expr: &Ast) -> Option<Vec<Ast>> {
             true => ast::Value::Null,
             false => ast::Value::SingleQuotedString(text.to_owned()),
         };
-        Ast::Value(ast::ValueWithSpan {
-            value,
-            span: expr_span(expr),
-        })
+        Ast::Value(ast::ValueWithSpan { value, span: expr_span(expr) })
     };
     match inner.trim().is_empty() {
         true => Some(Vec::new()),

@@ -94,23 +94,15 @@ impl Binder<'_> {
                 )
                 .with_detail("Only result column names can be used, not expressions or functions.")
                 .with_hint(
-                    "Add the expression/function to every SELECT, or move the UNION into a FROM clause.",
+                    "Add the expression/function to every SELECT, or move the UNION into a FROM \
+                     clause.",
                 );
                 return Err(super::place(error, super::name::expr_at(&item.expr)));
             };
-            keys.push(super::order::sort_key(
-                Expr::column(column.id, column.ty),
-                &item.options,
-            ));
+            keys.push(super::order::sort_key(Expr::column(column.id, column.ty), &item.options));
         }
-        let plan = Plan::Sort {
-            input: Box::new(bound.plan),
-            keys,
-        };
-        Ok(BoundQuery {
-            plan,
-            columns: bound.columns,
-        })
+        let plan = Plan::Sort { input: Box::new(bound.plan), keys };
+        Ok(BoundQuery { plan, columns: bound.columns })
     }
 
     fn output_name<'b>(
@@ -139,11 +131,7 @@ impl Binder<'_> {
     fn bind_limit(&mut self, query: &ast::Query, bound: BoundQuery) -> Result<BoundQuery> {
         let (limit, offset) = match &query.limit_clause {
             None => (None, None),
-            Some(ast::LimitClause::LimitOffset {
-                limit,
-                offset,
-                limit_by,
-            }) => {
+            Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }) => {
                 if !limit_by.is_empty() {
                     return unsupported("LIMIT BY", None);
                 }
@@ -157,11 +145,7 @@ impl Binder<'_> {
         let limit = match (&query.fetch, limit) {
             (None, limit) => limit,
             (Some(_), Some(_)) => {
-                return fail(
-                    SqlState::SYNTAX_ERROR,
-                    "multiple LIMIT clauses not allowed",
-                    None,
-                );
+                return fail(SqlState::SYNTAX_ERROR, "multiple LIMIT clauses not allowed", None);
             }
             (Some(fetch), None) if fetch.percent => return unsupported("FETCH ... PERCENT", None),
             (Some(fetch), None) => {
@@ -185,19 +169,12 @@ impl Binder<'_> {
         if limit.is_none() && offset.is_none() {
             return Ok(bound);
         }
-        let plan = Plan::Limit {
-            input: Box::new(bound.plan),
-            limit,
-            offset,
-        };
-        Ok(BoundQuery {
-            plan,
-            columns: bound.columns,
-        })
+        let plan = Plan::Limit { input: Box::new(bound.plan), limit, offset };
+        Ok(BoundQuery { plan, columns: bound.columns })
     }
 
-    /// FETCH FIRST ... WITH TIES: rows whose rank in the order is within the limit, after those that
-    /// OFFSET skips by number.
+    /// FETCH FIRST ... WITH TIES: rows whose rank in the order is within the limit, after those
+    /// that OFFSET skips by number.
     fn limit_with_ties(
         &mut self,
         bound: BoundQuery,
@@ -228,13 +205,7 @@ impl Binder<'_> {
             }
         };
         let input = super::select::filter(Plan::Window { input, calls }, predicate);
-        Ok(BoundQuery {
-            plan: Plan::Sort {
-                input: Box::new(input),
-                keys,
-            },
-            columns: bound.columns,
-        })
+        Ok(BoundQuery { plan: Plan::Sort { input: Box::new(input), keys }, columns: bound.columns })
     }
 
     /// A row count: BIGINT without columns; None for NULL and ALL, which mean no limit.

@@ -69,22 +69,12 @@ fn made(plan: &Plan) -> Vec<ColumnId> {
             .filter(|(id, expr)| expr.as_column() != Some(*id))
             .map(|(id, _)| *id)
             .collect(),
-        Plan::Aggregate {
-            keys,
-            aggregates,
-            set_column,
-            ..
-        } => {
+        Plan::Aggregate { keys, aggregates, set_column, .. } => {
             let keys = keys.iter().map(|(id, _)| *id);
-            keys.chain(aggregates.iter().map(|(id, _)| *id))
-                .chain(*set_column)
-                .collect()
+            keys.chain(aggregates.iter().map(|(id, _)| *id)).chain(*set_column).collect()
         }
         Plan::Window { calls, .. } => calls.iter().map(|(id, _)| *id).collect(),
-        Plan::Join {
-            kind: JoinKind::Mark(id),
-            ..
-        } => vec![*id],
+        Plan::Join { kind: JoinKind::Mark(id), .. } => vec![*id],
         Plan::Filter { .. }
         | Plan::Join { .. }
         | Plan::Distinct { .. }
@@ -110,21 +100,13 @@ fn rename_plan(plan: &mut Plan, renaming: &Renaming) {
         | Plan::SetOperation { columns, .. }
         | Plan::CteScan { columns, .. } => columns.iter_mut().for_each(|(id, _)| rename(id)),
         Plan::Project { columns, .. } => columns.iter_mut().for_each(|(id, _)| rename(id)),
-        Plan::Aggregate {
-            keys,
-            aggregates,
-            set_column,
-            ..
-        } => {
+        Plan::Aggregate { keys, aggregates, set_column, .. } => {
             keys.iter_mut().for_each(|(id, _)| rename(id));
             aggregates.iter_mut().for_each(|(id, _)| rename(id));
             set_column.iter_mut().for_each(rename);
         }
         Plan::Window { calls, .. } => calls.iter_mut().for_each(|(id, _)| rename(id)),
-        Plan::Join {
-            kind: JoinKind::Mark(id),
-            ..
-        } => rename(id),
+        Plan::Join { kind: JoinKind::Mark(id), .. } => rename(id),
         _ => {}
     }
     if let Plan::With { cte, .. } | Plan::RecursiveWith { cte, .. } | Plan::CteScan { cte, .. } =

@@ -51,14 +51,12 @@ impl Binder<'_> {
         };
         let (left, right) = match (row_fields(left), row_fields(right)) {
             (Some(left), Some(right)) => (self.bind_fields(&left)?, self.bind_fields(&right)?),
-            (Some(left), None) => (
-                self.bind_fields(&left)?,
-                self.bind_row_subquery(compare, right, left.len())?,
-            ),
-            (None, Some(right)) => (
-                self.bind_row_subquery(compare, left, right.len())?,
-                self.bind_fields(&right)?,
-            ),
+            (Some(left), None) => {
+                (self.bind_fields(&left)?, self.bind_row_subquery(compare, right, left.len())?)
+            }
+            (None, Some(right)) => {
+                (self.bind_row_subquery(compare, left, right.len())?, self.bind_fields(&right)?)
+            }
             (None, None) => return fail(SqlState::SYNTAX_ERROR, "row value expected", at),
         };
         let expr = self.compare_rows(compare, left, right)?;
@@ -70,12 +68,7 @@ impl Binder<'_> {
     }
 
     /// The fields of a row sub-query, each as a scalar sub-query of its own.
-    fn bind_row_subquery(
-        &mut self,
-        op: CompareOp,
-        expr: &Ast,
-        count: usize,
-    ) -> Result<Vec<Bound>> {
+    fn bind_row_subquery(&mut self, op: CompareOp, expr: &Ast, count: usize) -> Result<Vec<Bound>> {
         let mut inner = expr;
         while let Ast::Nested(nested) = inner {
             inner = nested;
@@ -84,9 +77,7 @@ impl Binder<'_> {
             let other = self.bind_expr(expr)?;
             return Err(no_row_operator(op, other.ty(), expr_at(expr)));
         };
-        (0..count)
-            .map(|field| self.bind_subquery_field(query, field, count))
-            .collect()
+        (0..count).map(|field| self.bind_subquery_field(query, field, count)).collect()
     }
 
     /// Field-wise equality, or the lexicographic order of SQL rows.

@@ -73,10 +73,7 @@ impl Clause {
     }
 
     pub(super) fn takes_aggregates(self) -> bool {
-        matches!(
-            self,
-            Self::Select | Self::Having | Self::OrderBy | Self::DistinctOn
-        )
+        matches!(self, Self::Select | Self::Having | Self::OrderBy | Self::DistinctOn)
     }
 
     pub(super) fn takes_windows(self) -> bool {
@@ -120,10 +117,7 @@ impl Level {
 impl Scope {
     /// A scope of one relation.
     pub(super) fn of(relation: ScopeRelation) -> Self {
-        Self {
-            columns: relation.columns.clone(),
-            relations: vec![relation],
-        }
+        Self { columns: relation.columns.clone(), relations: vec![relation] }
     }
 
     /// Adds `other`, whose relation names must differ from those here.
@@ -150,10 +144,7 @@ impl Scope {
         let fits = |relation: &&ScopeRelation| {
             relation.name == name
                 && schema.is_none_or(|schema| {
-                    relation
-                        .schema
-                        .as_deref()
-                        .is_some_and(|known| known == schema)
+                    relation.schema.as_deref().is_some_and(|known| known == schema)
                         || (relation.table.is_some()
                             && relation.schema.is_none()
                             && schema == "public")
@@ -181,9 +172,7 @@ pub(super) fn find_column<'a>(
 impl Binder<'_> {
     /// The innermost level, in which the current clause is bound.
     pub(super) fn level(&mut self) -> Result<&mut Level> {
-        self.levels
-            .last_mut()
-            .ok_or_else(|| types::Error::internal("no query level"))
+        self.levels.last_mut().ok_or_else(|| types::Error::internal("no query level"))
     }
 
     /// Binds `work` with `clause` as the level's clause.
@@ -311,9 +300,7 @@ impl Binder<'_> {
             "" => column.name.clone(),
             relation => format!("{relation}.{}", column.name),
         };
-        Some(format!(
-            "Perhaps you meant to reference the column \"{qualified}\"."
-        ))
+        Some(format!("Perhaps you meant to reference the column \"{qualified}\"."))
     }
 }
 
@@ -329,6 +316,5 @@ fn distance_below(a: &str, b: &str, limit: usize) -> bool {
             row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
         }
     }
-    row.last()
-        .is_some_and(|distance| *distance < limit && *distance < b.len())
+    row.last().is_some_and(|distance| *distance < limit && *distance < b.len())
 }

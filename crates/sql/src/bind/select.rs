@@ -55,9 +55,7 @@ impl Binder<'_> {
         unknowns: Unknowns,
     ) -> Result<BoundQuery> {
         refuse_extensions(select)?;
-        self.in_level(Clause::From, |binder| {
-            binder.bind_clauses(select, order_by, unknowns)
-        })
+        self.in_level(Clause::From, |binder| binder.bind_clauses(select, order_by, unknowns))
     }
 
     fn bind_clauses(
@@ -92,12 +90,7 @@ impl Binder<'_> {
         })?;
         let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
         let sets = self.bind_group_by(&select.group_by, &targets)?;
-        let mut clauses = Clauses {
-            targets,
-            having,
-            order,
-            distinct,
-        };
+        let mut clauses = Clauses { targets, having, order, distinct };
         plan = self.aggregate(plan, sets, &mut clauses)?;
         if let Some(having) = clauses.having.take() {
             plan = filter(plan, having);
@@ -129,17 +122,11 @@ impl Binder<'_> {
             match item {
                 ast::SelectItem::UnnamedExpr(expr) => {
                     let bound = self.bind_expr(expr)?;
-                    targets.push(Target {
-                        name: column_name(expr),
-                        bound,
-                    });
+                    targets.push(Target { name: column_name(expr), bound });
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
                     let bound = self.bind_expr(expr)?;
-                    targets.push(Target {
-                        name: folded(alias),
-                        bound,
-                    });
+                    targets.push(Target { name: folded(alias), bound });
                 }
                 ast::SelectItem::Wildcard(options) => {
                     refuse_wildcard_options(options)?;
@@ -168,13 +155,8 @@ impl Binder<'_> {
         let mut targets = Vec::with_capacity(columns.len());
         for column in columns {
             let level = self.level()?;
-            column
-                .expr
-                .each_column(&mut |id| level.references.push((id, at)));
-            targets.push(Target {
-                name: column.name,
-                bound: Bound::new(column.expr, at),
-            });
+            column.expr.each_column(&mut |id| level.references.push((id, at)));
+            targets.push(Target { name: column.name, bound: Bound::new(column.expr, at) });
         }
         Ok(targets)
     }
@@ -236,21 +218,13 @@ impl Binder<'_> {
     /// Puts the level's window calls and set-returning functions on top of `plan`.
     fn windows_and_series(&mut self, mut plan: Plan) -> Result<Plan> {
         let level = self.level()?;
-        let (calls, series) = (
-            std::mem::take(&mut level.windows),
-            std::mem::take(&mut level.series),
-        );
+        let (calls, series) =
+            (std::mem::take(&mut level.windows), std::mem::take(&mut level.series));
         if !calls.is_empty() {
-            plan = Plan::Window {
-                input: Box::new(plan),
-                calls,
-            };
+            plan = Plan::Window { input: Box::new(plan), calls };
         }
         for (id, ty, arguments) in series {
-            let right = Plan::Series {
-                arguments,
-                column: (id, ty),
-            };
+            let right = Plan::Series { arguments, column: (id, ty) };
             plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
         }
         Ok(plan)
@@ -258,12 +232,7 @@ impl Binder<'_> {
 
     /// Select list, DISTINCT and ORDER BY on top of `plan`.
     fn project(&mut self, plan: Plan, clauses: Clauses) -> Result<BoundQuery> {
-        let Clauses {
-            targets,
-            order,
-            distinct,
-            ..
-        } = clauses;
+        let Clauses { targets, order, distinct, .. } = clauses;
         let mut projection = Projection {
             available: plan.output().into_iter().collect(),
             columns: Vec::new(),
@@ -273,12 +242,7 @@ impl Binder<'_> {
         for target in targets {
             let (ty, at) = (target.bound.ty(), target.bound.at);
             let id = self.projected(&mut projection, target.bound.expr);
-            columns.push(BoundColumn {
-                name: target.name,
-                ty,
-                id,
-                at,
-            });
+            columns.push(BoundColumn { name: target.name, ty, id, at });
         }
         let mut place = |binder: &mut Self, item: OrderItem| -> Result<Expr> {
             match item {
@@ -288,10 +252,7 @@ impl Binder<'_> {
                 },
                 OrderItem::Expr(bound) => {
                     let ty = bound.ty();
-                    Ok(Expr::column(
-                        binder.projected(&mut projection, bound.expr),
-                        ty,
-                    ))
+                    Ok(Expr::column(binder.projected(&mut projection, bound.expr), ty))
                 }
             }
         };
@@ -337,35 +298,20 @@ fn stack(
 ) -> Plan {
     let narrows = projection.columns.len() != projection.available.len();
     if projection.computes || (distinct && narrows) {
-        plan = Plan::Project {
-            input: Box::new(plan),
-            columns: projection.columns,
-        };
+        plan = Plan::Project { input: Box::new(plan), columns: projection.columns };
     }
     if distinct {
-        plan = Plan::Distinct {
-            input: Box::new(plan),
-            on: Vec::new(),
-        };
+        plan = Plan::Distinct { input: Box::new(plan), on: Vec::new() };
     }
     if !on.is_empty() {
         if !keys.is_empty() {
-            plan = Plan::Sort {
-                input: Box::new(plan),
-                keys: keys.clone(),
-            };
+            plan = Plan::Sort { input: Box::new(plan), keys: keys.clone() };
         }
-        plan = Plan::Distinct {
-            input: Box::new(plan),
-            on,
-        };
+        plan = Plan::Distinct { input: Box::new(plan), on };
     }
     match keys.is_empty() {
         true => plan,
-        false => Plan::Sort {
-            input: Box::new(plan),
-            keys,
-        },
+        false => Plan::Sort { input: Box::new(plan), keys },
     }
 }
 
@@ -373,10 +319,7 @@ fn stack(
 pub(super) fn filter(plan: Plan, predicate: Expr) -> Plan {
     match predicate.is_true() {
         true => plan,
-        false => Plan::Filter {
-            input: Box::new(plan),
-            predicate,
-        },
+        false => Plan::Filter { input: Box::new(plan), predicate },
     }
 }
 

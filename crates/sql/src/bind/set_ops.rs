@@ -14,13 +14,7 @@ impl Binder<'_> {
     pub(super) fn bind_set_operation(&mut self, body: &ast::SetExpr) -> Result<BoundQuery> {
         let mut chain = Vec::new();
         let mut leftmost = body;
-        while let ast::SetExpr::SetOperation {
-            op,
-            set_quantifier,
-            left,
-            right,
-        } = leftmost
-        {
+        while let ast::SetExpr::SetOperation { op, set_quantifier, left, right } = leftmost {
             chain.push((op, set_quantifier, &**right));
             leftmost = left;
             if chain.len() > CHAIN_MAX {
@@ -69,32 +63,16 @@ impl Binder<'_> {
         let output = names
             .into_iter()
             .zip(&columns)
-            .map(|(column, (id, ty))| BoundColumn {
-                id: *id,
-                ty: *ty,
-                ..column
-            })
+            .map(|(column, (id, ty))| BoundColumn { id: *id, ty: *ty, ..column })
             .collect();
         let (left, right) = (Box::new(left), Box::new(right));
-        let plan = Plan::SetOperation {
-            operator,
-            duplicates,
-            left,
-            right,
-            columns,
-        };
-        Ok(BoundQuery {
-            plan,
-            columns: output,
-        })
+        let plan = Plan::SetOperation { operator, duplicates, left, right, columns };
+        Ok(BoundQuery { plan, columns: output })
     }
 }
 
 fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
-    let candidate = |column: &BoundColumn| Candidate {
-        ty: column.ty,
-        constant: false,
-    };
+    let candidate = |column: &BoundColumn| Candidate { ty: column.ty, constant: false };
     let literal = a.ty == DataType::Unknown || b.ty == DataType::Unknown;
     let ty = common_type(&[candidate(a), candidate(b)]).map(|ty| match ty {
         // An untyped literal beside text of limited length must not be cut.
@@ -102,11 +80,7 @@ fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType>
         ty => ty,
     });
     ty.or_else(|(a, other)| {
-        let message = format!(
-            "{name} types {} and {} cannot be matched",
-            a.name(),
-            other.name()
-        );
+        let message = format!("{name} types {} and {} cannot be matched", a.name(), other.name());
         fail(SqlState::DATATYPE_MISMATCH, message, b.at)
     })
 }

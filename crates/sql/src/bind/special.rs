@@ -24,18 +24,10 @@ impl Binder<'_> {
                 let at = needle.at;
                 self.call("position", vec![text, needle], at)
             }
-            Ast::Substring {
-                expr,
-                substring_from,
-                substring_for,
-                ..
-            } => self.substring(expr, substring_from.as_deref(), substring_for.as_deref()),
-            Ast::Trim {
-                expr,
-                trim_where,
-                trim_what,
-                trim_characters,
-            } => {
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
+            }
+            Ast::Trim { expr, trim_where, trim_what, trim_characters } => {
                 let name = match trim_where {
                     Some(ast::TrimWhereField::Leading) => "ltrim",
                     Some(ast::TrimWhereField::Trailing) => "rtrim",
@@ -51,16 +43,10 @@ impl Binder<'_> {
                 let at = arguments.first().and_then(|bound| bound.at);
                 self.call(name, arguments, at)
             }
-            Ast::Overlay {
-                expr,
-                overlay_what,
-                overlay_from,
-                overlay_for,
-            } => self.overlay(expr, overlay_what, overlay_from, overlay_for.as_deref()),
-            Ast::AtTimeZone {
-                timestamp,
-                time_zone,
-            } => {
+            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                self.overlay(expr, overlay_what, overlay_from, overlay_for.as_deref())
+            }
+            Ast::AtTimeZone { timestamp, time_zone } => {
                 let (value, zone) = (self.bind_expr(timestamp)?, self.bind_expr(time_zone)?);
                 let at = value.at;
                 self.call("timezone", vec![zone, value], at)
@@ -104,10 +90,7 @@ impl Binder<'_> {
             }
         }
         if calendar::Field::parse(&field).is_err_and(|e| e.state() == SqlState::INVALID_PARAMETER) {
-            let message = format!(
-                "unit \"{field}\" not recognized for type {}",
-                value.ty().name()
-            );
+            let message = format!("unit \"{field}\" not recognized for type {}", value.ty().name());
             return fail(SqlState::INVALID_PARAMETER, message, at);
         }
         let arguments = vec![Expr::text(&field), value.expr];

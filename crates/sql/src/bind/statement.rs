@@ -25,19 +25,9 @@ impl Binder<'_> {
     fn bind_statement(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
         match statement {
             Ast::Query(query) => self.top_query(query).map(Statement::Query),
-            Ast::Explain {
-                analyze,
-                statement,
-                options,
-                format,
-                ..
-            } => self.bind_explain(
-                *analyze,
-                options.as_deref(),
-                format.as_ref(),
-                statement,
-                text,
-            ),
+            Ast::Explain { analyze, statement, options, format, .. } => {
+                self.bind_explain(*analyze, options.as_deref(), format.as_ref(), statement, text)
+            }
             Ast::CreateTable(create) => self.bind_create_table(create),
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::Drop { .. } => self.bind_drop(statement),
@@ -66,11 +56,7 @@ impl Binder<'_> {
         if let Some(format) = format {
             return unsupported(format!("EXPLAIN {format}"), None);
         }
-        let mut mode = if analyze {
-            ExplainMode::Analyze
-        } else {
-            ExplainMode::Plan
-        };
+        let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
         for option in options.unwrap_or_default() {
             let on = match option.arg.as_ref().map(Self::word) {
                 None => true,
@@ -107,16 +93,12 @@ impl Binder<'_> {
         let at = object_at(name);
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => Ok(table),
-            Some(Relation::View { .. }) => fail(
-                SqlState::WRONG_OBJECT_TYPE,
-                format!("\"{full}\" is not a table"),
-                at,
-            ),
-            None => fail(
-                SqlState::UNDEFINED_TABLE,
-                format!("relation \"{full}\" does not exist"),
-                at,
-            ),
+            Some(Relation::View { .. }) => {
+                fail(SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a table"), at)
+            }
+            None => {
+                fail(SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"), at)
+            }
         }
     }
 
@@ -132,15 +114,10 @@ impl Binder<'_> {
         let mut ordinals = Vec::with_capacity(names.len());
         for ident in names {
             let (name, at) = (folded(ident), ident_at(ident));
-            let Some(ordinal) = table
-                .columns()
-                .iter()
-                .position(|column| column.name == name)
+            let Some(ordinal) = table.columns().iter().position(|column| column.name == name)
             else {
-                let message = format!(
-                    "column \"{name}\" of relation \"{}\" does not exist",
-                    table.name()
-                );
+                let message =
+                    format!("column \"{name}\" of relation \"{}\" does not exist", table.name());
                 return fail(SqlState::UNDEFINED_COLUMN, message, at);
             };
             if ordinals.contains(&ordinal) {
@@ -160,11 +137,7 @@ impl Binder<'_> {
                 CopyItem::Table { table, columns }
             }
             CopySource::Query(_) if copy.from => {
-                return fail(
-                    SqlState::SYNTAX_ERROR,
-                    "COPY FROM needs a table, not a query",
-                    None,
-                );
+                return fail(SqlState::SYNTAX_ERROR, "COPY FROM needs a table, not a query", None);
             }
             CopySource::Query(query) => CopyItem::Query(self.top_query(query)?),
         };
@@ -184,11 +157,7 @@ impl Binder<'_> {
             }
         }
         Ok(Copy {
-            direction: if copy.from {
-                CopyDirection::From
-            } else {
-                CopyDirection::To
-            },
+            direction: if copy.from { CopyDirection::From } else { CopyDirection::To },
             item,
             place: match &copy.path {
                 Some(path) => CopyPlace::File(path.clone()),
@@ -236,15 +205,9 @@ impl Binder<'_> {
 fn bind_session(statement: &Ast) -> Result<Statement> {
     match statement {
         Ast::Set(set) => bind_set(set),
-        Ast::ShowVariable { variable } => Ok(Statement::Show {
-            name: dotted(variable),
-        }),
-        Ast::ShowVariables { .. } => Ok(Statement::Show {
-            name: "all".to_owned(),
-        }),
-        Ast::ShowTables { .. } => Ok(Statement::Show {
-            name: "tables".to_owned(),
-        }),
+        Ast::ShowVariable { variable } => Ok(Statement::Show { name: dotted(variable) }),
+        Ast::ShowVariables { .. } => Ok(Statement::Show { name: "all".to_owned() }),
+        Ast::ShowTables { .. } => Ok(Statement::Show { name: "tables".to_owned() }),
         Ast::Reset(reset) => Ok(Statement::Reset {
             name: match &reset.reset {
                 ast::Reset::ALL => None,
@@ -256,14 +219,10 @@ fn bind_session(statement: &Ast) -> Result<Statement> {
         }),
         Ast::StartTransaction { modes, .. } => Ok(Statement::Begin(transaction_modes(modes)?)),
         Ast::Commit { chain: false, .. } => Ok(Statement::Commit),
-        Ast::Rollback {
-            chain: false,
-            savepoint: None,
-        } => Ok(Statement::Rollback),
-        Ast::Commit { .. }
-        | Ast::Rollback {
-            savepoint: None, ..
-        } => unsupported("AND CHAIN", None),
+        Ast::Rollback { chain: false, savepoint: None } => Ok(Statement::Rollback),
+        Ast::Commit { .. } | Ast::Rollback { savepoint: None, .. } => {
+            unsupported("AND CHAIN", None)
+        }
         Ast::Savepoint { name } => unsupported("SAVEPOINT", ident_at(name)),
         Ast::ReleaseSavepoint { name } => unsupported("RELEASE SAVEPOINT", ident_at(name)),
         Ast::Rollback { .. } => unsupported("ROLLBACK TO SAVEPOINT", None),
@@ -285,49 +244,30 @@ fn feature(statement: &Ast) -> String {
                 .take(2)
                 .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
                 .collect();
-            if words.is_empty() {
-                "this statement".to_owned()
-            } else {
-                words.join(" ")
-            }
+            if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
         }
     }
 }
 
 fn bind_set(set: &ast::Set) -> Result<Statement> {
     match set {
-        ast::Set::SingleAssignment {
-            scope,
-            variable,
-            values,
-            ..
-        } => {
+        ast::Set::SingleAssignment { scope, variable, values, .. } => {
             let name = object_parts(variable)?.join(".");
-            Ok(Statement::Set {
-                name,
-                value: set_value(values)?,
-                scope: set_scope(scope),
-            })
+            Ok(Statement::Set { name, value: set_value(values)?, scope: set_scope(scope) })
         }
         ast::Set::SetTimeZone { local, value } => Ok(Statement::Set {
             name: "timezone".to_owned(),
             value: set_value(std::slice::from_ref(value))?,
-            scope: if *local {
-                SetScope::Transaction
-            } else {
-                SetScope::Session
-            },
+            scope: if *local { SetScope::Transaction } else { SetScope::Session },
         }),
         ast::Set::SetNames { charset_name, .. } => Ok(Statement::Set {
             name: "client_encoding".to_owned(),
             value: SetValue::Text(charset_name.value.clone()),
             scope: SetScope::Session,
         }),
-        ast::Set::SetTransaction {
-            modes,
-            session: false,
-            snapshot: None,
-        } => Ok(Statement::SetTransaction(transaction_modes(modes)?)),
+        ast::Set::SetTransaction { modes, session: false, snapshot: None } => {
+            Ok(Statement::SetTransaction(transaction_modes(modes)?))
+        }
         other => unsupported(format!("{other}"), None),
     }
 }

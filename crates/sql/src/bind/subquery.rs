@@ -39,16 +39,8 @@ impl Binder<'_> {
         }
         bound.columns = bound.columns.into_iter().skip(field).take(1).collect();
         let (plan, columns) = self.exact(bound);
-        let ty = columns
-            .first()
-            .map_or(DataType::Unknown, |column| column.ty);
-        Ok(Bound::new(
-            Expr {
-                kind: ExprKind::ScalarSubquery(Box::new(plan)),
-                ty,
-            },
-            at,
-        ))
+        let ty = columns.first().map_or(DataType::Unknown, |column| column.ty);
+        Ok(Bound::new(Expr { kind: ExprKind::ScalarSubquery(Box::new(plan)), ty }, at))
     }
 
     /// `[NOT] EXISTS (SELECT ...)`.
@@ -56,10 +48,7 @@ impl Binder<'_> {
         let at = query_at(query);
         let bound = self.bind_inner(query)?;
         let kind = ExprKind::Exists(Box::new(bound.plan));
-        let expr = Expr {
-            kind,
-            ty: DataType::Boolean,
-        };
+        let expr = Expr { kind, ty: DataType::Boolean };
         Ok(Bound::new(if negated { expr.negated() } else { expr }, at))
     }
 
@@ -115,11 +104,7 @@ impl Binder<'_> {
             Some(ty) => ty,
             None => return Err(no_operator("=", operand.ty(), column.ty, at)),
         };
-        let column_ty = if interchangeable(column.ty, ty) {
-            column.ty
-        } else {
-            ty
-        };
+        let column_ty = if interchangeable(column.ty, ty) { column.ty } else { ty };
         let expr = match interchangeable(operand.ty(), ty) {
             true => operand.expr,
             false => self.coerce(operand, ty, Context::Implicit)?,
@@ -129,16 +114,8 @@ impl Binder<'_> {
 }
 
 fn quantified(left: Vec<Expr>, op: CompareOp, quantifier: Quantifier, plan: Plan) -> Expr {
-    let kind = ExprKind::Quantified {
-        left,
-        op,
-        quantifier,
-        plan: Box::new(plan),
-    };
-    Expr {
-        kind,
-        ty: DataType::Boolean,
-    }
+    let kind = ExprKind::Quantified { left, op, quantifier, plan: Box::new(plan) };
+    Expr { kind, ty: DataType::Boolean }
 }
 
 /// The place of a query.

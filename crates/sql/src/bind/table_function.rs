@@ -31,11 +31,7 @@ impl Binder<'_> {
         }
         let arguments = self.constant_arguments(args)?;
         let Some(bound) = self.catalog.table_function(&function, &arguments) else {
-            let types: Vec<&str> = arguments
-                .positional
-                .iter()
-                .map(|(_, ty)| ty.name())
-                .collect();
+            let types: Vec<&str> = arguments.positional.iter().map(|(_, ty)| ty.name()).collect();
             let message = format!("function {function}({}) does not exist", types.join(", "));
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
@@ -51,14 +47,8 @@ impl Binder<'_> {
                 relation: function.clone(),
             });
         }
-        let plan = Plan::FunctionScan {
-            function: bound,
-            columns,
-        };
-        Ok((
-            plan,
-            Scope::of(function_relation(function, scope_columns, alias, at)?),
-        ))
+        let plan = Plan::FunctionScan { function: bound, columns };
+        Ok((plan, Scope::of(function_relation(function, scope_columns, alias, at)?)))
     }
 
     fn bind_series_scan(
@@ -68,19 +58,14 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<(Plan, Scope)> {
         let bound = self.in_clause(Clause::From, |binder| {
-            args.iter()
-                .map(|arg| binder.bind_plain_argument(arg))
-                .collect::<Result<Vec<Bound>>>()
+            args.iter().map(|arg| binder.bind_plain_argument(arg)).collect::<Result<Vec<Bound>>>()
         })?;
         let (arguments, ty) = self.series_arguments(bound, at)?;
         let column = (self.fresh(), ty);
         // The alias of a function with one column names the column too.
         let name = alias.map_or_else(|| "generate_series".to_owned(), |alias| folded(&alias.name));
-        let columns = vec![ScopeColumn {
-            name,
-            expr: Expr::column(column.0, ty),
-            relation: String::new(),
-        }];
+        let columns =
+            vec![ScopeColumn { name, expr: Expr::column(column.0, ty), relation: String::new() }];
         let relation = function_relation("generate_series".to_owned(), columns, alias, at)?;
         Ok((Plan::Series { arguments, column }, Scope::of(relation)))
     }
@@ -93,10 +78,7 @@ impl Binder<'_> {
     ) -> Result<(Vec<Expr>, DataType)> {
         let wrong = |args: &[Bound]| {
             let types: Vec<&str> = args.iter().map(|arg| arg.ty().name()).collect();
-            let message = format!(
-                "function generate_series({}) does not exist",
-                types.join(", ")
-            );
+            let message = format!("function generate_series({}) does not exist", types.join(", "));
             super::functions::no_function(message, at)
         };
         if !(2..=3).contains(&args.len()) {
@@ -112,18 +94,11 @@ impl Binder<'_> {
             );
             return Err(place(error, at));
         }
-        let bounds: Vec<DataType> = args
+        let bounds: Vec<DataType> =
+            args.iter().take(2).map(Bound::ty).filter(|ty| *ty != DataType::Unknown).collect();
+        let timed = bounds
             .iter()
-            .take(2)
-            .map(Bound::ty)
-            .filter(|ty| *ty != DataType::Unknown)
-            .collect();
-        let timed = bounds.iter().find(|ty| {
-            matches!(
-                ty,
-                DataType::Date | DataType::Timestamp | DataType::TimestampTz
-            )
-        });
+            .find(|ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz));
         if let Some(ty) = timed {
             let ty = match ty {
                 DataType::Date if args.len() == 3 => DataType::Timestamp,
@@ -150,18 +125,13 @@ impl Binder<'_> {
         }
         if let DataType::Numeric(numeric) = ty {
             let precision = NumericType::PRECISION_MAX;
-            ty = DataType::Numeric(NumericType {
-                precision,
-                ..numeric
-            });
+            ty = DataType::Numeric(NumericType { precision, ..numeric });
         }
         if args.len() == 2 {
             args.push(Bound::new(Expr::integer(1), None));
         }
-        let list: Result<Vec<Expr>> = args
-            .into_iter()
-            .map(|arg| self.coerce(arg, ty, Context::Implicit))
-            .collect();
+        let list: Result<Vec<Expr>> =
+            args.into_iter().map(|arg| self.coerce(arg, ty, Context::Implicit)).collect();
         Ok((list?, ty))
     }
 
@@ -169,11 +139,9 @@ impl Binder<'_> {
     pub(super) fn bind_plain_argument(&mut self, arg: &ast::FunctionArg) -> Result<Bound> {
         match arg {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.bind_expr(expr),
-            ast::FunctionArg::Unnamed(other) => fail(
-                SqlState::SYNTAX_ERROR,
-                format!("syntax error at or near \"{other}\""),
-                None,
-            ),
+            ast::FunctionArg::Unnamed(other) => {
+                fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{other}\""), None)
+            }
             other => {
                 let at = named_argument(other).and_then(|(name, _)| ident_at(name));
                 unsupported("a named argument of this function", at)
@@ -236,11 +204,7 @@ impl Binder<'_> {
 pub(super) fn named_argument(arg: &ast::FunctionArg) -> Option<(&ast::Ident, &ast::Expr)> {
     use ast::{FunctionArg as A, FunctionArgExpr};
     match arg {
-        A::Named {
-            name,
-            arg: FunctionArgExpr::Expr(expr),
-            ..
-        } => Some((name, expr)),
+        A::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => Some((name, expr)),
         A::ExprNamed {
             name: ast::Expr::Identifier(name),
             arg: FunctionArgExpr::Expr(expr),
@@ -258,12 +222,6 @@ fn function_relation(
 ) -> Result<ScopeRelation> {
     match alias {
         Some(alias) => aliased(columns, None, alias),
-        None => Ok(ScopeRelation {
-            name,
-            schema: None,
-            columns,
-            table: None,
-            at,
-        }),
+        None => Ok(ScopeRelation { name, schema: None, columns, table: None, at }),
     }
 }

@@ -118,11 +118,7 @@ fn bounded(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
     let max = u32::from(NumericType::PRECISION_MAX);
     let scale = scale.min(max);
     let precision = (digits + scale).clamp(1, max);
-    NumericType {
-        precision: narrow(precision),
-        scale: narrow(scale),
-        display,
-    }
+    NumericType { precision: narrow(precision), scale: narrow(scale), display }
 }
 
 fn narrow(n: u32) -> u8 {
@@ -147,20 +143,12 @@ fn either_trimmed(a: NumericType, b: NumericType) -> NumericDisplay {
 /// `a + b`, `a - b`.
 pub(super) fn numeric_sum(a: NumericType, b: NumericType) -> NumericType {
     let digits = integer_digits(a).max(integer_digits(b)) + 2;
-    bounded_keeping_scale(
-        digits,
-        u32::from(a.scale.max(b.scale)),
-        either_trimmed(a, b),
-    )
+    bounded_keeping_scale(digits, u32::from(a.scale.max(b.scale)), either_trimmed(a, b))
 }
 
 fn bounded_keeping_scale(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
     let precision = narrow(digits + scale).max(narrow(scale)).max(1);
-    NumericType {
-        precision,
-        scale: narrow(scale),
-        display,
-    }
+    NumericType { precision, scale: narrow(scale), display }
 }
 
 /// `a * b`: exact while 38 digits reach, then integer digits go before the scale.
@@ -168,15 +156,9 @@ pub(super) fn numeric_product(a: NumericType, b: NumericType) -> NumericType {
     let ((p1, s1), (p2, s2)) = (parts(a), parts(b));
     let scale = match s1 + s2 {
         scale @ 0..=38 => scale,
-        _ => 38u32
-            .saturating_sub(integer_digits(a) + integer_digits(b))
-            .max(s1.max(s2)),
+        _ => 38u32.saturating_sub(integer_digits(a) + integer_digits(b)).max(s1.max(s2)),
     };
-    bounded_keeping_scale(
-        (p1 + p2).saturating_sub(s1 + s2),
-        scale,
-        either_trimmed(a, b),
-    )
+    bounded_keeping_scale((p1 + p2).saturating_sub(s1 + s2), scale, either_trimmed(a, b))
 }
 
 /// Fractional digits of quotients: PostgreSQL's 16 significant digits and some, with 18 left before
@@ -189,29 +171,21 @@ const QUOTIENT_SCALE_MIN: u32 = 6;
 /// The least fractional digits of an average, whatever is before the point.
 const AVERAGE_SCALE_MIN: u32 = 16;
 
-/// `a / b`: 20 fractional digits, or as many as an operand has; fewer where the digits of `a` are known
-/// to need the room. A sum, of 38 digits whatever it adds, says nothing about its digits.
+/// `a / b`: 20 fractional digits, or as many as an operand has; fewer where the digits of `a` are
+/// known to need the room. A sum, of 38 digits whatever it adds, says nothing about its digits.
 pub(super) fn numeric_quotient(a: NumericType, b: NumericType) -> NumericType {
     let (_, s2) = parts(b);
     let room = 38u32.saturating_sub(integer_digits(a) + s2);
     let known = a.precision < 38;
     let usual = if known { room.clamp(QUOTIENT_SCALE_MIN, QUOTIENT_SCALE) } else { QUOTIENT_SCALE };
     let scale = u32::from(a.scale.max(b.scale)).max(usual).min(37);
-    NumericType {
-        precision: 38,
-        scale: narrow(scale),
-        display: NumericDisplay::Trimmed,
-    }
+    NumericType { precision: 38, scale: narrow(scale), display: NumericDisplay::Trimmed }
 }
 
 /// `a % b`.
 pub(super) fn numeric_modulo(a: NumericType, b: NumericType) -> NumericType {
     let scale = u32::from(a.scale.max(b.scale));
-    bounded_keeping_scale(
-        integer_digits(a).max(integer_digits(b)),
-        scale,
-        either_trimmed(a, b),
-    )
+    bounded_keeping_scale(integer_digits(a).max(integer_digits(b)), scale, either_trimmed(a, b))
 }
 
 /// avg of an exact number.
@@ -219,11 +193,7 @@ pub(super) fn numeric_average(a: NumericType) -> NumericType {
     let room = 38u32.saturating_sub(integer_digits(a));
     let usual = room.clamp(AVERAGE_SCALE_MIN, QUOTIENT_SCALE);
     let scale = u32::from(a.scale).max(usual).min(37);
-    NumericType {
-        precision: 38,
-        scale: narrow(scale),
-        display: NumericDisplay::Trimmed,
-    }
+    NumericType { precision: 38, scale: narrow(scale), display: NumericDisplay::Trimmed }
 }
 
 /// stddev and variance of an exact number.
@@ -235,9 +205,7 @@ pub(super) fn numeric_deviation(a: NumericType) -> NumericType {
 pub(super) fn numeric_rounded(a: NumericType, digits: i32, carry: u32) -> NumericType {
     let scale = u32::try_from(digits.clamp(0, 38)).unwrap_or(0);
     let integer = integer_digits(a) + carry;
-    let scale = scale
-        .min(38u32.saturating_sub(integer.min(38)))
-        .max(scale.min(parts(a).1));
+    let scale = scale.min(38u32.saturating_sub(integer.min(38))).max(scale.min(parts(a).1));
     bounded(integer, scale, NumericDisplay::Fixed)
 }
 
@@ -335,10 +303,7 @@ fn union_display(ty: NumericType, candidates: &[Candidate]) -> NumericType {
         DataType::Numeric(numeric) => Some((numeric, c.constant)),
         _ => None,
     });
-    let columns: Vec<_> = numerics
-        .filter(|(_, constant)| !constant)
-        .map(|(n, _)| n)
-        .collect();
+    let columns: Vec<_> = numerics.filter(|(_, constant)| !constant).map(|(n, _)| n).collect();
     let uniform = if columns.is_empty() {
         candidates
             .iter()
@@ -347,11 +312,7 @@ fn union_display(ty: NumericType, candidates: &[Candidate]) -> NumericType {
     } else {
         columns.iter().all(|n| n.scale == ty.scale)
     };
-    let display = if uniform {
-        ty.display
-    } else {
-        NumericDisplay::Trimmed
-    };
+    let display = if uniform { ty.display } else { NumericDisplay::Trimmed };
     NumericType { display, ..ty }
 }
 
@@ -435,11 +396,9 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
 fn length_of(length: &Option<ast::CharacterLength>, at: Place) -> Result<Option<u32>> {
     match length {
         None => Ok(None),
-        Some(ast::CharacterLength::IntegerLength { length: 0, .. }) => super::fail(
-            SqlState::INVALID_PARAMETER,
-            "length for type must be at least 1",
-            at,
-        ),
+        Some(ast::CharacterLength::IntegerLength { length: 0, .. }) => {
+            super::fail(SqlState::INVALID_PARAMETER, "length for type must be at least 1", at)
+        }
         Some(ast::CharacterLength::IntegerLength { length, .. }) => match u32::try_from(*length) {
             Ok(length) if length <= 10_485_760 => Ok(Some(length)),
             _ => super::fail(
@@ -458,9 +417,8 @@ fn numeric_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
         ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
         ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
     };
-    let precision_fits = u8::try_from(precision)
-        .ok()
-        .filter(|p| (1..=NumericType::PRECISION_MAX).contains(p));
+    let precision_fits =
+        u8::try_from(precision).ok().filter(|p| (1..=NumericType::PRECISION_MAX).contains(p));
     let Some(precision) = precision_fits else {
         let message = format!("NUMERIC precision {precision} must be between 1 and 38");
         return super::fail(SqlState::INVALID_PARAMETER, message, at);

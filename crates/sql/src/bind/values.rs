@@ -18,11 +18,8 @@ impl Binder<'_> {
         self.levels.push(Level::new(Clause::Values));
         let mut rows = Vec::with_capacity(values.rows.len());
         for row in &values.rows {
-            let bound: Result<Vec<Bound>> = row
-                .content
-                .iter()
-                .map(|expr| self.bind_expr(expr))
-                .collect();
+            let bound: Result<Vec<Bound>> =
+                row.content.iter().map(|expr| self.bind_expr(expr)).collect();
             rows.push(bound?);
         }
         self.levels.pop();
@@ -38,11 +35,7 @@ impl Binder<'_> {
         let width = rows.first().map_or(0, Vec::len);
         if let Some(row) = rows.iter().find(|row| row.len() != width) {
             let at = row.first().and_then(|bound| bound.at);
-            return fail(
-                SqlState::SYNTAX_ERROR,
-                "VALUES lists must all be the same length",
-                at,
-            );
+            return fail(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length", at);
         }
         let mut types = Vec::with_capacity(width);
         for ordinal in 0..width {
@@ -59,24 +52,11 @@ impl Binder<'_> {
             output.push(exprs);
         }
         let columns: Vec<_> = types.iter().map(|ty| (self.fresh(), *ty)).collect();
-        let named = columns
-            .iter()
-            .zip(places)
-            .enumerate()
-            .map(|(at_idx, ((id, ty), at))| BoundColumn {
-                name: format!("column{}", at_idx + 1),
-                ty: *ty,
-                id: *id,
-                at,
-            });
+        let named = columns.iter().zip(places).enumerate().map(|(at_idx, ((id, ty), at))| {
+            BoundColumn { name: format!("column{}", at_idx + 1), ty: *ty, id: *id, at }
+        });
         let named = named.collect();
-        Ok(BoundQuery {
-            plan: Plan::Values {
-                columns,
-                rows: output,
-            },
-            columns: named,
-        })
+        Ok(BoundQuery { plan: Plan::Values { columns, rows: output }, columns: named })
     }
 
     fn values_type(
@@ -95,13 +75,7 @@ impl Binder<'_> {
                     ExprKind::Parameter(number) => ExprKind::Parameter(*number),
                     _ => ExprKind::And(Vec::new()),
                 };
-                self.retyped(Bound::new(
-                    Expr {
-                        kind,
-                        ty: bound.ty(),
-                    },
-                    bound.at,
-                ))
+                self.retyped(Bound::new(Expr { kind, ty: bound.ty() }, bound.at))
             })
             .collect();
         if unknowns == Unknowns::Keep && column.iter().all(Bound::is_unknown) {
@@ -118,16 +92,8 @@ impl Binder<'_> {
         let (plan, scope) = self.bind_relation(&name, None)?;
         let columns = scope.columns.into_iter().filter_map(|column| {
             let id = column.expr.as_column()?;
-            Some(BoundColumn {
-                name: column.name,
-                ty: column.expr.ty,
-                id,
-                at: None,
-            })
+            Some(BoundColumn { name: column.name, ty: column.expr.ty, id, at: None })
         });
-        Ok(BoundQuery {
-            plan,
-            columns: columns.collect(),
-        })
+        Ok(BoundQuery { plan, columns: columns.collect() })
     }
 }

@@ -46,12 +46,7 @@ impl Binder<'_> {
         for definition in definitions {
             let ast::NamedWindowDefinition(ident, body) = definition;
             let name = folded(ident);
-            if self
-                .level()?
-                .named_windows
-                .iter()
-                .any(|(known, _)| *known == name)
-            {
+            if self.level()?.named_windows.iter().any(|(known, _)| *known == name) {
                 let message = format!("window \"{name}\" is already defined");
                 return fail(WINDOWING_ERROR, message, ident_at(ident));
             }
@@ -183,10 +178,7 @@ impl Binder<'_> {
             }
             let kind = WindowFunction::Aggregate(aggregate.function);
             let bound = call(kind, aggregate.arguments, aggregate.ty);
-            return Ok(WindowCall {
-                filter: aggregate.filter,
-                ..bound
-            });
+            return Ok(WindowCall { filter: aggregate.filter, ..bound });
         }
         let Some(kind) = function_named(name) else {
             let message =
@@ -336,7 +328,8 @@ impl Binder<'_> {
             FrameUnits::Rows | FrameUnits::Groups => DataType::BigInt,
             FrameUnits::Range => {
                 let [key] = order_by else {
-                    let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+                    let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one \
+                                   ORDER BY column";
                     return Err(misplaced(WINDOWING_ERROR, message, at));
                 };
                 match category(key.expr.ty) {
@@ -344,7 +337,8 @@ impl Binder<'_> {
                     Category::Time | Category::Span => DataType::Interval,
                     _ => {
                         let message = format!(
-                            "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
+                            "RANGE with offset PRECEDING/FOLLOWING is not supported for column \
+                             type {}",
                             key.expr.ty.name()
                         );
                         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
@@ -358,11 +352,7 @@ impl Binder<'_> {
             let message = "frame starting or ending offset must not be negative";
             return Err(misplaced(SqlState(*b"22013"), message, place));
         }
-        Ok(if preceding {
-            FrameBound::Preceding(expr)
-        } else {
-            FrameBound::Following(expr)
-        })
+        Ok(if preceding { FrameBound::Preceding(expr) } else { FrameBound::Following(expr) })
     }
 }
 

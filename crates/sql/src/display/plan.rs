@@ -32,19 +32,11 @@ fn collect<'a>(expr: &'a Expr, plans: &mut Vec<&'a Plan>) {
 }
 
 fn list(exprs: &[Expr]) -> String {
-    exprs
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn ids<T>(columns: &[(ColumnId, T)]) -> String {
-    columns
-        .iter()
-        .map(|(id, _)| numbered(*id))
-        .collect::<Vec<_>>()
-        .join(", ")
+    columns.iter().map(|(id, _)| numbered(*id)).collect::<Vec<_>>().join(", ")
 }
 
 fn defined(columns: &[(ColumnId, Expr)]) -> String {
@@ -57,11 +49,7 @@ fn defined(columns: &[(ColumnId, Expr)]) -> String {
 
 fn line(plan: &Plan) -> String {
     match plan {
-        Plan::Scan {
-            table,
-            columns,
-            alias,
-        } => {
+        Plan::Scan { table, columns, alias } => {
             let defs = table.columns();
             let column = |(id, ordinal): &(ColumnId, usize)| {
                 let name = defs.get(*ordinal).map_or("?", |def| def.name.as_str());
@@ -77,11 +65,7 @@ fn line(plan: &Plan) -> String {
             format!("FunctionScan {function:?} [{}]", ids(columns))
         }
         Plan::Series { arguments, column } => {
-            format!(
-                "Series {} = generate_series({})",
-                numbered(column.0),
-                list(arguments)
-            )
+            format!("Series {} = generate_series({})", numbered(column.0), list(arguments))
         }
         Plan::Values { columns, rows } => {
             let rows: Vec<String> = rows.iter().map(|row| format!("({})", list(row))).collect();
@@ -99,9 +83,7 @@ fn operator_line(plan: &Plan) -> String {
     match plan {
         Plan::Filter { predicate, .. } => format!("Filter {predicate}"),
         Plan::Project { columns, .. } => format!("Project {}", defined(columns)),
-        Plan::Join {
-            kind, condition, ..
-        } => format!("{} {condition}", join_name(*kind)),
+        Plan::Join { kind, condition, .. } => format!("{} {condition}", join_name(*kind)),
         Plan::Aggregate { .. } => aggregate_line(plan),
         Plan::Distinct { on, .. } if on.is_empty() => "Distinct".to_owned(),
         Plan::Distinct { on, .. } => format!("Distinct on {}", list(on)),
@@ -109,10 +91,7 @@ fn operator_line(plan: &Plan) -> String {
             let call = |(id, call): &(ColumnId, _)| {
                 format!("{} = {}", numbered(*id), window_text(call, &numbered))
             };
-            format!(
-                "Window {}",
-                calls.iter().map(call).collect::<Vec<_>>().join(", ")
-            )
+            format!("Window {}", calls.iter().map(call).collect::<Vec<_>>().join(", "))
         }
         Plan::Sort { keys, .. } => format!("Sort {}", keys_text(keys, &numbered)),
         Plan::Limit { limit, offset, .. } => {
@@ -125,36 +104,18 @@ fn operator_line(plan: &Plan) -> String {
             }
             line
         }
-        Plan::SetOperation {
-            operator,
-            duplicates,
-            columns,
-            ..
-        } => {
+        Plan::SetOperation { operator, duplicates, columns, .. } => {
             let name = match operator {
                 SetOperator::Union => "Union",
                 SetOperator::Intersect => "Intersect",
                 SetOperator::Except => "Except",
             };
-            let all = if *duplicates == Duplicates::Keep {
-                " all"
-            } else {
-                ""
-            };
+            let all = if *duplicates == Duplicates::Keep { " all" } else { "" };
             format!("{name}{all} [{}]", ids(columns))
         }
         Plan::With { cte, name, .. } => format!("With {name} (cte {})", cte.0),
-        Plan::RecursiveWith {
-            cte,
-            name,
-            duplicates,
-            ..
-        } => {
-            let all = if *duplicates == Duplicates::Keep {
-                " all"
-            } else {
-                ""
-            };
+        Plan::RecursiveWith { cte, name, duplicates, .. } => {
+            let all = if *duplicates == Duplicates::Keep { " all" } else { "" };
             format!("RecursiveWith{all} {name} (cte {})", cte.0)
         }
         Plan::Scan { .. }
@@ -166,31 +127,18 @@ fn operator_line(plan: &Plan) -> String {
 }
 
 fn aggregate_line(plan: &Plan) -> String {
-    let Plan::Aggregate {
-        keys,
-        aggregates,
-        grouping_sets,
-        set_column,
-        ..
-    } = plan
-    else {
+    let Plan::Aggregate { keys, aggregates, grouping_sets, set_column, .. } = plan else {
         return String::new();
     };
     let call = |(id, call): &(ColumnId, _)| {
         format!("{} = {}", numbered(*id), aggregate_text(call, &numbered))
     };
     let calls: Vec<String> = aggregates.iter().map(call).collect();
-    let mut line = format!(
-        "Aggregate keys [{}] calls [{}]",
-        defined(keys),
-        calls.join(", ")
-    );
+    let mut line = format!("Aggregate keys [{}] calls [{}]", defined(keys), calls.join(", "));
     if let Some(sets) = grouping_sets {
         let set = |set: &Vec<usize>| {
-            let key = |index: &usize| {
-                keys.get(*index)
-                    .map_or_else(String::new, |(id, _)| numbered(*id))
-            };
+            let key =
+                |index: &usize| keys.get(*index).map_or_else(String::new, |(id, _)| numbered(*id));
             format!("({})", set.iter().map(key).collect::<Vec<_>>().join(", "))
         };
         let sets: Vec<String> = sets.iter().map(set).collect();

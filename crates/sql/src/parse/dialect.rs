@@ -1,5 +1,5 @@
-//! PostgreSQL's dialect as sqlparser has it, with what that leaves out: strings that continue on the
-//! next line, prefix signs that bind tighter than `^`, and VALUES as a scalar sub-query.
+//! PostgreSQL's dialect as sqlparser has it, with what that leaves out: strings that continue on
+//! the next line, prefix signs that bind tighter than `^`, and VALUES as a scalar sub-query.
 
 use std::any::TypeId;
 
@@ -46,10 +46,7 @@ impl Dialect for TesseraDialect {
         };
         parser.next_token();
         let operand = parser.parse_subexpr(SIGN_PRECEDENCE);
-        Some(operand.map(|expr| ast::Expr::UnaryOp {
-            op,
-            expr: Box::new(expr),
-        }))
+        Some(operand.map(|expr| ast::Expr::UnaryOp { op, expr: Box::new(expr) }))
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {

@@ -85,9 +85,7 @@ const RESERVED: &[&str] = &[
 
 /// True for a word that is no name of a table or column unless quoted.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED
-        .binary_search_by(|known| (*known).cmp(word))
-        .is_ok()
+    RESERVED.binary_search_by(|known| (*known).cmp(word)).is_ok()
 }
 
 #[cfg(test)]

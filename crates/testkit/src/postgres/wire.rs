@@ -27,10 +27,7 @@ impl Wire {
         let stream =
             UnixStream::connect(folder.join(".s.PGSQL.5432")).map_err(SqlError::internal)?;
         let reader = BufReader::new(stream.try_clone().map_err(SqlError::internal)?);
-        let mut wire = Self {
-            reader,
-            writer: stream,
-        };
+        let mut wire = Self { reader, writer: stream };
         let mut body = PROTOCOL.to_be_bytes().to_vec();
         for text in ["user", "postgres", "database", database] {
             body.extend_from_slice(text.as_bytes());
@@ -116,11 +113,7 @@ impl Body<'_> {
     }
 
     fn text(&mut self) -> String {
-        let end = self
-            .0
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(self.0.len());
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
         let text = String::from_utf8_lossy(self.take(end)).into_owned();
         self.byte();
         text
@@ -151,8 +144,5 @@ impl Body<'_> {
 
 /// The count at the end of a command tag such as `INSERT 0 5`.
 fn changed_rows(tag: &str) -> u64 {
-    tag.rsplit(' ')
-        .next()
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(0)
+    tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }

@@ -14,10 +14,7 @@ pub struct SqlError {
 impl SqlError {
     /// An error of the test machinery itself, not of a statement.
     pub fn internal(message: impl fmt::Display) -> Self {
-        Self {
-            sqlstate: "XX000".into(),
-            message: message.to_string(),
-        }
+        Self { sqlstate: "XX000".into(), message: message.to_string() }
     }
 }
 
@@ -89,9 +86,7 @@ pub(super) fn cell_text(cell: Option<String>) -> String {
 fn plain_decimal(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
-    unsigned
-        .split_once('.')
-        .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+    unsigned.split_once('.').is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
 }
 
 #[cfg(test)]

@@ -77,10 +77,7 @@ pub fn run_file(path: &Path, backend: &dyn Backend) -> Result<Report, SqlError> 
         }
         if let Err(error) = runner.run(record) {
             let line = error.location().line();
-            report.failures.push(Failure {
-                line,
-                message: error.kind().to_string(),
-            });
+            report.failures.push(Failure { line, message: error.kind().to_string() });
         }
     }
     runner.shutdown();
@@ -130,9 +127,7 @@ fn renewed(record: Rec, output: &RecordOutput<DefaultColumnType>) -> Rec {
         );
         return updated.unwrap_or(record);
     };
-    let sqlstate = error
-        .downcast_ref::<SqlError>()
-        .map_or("XX000", |e| e.sqlstate.as_str());
+    let sqlstate = error.downcast_ref::<SqlError>().map_or("XX000", |e| e.sqlstate.as_str());
     let expected = sqllogictest::ExpectedError::SqlState(sqlstate.to_owned());
     let mut record = record;
     match &mut record {
@@ -158,20 +153,15 @@ impl Bench {
         let scratch = std::env::temp_dir().join(folder);
         fs::create_dir_all(&scratch).map_err(SqlError::internal)?;
         open_to_all(&scratch).map_err(SqlError::internal)?;
-        Ok(Self {
-            name: backend.name().into(),
-            database: backend.create()?,
-            scratch,
-        })
+        Ok(Self { name: backend.name().into(), database: backend.create()?, scratch })
     }
 
     fn runner(&self) -> Runner<Session, impl sqllogictest::MakeConnection<Conn = Session> + '_> {
         let mut runner = Runner::new(move || {
             let session = self.database.connect();
-            std::future::ready(session.map(|connection| Session {
-                connection,
-                name: self.name.clone(),
-            }))
+            std::future::ready(
+                session.map(|connection| Session { connection, name: self.name.clone() }),
+            )
         });
         runner.set_var(COPY_DIR.into(), self.scratch.to_string_lossy().into_owned());
         runner

@@ -10,11 +10,7 @@ use crate::{Error, Interval, Result, SqlState};
 impl Interval {
     /// An interval of its parts.
     pub const fn new(months: i32, days: i32, micros: i64) -> Self {
-        Self {
-            months,
-            days,
-            micros,
-        }
+        Self { months, days, micros }
     }
 
     /// The sum, part by part; None on overflow.
@@ -79,15 +75,12 @@ impl Interval {
         let mut result_days = result_days;
         if seconds.abs() >= 86_400.0 {
             let carried = (seconds / 86_400.0).trunc();
-            result_days = result_days
-                .checked_add(whole(carried)?)
-                .ok_or_else(interval_out_of_range)?;
+            result_days =
+                result_days.checked_add(whole(carried)?).ok_or_else(interval_out_of_range)?;
             seconds -= carried * 86_400.0;
         }
         month_days = month_days.trunc();
-        let days = result_days
-            .checked_add(whole(month_days)?)
-            .ok_or_else(interval_out_of_range)?;
+        let days = result_days.checked_add(whole(month_days)?).ok_or_else(interval_out_of_range)?;
         let micros = (scale(self.micros as f64) + seconds * 1e6).round_ties_even();
         // 2^63 is exact in a double, and the first value that is too large.
         if micros.is_nan()
@@ -95,11 +88,7 @@ impl Interval {
         {
             return Err(interval_out_of_range());
         }
-        Ok(Self {
-            months: result_months,
-            days,
-            micros: micros as i64,
-        })
+        Ok(Self { months: result_months, days, micros: micros as i64 })
     }
 
     /// `timestamp + self`: months first (clamped to the month's end), then days, then microseconds.
@@ -116,14 +105,10 @@ impl Interval {
         if self.months != 0 {
             let (days, time) = split_timestamp(result);
             let days = add_months(days, self.months).ok_or_else(timestamp_out_of_range)?;
-            let midnight = i64::from(days)
-                .checked_mul(DAY)
-                .ok_or_else(timestamp_out_of_range)?;
+            let midnight = i64::from(days).checked_mul(DAY).ok_or_else(timestamp_out_of_range)?;
             result = check_timestamp(midnight.checked_add(time))?;
         }
-        let days = i64::from(self.days)
-            .checked_mul(DAY)
-            .ok_or_else(timestamp_out_of_range)?;
+        let days = i64::from(self.days).checked_mul(DAY).ok_or_else(timestamp_out_of_range)?;
         let result = check_timestamp(result.checked_add(days))?;
         check_timestamp(result.checked_add(self.micros))
     }
@@ -134,9 +119,7 @@ impl Interval {
     /// 22008 when out of range.
     #[inline]
     pub fn subtract_from(self, timestamp: i64) -> Result<i64> {
-        self.checked_neg()
-            .ok_or_else(interval_out_of_range)?
-            .add_to(timestamp)
+        self.checked_neg().ok_or_else(interval_out_of_range)?.add_to(timestamp)
     }
 
     /// `later - earlier` as days and microseconds of one sign.
@@ -148,14 +131,8 @@ impl Interval {
             let message = "cannot subtract infinite timestamps";
             return Err(Error::new(SqlState::DATETIME_OVERFLOW, message));
         }
-        let micros = later
-            .checked_sub(earlier)
-            .ok_or_else(interval_out_of_range)?;
-        Ok(Self {
-            months: 0,
-            days: (micros / DAY) as i32,
-            micros: micros % DAY,
-        })
+        let micros = later.checked_sub(earlier).ok_or_else(interval_out_of_range)?;
+        Ok(Self { months: 0, days: (micros / DAY) as i32, micros: micros % DAY })
     }
 
     /// 24 hours become a day, the signs of both made equal.
@@ -166,10 +143,7 @@ impl Interval {
         let mut result = self;
         let carried = i32::try_from(self.micros / DAY).map_err(|_| interval_out_of_range())?;
         result.micros = self.micros % DAY;
-        result.days = self
-            .days
-            .checked_add(carried)
-            .ok_or_else(interval_out_of_range)?;
+        result.days = self.days.checked_add(carried).ok_or_else(interval_out_of_range)?;
         if result.days > 0 && result.micros < 0 {
             result.micros += DAY;
             result.days -= 1;
@@ -187,10 +161,8 @@ impl Interval {
     pub fn justify_days(self) -> Result<Self> {
         let mut result = self;
         result.days = self.days % 30;
-        result.months = self
-            .months
-            .checked_add(self.days / 30)
-            .ok_or_else(interval_out_of_range)?;
+        result.months =
+            self.months.checked_add(self.days / 30).ok_or_else(interval_out_of_range)?;
         if result.months > 0 && result.days < 0 {
             result.days += 30;
             result.months -= 1;
@@ -265,14 +237,6 @@ pub fn age(a: i64, b: i64) -> Result<Interval> {
         days += days_in_month(earlier_year, earlier_month) as i32;
         months -= 1;
     }
-    let result = Interval {
-        months,
-        days,
-        micros,
-    };
-    if a < b {
-        result.checked_neg().ok_or_else(interval_out_of_range)
-    } else {
-        Ok(result)
-    }
+    let result = Interval { months, days, micros };
+    if a < b { result.checked_neg().ok_or_else(interval_out_of_range) } else { Ok(result) }
 }

@@ -26,10 +26,7 @@ pub fn extract(field: Field, value: &Value, ty: DataType) -> Result<Option<i64>>
 
 #[cold]
 fn too_large() -> Error {
-    Error::new(
-        SqlState::NUMERIC_OUT_OF_RANGE,
-        "value overflows numeric format",
-    )
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
 }
 
 fn scaled(value: i64) -> Result<i64> {
@@ -72,11 +69,8 @@ fn of_date(field: Field, days: i32) -> Result<Option<i64>> {
 
 /// Centuries and millennia: years 1 to 100 are the first, 1 BC (year 0) to 100 BC the one before.
 fn century(year: i32, unit: i32) -> i64 {
-    let century = if year > 0 {
-        (year + unit - 1) / unit
-    } else {
-        -((unit - 1 - (year - 1)) / unit)
-    };
+    let century =
+        if year > 0 { (year + unit - 1) / unit } else { -((unit - 1 - (year - 1)) / unit) };
     i64::from(century)
 }
 
@@ -124,11 +118,7 @@ fn of_time(field: Field, micros: i64) -> Result<i64> {
 }
 
 fn of_timestamp(field: Field, micros: i64, zoned: bool) -> Result<Option<i64>> {
-    let type_name = if zoned {
-        "timestamp with time zone"
-    } else {
-        "timestamp without time zone"
-    };
+    let type_name = if zoned { "timestamp with time zone" } else { "timestamp without time zone" };
     if !is_finite_timestamp(micros) {
         return of_infinity(field, type_name);
     }
@@ -151,11 +141,7 @@ fn of_timestamp(field: Field, micros: i64, zoned: bool) -> Result<Option<i64>> {
 }
 
 fn of_interval(field: Field, interval: Interval) -> Result<i64> {
-    let Interval {
-        months,
-        days,
-        micros,
-    } = interval;
+    let Interval { months, days, micros } = interval;
     match field {
         Field::Microseconds => scaled(micros % MINUTE),
         Field::Milliseconds => Ok(micros % MINUTE * 1000),

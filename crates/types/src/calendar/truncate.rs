@@ -42,10 +42,7 @@ fn truncate_date(field: Field, days: i32, type_name: &str) -> Result<Option<i32>
         Field::Century => date_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         Field::Millennium => date_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
         _ => {
-            let message = format!(
-                "unit \"{}\" not recognized for type {type_name}",
-                field.name()
-            );
+            let message = format!("unit \"{}\" not recognized for type {type_name}", field.name());
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
         }
     })
@@ -56,21 +53,9 @@ fn truncate_date(field: Field, days: i32, type_name: &str) -> Result<Option<i32>
 /// # Errors
 /// 0A000 when intervals are not truncated to that field.
 pub fn truncate_interval(field: Field, interval: Interval) -> Result<Interval> {
-    let Interval {
-        months,
-        days,
-        micros,
-    } = interval;
-    let months_to = |unit: i32| Interval {
-        months: months / unit * unit,
-        days: 0,
-        micros: 0,
-    };
-    let micros_to = |unit: i64| Interval {
-        months,
-        days,
-        micros: micros / unit * unit,
-    };
+    let Interval { months, days, micros } = interval;
+    let months_to = |unit: i32| Interval { months: months / unit * unit, days: 0, micros: 0 };
+    let micros_to = |unit: i64| Interval { months, days, micros: micros / unit * unit };
     Ok(match field {
         Field::Millennium => months_to(12_000),
         Field::Century => months_to(1200),
@@ -78,11 +63,7 @@ pub fn truncate_interval(field: Field, interval: Interval) -> Result<Interval> {
         Field::Year => months_to(12),
         Field::Quarter => months_to(3),
         Field::Month => months_to(1),
-        Field::Day => Interval {
-            months,
-            days,
-            micros: 0,
-        },
+        Field::Day => Interval { months, days, micros: 0 },
         Field::Hour => micros_to(HOUR),
         Field::Minute => micros_to(MINUTE),
         Field::Second => micros_to(SECOND),

@@ -56,10 +56,7 @@ const ABBREVIATIONS: &[(&str, i32)] = &[
 
 /// Seconds east of UTC of an abbreviation.
 pub(crate) fn abbreviation_offset(name: &str) -> Option<i32> {
-    ABBREVIATIONS
-        .iter()
-        .find(|(n, _)| n.eq_ignore_ascii_case(name))
-        .map(|&(_, seconds)| seconds)
+    ABBREVIATIONS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, seconds)| seconds)
 }
 
 enum Zone {

@@ -26,9 +26,7 @@ pub fn parse_hex(text: &str) -> Result<Vec<u8>> {
         };
         let high = digit(c)?;
         let Some(c) = characters.next() else {
-            return Err(invalid(
-                "invalid hexadecimal data: odd number of digits".to_owned(),
-            ));
+            return Err(invalid("invalid hexadecimal data: odd number of digits".to_owned()));
         };
         out.push(high << 4 | digit(c)?);
     }
@@ -40,12 +38,8 @@ pub(super) fn parse_bytea(text: &str) -> Result<Vec<u8>> {
     if let Some(hex) = text.strip_prefix("\\x") {
         return parse_hex(hex);
     }
-    parse_escaped(text).ok_or_else(|| {
-        Error::new(
-            SqlState::INVALID_TEXT,
-            "invalid input syntax for type bytea",
-        )
-    })
+    parse_escaped(text)
+        .ok_or_else(|| Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea"))
 }
 
 /// Bytes of the escape form; None when a backslash is followed by something else.
@@ -121,19 +115,11 @@ pub(super) fn parse_uuid(text: &str) -> Result<i128> {
         if digit != 0 && digit % 4 == 0 && bytes.get(at) == Some(&b'-') {
             at += 1;
         }
-        let next = bytes
-            .get(at)
-            .copied()
-            .and_then(hex_digit)
-            .ok_or_else(error)?;
+        let next = bytes.get(at).copied().and_then(hex_digit).ok_or_else(error)?;
         value = value << 4 | u128::from(next);
         at += 1;
     }
-    if at == bytes.len() {
-        Ok((value ^ FLIP) as i128)
-    } else {
-        Err(error())
-    }
+    if at == bytes.len() { Ok((value ^ FLIP) as i128) } else { Err(error()) }
 }
 
 pub(super) fn format_uuid(out: &mut String, value: i128) {

@@ -112,25 +112,15 @@ const MONTHS: [&str; 12] = [
     "november",
     "december",
 ];
-const WEEKDAYS: [&str; 7] = [
-    "sunday",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-];
-const WEEKDAY_ABBREVIATIONS: [&str; 11] = [
-    "sun", "mon", "tue", "tues", "wed", "weds", "thu", "thur", "thurs", "fri", "sat",
-];
+const WEEKDAYS: [&str; 7] =
+    ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+const WEEKDAY_ABBREVIATIONS: [&str; 11] =
+    ["sun", "mon", "tue", "tues", "wed", "weds", "thu", "thur", "thurs", "fri", "sat"];
 
 /// The month, from 1, that a lower-case word names.
 pub(crate) fn month_number(word: &str) -> Option<u32> {
     let found = MONTHS.iter().position(|m| *m == word || m[..3] == *word);
-    found
-        .map(|i| i as u32 + 1)
-        .or((word == "sept").then_some(9))
+    found.map(|i| i as u32 + 1).or((word == "sept").then_some(9))
 }
 
 impl Fields {
@@ -165,11 +155,7 @@ impl Fields {
             if self.special.is_some() || word != "infinity" {
                 return Err(Failure::Format);
             }
-            let found = if negative {
-                Special::MinusInfinity
-            } else {
-                Special::Infinity
-            };
+            let found = if negative { Special::MinusInfinity } else { Special::Infinity };
             self.special = Some(found);
             return Ok(());
         }
@@ -232,11 +218,7 @@ impl Fields {
                 self.special = special;
             }
             "am" | "pm" => {
-                let found = if word == "am" {
-                    Meridiem::Am
-                } else {
-                    Meridiem::Pm
-                };
+                let found = if word == "am" { Meridiem::Am } else { Meridiem::Pm };
                 if self.meridiem.replace(found).is_some() {
                     return Err(Failure::Format);
                 }
@@ -340,9 +322,7 @@ impl Fields {
     }
 
     fn set_time(&mut self, hour: i64, minute: i64, second: i64, fraction: f64) -> Parsed<()> {
-        let micros = second
-            .saturating_mul(SECOND)
-            .saturating_add(fraction_micros(fraction));
+        let micros = second.saturating_mul(SECOND).saturating_add(fraction_micros(fraction));
         if minute > 59 || micros > MINUTE || hour > 24 {
             return Err(Failure::Range);
         }
@@ -362,19 +342,11 @@ impl Fields {
         let separator = cursor.peek().unwrap_or(b'-');
         cursor.skip();
         let second_letters = cursor.letters();
-        let second = if second_letters.is_empty() {
-            cursor.digits()
-        } else {
-            second_letters
-        };
+        let second = if second_letters.is_empty() { cursor.digits() } else { second_letters };
         if second.is_empty() {
             return Err(Failure::Format);
         }
-        let third = if cursor.eat(separator) {
-            cursor.digits()
-        } else {
-            ""
-        };
+        let third = if cursor.eat(separator) { cursor.digits() } else { "" };
         if separator == b'.' && third.is_empty() {
             // yyyy.ddd, the day of the year.
             if first.len() < 4 || second.len() != 3 {
@@ -393,11 +365,7 @@ impl Fields {
             self.set_number(first)?;
             self.set_number(second)?;
         }
-        if third.is_empty() {
-            Ok(())
-        } else {
-            self.set_number(third)
-        }
+        if third.is_empty() { Ok(()) } else { self.set_number(third) }
     }
 
     /// [yy]yymmdd.
@@ -460,10 +428,8 @@ impl Fields {
         if day > days_in_month(year, month) {
             return Err(Failure::Range);
         }
-        date_from_civil(year, month, day).ok_or(Failure::Other(Error::new(
-            SqlState::DATETIME_OVERFLOW,
-            "out of range",
-        )))
+        date_from_civil(year, month, day)
+            .ok_or(Failure::Other(Error::new(SqlState::DATETIME_OVERFLOW, "out of range")))
     }
 
     fn civil_year(&self) -> Parsed<i32> {
@@ -478,9 +444,7 @@ impl Fields {
             _ => year,
         };
         // Far beyond every date, so that `date_from_civil` refuses it.
-        Ok(i32::try_from(year)
-            .unwrap_or(i32::MAX)
-            .clamp(-6_000_000, 6_000_000))
+        Ok(i32::try_from(year).unwrap_or(i32::MAX).clamp(-6_000_000, 6_000_000))
     }
 
     fn time(&self) -> Parsed<i64> {
@@ -524,10 +488,7 @@ fn now() -> i64 {
 /// Two digits at `at`.
 #[inline]
 fn two(bytes: &[u8], at: usize) -> Option<u32> {
-    let (high, low) = (
-        bytes[at].wrapping_sub(b'0'),
-        bytes[at + 1].wrapping_sub(b'0'),
-    );
+    let (high, low) = (bytes[at].wrapping_sub(b'0'), bytes[at + 1].wrapping_sub(b'0'));
     (high < 10 && low < 10).then(|| u32::from(high) * 10 + u32::from(low))
 }
 
@@ -621,11 +582,7 @@ pub(super) fn parse_timestamp(text: &str, ty: DataType) -> Result<i64> {
         return Ok(i64::from(days) * DAY + time);
     }
     let zoned = ty == DataType::TimestampTz;
-    let type_name = if zoned {
-        "timestamp with time zone"
-    } else {
-        "timestamp"
-    };
+    let type_name = if zoned { "timestamp with time zone" } else { "timestamp" };
     let parsed = Fields::read(trim(text), false).and_then(|fields| match fields.special {
         Some(Special::Infinity) => Ok(TIMESTAMP_INFINITY),
         Some(Special::MinusInfinity) => Ok(TIMESTAMP_MINUS_INFINITY),

@@ -63,17 +63,9 @@ fn unit(word: &str) -> Option<Unit> {
 #[derive(Clone, Copy, Debug)]
 enum Token<'a> {
     /// A number, perhaps signed: whole part, fraction, sign.
-    Number {
-        whole: i64,
-        fraction: f64,
-        negative: bool,
-    },
+    Number { whole: i64, fraction: f64, negative: bool },
     /// `y-m`.
-    YearMonth {
-        years: i64,
-        months: i64,
-        negative: bool,
-    },
+    YearMonth { years: i64, months: i64, negative: bool },
     /// `h:m[:s]` in microseconds, and whether a sign stood before it.
     Time { micros: i64, negative: bool },
     /// A word.
@@ -97,16 +89,12 @@ fn checked(value: Option<i64>) -> Parsed<i64> {
 impl Sum {
     fn add_months(&mut self, months: Option<i64>) -> Parsed<()> {
         self.months = checked(months.and_then(|m| self.months.checked_add(m)))?;
-        i32::try_from(self.months)
-            .map(drop)
-            .map_err(|_| Failure::Range)
+        i32::try_from(self.months).map(drop).map_err(|_| Failure::Range)
     }
 
     fn add_days(&mut self, days: Option<i64>) -> Parsed<()> {
         self.days = checked(days.and_then(|d| self.days.checked_add(d)))?;
-        i32::try_from(self.days)
-            .map(drop)
-            .map_err(|_| Failure::Range)
+        i32::try_from(self.days).map(drop).map_err(|_| Failure::Range)
     }
 
     fn add_micros(&mut self, micros: Option<i64>) -> Parsed<()> {
@@ -147,9 +135,7 @@ impl Sum {
             _ => (0, false),
         };
         if months {
-            let years = whole
-                .checked_mul(count)
-                .and_then(|y| self.years.checked_add(y));
+            let years = whole.checked_mul(count).and_then(|y| self.years.checked_add(y));
             self.years = checked(years)?;
             i32::try_from(self.years).map_err(|_| Failure::Range)?;
             return self.add_months(Some(fraction_months(count as f64)));
@@ -194,11 +180,7 @@ impl Sum {
     fn finish(self) -> Parsed<Interval> {
         let months = i32::try_from(self.years * 12 + self.months).map_err(|_| Failure::Total)?;
         let days = i32::try_from(self.days).map_err(|_| Failure::Range)?;
-        Ok(Interval {
-            months,
-            days,
-            micros: self.micros,
-        })
+        Ok(Interval { months, days, micros: self.micros })
     }
 }
 
@@ -234,19 +216,11 @@ fn next_token<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Token<'a>>> {
             if months > 11 {
                 return Err(Failure::Range);
             }
-            Ok(Some(Token::YearMonth {
-                years: number(digits)?,
-                months,
-                negative,
-            }))
+            Ok(Some(Token::YearMonth { years: number(digits)?, months, negative }))
         }
         _ => {
             let fraction = cursor.fraction();
-            Ok(Some(Token::Number {
-                whole: number(digits)?,
-                fraction,
-                negative,
-            }))
+            Ok(Some(Token::Number { whole: number(digits)?, fraction, negative }))
         }
     }
 }
@@ -266,14 +240,10 @@ fn read_time<'a>(first: &str, negative: bool, cursor: &mut Cursor<'a>) -> Parsed
     if minute > 59 || second > 60 {
         return Err(Failure::Range);
     }
-    let seconds = checked(
-        hour.checked_mul(3600)
-            .and_then(|h| h.checked_add(minute * 60 + second)),
-    )?;
+    let seconds =
+        checked(hour.checked_mul(3600).and_then(|h| h.checked_add(minute * 60 + second)))?;
     let micros = checked(
-        seconds
-            .checked_mul(SECOND)
-            .and_then(|s| s.checked_add(fraction_micros(fraction))),
+        seconds.checked_mul(SECOND).and_then(|s| s.checked_add(fraction_micros(fraction))),
     )?;
     Ok(Token::Time { micros, negative })
 }
@@ -305,21 +275,13 @@ fn read(text: &str) -> Parsed<Interval> {
                 sum.add_micros(Some(if negative { -micros } else { micros }))?;
                 (pending, found) = (Some(Unit::Day), true);
             }
-            Token::YearMonth {
-                years,
-                months,
-                negative,
-            } => {
+            Token::YearMonth { years, months, negative } => {
                 sum.note(Unit::Month)?;
                 let total = checked(years.checked_mul(12).and_then(|y| y.checked_add(months)))?;
                 sum.add_months(Some(if negative { -total } else { total }))?;
                 (pending, found) = (None, true);
             }
-            Token::Number {
-                whole,
-                fraction,
-                negative,
-            } => {
+            Token::Number { whole, fraction, negative } => {
                 let unit = pending.unwrap_or(Unit::Second);
                 sum.note(unit)?;
                 let sign = if negative { -1 } else { 1 };
@@ -332,11 +294,7 @@ fn read(text: &str) -> Parsed<Interval> {
         return Err(Failure::Format);
     }
     let interval = sum.finish()?;
-    if before {
-        interval.checked_neg().ok_or(Failure::Range)
-    } else {
-        Ok(interval)
-    }
+    if before { interval.checked_neg().ok_or(Failure::Range) } else { Ok(interval) }
 }
 
 /// True when a unit stands first or after another unit.
@@ -352,19 +310,12 @@ fn iso_number(cursor: &mut Cursor<'_>) -> Parsed<(i64, f64)> {
     if !negative {
         cursor.eat(b'+');
     }
-    if !cursor
-        .peek()
-        .is_some_and(|b| b.is_ascii_digit() || b == b'.')
-    {
+    if !cursor.peek().is_some_and(|b| b.is_ascii_digit() || b == b'.') {
         return Err(Failure::Format);
     }
     let whole = number(cursor.digits())?;
     let fraction = cursor.fraction();
-    Ok(if negative {
-        (-whole, -fraction)
-    } else {
-        (whole, fraction)
-    })
+    Ok(if negative { (-whole, -fraction) } else { (whole, fraction) })
 }
 
 /// `P1Y2M3DT4H5M6S`, `P0001-02-03T04:05:06`.
@@ -399,11 +350,7 @@ fn read_iso(text: &str) -> Parsed<Interval> {
         sum.add(whole, fraction, unit)?;
         found = true;
     }
-    if found {
-        sum.finish()
-    } else {
-        Err(Failure::Format)
-    }
+    if found { sum.finish() } else { Err(Failure::Format) }
 }
 
 /// The rest of `yyyy-mm-dd` or `hh:mm:ss`.
@@ -454,19 +401,12 @@ pub(super) fn parse_interval(text: &str) -> Result<Interval> {
 pub(super) fn format_interval(out: &mut String, interval: Interval) {
     let start = out.len();
     let mut negative_before = false;
-    let parts = [
-        (interval.months / 12, "year"),
-        (interval.months % 12, "mon"),
-        (interval.days, "day"),
-    ];
+    let parts =
+        [(interval.months / 12, "year"), (interval.months % 12, "mon"), (interval.days, "day")];
     for (value, name) in parts {
         if value != 0 {
             let space = if out.len() == start { "" } else { " " };
-            let sign = if negative_before && value > 0 {
-                "+"
-            } else {
-                ""
-            };
+            let sign = if negative_before && value > 0 { "+" } else { "" };
             let plural = if value == 1 { "" } else { "s" };
             let _ = write!(out, "{space}{sign}{value} {name}{plural}");
             negative_before = value < 0;
@@ -484,11 +424,7 @@ pub(super) fn format_interval(out: &mut String, interval: Interval) {
         let micros = interval.micros.unsigned_abs();
         let (seconds, fraction) = (micros / SECOND as u64, micros % SECOND as u64);
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-        let _ = write!(
-            out,
-            "{space}{sign}{hours:02}:{minutes:02}:{:02}",
-            seconds % 60
-        );
+        let _ = write!(out, "{space}{sign}{hours:02}:{minutes:02}:{:02}", seconds % 60);
         push_fraction(out, fraction as i64);
     }
 }

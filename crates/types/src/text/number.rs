@@ -21,11 +21,7 @@ pub(super) fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Res
     }
     let digits = at - start;
     let rest_blank = bytes[at..].iter().all(|&b| is_space(b));
-    let value = if negative {
-        value
-    } else {
-        value.and_then(i64::checked_neg)
-    };
+    let value = if negative { value } else { value.and_then(i64::checked_neg) };
     match value.and_then(|v| T::try_from(v).ok()) {
         _ if digits == 0 || !rest_blank => Err(syntax_error(type_name, text)),
         None => Err(out_of_range(text, type_name)),
@@ -58,9 +54,8 @@ fn classify<'a>(text: &'a str, type_name: &str) -> Result<Float<'a>> {
     if unsigned.eq_ignore_ascii_case("infinity") || unsigned.eq_ignore_ascii_case("inf") {
         return Ok(Float::Special(sign * f64::INFINITY));
     }
-    let numeric = unsigned
-        .bytes()
-        .all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    let numeric =
+        unsigned.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
     if numeric && !unsigned.is_empty() {
         Ok(Float::Digits(word))
     } else {
@@ -122,12 +117,7 @@ fn split_decimal(word: &str) -> Option<Decimal<'_>> {
     let bytes = word.as_bytes();
     let negative = bytes.first() == Some(&b'-');
     let mut at = usize::from(negative || bytes.first() == Some(&b'+'));
-    let digits = |from: usize| {
-        bytes[from..]
-            .iter()
-            .take_while(|b| b.is_ascii_digit())
-            .count()
-    };
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let whole = &bytes[at..at + digits(at)];
     at += whole.len();
     let mut fraction: &[u8] = &[];
@@ -154,12 +144,7 @@ fn split_decimal(word: &str) -> Option<Decimal<'_>> {
         exponent = if minus { -exponent } else { exponent };
         at += count;
     }
-    (at == bytes.len()).then_some(Decimal {
-        negative,
-        whole,
-        fraction,
-        exponent,
-    })
+    (at == bytes.len()).then_some(Decimal { negative, whole, fraction, exponent })
 }
 
 /// A decimal at the type's scale, rounded half away from zero.
@@ -183,11 +168,7 @@ pub(crate) fn parse_decimal(text: &str, ty: NumericType) -> Result<i128> {
     // Digit `i` of both parts counts 10^(point - 1 - i).
     let point = parts.whole.len() as i64 + parts.exponent;
     let wanted = point + i64::from(ty.scale);
-    let digits = parts
-        .whole
-        .iter()
-        .chain(parts.fraction)
-        .map(|b| i128::from(b - b'0'));
+    let digits = parts.whole.iter().chain(parts.fraction).map(|b| i128::from(b - b'0'));
     let mut value = 0i128;
     let mut taken = 0;
     for digit in digits {

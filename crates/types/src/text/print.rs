@@ -19,18 +19,8 @@ pub fn format_f64(out: &mut String, value: f64) {
     let bits = value.to_bits();
     let exponent = ((bits >> 52 & 0x7ff) as i32).max(1) - 1075;
     let fraction = bits & ((1 << 52) - 1);
-    let mantissa = if bits >> 52 & 0x7ff == 0 {
-        fraction
-    } else {
-        fraction | 1 << 52
-    };
-    let text = shortest(
-        value,
-        15..=17,
-        |t| t.parse() == Ok(value),
-        mantissa,
-        exponent,
-    );
+    let mantissa = if bits >> 52 & 0x7ff == 0 { fraction } else { fraction | 1 << 52 };
+    let text = shortest(value, 15..=17, |t| t.parse() == Ok(value), mantissa, exponent);
     place_point(out, text.as_str(), 15);
 }
 
@@ -43,11 +33,7 @@ pub fn format_f32(out: &mut String, value: f64) {
     let bits = value.to_bits();
     let exponent = ((bits >> 23 & 0xff) as i32).max(1) - 150;
     let fraction = bits & ((1 << 23) - 1);
-    let mantissa = if bits >> 23 & 0xff == 0 {
-        fraction
-    } else {
-        fraction | 1 << 23
-    };
+    let mantissa = if bits >> 23 & 0xff == 0 { fraction } else { fraction | 1 << 23 };
     let same = |t: &str| t.parse() == Ok(value);
     let text = shortest(value, 6..=9, same, u64::from(mantissa), exponent);
     place_point(out, text.as_str(), 6);
@@ -149,20 +135,14 @@ fn place_point(out: &mut String, text: &str, limit: i32) {
         let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
     } else if exponent < 0 {
         out.push_str("0.");
-        out.extend(std::iter::repeat_n(
-            '0',
-            exponent.unsigned_abs() as usize - 1,
-        ));
+        out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
         out.push_str(whole);
         out.push_str(fraction);
     } else {
         let exponent = exponent as usize;
         out.push_str(whole);
         out.push_str(&fraction[..exponent.min(fraction.len())]);
-        out.extend(std::iter::repeat_n(
-            '0',
-            exponent.saturating_sub(fraction.len()),
-        ));
+        out.extend(std::iter::repeat_n('0', exponent.saturating_sub(fraction.len())));
         if fraction.len() > exponent {
             out.push('.');
             out.push_str(&fraction[exponent..]);

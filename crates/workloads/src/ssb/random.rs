@@ -37,7 +37,8 @@ impl Draw {
             b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ, ";
         let length = self.between(10, 25);
         // Ends in a letter: trailing blanks would not survive every system's import.
-        let letter = |i: i64| LETTERS[self.between(0, if i + 1 < length { 63 } else { 61 }) as usize];
+        let letter =
+            |i: i64| LETTERS[self.between(0, if i + 1 < length { 63 } else { 61 }) as usize];
         (0..length).map(letter).map(char::from).collect()
     }
 }

@@ -13,12 +13,8 @@ const CHAINS: &[&[&str]] = &[
 ];
 
 /// Crates above all chains, in layers; crates of one layer do not know each other.
-const LAYERS: &[&[&str]] = &[
-    &["exec"],
-    &["engine"],
-    &["formats", "workloads", "wire", "procs"],
-    &["server"],
-];
+const LAYERS: &[&[&str]] =
+    &[&["exec"], &["engine"], &["formats", "workloads", "wire", "procs"], &["server"]];
 
 /// Crates that only tests and developers use.
 const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
@@ -26,30 +22,8 @@ const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
 /// External crates that stay at the leaves: a name or `prefix*`, and who may use it.
 const HEAVY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
-    (
-        "arrow*",
-        &[
-            "formats",
-            "wire",
-            "procs",
-            "server",
-            "workloads",
-            "testkit",
-            "xtask",
-        ],
-    ),
-    (
-        "parquet",
-        &[
-            "formats",
-            "wire",
-            "procs",
-            "server",
-            "workloads",
-            "testkit",
-            "xtask",
-        ],
-    ),
+    ("arrow*", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
+    ("parquet", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
     ("tokio*", &["wire"]),
     ("pgwire", &["wire"]),
     ("rustls", &["wire"]),
@@ -59,9 +33,7 @@ const HEAVY: &[(&str, &[&str])] = &[
 /// Why `user` may not depend on the workspace crate `used`, if it may not.
 pub(super) fn objection(user: &str, used: &str) -> Option<String> {
     if DEVELOPMENT.contains(&used) && user != "xtask" {
-        return Some(format!(
-            "{used} is for development: [dev-dependencies] only"
-        ));
+        return Some(format!("{used} is for development: [dev-dependencies] only"));
     }
     if user == "testkit" && !DEVELOPMENT.contains(&used) {
         return Some("testkit knows nothing of the product".into());
@@ -77,12 +49,10 @@ pub(super) fn objection(user: &str, used: &str) -> Option<String> {
 
 /// Why `user` may not use the external crate `used`, if it may not.
 pub(super) fn heavy(user: &str, used: &str) -> Option<String> {
-    let (_, users) = HEAVY
-        .iter()
-        .find(|(pattern, _)| match pattern.strip_suffix('*') {
-            Some(prefix) => used.starts_with(prefix),
-            None => used == *pattern,
-        })?;
+    let (_, users) = HEAVY.iter().find(|(pattern, _)| match pattern.strip_suffix('*') {
+        Some(prefix) => used.starts_with(prefix),
+        None => used == *pattern,
+    })?;
     (!users.contains(&user)).then(|| format!("{used} stays in {}", users.join(", ")))
 }
 

@@ -42,9 +42,7 @@ pub(super) fn check(folder: &Path, problems: &mut Vec<String>) -> Result<(), Str
     let name = crate_name(folder);
     let mut object = |message: String| problems.push(format!("{}: {message}", relative(&path)));
     if at(&manifest, &["package", "name"]).and_then(Value::as_str) != Some(name) {
-        object(format!(
-            "the package is not called {name}, as its directory"
-        ));
+        object(format!("the package is not called {name}, as its directory"));
     }
     if at(&manifest, &["lints", "workspace"]).and_then(Value::as_bool) != Some(true) {
         object("[lints] workspace = true is missing".into());

@@ -63,31 +63,22 @@ fn check_lines(name: &str, source: &str, problems: &mut Vec<String>) {
         let number = index + 1;
         let width = line.chars().count();
         if width > WIDTH {
-            problems.push(format!(
-                "{name}:{number}: {width} characters, {WIDTH} are allowed"
-            ));
+            problems.push(format!("{name}:{number}: {width} characters, {WIDTH} are allowed"));
         }
         if let Some((_, after)) = line.split_once(UNFINISHED)
             && !after.trim_start_matches(['(', ' ']).starts_with('#')
         {
-            problems.push(format!(
-                "{name}:{number}: {UNFINISHED} without the number of an issue"
-            ));
+            problems.push(format!("{name}:{number}: {UNFINISHED} without the number of an issue"));
         }
     }
 }
 
 /// The roots of crates without `unsafe` say so.
 fn check_unsafe_policy(folder: &Path, path: &Path, source: &str, problems: &mut Vec<String>) {
-    let is_root = ["src/lib.rs", "src/main.rs"]
-        .iter()
-        .any(|root| path == folder.join(root));
+    let is_root = ["src/lib.rs", "src/main.rs"].iter().any(|root| path == folder.join(root));
     let allowed = UNSAFE_CRATES.contains(&crate_name(folder));
     if is_root && !allowed && !source.contains("#![forbid(unsafe_code)]") {
-        problems.push(format!(
-            "{}: #![forbid(unsafe_code)] is missing",
-            relative(path)
-        ));
+        problems.push(format!("{}: #![forbid(unsafe_code)] is missing", relative(path)));
     }
 }
 
@@ -96,17 +87,11 @@ fn check_ceilings(name: &str, source: &str, problems: &mut Vec<String>) {
         Ok(file) => file,
         Err(error) => return problems.push(format!("{name}: {error}")),
     };
-    let mut visitor = Ceilings {
-        name,
-        test_lines: 0,
-        problems,
-    };
+    let mut visitor = Ceilings { name, test_lines: 0, problems };
     visitor.visit_file(&file);
     let lines = source.lines().count() - visitor.test_lines.min(source.lines().count());
     if lines > FILE_LINES {
-        problems.push(format!(
-            "{name}: {lines} lines without tests, {FILE_LINES} are allowed"
-        ));
+        problems.push(format!("{name}: {lines} lines without tests, {FILE_LINES} are allowed"));
     }
 }
 
@@ -177,9 +162,7 @@ fn lines_of(span: Span) -> RangeInclusive<usize> {
 fn is_test(attribute: &syn::Attribute) -> bool {
     attribute.path().is_ident("test")
         || attribute.path().is_ident("cfg")
-            && attribute
-                .parse_args::<syn::Path>()
-                .is_ok_and(|path| path.is_ident("test"))
+            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
 }
 
 #[cfg(test)]
@@ -198,19 +181,13 @@ mod tests {
         let body = "    let _ = 1;\n".repeat(FUNCTION_LINES);
         let long = format!("fn long() {{\n{body}}}\n");
         assert_eq!(problems_of(&long).len(), 1);
-        assert_eq!(
-            problems_of(&format!("#[cfg(test)]\nmod tests {{\n{long}}}\n")).len(),
-            0
-        );
+        assert_eq!(problems_of(&format!("#[cfg(test)]\nmod tests {{\n{long}}}\n")).len(), 0);
     }
 
     #[test]
     fn long_files_are_counted_without_their_tests() {
         let items = "const _: u8 = 1;\n".repeat(FILE_LINES - 10);
-        let tests = format!(
-            "#[cfg(test)]\nmod tests {{\n{}}}\n",
-            "const _: u8 = 1;\n".repeat(50)
-        );
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "const _: u8 = 1;\n".repeat(50));
         assert_eq!(problems_of(&format!("{items}{tests}")).len(), 0);
         assert_eq!(problems_of(&items.repeat(2)).len(), 1);
     }
@@ -220,9 +197,6 @@ mod tests {
         let wide = format!("// {}\n", "x".repeat(WIDTH));
         assert_eq!(problems_of(&wide).len(), 1);
         assert_eq!(problems_of(&format!("// {UNFINISHED}: later\n")).len(), 1);
-        assert_eq!(
-            problems_of(&format!("// {UNFINISHED}(#12): later\n")).len(),
-            0
-        );
+        assert_eq!(problems_of(&format!("// {UNFINISHED}(#12): later\n")).len(), 0);
     }
 }

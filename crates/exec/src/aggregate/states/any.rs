@@ -79,8 +79,7 @@ impl VectorColumn {
 
 impl AnyStates {
     pub(crate) fn new(rows: Rows, physical: PhysicalType) -> Self {
-        let values =
-            VectorColumn { chunks: Vec::new(), starts: Vec::new(), len: 0, bytes: 0 };
+        let values = VectorColumn { chunks: Vec::new(), starts: Vec::new(), len: 0, bytes: 0 };
         Self { rows, physical, values, place: Vec::new() }
     }
 

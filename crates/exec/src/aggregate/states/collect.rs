@@ -250,7 +250,9 @@ impl States for CollectStates {
         if !inputs.is_empty() {
             keys.append(&inputs);
         }
-        let key = |row: u32| if keys.is_empty() { &[][..] } else { keys.get(row as usize) };
+        let key = |row: u32| {
+            if keys.is_empty() { &[][..] } else { keys.get(row as usize) }
+        };
         let mut rows: Vec<u32> = (0..groups.len() as u32).collect();
         rows.sort_unstable_by(|&a, &b| {
             let group = groups[a as usize].cmp(&groups[b as usize]);

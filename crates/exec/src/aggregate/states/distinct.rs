@@ -1,7 +1,7 @@
 //! States over distinct arguments.
 //!
-//! Used where one aggregation has several DISTINCT aggregates or mixes them with others; a lone one is
-//! two aggregations (see [`super::super`]).
+//! Used where one aggregation has several DISTINCT aggregates or mixes them with others; a lone one
+//! is two aggregations (see [`super::super`]).
 
 use std::any::Any;
 
@@ -40,9 +40,8 @@ impl DistinctStates {
 
     /// Adds arguments without NULL.
     fn add(&mut self, groups: &[u32], columns: &[Column]) -> Result<()> {
-        let group_column = Column::from(kernels::VectorData::I32(
-            groups.iter().map(|&g| g as i32).collect(),
-        ));
+        let group_column =
+            Column::from(kernels::VectorData::I32(groups.iter().map(|&g| g as i32).collect()));
         let mut key_columns = vec![group_column];
         key_columns.extend_from_slice(columns);
         let mut rows = RowBytes::default();

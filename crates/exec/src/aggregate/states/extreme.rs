@@ -121,8 +121,8 @@ impl<T: Fixed> States for ExtremeStates<T> {
     }
 }
 
-/// The extreme string of each group. Memory is taken only when a value is better than the group's best
-/// and longer than every earlier best.
+/// The extreme string of each group. Memory is taken only when a value is better than the group's
+/// best and longer than every earlier best.
 pub(crate) struct TextStates {
     end: End,
     best: Vec<Option<Vec<u8>>>,

@@ -1,7 +1,7 @@
 //! Exact sums of integers and scaled decimals.
 //!
-//! Sums are 64 bits wide as long as the magnitudes of all values added cannot exceed that; then they
-//! move to 128 bits: with few groups from time to time, with many for good.
+//! Sums are 64 bits wide as long as the magnitudes of all values added cannot exceed that; then
+//! they move to 128 bits: with few groups from time to time, with many for good.
 
 use std::any::Any;
 

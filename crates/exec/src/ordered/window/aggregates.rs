@@ -9,11 +9,11 @@ use types::Result;
 use super::frames::{FrameSpec, Frames};
 use super::order::Part;
 use crate::aggregate::Inputs;
+use crate::aggregate::StatePlan;
 use crate::aggregate::states::{
     Completeness, Coverage, Mapping, NullStates, RowStates, StateKind, StateSpec, States,
     SumStates, Update,
 };
-use crate::aggregate::StatePlan;
 use crate::open::Opener;
 
 /// An aggregate and the states it is made of.

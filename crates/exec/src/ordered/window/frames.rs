@@ -132,13 +132,7 @@ fn rows(partition: &Range<usize>, bound: &Bound, side: Side, out: &mut Vec<u32>)
 }
 
 /// Ends that are `shift` peer groups away.
-fn groups(
-    part: &Part,
-    partition: &Range<usize>,
-    shift: i64,
-    side: Side,
-    out: &mut Vec<u32>,
-) {
+fn groups(part: &Part, partition: &Range<usize>, shift: i64, side: Side, out: &mut Vec<u32>) {
     let mut starts = part.peers(partition);
     let count = starts.len() as i64;
     starts.push(partition.end);
@@ -265,11 +259,12 @@ impl Line {
 
     /// A numeric offset at the scale of the key, rounded towards zero: keys have no finer digits.
     fn scaled(&self, value: &Value, ty: DataType) -> Result<i128> {
-        let scale = |ty| if let DataType::Numeric(n) = ty { n.scale } else { 0 };
+        let scale = |ty| {
+            if let DataType::Numeric(n) = ty { n.scale } else { 0 }
+        };
         let (from, to) = (scale(ty), scale(self.ty));
-        let value = value
-            .as_integer()
-            .ok_or_else(|| Error::unsupported("RANGE with such an offset"))?;
+        let value =
+            value.as_integer().ok_or_else(|| Error::unsupported("RANGE with such an offset"))?;
         Ok(if to >= from {
             value.saturating_mul(decimal::pow10(u32::from(to - from)))
         } else {

@@ -22,9 +22,7 @@ pub(super) fn compute(
 ) -> Result<Vector> {
     match function {
         F::RowNumber | F::Rank | F::DenseRank => Ok(integers(ranks(function, part), physical)),
-        F::PercentRank | F::CumeDist => {
-            Ok(Vector::new(VectorData::F64(shares(function, part))))
-        }
+        F::PercentRank | F::CumeDist => Ok(Vector::new(VectorData::F64(shares(function, part)))),
         F::Ntile => ntile(arguments, part, physical),
         F::Lag => shifted(arguments, part, -1),
         F::Lead => shifted(arguments, part, 1),

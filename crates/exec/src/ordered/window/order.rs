@@ -87,9 +87,7 @@ impl Ordered {
         if !spec.partition.is_empty() && count > 0 {
             let keys = sort_keys(&spec.partition, values);
             for i in 1..count {
-                if differs[i] != 0
-                    && keys.get(rows[i - 1] as usize) != keys.get(rows[i] as usize)
-                {
+                if differs[i] != 0 && keys.get(rows[i - 1] as usize) != keys.get(rows[i] as usize) {
                     partitions.push(i as u32);
                 }
             }
