@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! one column         its value in 64 or 128 bits, NULL apart
-//! several columns    | value, null bit | value, null bit | ... in 64 or 128 bits; strings by id, NULL 0
+//! several columns  | value, null bit | value, null bit | 64 or 128 bits; strings by id, NULL 0
 //! wider              bytes: | null byte, value | length + 1, bytes (0 = NULL) | ...
 //! ```
 //! Intervals are keyed by the length that they compare by; a value of each group is kept beside.
