@@ -1,4 +1,5 @@
 use super::*;
+use crate::VectorData;
 
 /// What LIKE means, by its definition.
 fn plain(pattern: &[char], text: &[char]) -> bool {
