@@ -55,7 +55,7 @@ fn placeholder(rows: usize) -> Column {
 pub(crate) fn select_positions(positions: &Positions, selection: &[u32]) -> Positions {
     match positions {
         Positions::Range { start, .. } => {
-            Positions::List(selection.iter().map(|&s| *start as u32 + s).collect())
+            Positions::List(selection.iter().map(|&s| *start + s).collect())
         }
         Positions::List(list) => {
             Positions::List(selection.iter().map(|&s| list[s as usize]).collect())

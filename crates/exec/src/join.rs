@@ -7,8 +7,7 @@
 //!                   '-> MatchedRows --barrier--> unmatched or matched build rows
 //! ```
 //! Invariants: columns of the build side are only gathered when an operator above uses them; a
-//! kind's
-//! output is narrowed to what the plan names before rows are selected.
+//! kind's output is narrowed to what the plan names before rows are selected.
 //!
 //! Elsewhere: the memory structures (`kernels::join_table`), what a kind puts out
 //! (`plan::physical`).

@@ -143,13 +143,13 @@ impl Opener {
             Operator::Series { .. } => simple::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),
             Operator::CteScan { source, columns, .. } => {
-                if let CteSource::Prelude(i) = source {
-                    if let Some(Finished::Streamed(prelude)) = self.preludes.get(*i) {
-                        let prelude = Arc::clone(prelude);
-                        let mut stream = self.open(&prelude, Vec::new())?;
-                        stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
-                        return Ok(stream);
-                    }
+                if let CteSource::Prelude(i) = source
+                    && let Some(Finished::Streamed(prelude)) = self.preludes.get(*i)
+                {
+                    let prelude = Arc::clone(prelude);
+                    let mut stream = self.open(&prelude, Vec::new())?;
+                    stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
+                    return Ok(stream);
                 }
                 let rows = self.cte(*source)?;
                 Ok(Stream::new(rows.source(columns), Some(node.id)))

@@ -25,7 +25,7 @@ struct Gathered {
 
 /// Approximate bytes of a batch: fixed-width values and string views.
 fn batch_bytes(batch: &Batch) -> u64 {
-    let row_bytes: u64 = batch.columns.iter().map(|c| column_bytes(c)).sum();
+    let row_bytes: u64 = batch.columns.iter().map(column_bytes).sum();
     row_bytes + 64
 }
 

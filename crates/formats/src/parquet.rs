@@ -109,10 +109,10 @@ fn stored_type(ty: DataType) -> DataType {
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
 fn write_error(path: &str, error: &ParquetError) -> Error {
-    if let ParquetError::External(source) = error {
-        if let Some(io) = source.downcast_ref::<std::io::Error>() {
-            return io_error(path, "write", io);
-        }
+    if let ParquetError::External(source) = error
+        && let Some(io) = source.downcast_ref::<std::io::Error>()
+    {
+        return io_error(path, "write", io);
     }
     Error::new(SqlState::IO_ERROR, format!("could not write file \"{path}\": {error}"))
 }

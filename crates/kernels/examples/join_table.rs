@@ -1,6 +1,5 @@
 //! Nanoseconds per build row and per probe row of the join tables, for tables that stay in the
-//! cache
-//! and larger ones. `cargo run --release -p kernels --example join_table [PROBE_ROWS]`
+//! cache and larger ones. `cargo run --release -p kernels --example join_table [PROBE_ROWS]`
 
 use std::time::Instant;
 

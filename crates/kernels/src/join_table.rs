@@ -7,15 +7,13 @@
 //! table --> Pairs (probe row, build row), or Candidates that give them a limited number at a time
 //! ```
 //! Invariants: [`MISS`] is in no table; codes are exact (equal exactly when keys are equal) or
-//! hashes,
-//! as [`KeyCoder::is_exact`] says, and pairs of hashes must be verified; pairs of one probe row are
-//! in
-//! ascending order of build rows.
+//! hashes, as [`KeyCoder::is_exact`] says, and pairs of hashes must be verified; pairs of one probe
+//! row are in ascending order of build rows.
 //!
 //! Source: Birler, Schmidt, Fent, Neumann 2024, "Simple, efficient, and robust hash tables for join
 //! processing" (hash table); the dense table is a bitmap with counts, as in succinct rank
-//! structures,
-//! so that a lookup in an array of row numbers becomes one in an array 16 times smaller.
+//! structures, so that a lookup in an array of row numbers becomes one in an array 16 times
+//! smaller.
 
 pub mod code;
 pub mod dense;
@@ -124,8 +122,7 @@ fn prefetch<T>(slice: &[T], i: usize) {
 
 flavours! {
     /// Replaces `hashes` by `mix` of the codes. Slots of a directory come from the top bits, tags
-    /// and
-    /// Bloom bits from lower ones.
+    /// and Bloom bits from lower ones.
     fn mix_into[](codes: &[u64], hashes: &mut Vec<u64>) {
         hashes.clear();
         hashes.extend(codes.iter().map(|&c| mix(c)));
@@ -174,8 +171,7 @@ impl JoinTable {
     }
 
     /// Replaces `pairs` by the first match of each code that has one; probe rows ascend.
-    /// `candidates`
-    /// is working memory.
+    /// `candidates` is working memory.
     pub fn first(&self, codes: &[u64], candidates: &mut Candidates, pairs: &mut Pairs) {
         match self {
             Self::Dense(t) => t.first(codes, pairs),
@@ -208,8 +204,7 @@ impl JoinTable {
     }
 
     /// Appends pairs from the front of `candidates`, made by [`Self::locate`] from the same
-    /// `codes`,
-    /// until there are `limit` in `pairs` or no candidates are left.
+    /// `codes`, until there are `limit` in `pairs` or no candidates are left.
     pub fn expand(
         &self,
         codes: &[u64],

@@ -77,7 +77,7 @@ impl StrView {
     /// A long view's memory must be alive and unchanged as long as `'a`, and `'a` must not outlive
     /// `self` for an inline one.
     #[inline]
-    pub unsafe fn bytes<'a>(&'a self) -> &'a [u8] {
+    pub unsafe fn bytes(&self) -> &[u8] {
         let start = if self.is_inline() {
             // The inline bytes start right after the length.
             (&raw const *self).cast::<u8>().wrapping_add(4)

@@ -7,14 +7,14 @@ use types::Error;
 /// The error, the line of `text` it is in with a caret below, detail and hint.
 pub(crate) fn format(text: &str, error: &Error) -> String {
     let mut out = format!("ERROR {error}");
-    if let Some(position) = error.position() {
-        if let Some(line) = text.lines().nth(position.line as usize - 1) {
-            let line = line.replace('\t', " ");
-            let label = format!("LINE {}: ", position.line);
-            let column = position.column.saturating_sub(1) as usize;
-            // Writing to a String cannot fail.
-            let _ = write!(out, "\n{label}{line}\n{:width$}^", "", width = label.len() + column);
-        }
+    if let Some(position) = error.position()
+        && let Some(line) = text.lines().nth(position.line as usize - 1)
+    {
+        let line = line.replace('\t', " ");
+        let label = format!("LINE {}: ", position.line);
+        let column = position.column.saturating_sub(1) as usize;
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\n{label}{line}\n{:width$}^", "", width = label.len() + column);
     }
     if let Some(detail) = error.detail() {
         let _ = write!(out, "\nDETAIL: {detail}");

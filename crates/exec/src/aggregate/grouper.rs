@@ -435,7 +435,7 @@ pub(crate) fn to_bytes(keys: &Keys, view: KeyView<'_>) -> RunKeys {
         };
         encode_rows(&columns, part.len(), &mut rows);
     }
-    rows.hash(&mut hashes);
+    rows.hash_rows(&mut hashes);
     RunKeys::Bytes(rows, hashes)
 }
 

@@ -1,8 +1,7 @@
 //! Key filters: what the build side knows about keys, tested in the probe side's scan.
 //!
 //! Source: Patel 2018, sections 5.2 and 5.3. Departure: no order of filters is learnt here, scans
-//! order
-//! restrictions; a filter that passes nearly everything takes itself out.
+//! order restrictions; a filter that passes nearly everything takes itself out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,13 +31,12 @@ struct BuildFilter {
 }
 
 /// Rows tested before a filter judges itself, and the share of passing rows in 16ths that ends it:
-/// a
-/// test costs about a tenth of a probe.
+/// a test costs about a tenth of a probe.
 const TRIAL_ROWS: u64 = 1 << 15;
 const PASSING_16THS_MAX: u64 = 14;
 
 impl BuildFilter {
-    fn new(keys: Keys) -> Arc<dyn KeyFilter> {
+    fn shared(keys: Keys) -> Arc<dyn KeyFilter> {
         let (tested, passed) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { keys, tested, passed, off: AtomicBool::new(false) })
     }
@@ -151,15 +149,14 @@ pub(super) fn of_build(
             _ => key_set(vector).map(Keys::Set),
         };
         if let Some(keys) = filter {
-            filters.push(PushedFilter { column, filter: BuildFilter::new(keys) });
+            filters.push(PushedFilter { column, filter: BuildFilter::shared(keys) });
         }
     }
     filters
 }
 
 /// The filters from above as filters of the probe and of the build child. `full` gives for each
-/// output
-/// column its ordinal in probe columns followed by build columns.
+/// output column its ordinal in probe columns followed by build columns.
 pub(super) fn split(
     filters: Vec<PushedFilter>,
     kind: JoinKind,

@@ -35,8 +35,7 @@ pub(super) fn place_of(list: &mut Vec<usize>, value: usize) -> usize {
 
 impl Layout {
     /// The layout of a join whose condition uses the columns `used` (probe, then build) and whose
-    /// output
-    /// is `output_columns` of the kind's full output.
+    /// output is `output_columns` of the kind's full output.
     pub(super) fn new(
         kind: JoinKind,
         probe_width: usize,

@@ -2,8 +2,7 @@
 //! unknown.
 //!
 //! A pair is possible when its `IS NOT DISTINCT FROM` keys are equal and none of its `=` keys
-//! differ for
-//! certain; a row without a match whose pairs are not all impossible is unknown.
+//! differ for certain; a row without a match whose pairs are not all impossible is unknown.
 
 use std::sync::{Arc, OnceLock};
 

@@ -133,10 +133,11 @@ impl Operator for Probe {
             keys = matcher.columns(&mut flow)?;
             let columns: Vec<&Column> = keys.iter().collect();
             matcher.table.encode(&columns, flow.rows(), &mut state.codes);
-            if self.residual.is_none() && matcher.table.is_exact() {
-                if let Some(demand) = self.process_exact(matcher, state, &keys, &mut flow, push)? {
-                    return Ok(demand);
-                }
+            if self.residual.is_none()
+                && matcher.table.is_exact()
+                && let Some(demand) = self.process_exact(matcher, state, &keys, &mut flow, push)?
+            {
+                return Ok(demand);
             }
         }
         self.process_pairs(state, &keys, flow, push)

@@ -72,8 +72,7 @@ struct MarkedSource {
 }
 
 /// The source of the wanted build rows, complete once the probe has ended; `probe_types` are those
-/// of
-/// the probe side's columns, which are NULL.
+/// of the probe side's columns, which are NULL.
 pub(super) fn source(
     matched: Arc<MatchedRows>,
     wanted: Wanted,

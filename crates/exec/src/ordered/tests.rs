@@ -171,7 +171,11 @@ fn check_sorted(
     for (got, expected) in got.iter().zip(expected) {
         assert_eq!(by_keys(got, expected, keys), Ordering::Equal, "{got:?}, not {expected:?}");
         let Value::I64(id) = got[ID] else { panic!("an id") };
-        assert_eq!(text(&[got.clone()]), text(&[data[id as usize].clone()]), "a row of the table");
+        assert_eq!(
+            text(std::slice::from_ref(got)),
+            text(&[data[id as usize].clone()]),
+            "a row of the table"
+        );
     }
     let mut ids: Vec<Option<i128>> = got.iter().map(|r| r[ID].as_integer()).collect();
     ids.sort_unstable();

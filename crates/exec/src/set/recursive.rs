@@ -17,8 +17,7 @@ use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
 
 /// Opens [`Operator::Recursive`]: a source that runs one round after the other while rows are
-/// wanted, so
-/// that a LIMIT above ends a recursion that would not end itself.
+/// wanted, so that a LIMIT above ends a recursion that would not end itself.
 ///
 /// # Errors
 /// XX000 for another operator.

@@ -158,7 +158,7 @@ fn counting(duplicates: Duplicates) -> Operator {
 #[test]
 fn recursion_ends_when_a_round_is_empty() {
     let base = vec![vec![Value::I32(0), Value::Null]; 3];
-    let rows = run(counting(Duplicates::Keep), &[base.clone()], &TYPES[..1]);
+    let rows = run(counting(Duplicates::Keep), std::slice::from_ref(&base), &TYPES[..1]);
     assert_eq!(rows.len(), 300);
     let rows = run(counting(Duplicates::Remove), &[base], &TYPES[..1]);
     let expected: Vec<Row> = (0..100).map(|n| vec![Value::I32(n)]).collect();

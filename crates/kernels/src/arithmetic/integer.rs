@@ -153,9 +153,12 @@ fn divide_i64(op: Arithmetic, a: &[i64], b: &[i64]) -> (Vec<i64>, bool) {
     }
 }
 
-fn bits<T: Copy>(op: Arithmetic, a: &[T], b: &[T]) -> Vec<T>
+fn bits<T>(op: Arithmetic, a: &[T], b: &[T]) -> Vec<T>
 where
-    T: std::ops::BitAnd<Output = T> + std::ops::BitOr<Output = T> + std::ops::BitXor<Output = T>,
+    T: Copy
+        + std::ops::BitAnd<Output = T>
+        + std::ops::BitOr<Output = T>
+        + std::ops::BitXor<Output = T>,
 {
     match op {
         Arithmetic::BitAnd => zip(a, b, |x, y| x & y),

@@ -75,7 +75,7 @@ impl RowBytes {
     }
 
     /// Appends the hash of each row to `hashes`.
-    pub fn hash(&self, hashes: &mut Vec<u64>) {
+    pub fn hash_rows(&self, hashes: &mut Vec<u64>) {
         hashes.extend((0..self.len()).map(|i| hash_row(self.get(i))));
     }
 }
@@ -260,7 +260,7 @@ mod tests {
             let mut rows = RowBytes::default();
             keys.iter().for_each(|k| rows.push(k));
             let mut hashes = Vec::new();
-            rows.hash(&mut hashes);
+            rows.hash_rows(&mut hashes);
             let mut table = BytesTable::default();
             let mut groups = Vec::new();
             table.find_or_insert(&rows, &hashes, &mut groups);
@@ -282,7 +282,7 @@ mod tests {
         let mut rows = RowBytes::default();
         (0..100_000u32).for_each(|i| rows.push(format!("customer {i}").as_bytes()));
         let mut hashes = Vec::new();
-        rows.hash(&mut hashes);
+        rows.hash_rows(&mut hashes);
         let mut table = BytesTable::default();
         let mut groups = Vec::new();
         table.find_or_insert(&rows, &hashes, &mut groups);

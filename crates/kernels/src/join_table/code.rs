@@ -5,8 +5,7 @@
 //! code = hash of the columns                        otherwise
 //! ```
 //! Ranges are those of the build side, known before the first probe; a probe value outside can
-//! match
-//! nothing. NULL has no code where it matches nothing, else code 0 of its column.
+//! match nothing. NULL has no code where it matches nothing, else code 0 of its column.
 
 use std::ops::Range;
 
@@ -66,8 +65,7 @@ flavours! {
     }
 
     /// Adds a column's part of the code; `image` gives the distance from the smallest value, and
-    /// rows
-    /// that are farther than `span` become [`MISS`].
+    /// rows that are farther than `span` become [`MISS`].
     fn add_part[T: Copy, F: Fn(T) -> u64](
         values: &[T], codes: &mut [u64], span: u64, shift: u64, stride: u64, distance: F
     ) {
@@ -199,8 +197,7 @@ impl KeyCoder {
     }
 
     /// Smallest value and number of values of the only column, when it is one and codes are exact:
-    /// the
-    /// code of a value is its distance from the smallest (plus one where NULL is a value).
+    /// the code of a value is its distance from the smallest (plus one where NULL is a value).
     pub fn single_min(&self) -> Option<i128> {
         match (self.parts.as_slice(), self.range) {
             ([part], Some(_)) => part.limits.map(|(min, _)| min),

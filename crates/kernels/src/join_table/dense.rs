@@ -201,8 +201,7 @@ impl DenseTable {
     }
 
     /// `values[i]` is the key of `positions[i]` and its distance from `min` the code: keeps the
-    /// positions
-    /// whose code occurs, in order.
+    /// positions whose code occurs, in order.
     pub fn retain<T: Copy + Into<i64>>(&self, min: i64, values: &[T], positions: &mut Vec<u32>) {
         let (words, range) = (&*self.words, self.range);
         retain_if(values, positions, |value| {

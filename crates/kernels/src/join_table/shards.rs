@@ -11,8 +11,7 @@ pub(super) struct Shards<T> {
 }
 
 // SAFETY: the vector is reached only through `take`, which gives each disjoint range to one caller,
-// and
-// through ownership.
+// and through ownership.
 unsafe impl<T: Send> Sync for Shards<T> {}
 
 impl<T> Shards<T> {
@@ -35,10 +34,8 @@ impl<T> Shards<T> {
         let (start, end) = (self.bounds[i], self.bounds[i + 1]);
         assert!(!self.taken[i].swap(true, Ordering::Relaxed), "a shard has one user");
         // SAFETY: `new` checked that shards are disjoint ranges of the vector, which never grows;
-        // the
-        // flag above makes this the only reference to this range, and a shared borrow of `self`
-        // keeps
-        // `into_inner` away. The vector's header is only read.
+        // the flag above makes this the only reference to this range, and a shared borrow of `self`
+        // keeps `into_inner` away. The vector's header is only read.
         unsafe {
             let base = (*self.data.get()).as_ptr().cast_mut();
             std::slice::from_raw_parts_mut(base.add(start), end - start)

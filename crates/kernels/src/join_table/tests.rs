@@ -142,7 +142,7 @@ proptest! {
         coder.encode(&[&right[0], &right[1]], b.len(), &mut y);
         for (i, p) in a.iter().enumerate() {
             prop_assert_eq!(x[i] == MISS, p.1.is_none() && !nulls);
-            prop_assert!(x[i] == MISS || x[i] < coder.range().unwrap());
+            prop_assert!(x[i] == MISS || x[i] < coder.range().expect("it has a range"));
             for (j, q) in b.iter().enumerate() {
                 let same = p == q && (nulls || p.1.is_some());
                 prop_assert_eq!(x[i] == y[j] && x[i] != MISS, same);

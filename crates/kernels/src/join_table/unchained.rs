@@ -6,9 +6,8 @@
 //! entries[end of slot - 1 .. end of slot] = (key, row)
 //! ```
 //! Building partitions by the first bits of the hash, so that each partition's directory and
-//! entries are
-//! written within the cache, by one worker:
-//! [`HashPlan::partition`] per part of the rows, then [`HashBuilder::build`] per partition.
+//! entries are written within the cache, by one worker: [`HashPlan::partition`] per part of the
+//! rows, then [`HashBuilder::build`] per partition.
 //! Source: Birler et al. 2024. Departure: two tag bits computed from the hash instead of four
 //! looked up.
 
@@ -210,8 +209,7 @@ impl<K: EntryKey> HashBuilder<K> {
 }
 
 /// True when two entries of a run have one key. Runs of distinct keys are short, so that comparing
-/// all
-/// pairs is cheap; a long run has equal keys, and its first repeated key ends the search.
+/// all pairs is cheap; a long run has equal keys, and its first repeated key ends the search.
 fn has_repeated<K: EntryKey>(directory: &[u64], entries: &[Entry<K>], base: u64) -> bool {
     let mut start = 0;
     for word in directory {

@@ -105,8 +105,7 @@ pub fn gather_or_null(vector: &Vector, positions: &[u32]) -> Vector {
 }
 
 /// True when row `i` of `a` and row `j` of `b` are equal or both NULL: for single rows, not for
-/// loops
-/// over many.
+/// loops over many.
 ///
 /// # Panics
 /// If the vectors are of two types.

@@ -75,10 +75,6 @@ pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
     if expr.ty == ty { expr } else { Expr { kind: ExprKind::Cast(Box::new(expr)), ty } }
 }
 
-pub(super) fn equal(a: Expr, b: Expr) -> Expr {
-    tree::compare(CompareOp::Equal, a, b)
-}
-
 pub(super) fn filter(input: Plan, predicate: Expr) -> Plan {
     Plan::Filter { input: Box::new(input), predicate }
 }
@@ -126,8 +122,4 @@ pub(super) fn ascending(expr: Expr) -> SortKey {
 
 pub(super) fn descending(expr: Expr) -> SortKey {
     SortKey { expr, direction: Direction::Descending, nulls: NullsOrder::First }
-}
-
-pub(super) fn limit(input: Plan, count: i64) -> Plan {
-    Plan::Limit { input: Box::new(input), limit: Some(big(count)), offset: None }
 }

@@ -74,7 +74,9 @@ fn planned_queries_give_the_rows_of_naive_evaluation() {
             ["t1", "t2", "t3"].iter().map(|name| random_table(&mut random, name)).collect();
         let query = generate::query(seed, &tables);
         let size = format!("{:?}", query.plan).len();
-        let outcome = std::panic::catch_unwind(|| check(&query, &format!("seed {seed}")));
+        let name = format!("seed {seed}");
+        let checked = std::panic::AssertUnwindSafe(|| check(&query, &name));
+        let outcome = std::panic::catch_unwind(checked);
         match outcome {
             Ok(outcome) => compared += u64::from(outcome == Outcome::Compared),
             Err(_) => failed.push((size, seed)),

@@ -47,7 +47,7 @@ impl DistinctStates {
         let mut rows = RowBytes::default();
         encode_rows(&key_columns, groups.len(), &mut rows);
         let mut hashes = Vec::with_capacity(groups.len());
-        rows.hash(&mut hashes);
+        rows.hash_rows(&mut hashes);
         let mut next = self.table.len() as u32;
         let mut pairs = Vec::with_capacity(groups.len());
         self.table.find_or_insert(&rows, &hashes, &mut pairs);
