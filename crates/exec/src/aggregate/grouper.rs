@@ -386,7 +386,7 @@ impl Grouper {
         bytes.clear();
         hashes.clear();
         encode_rows(columns, rows, bytes);
-        bytes.hash(hashes);
+        bytes.hash_rows(hashes);
         match (&mut self.table, &mut self.appended, self.lookup) {
             (KeyTable::Bytes(table), _, Lookup::Find) => {
                 table.find_or_insert(bytes, hashes, groups);

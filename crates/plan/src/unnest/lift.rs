@@ -112,10 +112,24 @@ fn lift_all(context: &mut Context<'_>, plan: &mut Plan, host: &mut Plan) -> Resu
 
 /// Replaces the sub-queries in `expr` by columns that joins on top of `host` compute.
 fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Result<()> {
+    lift_guarded(context, expr, host, &[])
+}
+
+/// As [`lift_expr`], for an expression that is evaluated only for rows of `host` where all of `guards` are
+/// true: a scalar sub-query with two rows is no error for the others.
+fn lift_guarded(
+    context: &mut Context<'_>,
+    expr: &mut Expr,
+    host: &mut Plan,
+    guards: &[Expr],
+) -> Result<()> {
+    if let ExprKind::Case { branches, otherwise } = &mut expr.kind {
+        return lift_case(context, branches, otherwise, host, guards);
+    }
     let mut result = Ok(());
     tree::operands_mut(expr, &mut |operand| {
         if result.is_ok() {
-            result = lift_expr(context, operand, host);
+            result = lift_guarded(context, operand, host, guards);
         }
     });
     result?;
@@ -126,12 +140,12 @@ fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Res
     match tree::take_expr(expr).kind {
         ExprKind::ScalarSubquery(mut plan) => {
             lift(context, &mut plan)?;
-            if context.is_closed(&plan) {
+            if context.is_closed(&plan) && (guards.is_empty() || gives_one_row(&plan)) {
                 *expr = context.add_scalar(*plan, ty);
                 return Ok(());
             }
             let id = first_column(&plan)?;
-            join_onto(host, *plan, JoinKind::Single, tree::truth(true));
+            join_onto(host, *plan, JoinKind::Single, tree::and_all(guards.to_vec()));
             *expr = tree::column(id, ty);
         }
         ExprKind::Exists(mut plan) => {
@@ -155,6 +169,37 @@ fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Res
         kind => expr.kind = kind,
     }
     Ok(())
+}
+
+/// CASE: what a branch computes is guarded by its condition and by those before it.
+fn lift_case(
+    context: &mut Context<'_>,
+    branches: &mut [(Expr, Expr)],
+    otherwise: &mut Expr,
+    host: &mut Plan,
+    guards: &[Expr],
+) -> Result<()> {
+    let mut guards = guards.to_vec();
+    for (condition, result) in branches {
+        lift_guarded(context, condition, host, &guards)?;
+        guards.push(condition.clone());
+        lift_guarded(context, result, host, &guards)?;
+        guards.pop();
+        guards.push(tree::negate(tree::coalesce(condition.clone(), tree::truth(false))));
+    }
+    lift_guarded(context, otherwise, host, &guards)
+}
+
+/// True when `plan` cannot have two rows: one group over everything.
+fn gives_one_row(plan: &Plan) -> bool {
+    match plan {
+        Plan::Aggregate { keys, grouping_sets, .. } => keys.is_empty() && grouping_sets.is_none(),
+        Plan::Values { rows, .. } => rows.len() <= 1,
+        Plan::Project { input, .. } | Plan::Filter { input, .. } | Plan::Sort { input, .. } => {
+            gives_one_row(input)
+        }
+        _ => false,
+    }
 }
 
 fn first_column(plan: &Plan) -> Result<ColumnId> {
