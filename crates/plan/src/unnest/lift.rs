@@ -115,8 +115,8 @@ fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Res
     lift_guarded(context, expr, host, &[])
 }
 
-/// As [`lift_expr`], for an expression that is evaluated only for rows of `host` where all of `guards` are
-/// true: a scalar sub-query with two rows is no error for the others.
+/// As [`lift_expr`], for an expression that is evaluated only for rows of `host` where all of
+/// `guards` are true: a scalar sub-query with two rows is no error for the others.
 fn lift_guarded(
     context: &mut Context<'_>,
     expr: &mut Expr,
