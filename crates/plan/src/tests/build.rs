@@ -1,8 +1,8 @@
 //! Short ways to write plans by hand.
 
 use sql::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, CteId, Direction, Duplicates, Expr,
-    ExprKind, Function, JoinKind, NullsOrder, OutputColumn, Plan, Query, SortKey,
+    AggregateCall, AggregateFunction, ColumnId, CteId, Direction, Duplicates, Expr, ExprKind,
+    Function, JoinKind, NullsOrder, OutputColumn, Plan, Query, SortKey,
 };
 use sql::catalog::TableRef;
 use types::{DataType, Value};
