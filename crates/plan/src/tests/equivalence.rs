@@ -54,8 +54,8 @@ fn check(query: &Query, name: &str) -> Outcome {
     let text = explain(&planned, None);
     let found = match physical::run(&planned) {
         Ok(found) => found,
-        // An uncorrelated scalar sub-query is computed before the query, so its 21000 comes even when
-        // no row asks for its value.
+        // An uncorrelated scalar sub-query is computed before the query: its 21000 comes even
+        // when no row asks for its value.
         Err(error) if error.state() == types::SqlState::CARDINALITY_VIOLATION => {
             return Outcome::Raised;
         }
