@@ -298,7 +298,9 @@ pub(crate) fn aggregated(
     input: &Properties,
 ) -> Properties {
     let groups = group_count(keys, input) * sets as f64;
-    let mut out = Properties { rows: groups, rows_max: input.rows_max, ..Properties::default() };
+    // Each grouping set may have as many groups as the input has rows, and an empty set one.
+    let rows_max = input.rows_max.map(|rows| rows.max(1.0) * sets.max(1) as f64);
+    let mut out = Properties { rows: groups, rows_max, ..Properties::default() };
     if keys.is_empty() {
         out.rows_max = Some(sets as f64);
     }
