@@ -218,6 +218,10 @@ fn prune_set_operation(plan: &mut Plan, needed: &ColumnSet) {
     let keep: Vec<bool> = columns.iter().map(|(id, _)| !all || needed.contains(*id)).collect();
     retain_at(columns, &keep);
     for side in [left, right] {
+        if !matches!(**side, Plan::Project { .. }) {
+            let outputs = tree::output(side);
+            **side = tree::narrowed(tree::take(side), &outputs);
+        }
         if let Plan::Project { columns, .. } = &mut **side {
             retain_at(columns, &keep);
         }
