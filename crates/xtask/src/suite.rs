@@ -8,6 +8,9 @@ use testkit::duckdb::{self, DuckDb};
 
 use crate::{peers_home, tessera, text};
 
+/// Memory of a DuckDB that has a file, so that both sides fit at scale factor 10 in 24 GiB.
+const PEER_FILE_MEMORY: &str = "6GB";
+
 /// A benchmark.
 #[derive(Clone)]
 pub struct Suite {
@@ -105,7 +108,11 @@ pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
     let scratch = Scratch::new(options.suite.name)?;
     let file = peer_file.then(|| scratch.0.join("peer.duckdb"));
     let peer = duckdb::Options { threads: options.threads, file };
-    let duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
+    let mut duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
+    if peer_file {
+        let limit = format!("SET memory_limit = '{PEER_FILE_MEMORY}'");
+        duckdb.rows(&limit).map_err(text)?;
+    }
     let mut pair = Pair { tessera: session, duckdb, scratch };
     options.suite.tables.iter().try_for_each(|table| pair.copy(table))?;
     Ok(pair)
