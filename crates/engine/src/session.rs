@@ -142,13 +142,13 @@ impl Session {
         match statement {
             Statement::Query(query) => Ok(QueryResult::from_rows(self.query(&query)?)),
             Statement::Explain { mode, statement } => self.explain(mode, *statement),
-            Statement::CreateTable(create) => ddl::create_table(self, create),
-            Statement::CreateTableAs(create) => insert::create_table_as(self, create),
-            Statement::CreateView(create) => ddl::create_view(self, create),
+            Statement::CreateTable(create) => ddl::create_table(self, *create),
+            Statement::CreateTableAs(create) => insert::create_table_as(self, *create),
+            Statement::CreateView(create) => ddl::create_view(self, *create),
             Statement::DropTable(drop) => ddl::drop_tables(self, &drop),
             Statement::DropView(drop) => ddl::drop_views(self, &drop),
             Statement::Insert(insert) => insert::insert(self, &insert),
-            Statement::Truncate(tables) => ddl::truncate(&tables),
+            Statement::Truncate(truncate) => ddl::truncate(&truncate.tables),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => {
                 let procedure = self.database.registry().procedure(&name).ok_or_else(|| {
@@ -177,10 +177,11 @@ impl Session {
             Statement::Begin(_) | Statement::SetTransaction(_) => {
                 Err(Error::unsupported("a transaction of several statements"))
             }
-            Statement::Commit | Statement::Rollback => {
+            Statement::Commit(_) | Statement::Rollback(_) => {
                 let message = "there is no transaction in progress";
                 Err(Error::new(SqlState(*b"25P01"), message))
             }
+            _ => Err(Error::unsupported("this statement")),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
 use sched::{Scheduler, Ticket};
@@ -45,6 +46,9 @@ pub struct QueryContext {
     pub cancel: Arc<AtomicBool>,
     /// Values of `$1`..., in their declared types' physical form.
     pub parameters: Vec<Value>,
+    /// Rows for `Input` operators, by slot: batches of the columns that the statement
+    /// describes, of at most `kernels::BATCH_ROWS` rows each.
+    pub inputs: Vec<Vec<Batch>>,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -76,6 +80,7 @@ impl QueryContext {
             ticket,
             cancel: Arc::default(),
             parameters: Vec::new(),
+            inputs: Vec::new(),
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),

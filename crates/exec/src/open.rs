@@ -12,7 +12,7 @@ use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 use crate::context::QueryContext;
 use crate::pipeline::Stream;
 use crate::result::{ResultSet, StoredRows};
-use crate::{aggregate, join, ordered, scan, set, simple};
+use crate::{aggregate, input, join, ordered, scan, set, simple};
 
 /// A filter on one integer column that a join above proved: rows that fail it cannot reach the
 /// result.
@@ -140,6 +140,7 @@ impl Opener {
         match &node.operator {
             Operator::Scan { .. } => scan::open(self, node, filters),
             Operator::FunctionScan { .. } => scan::open_function(self, node),
+            Operator::Input { .. } => input::open(self, node),
             Operator::Series { .. } => simple::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),
             Operator::CteScan { source, columns, .. } => {

@@ -37,6 +37,9 @@ pub(crate) struct Estimator {
     pub(crate) ctes: HashMap<sql::algebra::CteId, (Vec<ColumnId>, Properties)>,
 }
 
+/// Rows assumed of [`Plan::Input`]: those that one statement changed, most often a few.
+const INPUT_ROWS: f64 = 100.0;
+
 /// Properties of `plan` from those of its inputs, in order.
 pub(crate) fn derive(
     context: &mut Context<'_>,
@@ -53,6 +56,7 @@ pub(crate) fn derive(
             let ids = columns.iter().map(|&(id, i)| (id, function.0.columns()[i].1));
             unknown(rows.max(1.0), ids)
         }
+        Plan::Input { columns, .. } => unknown(INPUT_ROWS, columns.iter().map(|c| (c.id, c.ty))),
         Plan::Series { arguments, column } => series(arguments, *column),
         Plan::Values { columns, rows } => values(columns, rows),
         Plan::Filter { input, predicate } => filtered(context, estimator, input, predicate, first),
@@ -111,7 +115,15 @@ fn scanned(
     let mut out =
         Properties { rows, rows_max: Some(statistics.rows.max(0.0)), ..Properties::default() };
     for &(id, ordinal) in columns {
-        let definition = &definitions[ordinal];
+        let Some(definition) = definitions.get(ordinal) else {
+            out.columns.insert(id, tid(rows));
+            out.keys.push(Key {
+                columns: [id].into_iter().collect(),
+                domain: rows,
+                nullable: false,
+            });
+            continue;
+        };
         let mut property = ColumnProperty::unknown(rows, definition.ty);
         if let Some(known) = statistics.columns.get(ordinal) {
             property.distinct = known.distinct.clamp(1.0, rows);
@@ -141,6 +153,12 @@ fn scanned(
         }
     }
     out
+}
+
+/// The TID of each of `rows` rows.
+fn tid(rows: f64) -> ColumnProperty {
+    let unknown = ColumnProperty::unknown(rows, DataType::BigInt);
+    ColumnProperty { distinct: rows, domain: rows, nullable: false, base_rows: rows, ..unknown }
 }
 
 /// The value on a number line, for interpolation.

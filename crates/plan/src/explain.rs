@@ -97,6 +97,7 @@ fn describe(node: &Node) -> (String, Vec<String>) {
         Operator::FunctionScan { function, .. } => {
             (format!("FunctionScan {}", function.0.name()), Vec::new())
         }
+        Operator::Input { name, .. } => (format!("Input {name}"), Vec::new()),
         Operator::Series { input, arguments } => {
             let columns = input.as_ref().map_or(&[][..], |input| names(input));
             (format!("Series {}", list_text(arguments, columns)), Vec::new())

@@ -148,9 +148,10 @@ impl Lowering<'_, '_> {
     pub(crate) fn lower(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
         match plan {
             Plan::Scan { .. } => self.scan(plan, None, needed),
-            Plan::FunctionScan { .. } | Plan::Series { .. } | Plan::Values { .. } => {
-                self.leaf(plan, needed)
-            }
+            Plan::FunctionScan { .. }
+            | Plan::Input { .. }
+            | Plan::Series { .. }
+            | Plan::Values { .. } => self.leaf(plan, needed),
             Plan::Filter { input, predicate } => self.filter(input, predicate, needed),
             Plan::Project { input, columns } => {
                 let kept: Vec<_> =

@@ -108,6 +108,7 @@ impl Node {
         match &self.operator {
             Operator::Scan { .. }
             | Operator::FunctionScan { .. }
+            | Operator::Input { .. }
             | Operator::Values { .. }
             | Operator::CteScan { .. } => Vec::new(),
             Operator::Series { input, .. } => input.iter().map(|node| &**node).collect(),
@@ -339,7 +340,7 @@ pub enum Operator {
     Scan {
         /// The table.
         table: TableRef,
-        /// Table ordinals.
+        /// Table ordinals; [`sql::catalog::TID_COLUMN`] for the rows' TIDs.
         columns: Vec<usize>,
         /// All must hold.
         restrictions: Vec<ScanRestriction>,
@@ -354,6 +355,16 @@ pub enum Operator {
         function: TableFunctionRef,
         /// Ordinals of its result columns.
         columns: Vec<usize>,
+    },
+    /// Rows that the caller supplies (`exec::QueryContext::inputs`), NUMERIC held as their type
+    /// says or narrower.
+    Input {
+        /// Which input.
+        slot: usize,
+        /// Ordinals of its columns.
+        columns: Vec<usize>,
+        /// What it is, for EXPLAIN.
+        name: Arc<str>,
     },
     /// generate_series. Without input: constant arguments, output one column. With input (lateral):
     /// arguments over the input's columns, output is the input's columns and the series.

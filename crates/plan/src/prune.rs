@@ -24,6 +24,7 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
     match plan {
         Plan::Scan { columns, .. } => columns.retain(|(id, _)| needed.contains(*id)),
         Plan::FunctionScan { columns, .. } => columns.retain(|(id, _)| needed.contains(*id)),
+        Plan::Input { columns, .. } => columns.retain(|column| needed.contains(column.id)),
         Plan::Series { .. } | Plan::CteScan { .. } => {}
         Plan::Values { columns, rows } => {
             let keep: Vec<bool> = columns.iter().map(|(id, _)| needed.contains(*id)).collect();

@@ -226,6 +226,7 @@ macro_rules! walkers {
             match plan {
                 Plan::Scan { .. }
                 | Plan::FunctionScan { .. }
+                | Plan::Input { .. }
                 | Plan::Series { .. }
                 | Plan::Values { .. }
                 | Plan::CteScan { .. } => {}
@@ -260,6 +261,7 @@ macro_rules! walkers {
             match plan {
                 Plan::Scan { .. }
                 | Plan::FunctionScan { .. }
+                | Plan::Input { .. }
                 | Plan::SetOperation { .. }
                 | Plan::With { .. }
                 | Plan::RecursiveWith { .. }
@@ -381,6 +383,7 @@ fn define(plan: &Plan, f: &mut dyn FnMut(ColumnId)) {
         Plan::Scan { columns, .. } | Plan::FunctionScan { columns, .. } => {
             columns.iter().for_each(|(id, _)| f(*id));
         }
+        Plan::Input { columns, .. } => columns.iter().for_each(|column| f(column.id)),
         Plan::Series { column, .. } => f(column.0),
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
@@ -410,12 +413,11 @@ pub(crate) fn free(plan: &Plan) -> ColumnSet {
 /// Output columns of `plan`, in order.
 pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
     match plan {
-        Plan::Scan { table, columns, .. } => {
-            columns.iter().map(|&(id, i)| (id, table.columns()[i].ty)).collect()
-        }
+        Plan::Scan { .. } => plan.output_types(),
         Plan::FunctionScan { function, columns } => {
             columns.iter().map(|&(id, i)| (id, function.0.columns()[i].1)).collect()
         }
+        Plan::Input { columns, .. } => columns.iter().map(|c| (c.id, c.ty)).collect(),
         Plan::Series { column, .. } => vec![*column],
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
@@ -491,6 +493,7 @@ pub(crate) fn rename(plan: &mut Plan, map: &Renaming) {
         Plan::Scan { columns, .. } | Plan::FunctionScan { columns, .. } => {
             columns.iter_mut().for_each(|(id, _)| new(id));
         }
+        Plan::Input { columns, .. } => columns.iter_mut().for_each(|c| new(&mut c.id)),
         Plan::Series { column, .. } => new(&mut column.0),
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }

@@ -381,6 +381,16 @@ pub enum Plan {
         /// Column ids and ordinals.
         columns: Vec<(ColumnId, usize)>,
     },
+    /// Rows that the caller supplies when the plan runs (`exec::QueryContext::inputs`): the rows
+    /// that a statement changed, say.
+    Input {
+        /// Which input.
+        slot: usize,
+        /// The columns read.
+        columns: Vec<InputColumn>,
+        /// What it is, for EXPLAIN.
+        name: Arc<str>,
+    },
     /// generate_series(start, stop, step) over expressions, possibly correlated (lateral).
     Series {
         /// start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP with INTERVAL
@@ -515,6 +525,17 @@ pub enum Plan {
         /// Name, for EXPLAIN.
         name: Arc<str>,
     },
+}
+
+/// A column of [`Plan::Input`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputColumn {
+    /// Its id in the plan.
+    pub id: ColumnId,
+    /// Its position in the batches supplied.
+    pub ordinal: usize,
+    /// Its type.
+    pub ty: DataType,
 }
 
 /// Name, type and id of a result column.

@@ -18,6 +18,7 @@ mod scope;
 mod statement;
 mod ddl;
 mod insert;
+mod row_expr;
 mod query;
 mod cte;
 mod set_ops;
@@ -50,6 +51,7 @@ use crate::statement::{RelationName, Statement};
 use scope::Level;
 
 pub(crate) use name::folded;
+pub use row_expr::bind_row_exprs;
 
 /// Nesting of expressions and queries that the binder follows.
 const DEPTH_MAX: usize = 256;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use types::{DataType, Result, Value};
 
+use crate::algebra::{Direction, NullsOrder};
+use crate::statement::RelationName;
+
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDef {
@@ -19,15 +22,163 @@ pub struct ColumnDef {
     pub default: Option<String>,
 }
 
+/// Ordinal that stands for the TID of a row in [`crate::algebra::Plan::Scan`]: a BIGINT, never
+/// NULL. It has no name in SQL.
+pub const TID_COLUMN: usize = 0xffff;
+
 /// PRIMARY KEY or UNIQUE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDef {
-    /// Constraint name.
+    /// Constraint name, also of the index that enforces it.
     pub name: String,
     /// Ordinals of the columns.
     pub columns: Vec<usize>,
     /// True for the primary key.
     pub primary: bool,
+    /// Whether NULLs count as different from each other.
+    pub nulls: KeyNulls,
+}
+
+/// NULLS DISTINCT or NULLS NOT DISTINCT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyNulls {
+    /// Rows with a NULL in the key are never equal.
+    #[default]
+    Distinct,
+    /// NULL equals NULL.
+    NotDistinct,
+}
+
+/// CHECK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckDef {
+    /// Constraint name.
+    pub name: String,
+    /// The condition as SQL text: see [`crate::bind_row_exprs`].
+    pub sql: String,
+}
+
+/// What happens to referring rows when a referenced key goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReferentialAction {
+    /// NO ACTION: 23503 at the end of the statement.
+    #[default]
+    NoAction,
+    /// RESTRICT: 23503 at once.
+    Restrict,
+    /// CASCADE: they go or change too.
+    Cascade,
+    /// SET NULL.
+    SetNull,
+    /// SET DEFAULT.
+    SetDefault,
+}
+
+/// FOREIGN KEY, MATCH SIMPLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyDef {
+    /// Constraint name.
+    pub name: String,
+    /// Ordinals of the referring columns.
+    pub columns: Vec<usize>,
+    /// The referenced table, which may be the referring one.
+    pub table: RelationName,
+    /// Ordinals there, by position in `columns`; together they are a key of that table.
+    pub references: Vec<usize>,
+    /// ON DELETE.
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE.
+    pub on_update: ReferentialAction,
+}
+
+/// GENERATED ALWAYS or BY DEFAULT AS IDENTITY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdentityKind {
+    /// 428C9 when a value is given without OVERRIDING SYSTEM VALUE.
+    Always,
+    /// A given value is used.
+    ByDefault,
+}
+
+/// The identity of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// ALWAYS or BY DEFAULT.
+    pub kind: IdentityKind,
+    /// The sequence behind it.
+    pub sequence: RelationName,
+}
+
+/// How a sequence counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceDef {
+    /// SMALLINT, INTEGER or BIGINT.
+    pub ty: DataType,
+    /// INCREMENT, not 0.
+    pub increment: i64,
+    /// MINVALUE.
+    pub min: i64,
+    /// MAXVALUE.
+    pub max: i64,
+    /// START: the first value.
+    pub start: i64,
+    /// CACHE: values taken at once.
+    pub cache: i64,
+    /// CYCLE or NO CYCLE.
+    pub wrap: SequenceWrap,
+}
+
+/// What a sequence does at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceWrap {
+    /// NO CYCLE: 2200H.
+    Fail,
+    /// CYCLE.
+    Cycle,
+}
+
+/// Whether an index refuses equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uniqueness {
+    /// It does not.
+    No,
+    /// UNIQUE: keys with a NULL are never equal.
+    Distinct,
+    /// UNIQUE NULLS NOT DISTINCT.
+    NullsNotDistinct,
+}
+
+/// What an index can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// `btree`: equality, prefixes, ranges, order.
+    Ordered,
+    /// `hash`: equality of all columns.
+    Hash,
+}
+
+/// A column of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IndexColumn {
+    /// Its ordinal in the table.
+    pub ordinal: usize,
+    /// ASC or DESC.
+    pub direction: Direction,
+    /// NULLS FIRST or LAST.
+    pub nulls: NullsOrder,
+}
+
+/// An index as the binder and planner see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexMeta {
+    /// Its name.
+    pub name: String,
+    /// Its columns, most significant first.
+    pub columns: Vec<IndexColumn>,
+    /// Whether it refuses equal keys.
+    pub unique: Uniqueness,
+    /// Ordered or hash.
+    pub kind: IndexKind,
 }
 
 /// A table as the binder and planner see it. The planner reads statistics through
@@ -42,6 +193,23 @@ pub trait TableMeta: Send + Sync {
     /// Those keys that are known to hold for the rows: the planner relies on no others.
     fn proven_keys(&self) -> &[KeyDef] {
         self.keys()
+    }
+    /// Its CHECK constraints.
+    fn checks(&self) -> &[CheckDef] {
+        &[]
+    }
+    /// Its FOREIGN KEY constraints.
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &[]
+    }
+    /// The identity of column `ordinal`, if it is an identity column.
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        let _ = ordinal;
+        None
+    }
+    /// Its indexes, those that enforce keys included.
+    fn indexes(&self) -> &[IndexMeta] {
+        &[]
     }
     /// The table itself, for the layers that know it: an `Arc<storage::Table>` in practice.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
@@ -131,6 +299,18 @@ pub trait Catalog {
     /// Whatever the function finds wrong with the arguments, a missing file say.
     fn table_function(&self, name: &str, arguments: &Arguments)
     -> Option<Result<TableFunctionRef>>;
+
+    /// The sequence called `name` (already case-folded), `schema` when qualified.
+    fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
+        let _ = (schema, name);
+        None
+    }
+
+    /// The parameter types of the session's prepared statement `name`.
+    fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
+        let _ = name;
+        None
+    }
 
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.
     fn now_micros(&self) -> i64;

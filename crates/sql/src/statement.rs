@@ -1,9 +1,27 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod define;
+mod write;
+mod transaction;
+
+pub use define::{
+    AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
+    CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
+    Truncate, TruncateIdentity, WithData,
+};
+pub use transaction::{
+    AccessMode, Chain, Discard, Execute, Isolation, LockTable, Prepare, TableLockMode,
+    TransactionModes,
+};
+pub use write::{
+    ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
+    OnConflict, Returning, RowLock, RowLockStrength, SelectForUpdate, Update,
+};
+
 use types::DataType;
 
 use crate::algebra::Query;
-use crate::catalog::{Arguments, ColumnDef, KeyDef, TableRef};
+use crate::catalog::{Arguments, TableRef};
 
 /// Name of a table or view, case-folded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,88 +86,6 @@ pub enum Persistence {
     Permanent,
     /// Until the session ends.
     Temporary,
-}
-
-/// CREATE TABLE.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateTable {
-    /// Its name.
-    pub name: RelationName,
-    /// Its columns.
-    pub columns: Vec<ColumnDef>,
-    /// PRIMARY KEY and UNIQUE constraints.
-    pub keys: Vec<KeyDef>,
-    /// When the table exists.
-    pub if_exists: IfExists,
-    /// WITH (...): names in lower case and values as text, `layout` say.
-    pub options: Vec<(String, String)>,
-    /// TEMPORARY or not.
-    pub persistence: Persistence,
-}
-
-/// CREATE TABLE AS.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateTableAs {
-    /// Its name.
-    pub name: RelationName,
-    /// Where the rows come from: its result columns are `columns`, by position.
-    pub query: Query,
-    /// Columns of the new table.
-    pub columns: Vec<ColumnDef>,
-    /// When the table exists.
-    pub if_exists: IfExists,
-    /// WITH (...).
-    pub options: Vec<(String, String)>,
-    /// TEMPORARY or not.
-    pub persistence: Persistence,
-    /// WITH DATA or WITH NO DATA.
-    pub data: WithData,
-}
-
-/// WITH DATA or WITH NO DATA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WithData {
-    /// The rows are inserted.
-    Fill,
-    /// The table stays empty.
-    Empty,
-}
-
-/// CREATE VIEW.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CreateView {
-    /// Its name.
-    pub name: RelationName,
-    /// Column names given after the name; empty when the query's own are used.
-    pub columns: Vec<String>,
-    /// The query as the user wrote it; it was bound once, so it is valid now.
-    pub sql: String,
-    /// Names and types of the columns, as bound now.
-    pub output: Vec<(String, DataType)>,
-    /// When the view exists.
-    pub if_exists: IfExists,
-    /// TEMPORARY or not.
-    pub persistence: Persistence,
-}
-
-/// DROP TABLE or DROP VIEW.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DropRelations {
-    /// What to drop.
-    pub names: Vec<RelationName>,
-    /// When one does not exist.
-    pub if_missing: IfMissing,
-    /// What happens to dependent objects.
-    pub behaviour: DropBehaviour,
-}
-
-/// INSERT.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Insert {
-    /// The target.
-    pub table: TableRef,
-    /// Rows with exactly the table's columns, in table order and of their types.
-    pub source: Query,
 }
 
 /// What a COPY moves.
@@ -218,33 +154,6 @@ pub enum SetScope {
     Transaction,
 }
 
-/// Isolation level asked for by BEGIN or SET TRANSACTION.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// READ UNCOMMITTED, READ COMMITTED and REPEATABLE READ: one snapshot per transaction.
-    Snapshot,
-    /// SERIALIZABLE.
-    Serializable,
-}
-
-/// READ WRITE or READ ONLY.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessMode {
-    /// READ WRITE
-    ReadWrite,
-    /// READ ONLY
-    ReadOnly,
-}
-
-/// Modes of a transaction; None is the session's default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransactionModes {
-    /// ISOLATION LEVEL.
-    pub isolation: Option<Isolation>,
-    /// READ ONLY or READ WRITE.
-    pub access: Option<AccessMode>,
-}
-
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
@@ -257,22 +166,42 @@ pub enum Statement {
         /// What is explained.
         statement: Box<Statement>,
     },
+    /// SELECT ... FOR UPDATE and its kin.
+    SelectForUpdate(Box<SelectForUpdate>),
     /// CREATE TABLE.
-    CreateTable(CreateTable),
+    CreateTable(Box<CreateTable>),
     /// CREATE TABLE AS.
-    CreateTableAs(CreateTableAs),
+    CreateTableAs(Box<CreateTableAs>),
+    /// ALTER TABLE; None when IF EXISTS found nothing.
+    AlterTable(Option<Box<AlterTable>>),
     /// CREATE VIEW.
-    CreateView(CreateView),
+    CreateView(Box<CreateView>),
+    /// CREATE INDEX.
+    CreateIndex(Box<CreateIndex>),
+    /// CREATE SEQUENCE.
+    CreateSequence(Box<CreateSequence>),
+    /// ALTER SEQUENCE; None when IF EXISTS found nothing.
+    AlterSequence(Option<Box<AlterSequence>>),
     /// DROP TABLE.
     DropTable(DropRelations),
     /// DROP VIEW.
     DropView(DropRelations),
+    /// DROP INDEX.
+    DropIndex(DropRelations),
+    /// DROP SEQUENCE.
+    DropSequence(DropRelations),
     /// INSERT.
-    Insert(Insert),
+    Insert(Box<Insert>),
+    /// UPDATE.
+    Update(Box<Update>),
+    /// DELETE.
+    Delete(Box<Delete>),
+    /// MERGE.
+    Merge(Box<Merge>),
     /// TRUNCATE.
-    Truncate(Vec<TableRef>),
+    Truncate(Truncate),
     /// COPY.
-    Copy(Copy),
+    Copy(Box<Copy>),
     /// CALL.
     Call {
         /// The procedure, case-folded.
@@ -302,14 +231,63 @@ pub enum Statement {
     /// BEGIN, START TRANSACTION.
     Begin(TransactionModes),
     /// COMMIT, END.
-    Commit,
+    Commit(Chain),
     /// ROLLBACK, ABORT.
-    Rollback,
+    Rollback(Chain),
+    /// SAVEPOINT.
+    Savepoint(String),
+    /// RELEASE SAVEPOINT.
+    Release(String),
+    /// ROLLBACK TO SAVEPOINT.
+    RollbackTo(String),
     /// SET TRANSACTION.
     SetTransaction(TransactionModes),
+    /// SET SESSION CHARACTERISTICS AS TRANSACTION.
+    SetSessionTransaction(TransactionModes),
+    /// LOCK TABLE.
+    LockTable(LockTable),
+    /// PREPARE.
+    Prepare(Box<Prepare>),
+    /// EXECUTE.
+    Execute(Execute),
+    /// DEALLOCATE; None for ALL.
+    Deallocate(Option<String>),
+    /// DISCARD.
+    Discard(Discard),
+    /// CHECKPOINT.
+    Checkpoint,
     /// ANALYZE; None for every table.
     Analyze {
         /// The table.
         table: Option<TableRef>,
     },
+    /// VACUUM, accepted; none for every table.
+    Vacuum {
+        /// The tables.
+        tables: Vec<TableRef>,
+    },
+}
+
+impl Statement {
+    /// The types of its parameters `$1`...: those given to the binder and those inferred.
+    pub fn parameters(&self) -> &[DataType] {
+        match self {
+            Self::Query(query) => &query.parameters,
+            Self::SelectForUpdate(select) => &select.query.parameters,
+            Self::Insert(insert) => &insert.source.parameters,
+            Self::Update(update) => &update.source.parameters,
+            Self::Delete(delete) => &delete.source.parameters,
+            Self::Merge(merge) => &merge.source.parameters,
+            Self::CreateTableAs(create) => &create.query.parameters,
+            Self::Explain { statement, .. } => statement.parameters(),
+            Self::Copy(copy) => match &copy.item {
+                CopyItem::Query(query) => &query.parameters,
+                CopyItem::Table { .. } => &[],
+            },
+            Self::Execute(execute) => {
+                execute.arguments.as_ref().map_or(&[], |query| &query.parameters)
+            }
+            _ => &[],
+        }
+    }
 }

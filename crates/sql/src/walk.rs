@@ -6,6 +6,7 @@ use crate::algebra::{
     AggregateCall, ColumnId, CompareOp, Expr, ExprKind, FrameBound, Function, JoinKind, Plan,
     Query, WindowCall,
 };
+use crate::catalog::TID_COLUMN;
 
 impl Expr {
     /// A reference to a column.
@@ -228,7 +229,10 @@ impl Plan {
         match self {
             Self::Scan { table, columns, .. } => {
                 let defs = table.columns();
-                let ty = |ordinal: usize| defs.get(ordinal).map_or(DataType::Unknown, |c| c.ty);
+                let ty = |ordinal: usize| match ordinal {
+                    TID_COLUMN => DataType::BigInt,
+                    _ => defs.get(ordinal).map_or(DataType::Unknown, |column| column.ty),
+                };
                 columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
             }
             Self::FunctionScan { function, columns } => {
@@ -236,6 +240,7 @@ impl Plan {
                 let ty = |ordinal: usize| defs.get(ordinal).map_or(DataType::Unknown, |c| c.1);
                 columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
             }
+            Self::Input { columns, .. } => columns.iter().map(|c| (c.id, c.ty)).collect(),
             Self::Series { column, .. } => vec![*column],
             Self::Values { columns, .. }
             | Self::SetOperation { columns, .. }
@@ -266,6 +271,7 @@ impl Plan {
         match self {
             Self::Scan { .. }
             | Self::FunctionScan { .. }
+            | Self::Input { .. }
             | Self::Series { .. }
             | Self::Values { .. }
             | Self::CteScan { .. } => Vec::new(),
@@ -289,6 +295,7 @@ impl Plan {
         match self {
             Self::Scan { .. }
             | Self::FunctionScan { .. }
+            | Self::Input { .. }
             | Self::Series { .. }
             | Self::Values { .. }
             | Self::CteScan { .. } => Vec::new(),
@@ -327,6 +334,7 @@ impl Plan {
             Self::Limit { limit, offset, .. } => limit.iter().chain(offset).for_each(visit),
             Self::Scan { .. }
             | Self::FunctionScan { .. }
+            | Self::Input { .. }
             | Self::SetOperation { .. }
             | Self::With { .. }
             | Self::RecursiveWith { .. }
@@ -356,6 +364,7 @@ impl Plan {
             }
             Self::Scan { .. }
             | Self::FunctionScan { .. }
+            | Self::Input { .. }
             | Self::SetOperation { .. }
             | Self::With { .. }
             | Self::RecursiveWith { .. }

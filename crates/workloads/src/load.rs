@@ -154,6 +154,7 @@ pub(crate) fn load_all(
             name: format!("{}_pkey", spec.name),
             columns: spec.key.to_vec(),
             primary: true,
+            nulls: Default::default(),
         };
         let table = load.table(spec.name, spec.columns, vec![key]);
         let (parts, name, generate) = (spec.parts, spec.name, spec.generate);

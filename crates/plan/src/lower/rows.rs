@@ -11,7 +11,7 @@ use crate::physical::{AggregateMode, CteSource, Node, Operator, OutputColumn};
 use crate::{range, tree};
 
 impl Lowering<'_, '_> {
-    /// Lowers a table function, series or VALUES.
+    /// Lowers a table function, series, VALUES or supplied rows.
     pub(crate) fn leaf(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
         let properties = cardinality::derive(self.context, self.estimator, plan, Vec::new());
         let (operator, output, columns) = match plan {
@@ -28,6 +28,14 @@ impl Lowering<'_, '_> {
                 let function = function.clone();
                 let operator = Operator::FunctionScan { function, columns: ordinals };
                 (operator, output, kept.into_iter().map(|(id, _)| id).collect())
+            }
+            Plan::Input { slot, columns, name } => {
+                let kept: Vec<_> = columns.iter().filter(|c| needed.contains(c.id)).collect();
+                let output = kept.iter().map(|c| self.output_column(c.id, c.ty, c.ty.physical()));
+                let output = output.collect();
+                let columns = kept.iter().map(|c| c.ordinal).collect();
+                let operator = Operator::Input { slot: *slot, columns, name: name.clone() };
+                (operator, output, kept.iter().map(|c| c.id).collect())
             }
             Plan::Series { arguments, column } => {
                 let none = Scope::none();

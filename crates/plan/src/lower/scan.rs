@@ -34,10 +34,12 @@ impl Lowering<'_, '_> {
         let mut properties = cardinality::derive(self.context, estimator, &narrow, Vec::new());
         let mut output = Vec::with_capacity(kept.len());
         for &(id, ordinal) in &kept {
-            let definition = &table.columns()[ordinal];
-            let name: std::sync::Arc<str> = definition.name.as_str().into();
+            let (name, ty) = match table.columns().get(ordinal) {
+                Some(definition) => (definition.name.as_str(), definition.ty),
+                None => ("tid", DataType::BigInt),
+            };
+            let name: std::sync::Arc<str> = name.into();
             self.names.entry(id).or_insert_with(|| name.clone());
-            let ty = definition.ty;
             output.push(OutputColumn { name, ty, physical: ty.physical() });
         }
         let operator = Operator::Scan {

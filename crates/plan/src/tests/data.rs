@@ -61,7 +61,12 @@ pub(super) fn keyed_table(
     let columns_of_key = key.to_vec();
     let keys = match key.len() {
         0 => Vec::new(),
-        _ => vec![KeyDef { name: format!("{name}_pkey"), columns: columns_of_key, primary: true }],
+        _ => vec![KeyDef {
+            name: format!("{name}_pkey"),
+            columns: columns_of_key,
+            primary: true,
+            nulls: Default::default(),
+        }],
     };
     TableRef(Arc::new(Table { name: name.into(), columns, keys, rows: Arc::new(rows) }))
 }

@@ -13,7 +13,9 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
     match plan {
         Plan::Scan { table, columns, .. } => {
             let found = columns.iter().find(|(column, _)| *column == id);
-            found.is_some_and(|&(_, ordinal)| table.columns()[ordinal].not_null)
+            found.is_some_and(|&(_, ordinal)| {
+                table.columns().get(ordinal).is_none_or(|column| column.not_null)
+            })
         }
         Plan::Filter { input, predicate } => {
             let only = std::iter::once(id).collect();

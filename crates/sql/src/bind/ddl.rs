@@ -10,7 +10,7 @@ use super::name::{expr_at, folded, ident_at, object_at, refuse_reserved};
 use super::types::data_type;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
-use crate::catalog::{ColumnDef, KeyDef};
+use crate::catalog::{ColumnDef, KeyDef, KeyNulls};
 use crate::statement::{
     CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
     Persistence, RelationName, Statement, WithData,
@@ -49,14 +49,17 @@ impl Binder<'_> {
             add_constraint(&mut definition, constraint)?;
         }
         let Definition { columns, keys, .. } = definition;
-        Ok(Statement::CreateTable(CreateTable {
+        Ok(Statement::CreateTable(Box::new(CreateTable {
             name,
             columns,
             keys,
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            sequences: Vec::new(),
             if_exists,
             options,
             persistence,
-        }))
+        })))
     }
 
     fn bind_create_as(
@@ -81,7 +84,7 @@ impl Binder<'_> {
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
         let data = if no_data { WithData::Empty } else { WithData::Fill };
         let TableHead { name, if_exists, options, persistence } = head;
-        Ok(Statement::CreateTableAs(CreateTableAs {
+        Ok(Statement::CreateTableAs(Box::new(CreateTableAs {
             name,
             query,
             columns,
@@ -89,7 +92,7 @@ impl Binder<'_> {
             options,
             persistence,
             data,
-        }))
+        })))
     }
 
     fn define_column(
@@ -118,14 +121,24 @@ impl Binder<'_> {
                     let name = constraint.unwrap_or_else(|| format!("{}_pkey", definition.table));
                     add_key(
                         definition,
-                        KeyDef { name, columns: vec![ordinal], primary: true },
+                        KeyDef {
+                            name,
+                            columns: vec![ordinal],
+                            primary: true,
+                            nulls: KeyNulls::Distinct,
+                        },
                         at,
                     )?;
                 }
                 ast::ColumnOption::Unique(_) => {
                     let name = constraint
                         .unwrap_or_else(|| format!("{}_{}_key", definition.table, def.name));
-                    let key = KeyDef { name, columns: vec![ordinal], primary: false };
+                    let key = KeyDef {
+                        name,
+                        columns: vec![ordinal],
+                        primary: false,
+                        nulls: KeyNulls::Distinct,
+                    };
                     add_key(definition, key, at)?;
                 }
                 ast::ColumnOption::ForeignKey(_) => return unsupported("REFERENCES", at),
@@ -174,7 +187,7 @@ impl Binder<'_> {
             output.push((name, column.ty));
         }
         let sql = query_text(text).unwrap_or_else(|| create.query.to_string());
-        Ok(Statement::CreateView(CreateView {
+        Ok(Statement::CreateView(Box::new(CreateView {
             name,
             columns,
             sql,
@@ -188,7 +201,7 @@ impl Binder<'_> {
                 true => Persistence::Temporary,
                 false => Persistence::Permanent,
             },
-        }))
+        })))
     }
 
     pub(super) fn bind_drop(&mut self, statement: &Ast) -> Result<Statement> {
@@ -278,7 +291,11 @@ fn add_constraint(definition: &mut Definition, constraint: &ast::TableConstraint
             }
         }
     }
-    add_key(definition, KeyDef { name, columns: ordinals, primary }, place)
+    add_key(
+        definition,
+        KeyDef { name, columns: ordinals, primary, nulls: KeyNulls::Distinct },
+        place,
+    )
 }
 
 fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(String, String)>> {

@@ -55,7 +55,7 @@ impl Binder<'_> {
         let source = self.with_defaults(&table, &named, source)?;
         let (plan, columns) = self.exact(source);
         let source = self.finish(BoundQuery { plan, columns })?;
-        Ok(Insert { table, source })
+        Ok(Insert { table, source, on_conflict: None, returning: None })
     }
 
     fn target_ordinals(&self, table: &TableRef, columns: &[ast::ObjectName]) -> Result<Vec<usize>> {
@@ -250,7 +250,7 @@ fn is_default(expr: &ast::Expr) -> bool {
     }
 }
 
-fn contains_subquery(expr: &Expr) -> bool {
+pub(super) fn contains_subquery(expr: &Expr) -> bool {
     let mut found = expr.subquery().is_some();
     expr.each_child(&mut |child| found |= contains_subquery(child));
     found

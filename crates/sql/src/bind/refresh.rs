@@ -60,6 +60,7 @@ fn made(plan: &Plan) -> Vec<ColumnId> {
         Plan::Scan { columns, .. } | Plan::FunctionScan { columns, .. } => {
             columns.iter().map(|(id, _)| *id).collect()
         }
+        Plan::Input { columns, .. } => columns.iter().map(|column| column.id).collect(),
         Plan::Series { column, .. } => vec![column.0],
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
@@ -95,6 +96,7 @@ fn rename_plan(plan: &mut Plan, renaming: &Renaming) {
         Plan::Scan { columns, .. } | Plan::FunctionScan { columns, .. } => {
             columns.iter_mut().for_each(|(id, _)| rename(id));
         }
+        Plan::Input { columns, .. } => columns.iter_mut().for_each(|c| rename(&mut c.id)),
         Plan::Series { column, .. } => rename(&mut column.0),
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }

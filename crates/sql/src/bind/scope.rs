@@ -52,6 +52,7 @@ pub(super) enum Clause {
     Limit,
     Values,
     Default,
+    Check,
 }
 
 impl Clause {
@@ -69,6 +70,7 @@ impl Clause {
             Self::Limit => "LIMIT",
             Self::Values => "VALUES",
             Self::Default => "DEFAULT expressions",
+            Self::Check => "check constraints",
         }
     }
 

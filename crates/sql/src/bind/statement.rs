@@ -9,8 +9,8 @@ use super::{Binder, Unknowns, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, Tree};
 use crate::statement::{
-    AccessMode, Copy, CopyDirection, CopyItem, CopyPlace, ExplainMode, Isolation, SetScope,
-    SetValue, Statement, TransactionModes,
+    AccessMode, Chain, Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode,
+    Isolation, SetScope, SetValue, Statement, TransactionModes, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -18,7 +18,7 @@ impl Binder<'_> {
     pub(super) fn bind_tree(&mut self, tree: &Tree, text: &str) -> Result<Statement> {
         match tree {
             Tree::Sql(statement) => self.bind_statement(statement, text),
-            Tree::Copy(copy) => self.bind_copy(copy).map(Statement::Copy),
+            Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
         }
     }
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
             Ast::CreateTable(create) => self.bind_create_table(create),
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::Drop { .. } => self.bind_drop(statement),
-            Ast::Insert(insert) => self.bind_insert(insert).map(Statement::Insert),
+            Ast::Insert(insert) => Ok(Statement::Insert(Box::new(self.bind_insert(insert)?))),
             Ast::Truncate(truncate) => self.bind_truncate(truncate),
             Ast::Call(function) => self.bind_call(function),
             Ast::Analyze(analyze) => self.bind_analyze(analyze),
@@ -186,7 +186,11 @@ impl Binder<'_> {
         for target in &truncate.table_names {
             tables.push(self.table_named(&target.name)?);
         }
-        Ok(Statement::Truncate(tables))
+        Ok(Statement::Truncate(Truncate {
+            tables,
+            identity: TruncateIdentity::Continue,
+            behaviour: DropBehaviour::Restrict,
+        }))
     }
 
     fn bind_analyze(&mut self, analyze: &ast::Analyze) -> Result<Statement> {
@@ -218,8 +222,8 @@ fn bind_session(statement: &Ast) -> Result<Statement> {
             },
         }),
         Ast::StartTransaction { modes, .. } => Ok(Statement::Begin(transaction_modes(modes)?)),
-        Ast::Commit { chain: false, .. } => Ok(Statement::Commit),
-        Ast::Rollback { chain: false, savepoint: None } => Ok(Statement::Rollback),
+        Ast::Commit { chain: false, .. } => Ok(Statement::Commit(Chain::No)),
+        Ast::Rollback { chain: false, savepoint: None } => Ok(Statement::Rollback(Chain::No)),
         Ast::Commit { .. } | Ast::Rollback { savepoint: None, .. } => {
             unsupported("AND CHAIN", None)
         }

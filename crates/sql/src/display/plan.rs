@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{aggregate_text, keys_text, numbered, window_text};
-use crate::algebra::{ColumnId, Duplicates, Expr, JoinKind, Plan, SetOperator};
+use crate::algebra::{ColumnId, Duplicates, Expr, InputColumn, JoinKind, Plan, SetOperator};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,6 +71,11 @@ fn line(plan: &Plan) -> String {
             let rows: Vec<String> = rows.iter().map(|row| format!("({})", list(row))).collect();
             format!("Values [{}] {}", ids(columns), rows.join(", "))
         }
+        Plan::Input { slot, columns, name } => {
+            let column = |c: &InputColumn| format!("{}={}", numbered(c.id), c.ordinal);
+            let columns: Vec<String> = columns.iter().map(column).collect();
+            format!("Input {slot} {name} [{}]", columns.join(", "))
+        }
         Plan::CteScan { cte, columns, name } => {
             format!("CteScan {name} (cte {}) [{}]", cte.0, ids(columns))
         }
@@ -120,6 +125,7 @@ fn operator_line(plan: &Plan) -> String {
         }
         Plan::Scan { .. }
         | Plan::FunctionScan { .. }
+        | Plan::Input { .. }
         | Plan::Series { .. }
         | Plan::Values { .. }
         | Plan::CteScan { .. } => String::new(),

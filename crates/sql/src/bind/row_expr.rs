@@ -1,0 +1,68 @@
+//! Conditions over one row of a table: CHECK.
+
+use types::{DataType, Result, SqlState};
+
+use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation};
+use super::{Binder, fail};
+use crate::algebra::{ColumnId, Expr};
+use crate::catalog::{Catalog, CheckDef, ColumnDef};
+
+/// Binds the conditions of `checks` over a row of table `table` with `columns`: column `i` of the
+/// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false.
+///
+/// # Errors
+/// Whatever is wrong with a condition; none when it was bound before and the columns are the same.
+pub fn bind_row_exprs(
+    checks: &[CheckDef],
+    table: &str,
+    columns: &[ColumnDef],
+    catalog: &dyn Catalog,
+) -> Result<Vec<Expr>> {
+    let mut exprs = Vec::with_capacity(checks.len());
+    for check in checks {
+        let tree = crate::parse::parse_expr(&check.sql)?;
+        let mut binder = Binder::new(catalog, &[]);
+        binder.next_column = u32::try_from(columns.len()).unwrap_or(u32::MAX);
+        exprs.push(binder.check_condition(&tree, table, columns)?);
+    }
+    Ok(exprs)
+}
+
+impl Binder<'_> {
+    /// The condition of a CHECK over a row, whose column `i` is [`ColumnId`] `i`.
+    pub(super) fn check_condition(
+        &mut self,
+        expr: &sqlparser::ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Expr> {
+        let levels = std::mem::take(&mut self.levels);
+        let mut level = Level::new(Clause::Check);
+        level.scope = row_scope(table, columns);
+        self.levels.push(level);
+        let bound = self.bind_expr(expr);
+        self.levels = levels;
+        let bound = bound?;
+        if super::insert::contains_subquery(&bound.expr) {
+            let message = "cannot use subquery in check constraint";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, bound.at);
+        }
+        self.coerce_clause(bound, DataType::Boolean, "CHECK")
+    }
+}
+
+/// One relation with `columns`, whose ids are their ordinals.
+fn row_scope(table: &str, columns: &[ColumnDef]) -> Scope {
+    let column = |(ordinal, def): (usize, &ColumnDef)| ScopeColumn {
+        name: def.name.clone(),
+        expr: Expr::column(ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX)), def.ty),
+        relation: table.to_owned(),
+    };
+    Scope::of(ScopeRelation {
+        name: table.to_owned(),
+        schema: None,
+        columns: columns.iter().enumerate().map(column).collect(),
+        table: None,
+        at: None,
+    })
+}

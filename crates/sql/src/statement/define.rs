@@ -1,0 +1,293 @@
+//! Statements that define, change and drop objects.
+
+use types::DataType;
+
+use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName};
+use crate::algebra::Query;
+use crate::catalog::{
+    CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, KeyDef, SequenceDef,
+    TableRef, Uniqueness,
+};
+
+/// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnSequence {
+    /// Ordinal of the column.
+    pub column: usize,
+    /// The kind of identity; None for `serial`, whose column has a default that calls nextval.
+    pub identity: Option<IdentityKind>,
+    /// Its name, `table_column_seq` unless given, not yet checked to be free (see
+    /// [`CreateTable::columns`]).
+    pub name: RelationName,
+    /// How it counts.
+    pub definition: SequenceDef,
+}
+
+/// CREATE TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    /// Its name.
+    pub name: RelationName,
+    /// Its columns.
+    pub columns: Vec<ColumnDef>,
+    /// PRIMARY KEY and UNIQUE constraints.
+    pub keys: Vec<KeyDef>,
+    /// CHECK constraints.
+    pub checks: Vec<CheckDef>,
+    /// FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    /// Sequences to create with it, dropped with their column.
+    pub sequences: Vec<ColumnSequence>,
+    /// When the table exists.
+    pub if_exists: IfExists,
+    /// WITH (...): names in lower case and values as text, `layout` say.
+    pub options: Vec<(String, String)>,
+    /// TEMPORARY or not.
+    pub persistence: Persistence,
+}
+
+/// CREATE TABLE AS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableAs {
+    /// Its name.
+    pub name: RelationName,
+    /// Where the rows come from: its result columns are `columns`, by position.
+    pub query: Query,
+    /// Columns of the new table.
+    pub columns: Vec<ColumnDef>,
+    /// When the table exists.
+    pub if_exists: IfExists,
+    /// WITH (...).
+    pub options: Vec<(String, String)>,
+    /// TEMPORARY or not.
+    pub persistence: Persistence,
+    /// WITH DATA or WITH NO DATA.
+    pub data: WithData,
+}
+
+/// WITH DATA or WITH NO DATA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WithData {
+    /// The rows are inserted.
+    Fill,
+    /// The table stays empty.
+    Empty,
+}
+
+/// CREATE VIEW.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    /// Its name.
+    pub name: RelationName,
+    /// Column names given after the name; empty when the query's own are used.
+    pub columns: Vec<String>,
+    /// The query as the user wrote it; it was bound once, so it is valid now.
+    pub sql: String,
+    /// Names and types of the columns, as bound now.
+    pub output: Vec<(String, DataType)>,
+    /// When the view exists.
+    pub if_exists: IfExists,
+    /// TEMPORARY or not.
+    pub persistence: Persistence,
+}
+
+/// DROP TABLE, VIEW, INDEX or SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropRelations {
+    /// What to drop.
+    pub names: Vec<RelationName>,
+    /// When one does not exist.
+    pub if_missing: IfMissing,
+    /// What happens to dependent objects.
+    pub behaviour: DropBehaviour,
+}
+
+/// CREATE INDEX.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    /// Its name; when `chosen`, another number behind it is as good.
+    pub name: String,
+    /// Whose the name is.
+    pub naming: Naming,
+    /// The table.
+    pub table: TableRef,
+    /// Its columns, most significant first.
+    pub columns: Vec<IndexColumn>,
+    /// UNIQUE.
+    pub unique: Uniqueness,
+    /// USING.
+    pub kind: IndexKind,
+    /// When a relation of this name exists.
+    pub if_exists: IfExists,
+}
+
+/// Who chose a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// The user: 42P07 when it is taken.
+    Given,
+    /// The binder: `t_a_idx` becomes `t_a_idx1` and so on when it is taken.
+    Chosen,
+}
+
+/// CREATE SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSequence {
+    /// Its name.
+    pub name: RelationName,
+    /// How it counts.
+    pub definition: SequenceDef,
+    /// OWNED BY: table and ordinal of the column.
+    pub owner: Option<(TableRef, usize)>,
+    /// When a relation of this name exists.
+    pub if_exists: IfExists,
+    /// TEMPORARY or not.
+    pub persistence: Persistence,
+}
+
+/// ALTER SEQUENCE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterSequence {
+    /// Its name.
+    pub name: RelationName,
+    /// When it does not exist.
+    pub if_missing: IfMissing,
+    /// What changes.
+    pub change: SequenceChange,
+}
+
+/// What ALTER SEQUENCE changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceChange {
+    /// Options.
+    Options {
+        /// The definition as it becomes.
+        definition: SequenceDef,
+        /// RESTART: the next value.
+        restart: Option<i64>,
+        /// OWNED BY: the new owner, None inside for OWNED BY NONE.
+        owner: Option<Option<(TableRef, usize)>>,
+    },
+    /// RENAME TO.
+    Rename(String),
+}
+
+/// ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterTable {
+    /// The table as it is.
+    pub table: TableRef,
+    /// The changes, in order; ordinals and names count after the changes before.
+    pub actions: Vec<AlterAction>,
+    /// When values change (a column is added or gets another type): all rows with the columns
+    /// that the table has after all actions, in order. None when the rows stay as they are but
+    /// for dropped columns.
+    pub rewrite: Option<Box<Query>>,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAction {
+    /// ADD COLUMN, at the end; its constraints follow as further actions.
+    AddColumn {
+        /// The column.
+        column: ColumnDef,
+        /// Its sequence, for `serial` and identity columns.
+        sequence: Option<Box<ColumnSequence>>,
+    },
+    /// DROP COLUMN.
+    DropColumn {
+        /// Its ordinal.
+        column: usize,
+        /// Its name.
+        name: String,
+        /// What happens to what depends on it.
+        behaviour: DropBehaviour,
+    },
+    /// RENAME COLUMN.
+    RenameColumn {
+        /// Its ordinal.
+        column: usize,
+        /// The new name.
+        name: String,
+    },
+    /// RENAME TO.
+    Rename(String),
+    /// RENAME CONSTRAINT.
+    RenameConstraint {
+        /// The old name.
+        from: String,
+        /// The new name.
+        to: String,
+    },
+    /// SET DEFAULT; None for DROP DEFAULT.
+    SetDefault {
+        /// Ordinal of the column.
+        column: usize,
+        /// SQL text.
+        default: Option<String>,
+    },
+    /// SET NOT NULL or DROP NOT NULL.
+    SetNullable {
+        /// Ordinal of the column.
+        column: usize,
+        /// What it may hold from now on.
+        nulls: Nullability,
+    },
+    /// TYPE.
+    SetType {
+        /// Ordinal of the column.
+        column: usize,
+        /// The new type.
+        ty: DataType,
+    },
+    /// ADD GENERATED ... AS IDENTITY.
+    AddIdentity(Box<ColumnSequence>),
+    /// DROP IDENTITY: its sequence goes too.
+    DropIdentity {
+        /// Ordinal of the column.
+        column: usize,
+    },
+    /// ADD PRIMARY KEY or UNIQUE. Columns of a primary key become NOT NULL.
+    AddKey(KeyDef),
+    /// ADD CHECK.
+    AddCheck(CheckDef),
+    /// ADD FOREIGN KEY.
+    AddForeignKey(Box<ForeignKeyDef>),
+    /// DROP CONSTRAINT, one that exists.
+    DropConstraint {
+        /// Its name.
+        name: String,
+        /// CASCADE drops foreign keys that rely on it.
+        behaviour: DropBehaviour,
+    },
+}
+
+/// Whether a column takes NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nullability {
+    /// DROP NOT NULL.
+    Nullable,
+    /// SET NOT NULL: 23502 when a row has NULL.
+    NotNull,
+}
+
+/// TRUNCATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Truncate {
+    /// The tables.
+    pub tables: Vec<TableRef>,
+    /// RESTART IDENTITY or not.
+    pub identity: TruncateIdentity,
+    /// CASCADE also empties tables whose foreign keys refer to these.
+    pub behaviour: DropBehaviour,
+}
+
+/// What TRUNCATE does with the sequences of the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TruncateIdentity {
+    /// CONTINUE IDENTITY.
+    Continue,
+    /// RESTART IDENTITY.
+    Restart,
+}

@@ -1,0 +1,111 @@
+//! Statements about transactions, table locks and prepared statements.
+
+use types::DataType;
+
+use super::LockWait;
+use crate::algebra::Query;
+use crate::catalog::TableRef;
+use crate::parse::ParsedStatement;
+
+/// Isolation level asked for by BEGIN or SET TRANSACTION.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// READ UNCOMMITTED and READ COMMITTED: one snapshot per statement.
+    ReadCommitted,
+    /// REPEATABLE READ and SNAPSHOT: one snapshot per transaction.
+    Snapshot,
+    /// SERIALIZABLE.
+    Serializable,
+}
+
+/// READ WRITE or READ ONLY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// READ WRITE
+    ReadWrite,
+    /// READ ONLY
+    ReadOnly,
+}
+
+/// Modes of a transaction; None is the session's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionModes {
+    /// ISOLATION LEVEL.
+    pub isolation: Option<Isolation>,
+    /// READ ONLY or READ WRITE.
+    pub access: Option<AccessMode>,
+}
+
+/// AND CHAIN or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// The session is outside a transaction afterwards.
+    No,
+    /// A transaction with the same modes begins.
+    Yes,
+}
+
+/// Modes of LOCK TABLE, from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TableLockMode {
+    /// ACCESS SHARE
+    AccessShare,
+    /// ROW SHARE
+    RowShare,
+    /// ROW EXCLUSIVE
+    RowExclusive,
+    /// SHARE UPDATE EXCLUSIVE
+    ShareUpdateExclusive,
+    /// SHARE
+    Share,
+    /// SHARE ROW EXCLUSIVE
+    ShareRowExclusive,
+    /// EXCLUSIVE
+    Exclusive,
+    /// ACCESS EXCLUSIVE, the default
+    AccessExclusive,
+}
+
+/// LOCK TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockTable {
+    /// The tables.
+    pub tables: Vec<TableRef>,
+    /// IN ... MODE.
+    pub mode: TableLockMode,
+    /// NOWAIT or not.
+    pub wait: LockWait,
+}
+
+/// PREPARE.
+#[derive(Clone, Debug)]
+pub struct Prepare {
+    /// Its name.
+    pub name: String,
+    /// All its parameters' types: those given, the others inferred.
+    pub parameters: Vec<DataType>,
+    /// The statement, bound once, so it is valid now.
+    pub statement: ParsedStatement,
+}
+
+/// EXECUTE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execute {
+    /// The prepared statement.
+    pub name: String,
+    /// One row: the arguments, of the parameters' types. None when there are no arguments.
+    pub arguments: Option<Box<Query>>,
+}
+
+/// DISCARD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// ALL
+    All,
+    /// PLANS
+    Plans,
+    /// SEQUENCES
+    Sequences,
+    /// TEMPORARY
+    Temporary,
+}

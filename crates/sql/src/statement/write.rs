@@ -1,0 +1,196 @@
+//! Statements that change rows: a query that says what changes, and what RETURNING gives of it.
+//!
+//! ```text
+//! source query -> rows (tid, values, extras) --engine writes--> affected rows
+//! affected rows ++ extras --Input slot 0--> RETURNING query -> rows for the client
+//! ```
+//! A TID is a non-null BIGINT, the ordinal [`crate::catalog::TID_COLUMN`] of a scan. Extras are
+//! columns of other tables (FROM, USING) that RETURNING names; they travel with the source row.
+
+use crate::algebra::Query;
+use crate::catalog::TableRef;
+
+/// Whether rows of a source may name one target row several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matches {
+    /// Each target row at most once.
+    Once,
+    /// A target row may come several times: any one of its rows counts, the others are skipped.
+    Repeated,
+}
+
+/// RETURNING.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Returning {
+    /// Reads [`crate::algebra::Plan::Input`] slot 0: all columns of the target by ordinal, after
+    /// the change (before it for DELETE), then the extras of the source in order. Its columns
+    /// are the result.
+    pub query: Query,
+}
+
+/// INSERT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    /// The target.
+    pub table: TableRef,
+    /// Rows with exactly the table's columns, in table order and of their types: defaults,
+    /// identities and OVERRIDING are part of it.
+    pub source: Query,
+    /// ON CONFLICT.
+    pub on_conflict: Option<OnConflict>,
+    /// RETURNING, without extras.
+    pub returning: Option<Returning>,
+}
+
+/// ON CONFLICT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnConflict {
+    /// The unique indexes whose conflicts count; None: all of them (DO NOTHING only).
+    pub target: Option<ConflictTarget>,
+    /// What happens instead of the insert.
+    pub action: ConflictAction,
+}
+
+/// The unique indexes that ON CONFLICT names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConflictTarget {
+    /// Positions in [`crate::catalog::TableMeta::indexes`], at least one.
+    pub indexes: Vec<usize>,
+    /// Their columns, ordinals of the table in index order (of the first of them).
+    pub columns: Vec<usize>,
+}
+
+/// DO NOTHING or DO UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConflictAction {
+    /// DO NOTHING.
+    Nothing,
+    /// DO UPDATE SET ... WHERE.
+    Update {
+        /// Ordinals of the assigned columns.
+        columns: Vec<usize>,
+        /// Reads Input slot 0: the columns of the row in the table, those of the row proposed
+        /// (`excluded`), and a BIGINT row number. Gives the row number and the new values of
+        /// `columns`, for the rows that WHERE lets through; the others are locked, not changed.
+        assignments: Box<Query>,
+    },
+}
+
+/// UPDATE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// The target.
+    pub table: TableRef,
+    /// Ordinals of the assigned columns.
+    pub columns: Vec<usize>,
+    /// TID, new values of `columns` in order and of their types, then extras.
+    pub source: Query,
+    /// Whether a TID may repeat in the source.
+    pub matches: Matches,
+    /// RETURNING.
+    pub returning: Option<Returning>,
+}
+
+/// DELETE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    /// The target.
+    pub table: TableRef,
+    /// TID, then extras.
+    pub source: Query,
+    /// Whether a TID may repeat in the source.
+    pub matches: Matches,
+    /// RETURNING.
+    pub returning: Option<Returning>,
+}
+
+/// MERGE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The target.
+    pub table: TableRef,
+    /// One row for each joined row to which an action other than DO NOTHING applies: TID (NULL
+    /// when not matched), INTEGER position in `actions`, then the values of all actions side by
+    /// side (those of the others are NULL, and not computed), then extras. A TID that comes twice
+    /// is 21000, "MERGE command cannot affect row a second time".
+    pub source: Query,
+    /// The WHEN clauses in order.
+    pub actions: Vec<MergeAction>,
+    /// RETURNING; the extras follow the values in `source`.
+    pub returning: Option<Returning>,
+    /// Position in `source` of the first extra.
+    pub extras_from: usize,
+}
+
+/// What a WHEN clause of MERGE does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeAction {
+    /// WHEN MATCHED THEN UPDATE SET.
+    Update {
+        /// Ordinals of the assigned columns.
+        columns: Vec<usize>,
+        /// Position in the source of their first value; the others follow.
+        values_from: usize,
+    },
+    /// WHEN MATCHED THEN DELETE.
+    Delete,
+    /// WHEN NOT MATCHED THEN INSERT.
+    Insert {
+        /// Position in the source of the first column's value; all columns of the table follow.
+        values_from: usize,
+    },
+    /// DO NOTHING: no source row has it.
+    Nothing,
+}
+
+/// How strongly SELECT locks its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowLockStrength {
+    /// FOR KEY SHARE.
+    KeyShare,
+    /// FOR SHARE.
+    Share,
+    /// FOR NO KEY UPDATE.
+    NoKeyUpdate,
+    /// FOR UPDATE.
+    Update,
+}
+
+/// What to do about a row or table that is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    /// Wait for the other transaction.
+    Wait,
+    /// NOWAIT: 55P03.
+    Fail,
+    /// SKIP LOCKED: the row is left out.
+    Skip,
+}
+
+/// A table whose rows a SELECT locks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowLock {
+    /// The table.
+    pub table: TableRef,
+    /// FOR ...
+    pub strength: RowLockStrength,
+    /// NOWAIT, SKIP LOCKED or neither.
+    pub wait: LockWait,
+}
+
+/// SELECT ... FOR UPDATE and its kin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectForUpdate {
+    /// The rows in their order, before LIMIT and OFFSET: the result columns, then a TID for each
+    /// of `locks` (NULL where an outer join found no row). LIMIT counts rows after those that
+    /// SKIP LOCKED leaves out.
+    pub query: Query,
+    /// How many of its columns are the client's.
+    pub width: usize,
+    /// What is locked, by position of the TID column.
+    pub locks: Vec<RowLock>,
+    /// LIMIT: a query of one row and one BIGINT; NULL is no limit.
+    pub limit: Option<Box<Query>>,
+    /// OFFSET, likewise.
+    pub offset: Option<Box<Query>>,
+}
