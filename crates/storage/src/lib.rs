@@ -10,6 +10,8 @@
 //! logs (the issues "Transactions" and "Durability").
 
 mod memory;
+mod tid;
+mod datum;
 mod schema;
 mod positions;
 mod block;
@@ -22,8 +24,14 @@ mod snapshot;
 mod statistics;
 mod table;
 mod load;
+mod index;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
+pub use datum::{Datum, RowBuffer};
+pub use index::{
+    Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeyRange, KeyRun, RangeCursor,
+    RangeState, TableIndex, Uniqueness,
+};
 pub use load::{BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
@@ -33,3 +41,4 @@ pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::TableSnapshot;
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{BlockInfo, SegmentInfo, Table};
+pub use tid::{TID_COLUMN, Tid};
