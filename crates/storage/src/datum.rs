@@ -1,9 +1,14 @@
-//! One value of one row, borrowed; and some values of one row, kept.
+//! One value of one row, on its way in or out, without allocation.
+//!
+//! ```text
+//! Datum       a value; a string is borrowed
+//! RowBuffer   | value | value | ...   strings: (offset, length) into | bytes -> |
+//! ```
 
 use types::{Interval, PhysicalType, Value};
 
-/// A value in its physical form. Strings are borrowed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A value in its physical form.
+#[derive(Clone, Copy, Debug)]
 pub enum Datum<'a> {
     /// NULL of any type.
     Null,
@@ -23,43 +28,8 @@ pub enum Datum<'a> {
     Interval(Interval),
 }
 
-impl Datum<'_> {
-    /// True for NULL.
-    #[inline]
-    pub fn is_null(&self) -> bool {
-        matches!(self, Self::Null)
-    }
-
-    /// The same value, owned.
-    pub fn to_value(&self) -> Value {
-        match *self {
-            Self::Null => Value::Null,
-            Self::Bool(v) => Value::Bool(v),
-            Self::I32(v) => Value::I32(v),
-            Self::I64(v) => Value::I64(v),
-            Self::I128(v) => Value::I128(v),
-            Self::F64(v) => Value::F64(v),
-            Self::Str(v) => Value::Str(v.into()),
-            Self::Interval(v) => Value::Interval(v),
-        }
-    }
-
-    /// How it is held; None for NULL.
-    pub fn physical(&self) -> Option<PhysicalType> {
-        match self {
-            Self::Null => None,
-            Self::Bool(_) => Some(PhysicalType::Bool),
-            Self::I32(_) => Some(PhysicalType::I32),
-            Self::I64(_) => Some(PhysicalType::I64),
-            Self::I128(_) => Some(PhysicalType::I128),
-            Self::F64(_) => Some(PhysicalType::F64),
-            Self::Str(_) => Some(PhysicalType::Str),
-            Self::Interval(_) => Some(PhysicalType::Interval),
-        }
-    }
-}
-
 impl<'a> From<&'a Value> for Datum<'a> {
+    #[inline]
     fn from(value: &'a Value) -> Self {
         match value {
             Value::Null => Self::Null,
@@ -74,42 +44,135 @@ impl<'a> From<&'a Value> for Datum<'a> {
     }
 }
 
-/// Values of some columns of one row. Reused from row to row: filling it again allocates nothing
-/// once it has grown to the longest row.
+impl Datum<'_> {
+    /// True for NULL.
+    #[inline]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The value with memory of its own.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(v) => Value::Bool(*v),
+            Self::I32(v) => Value::I32(*v),
+            Self::I64(v) => Value::I64(*v),
+            Self::I128(v) => Value::I128(*v),
+            Self::F64(v) => Value::F64(*v),
+            Self::Str(v) => Value::Str((*v).into()),
+            Self::Interval(v) => Value::Interval(*v),
+        }
+    }
+
+    /// The integer behind I32, I64 and I128.
+    #[inline]
+    pub fn as_integer(&self) -> Option<i128> {
+        match self {
+            Self::I32(v) => Some(i128::from(*v)),
+            Self::I64(v) => Some(i128::from(*v)),
+            Self::I128(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The value in a column of type `physical`: integers are widened; None when it does not fit.
+    #[inline]
+    pub fn widened(self, physical: PhysicalType) -> Option<Self> {
+        Some(match (self, physical) {
+            (Self::Null, _) => Self::Null,
+            (Self::Bool(_), PhysicalType::Bool)
+            | (Self::I32(_), PhysicalType::I32)
+            | (Self::I64(_), PhysicalType::I64)
+            | (Self::I128(_), PhysicalType::I128)
+            | (Self::F64(_), PhysicalType::F64)
+            | (Self::Str(_), PhysicalType::Str)
+            | (Self::Interval(_), PhysicalType::Interval) => self,
+            (Self::I32(v), PhysicalType::I64) => Self::I64(v.into()),
+            (Self::I32(v), PhysicalType::I128) => Self::I128(v.into()),
+            (Self::I64(v), PhysicalType::I128) => Self::I128(v.into()),
+            _ => return None,
+        })
+    }
+}
+
+/// A value whose string lies in the buffer.
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    Fixed(Datum<'static>),
+    Str { start: usize, bytes: usize },
+}
+
+/// Values of some columns of one row. Reused from row to row it does not allocate.
 #[derive(Clone, Debug, Default)]
 pub struct RowBuffer {
-    /// Strings are `Str(b"")` here; their bytes end at `ends` of the same position.
-    values: Vec<Datum<'static>>,
-    ends: Vec<usize>,
+    values: Vec<Held>,
     bytes: Vec<u8>,
 }
 
 impl RowBuffer {
-    /// No values.
+    /// An empty buffer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Values held.
+    /// Values.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// True when there are none.
+    /// True without values.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Forgets all values and keeps the memory.
+    /// Value number `i`, in the order in which columns were asked for.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    #[inline]
+    pub fn get(&self, i: usize) -> Datum<'_> {
+        match self.values[i] {
+            Held::Fixed(datum) => datum,
+            Held::Str { start, bytes } => Datum::Str(&self.bytes[start..start + bytes]),
+        }
+    }
+
+    /// All values, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Datum<'_>> {
+        (0..self.len()).map(|i| self.get(i))
+    }
+
+    /// Forgets all values; keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.values.clear();
-        self.ends.clear();
         self.bytes.clear();
     }
 
-    /// Appends a value; strings are copied in.
-    pub fn push(&mut self, value: Datum<'_>) {
-        self.values.push(match value {
+    /// Adds a value; the bytes of a string are copied.
+    #[inline]
+    pub fn push(&mut self, datum: Datum<'_>) {
+        let held = self.hold(datum);
+        self.values.push(held);
+    }
+
+    /// Replaces value number `i`.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn set(&mut self, i: usize, datum: Datum<'_>) {
+        self.values[i] = self.hold(datum);
+    }
+
+    #[inline]
+    fn hold(&mut self, datum: Datum<'_>) -> Held {
+        Held::Fixed(match datum {
+            Datum::Str(text) => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(text);
+                return Held::Str { start, bytes: text.len() };
+            }
             Datum::Null => Datum::Null,
             Datum::Bool(v) => Datum::Bool(v),
             Datum::I32(v) => Datum::I32(v),
@@ -117,55 +180,6 @@ impl RowBuffer {
             Datum::I128(v) => Datum::I128(v),
             Datum::F64(v) => Datum::F64(v),
             Datum::Interval(v) => Datum::Interval(v),
-            Datum::Str(v) => {
-                self.bytes.extend_from_slice(v);
-                Datum::Str(b"")
-            }
-        });
-        self.ends.push(self.bytes.len());
-    }
-
-    /// Value `i`.
-    ///
-    /// # Panics
-    /// If there are not so many.
-    #[inline]
-    pub fn get(&self, i: usize) -> Datum<'_> {
-        match self.values[i] {
-            Datum::Str(_) => {
-                let start = if i == 0 { 0 } else { self.ends[i - 1] };
-                Datum::Str(&self.bytes[start..self.ends[i]])
-            }
-            value => value,
-        }
-    }
-
-    /// All values, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Datum<'_>> {
-        (0..self.len()).map(|i| self.get(i))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_gives_back_its_values() {
-        let values = [
-            Value::text("ab"),
-            Value::Null,
-            Value::I64(-7),
-            Value::text(""),
-            Value::text("xyz"),
-            Value::Interval(Interval { months: 1, days: 2, micros: 3 }),
-        ];
-        let mut row = RowBuffer::new();
-        for _ in 0..2 {
-            row.clear();
-            values.iter().for_each(|v| row.push(Datum::from(v)));
-            assert_eq!(row.len(), values.len());
-            assert!(row.iter().map(|d| d.to_value()).eq(values.iter().cloned()));
-        }
+        })
     }
 }

@@ -24,6 +24,8 @@ mod snapshot;
 mod statistics;
 mod table;
 mod load;
+mod version;
+mod undo;
 mod index;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
@@ -40,5 +42,7 @@ pub use scan::{BlockCursor, ScanPlan};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::TableSnapshot;
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use table::{BlockInfo, SegmentInfo, Table};
+pub use table::{BlockImage, BlockInfo, SegmentInfo, Table, WriteError};
 pub use tid::{TID_COLUMN, Tid};
+pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
+pub use version::{Snapshot, Timestamp, TxnId};

@@ -20,6 +20,7 @@ use crate::memory::{MemoryCategory, Reservation};
 use crate::schema::Layout;
 use crate::statistics::{ColumnSummary, Sample};
 use crate::table::Table;
+use crate::undo::UndoBuffer;
 
 /// String bytes of one column after which a block is full before it has all its rows.
 const STRING_BYTES_MAX: usize = 256 << 20;
@@ -75,12 +76,17 @@ impl TableLoad {
         BulkWriter::new(Arc::clone(self), 0, OnFinish::Commit)
     }
 
-    /// Makes the rows of all finished writers visible; returns how many. Rows of writers that did
-    /// not finish are dropped.
+    /// Makes the rows of all finished writers part of the transaction of `undo`; returns how many.
+    /// Rows of writers that did not finish are dropped.
     ///
     /// # Errors
     /// XX000 when the load was committed before.
-    pub fn commit(&self) -> Result<u64> {
+    pub fn commit(&self, _undo: &mut UndoBuffer) -> Result<u64> {
+        self.publish()
+    }
+
+    /// Makes the rows visible to everybody at once.
+    fn publish(&self) -> Result<u64> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.committed, true) {
             return Err(Error::internal("the load was committed before"));
@@ -203,7 +209,7 @@ impl BulkWriter {
         let rows = written.rows;
         load.state.lock().finished.push((number, written));
         if on_finish == OnFinish::Commit {
-            load.commit()?;
+            load.publish()?;
         }
         Ok(rows)
     }

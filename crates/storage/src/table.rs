@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use types::{Error, PhysicalType, Result, SqlState};
 
 use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme, value_bytes};
+use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
 use crate::hot;
 use crate::load::{BulkWriter, TableLoad};
@@ -28,15 +29,82 @@ use crate::positions::Positions;
 use crate::schema::{Layout, Schema};
 use crate::snapshot::TableSnapshot;
 use crate::statistics::{ColumnSummary, Sample, TableStatistics};
+use crate::tid::Tid;
+use crate::undo::UndoBuffer;
+use crate::version::{Snapshot, Timestamp, TxnId};
 
 /// A shared, growing set of rows.
 pub struct Table {
+    id: u64,
     name: String,
     schema: Schema,
     layout: Layout,
     pool: Arc<BufferPool>,
     blocks_made: AtomicU64,
     state: Mutex<State>,
+}
+
+/// Why a row was not written. Nothing was changed by the call.
+#[derive(Debug)]
+pub enum WriteError {
+    /// This transaction has the row (or a row of the same key): wait for its end and call again.
+    Wait(TxnId),
+    /// Somebody who committed after the snapshot changed the row (40001), or it is gone.
+    Conflict {
+        /// Where it is now, if it moved.
+        moved_to: Option<Tid>,
+    },
+    /// The row `tid` has the same key (23505).
+    Duplicate {
+        /// Id of the index.
+        index: u64,
+        /// The other row.
+        tid: Tid,
+    },
+    /// 23502 and whatever else may fail.
+    Failed(Error),
+}
+
+impl From<Error> for WriteError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A block as a checkpoint writes it.
+#[derive(Debug)]
+pub struct BlockImage {
+    snapshot: Arc<TableSnapshot>,
+    number: usize,
+}
+
+impl BlockImage {
+    /// Its number in the table.
+    pub fn id(&self) -> u64 {
+        todo!()
+    }
+
+    /// How its rows are laid out.
+    pub fn layout(&self) -> BlockLayout {
+        todo!()
+    }
+
+    /// Its newest change that may not be part of an older image: nothing before it differs.
+    pub fn changed(&self) -> Timestamp {
+        todo!()
+    }
+
+    /// The rows that do not exist in the snapshot, one bit each (1 = dead), and the block as bytes
+    /// that describe themselves; the values of such rows are NULL.
+    pub fn write(&self) -> (Vec<u64>, Vec<u8>) {
+        let _ = (&self.snapshot, self.number);
+        todo!()
+    }
+
+    /// The dead rows alone: the bytes of a frozen block never change.
+    pub fn dead(&self) -> Vec<u64> {
+        todo!()
+    }
 }
 
 struct State {
@@ -94,6 +162,7 @@ pub struct BlockInfo {
 impl Table {
     /// An empty table.
     pub fn new(
+        id: u64,
         name: impl Into<String>,
         schema: Schema,
         layout: Layout,
@@ -102,7 +171,150 @@ impl Table {
         let state = Mutex::new(State::empty(&schema.physical()));
         let name = name.into();
         let blocks_made = AtomicU64::new(0);
-        Arc::new(Self { name, schema, layout, pool, blocks_made, state })
+        Arc::new(Self { id, name, schema, layout, pool, blocks_made, state })
+    }
+
+    /// Its number in the database.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Adds a row, values in schema order, to be seen when the transaction of `undo` commits.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; 23502 for NULL in a
+    /// NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
+    pub fn insert(
+        self: &Arc<Self>,
+        _undo: &mut UndoBuffer,
+        _row: &[Datum<'_>],
+    ) -> Result<Tid, WriteError> {
+        todo!()
+    }
+
+    /// Adds the rows of `batch`, columns in schema order, and their TIDs to `tids`. Stops at the
+    /// first error: the caller rolls back to its mark.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub fn insert_batch(
+        self: &Arc<Self>,
+        _undo: &mut UndoBuffer,
+        _batch: &Batch,
+        _tids: &mut Vec<Tid>,
+    ) -> Result<(), WriteError> {
+        todo!()
+    }
+
+    /// Changes columns of the row `tid`, which `at` sees; returns its TID, a new one if it moved.
+    ///
+    /// # Errors
+    /// As [`Self::insert`]; [`WriteError::Conflict`] when the row changed after `at`.
+    pub fn update(
+        self: &Arc<Self>,
+        _undo: &mut UndoBuffer,
+        _at: Snapshot,
+        _tid: Tid,
+        _changes: &[(usize, Datum<'_>)],
+    ) -> Result<Tid, WriteError> {
+        todo!()
+    }
+
+    /// Removes the row `tid`, which `at` sees.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`], [`WriteError::Conflict`].
+    pub fn delete(
+        self: &Arc<Self>,
+        _undo: &mut UndoBuffer,
+        _at: Snapshot,
+        _tid: Tid,
+    ) -> Result<(), WriteError> {
+        todo!()
+    }
+
+    /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub fn lock(
+        self: &Arc<Self>,
+        _undo: &mut UndoBuffer,
+        _at: Snapshot,
+        _tid: Tid,
+    ) -> Result<(), WriteError> {
+        todo!()
+    }
+
+    /// Puts `columns` of the row `tid` into `out`, which is cleared; false when `at` does not see
+    /// the row.
+    pub fn read(&self, _at: Snapshot, _tid: Tid, _columns: &[usize], _out: &mut RowBuffer) -> bool {
+        todo!()
+    }
+
+    /// Rows that are there for a snapshot taken now.
+    pub fn live_rows(&self) -> u64 {
+        todo!()
+    }
+
+    /// Changes whenever bounds of a column became wider: plans that rely on bounds are then made
+    /// anew.
+    pub fn range_epoch(&self) -> u64 {
+        todo!()
+    }
+
+    /// Recovery: puts back a block of a checkpoint. Bit `i` of `dead` is 1 when row `i` does not
+    /// exist; `created` is the timestamp from which the rest is seen.
+    ///
+    /// # Errors
+    /// XX001 when the bytes are not a whole block of this table; 53200 without memory.
+    pub fn restore_block(
+        self: &Arc<Self>,
+        _id: u64,
+        _bytes: &[u8],
+        _dead: &[u64],
+        _created: Timestamp,
+    ) -> Result<()> {
+        todo!()
+    }
+
+    /// Recovery: puts the row `tid` in place, unversioned; makes its block if it is missing. A row
+    /// that exists already gets these values.
+    ///
+    /// # Errors
+    /// XX001 when there is no such place; 53200 without memory.
+    pub fn recover_insert(self: &Arc<Self>, _tid: Tid, _row: &[Datum<'_>]) -> Result<()> {
+        todo!()
+    }
+
+    /// Recovery: changes columns of the row `tid`, unversioned.
+    ///
+    /// # Errors
+    /// XX001 when there is no such row; 53200 without memory.
+    pub fn recover_update(
+        self: &Arc<Self>,
+        _tid: Tid,
+        _changes: &[(usize, Datum<'_>)],
+    ) -> Result<()> {
+        todo!()
+    }
+
+    /// Recovery: removes the row `tid`. Nothing happens when it is gone.
+    ///
+    /// # Errors
+    /// XX001 when there is no such place.
+    pub fn recover_delete(self: &Arc<Self>, _tid: Tid) -> Result<()> {
+        todo!()
+    }
+
+    /// The blocks as `at` sees them, for a checkpoint.
+    pub fn blocks_at(self: &Arc<Self>, _at: Snapshot) -> Vec<BlockImage> {
+        todo!()
+    }
+
+    /// The number the next block will get, for the manifest of a checkpoint.
+    pub fn next_block(&self) -> u64 {
+        self.blocks_made.load(Ordering::Relaxed)
     }
 
     /// Its name when it was created.
@@ -284,8 +496,8 @@ impl Table {
         *self.state.lock() = State::empty(&self.schema.physical());
     }
 
-    /// The rows now.
-    pub fn snapshot(&self) -> Arc<TableSnapshot> {
+    /// The rows that `at` sees. To be taken while `at` is active.
+    pub fn snapshot(self: &Arc<Self>, _at: Snapshot) -> Arc<TableSnapshot> {
         let mut state = self.state.lock();
         if let Some(snapshot) = &state.snapshot {
             return Arc::clone(snapshot);
