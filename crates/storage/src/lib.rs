@@ -10,6 +10,8 @@
 //! logs (the issues "Transactions" and "Durability").
 
 mod memory;
+mod tid;
+mod datum;
 mod schema;
 mod positions;
 mod block;
@@ -23,12 +25,15 @@ mod statistics;
 mod table;
 mod load;
 mod version;
-mod tid;
-mod datum;
 mod undo;
+mod index;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
 pub use datum::{Datum, RowBuffer};
+pub use index::{
+    Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeyRange, KeyRun, RangeCursor,
+    RangeState, TableIndex, Uniqueness,
+};
 pub use load::{BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
