@@ -6,16 +6,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use sched::{Priority, RunError, Ticket, WorkOrders};
 use sql::catalog::{ColumnDef, KeyDef};
-use storage::{BulkWriter, ColumnSpec, Layout, Schema, Table};
+use sql::statement::AccessMode;
+use storage::{BulkWriter, Layout, Table};
+use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::catalog::TableEntry;
+use crate::catalog::{Indexes, TableDef, TableEntry};
+use crate::define::table::{key_index, schema_of};
+use crate::locks::TableLock;
+use crate::work::{Begun, Durability, Modes, Work};
+use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
 
-/// Tables being loaded. Dropped without [`BulkLoad::commit`] nothing of them stays.
+/// Tables being loaded, in a transaction of its own. Dropped without [`BulkLoad::commit`] nothing
+/// of them stays.
 pub struct BulkLoad {
     database: Database,
     entries: Vec<Arc<TableEntry>>,
+    work: Mutex<Work>,
 }
 
 /// Fills a writer with part `part` of a table's rows.
@@ -25,8 +33,10 @@ pub type FillPart = Arc<dyn Fn(usize, &mut BulkWriter) -> Result<()> + Send + Sy
 pub type PartsProgress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
 impl BulkLoad {
-    pub(crate) fn new(database: Database) -> Self {
-        Self { database, entries: Vec::new() }
+    pub(crate) fn new(database: Database) -> Result<Self> {
+        let modes = Modes { isolation: Isolation::Snapshot, access: AccessMode::ReadWrite };
+        let work = Mutex::new(Work::begin(database.inner(), modes, Begun::Explicitly)?);
+        Ok(Self { database, entries: Vec::new(), work })
     }
 
     /// Adds an empty table; all columns NOT NULL, `keys` hold by construction of the rows.
@@ -36,25 +46,27 @@ impl BulkLoad {
         columns: &[(&str, DataType)],
         keys: Vec<KeyDef>,
     ) -> Arc<Table> {
-        let spec = |(name, ty): &(&str, DataType)| {
-            let mut spec = ColumnSpec::new(*name, *ty);
-            spec.not_null = true;
-            spec
-        };
-        let schema = Schema::new(columns.iter().map(spec).collect());
-        let layout = match self.database.inner().layout {
+        let inner = self.database.inner();
+        let layout = match inner.layout {
             Layout::Auto => Layout::Frozen,
             other => other,
         };
-        let table = self.database.new_table(name, schema, layout);
         let column = |(name, ty): &(&str, DataType)| ColumnDef {
             name: (*name).to_owned(),
             ty: *ty,
             not_null: true,
             default: None,
         };
-        let columns = columns.iter().map(column).collect();
-        let entry = TableEntry::new(name.to_owned(), columns, keys, Arc::clone(&table));
+        let mut def = TableDef::new(name, columns.iter().map(column).collect(), layout);
+        def.indexes = keys.iter().map(key_index).collect();
+        def.keys = keys;
+        let schema = schema_of(&def.columns);
+        let table =
+            Table::new(inner.next_object_id(), name, schema, layout, Arc::clone(&inner.pool));
+        let lock = Arc::<TableLock>::default();
+        let indexes =
+            if def.indexes.is_empty() { Indexes::Built } else { Indexes::Deferred };
+        let entry = TableEntry::new(def, Arc::clone(&table), lock, indexes);
         self.entries.push(Arc::new(entry));
         table
     }
@@ -94,7 +106,10 @@ impl BulkLoad {
             return Err(Error::internal(format!("a loader failed: {message}")));
         }
         cancel.check()?;
-        load.commit().map(|_| ())
+        let mut work = self.work.lock();
+        attempt(&mut work, cancel, |undo| load.commit(undo).map_err(Into::into))
+            .map(|_| ())
+            .map_err(|_| Error::internal("a new table has no conflicts"))
     }
 
     /// Makes the tables visible.
@@ -102,9 +117,11 @@ impl BulkLoad {
     /// # Errors
     /// 42P07 when one of the names is taken.
     pub fn commit(self) -> Result<()> {
-        self.database.inner().relations.update(|state| {
+        let inner = self.database.inner();
+        let mut work = self.work.into_inner();
+        work.change_catalog(inner, &CancelHandle::default(), |state| {
             for entry in &self.entries {
-                let name = sql::catalog::TableMeta::name(&**entry).to_owned();
+                let name = entry.def.name.clone();
                 if state.contains(&name) {
                     let message = format!("relation \"{name}\" already exists");
                     return Err(Error::new(SqlState::DUPLICATE_TABLE, message));
@@ -112,7 +129,8 @@ impl BulkLoad {
                 state.tables.insert(name, Arc::clone(entry));
             }
             Ok(())
-        })
+        })?;
+        work.commit(inner, Durability::Wait)
     }
 }
 

@@ -1,35 +1,99 @@
-//! Tables and views: an immutable state, replaced as a whole by each change.
+//! Tables, views and sequences: an immutable state, replaced as a whole by each commit that changes
+//! it. A transaction that changes the catalog works on a state of its own until then.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
-use sql::catalog::{Arguments, Catalog, ColumnDef, KeyDef, Relation, TableFunctionRef, TableMeta};
-use storage::Table;
+use sql::catalog::{
+    Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
+    SequenceDef, TableFunctionRef, TableMeta,
+};
+use sql::statement::Persistence;
+use storage::{Layout, Table};
 use types::{DataType, Error, Result, SqlState};
 
+use crate::locks::TableLock;
+use crate::prepared::PreparedStatements;
 use crate::registry::Registry;
+use crate::write::checks::Checks;
+
+/// What a table is, rows apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableDef {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<ColumnDef>,
+    /// PRIMARY KEY and UNIQUE; each has an index of its name.
+    pub(crate) keys: Vec<KeyDef>,
+    pub(crate) checks: Vec<CheckDef>,
+    /// Each has an index of its name over the referring columns, so that a referenced row finds
+    /// the rows that refer to it.
+    pub(crate) foreign_keys: Vec<ForeignKeyDef>,
+    /// Identity columns, by ordinal.
+    pub(crate) identities: Vec<(usize, Identity)>,
+    /// By position, as in the storage.
+    pub(crate) indexes: Vec<IndexMeta>,
+    pub(crate) layout: Layout,
+    pub(crate) persistence: Persistence,
+}
+
+impl TableDef {
+    /// A permanent table without constraints.
+    pub(crate) fn new(name: &str, columns: Vec<ColumnDef>, layout: Layout) -> Self {
+        Self {
+            name: name.to_owned(),
+            columns,
+            keys: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            identities: Vec::new(),
+            indexes: Vec::new(),
+            layout,
+            persistence: Persistence::Permanent,
+        }
+    }
+}
 
 /// A table: its definition and its rows.
 pub struct TableEntry {
-    name: String,
-    columns: Vec<ColumnDef>,
-    keys: Vec<KeyDef>,
+    pub(crate) def: TableDef,
     storage: Arc<Table>,
-    keys_hold: AtomicBool,
+    pub(crate) lock: Arc<TableLock>,
+    /// False while the indexes of a table from a generator are not built: its keys hold by
+    /// construction, so they wait for the first writer.
+    indexed: AtomicBool,
+    pub(crate) checks: Checks,
+}
+
+/// Whether the indexes of a new entry exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Indexes {
+    /// The storage has them.
+    Built,
+    /// They wait for the first writer.
+    Deferred,
 }
 
 impl TableEntry {
+    /// A table of `storage`, whose lock is `lock`.
     pub(crate) fn new(
-        name: String,
-        columns: Vec<ColumnDef>,
-        keys: Vec<KeyDef>,
+        def: TableDef,
         storage: Arc<Table>,
+        lock: Arc<TableLock>,
+        indexes: Indexes,
     ) -> Self {
-        Self { name, columns, keys, storage, keys_hold: AtomicBool::new(true) }
+        let indexed = AtomicBool::new(indexes == Indexes::Built);
+        Self { def, storage, lock, indexed, checks: Checks::default() }
+    }
+
+    /// The same rows under another definition.
+    pub(crate) fn redefined(&self, def: TableDef) -> Self {
+        let indexed = AtomicBool::new(self.is_indexed());
+        let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
+        Self { def, storage, lock, indexed, checks: Checks::default() }
     }
 
     /// Its rows.
@@ -37,27 +101,44 @@ impl TableEntry {
         &self.storage
     }
 
-    /// Notes that rows came in whose keys nobody checked: the planner no longer relies on keys.
-    pub(crate) fn distrust_keys(&self) {
-        self.keys_hold.store(false, Ordering::Release);
+    /// Whether the storage has the indexes of the definition.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.indexed.load(Ordering::Acquire)
+    }
+
+    /// The indexes were built.
+    pub(crate) fn set_indexed(&self) {
+        self.indexed.store(true, Ordering::Release);
     }
 }
 
 impl TableMeta for TableEntry {
     fn name(&self) -> &str {
-        &self.name
+        &self.def.name
     }
 
     fn columns(&self) -> &[ColumnDef] {
-        &self.columns
+        &self.def.columns
     }
 
     fn keys(&self) -> &[KeyDef] {
-        &self.keys
+        &self.def.keys
     }
 
-    fn proven_keys(&self) -> &[KeyDef] {
-        if self.keys_hold.load(Ordering::Acquire) { &self.keys } else { &[] }
+    fn checks(&self) -> &[CheckDef] {
+        &self.def.checks
+    }
+
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &self.def.foreign_keys
+    }
+
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        self.def.identities.iter().find(|(column, _)| *column == ordinal).map(|(_, i)| i)
+    }
+
+    fn indexes(&self) -> &[IndexMeta] {
+        &self.def.indexes
     }
 
     fn object(&self) -> Arc<dyn Any + Send + Sync> {
@@ -66,13 +147,35 @@ impl TableMeta for TableEntry {
 }
 
 /// A view.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct View {
     pub(crate) sql: String,
     pub(crate) columns: Vec<String>,
     pub(crate) output: Vec<(String, DataType)>,
     /// Tables and views that the query reads.
     pub(crate) depends_on: Vec<String>,
+    pub(crate) persistence: Persistence,
+}
+
+/// Where a sequence stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SequenceValue {
+    /// The last value given out, or the first to give out.
+    pub(crate) last: i64,
+    /// Whether `last` was given out.
+    pub(crate) called: bool,
+}
+
+/// A sequence. Its value is outside transactions: it never goes back.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub(crate) name: String,
+    pub(crate) def: SequenceDef,
+    /// Table and column it goes with.
+    pub(crate) owner: Option<(String, String)>,
+    pub(crate) persistence: Persistence,
+    /// Shared by all definitions of the sequence.
+    pub(crate) value: Arc<Mutex<SequenceValue>>,
 }
 
 /// One version of the catalog.
@@ -80,6 +183,7 @@ pub(crate) struct View {
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, View>,
+    pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -87,19 +191,33 @@ pub(crate) struct State {
 pub struct TableInfo {
     /// Its name.
     pub name: String,
-    /// "table" or "view".
+    /// "table", "view" or "sequence".
     pub kind: &'static str,
     /// Its columns.
     pub columns: Vec<ColumnDef>,
     /// Its keys.
     pub keys: Vec<KeyDef>,
+    /// Its indexes.
+    pub indexes: Vec<IndexMeta>,
+    /// Its CHECK constraints.
+    pub checks: Vec<CheckDef>,
+    /// Its FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKeyDef>,
     /// Rows, for a table.
     pub rows: u64,
     /// Bytes in memory, for a table.
     pub bytes: u64,
 }
 
-/// The catalog of a database.
+impl TableInfo {
+    fn new(name: &str, kind: &'static str, columns: Vec<ColumnDef>) -> Self {
+        let name = name.to_owned();
+        let (keys, indexes, checks, foreign_keys) = Default::default();
+        Self { name, kind, columns, keys, indexes, checks, foreign_keys, rows: 0, bytes: 0 }
+    }
+}
+
+/// The catalog of a database as committed.
 #[derive(Default)]
 pub(crate) struct Relations {
     state: RwLock<Arc<State>>,
@@ -111,34 +229,49 @@ impl Relations {
         Arc::clone(&self.state.read())
     }
 
-    /// Changes the catalog; when `change` fails nothing changes.
-    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let mut guard = self.state.write();
-        let mut state = State::clone(&guard);
-        let value = change(&mut state)?;
-        *guard = Arc::new(state);
-        Ok(value)
+    /// Replaces the catalog: by a commit, under the commit latch.
+    pub(crate) fn publish(&self, state: Arc<State>) {
+        *self.state.write() = state;
     }
 }
 
 impl State {
-    /// Whether a table or view of this name exists.
+    /// The table, view, index or sequence of this name.
+    pub(crate) fn kind_of(&self, name: &str) -> Option<&'static str> {
+        if self.tables.contains_key(name) {
+            Some("table")
+        } else if self.views.contains_key(name) {
+            Some("view")
+        } else if self.sequences.contains_key(name) {
+            Some("sequence")
+        } else {
+            self.index(name).map(|_| "index")
+        }
+    }
+
+    /// Whether a relation of this name exists: tables, views, indexes and sequences share names.
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.views.contains_key(name)
+        self.kind_of(name).is_some()
+    }
+
+    /// The table that has an index of this name, and the index' position.
+    pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        self.tables.values().find_map(|table| {
+            let position = table.def.indexes.iter().position(|i| i.name == name)?;
+            Some((table, position))
+        })
     }
 
     /// Everything, for `\d`.
     pub(crate) fn infos(&self) -> Vec<TableInfo> {
-        let table = |entry: &Arc<TableEntry>| {
-            let snapshot = entry.storage.snapshot();
-            TableInfo {
-                name: entry.name.clone(),
-                kind: "table",
-                columns: entry.columns.clone(),
-                keys: entry.keys.clone(),
-                rows: snapshot.rows(),
-                bytes: snapshot.bytes(),
-            }
+        let table = |entry: &Arc<TableEntry>| TableInfo {
+            keys: entry.def.keys.clone(),
+            indexes: entry.def.indexes.clone(),
+            checks: entry.def.checks.clone(),
+            foreign_keys: entry.def.foreign_keys.clone(),
+            rows: entry.storage.live_rows(),
+            bytes: entry.storage.block_infos().iter().map(|b| b.bytes).sum(),
+            ..TableInfo::new(&entry.def.name, "table", entry.def.columns.clone())
         };
         let view = |(name, view): (&String, &View)| {
             let column = |(name, ty): &(String, DataType)| ColumnDef {
@@ -147,17 +280,11 @@ impl State {
                 not_null: false,
                 default: None,
             };
-            TableInfo {
-                name: name.clone(),
-                kind: "view",
-                columns: view.output.iter().map(column).collect(),
-                keys: Vec::new(),
-                rows: 0,
-                bytes: 0,
-            }
+            TableInfo::new(name, "view", view.output.iter().map(column).collect())
         };
         let mut all: Vec<TableInfo> = self.tables.values().map(table).collect();
         all.extend(self.views.iter().map(view));
+        all.extend(self.sequences.keys().map(|n| TableInfo::new(n, "sequence", Vec::new())));
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -168,11 +295,17 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) state: Arc<State>,
     pub(crate) registry: &'a Registry,
     pub(crate) now_micros: i64,
+    /// The session's prepared statements.
+    pub(crate) prepared: &'a PreparedStatements,
+}
+
+fn is_local(schema: Option<&str>) -> bool {
+    schema.is_none_or(|s| s == "public" || s == "main")
 }
 
 impl Catalog for StatementCatalog<'_> {
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
-        if schema.is_some_and(|s| s != "public" && s != "main") {
+        if !is_local(schema) {
             return None;
         }
         if let Some(entry) = self.state.tables.get(name) {
@@ -188,6 +321,15 @@ impl Catalog for StatementCatalog<'_> {
         arguments: &Arguments,
     ) -> Option<Result<TableFunctionRef>> {
         Some(self.registry.function(name)?.bind(arguments))
+    }
+
+    fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
+        let sequence = is_local(schema).then(|| self.state.sequences.get(name)).flatten()?;
+        Some(sequence.def.clone())
+    }
+
+    fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
+        self.prepared.types(name)
     }
 
     fn now_micros(&self) -> i64 {

@@ -4,13 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use exec::pipeline::Stream;
-use exec::{Profile, QueryContext, ResultSet, RowColumn};
+use exec::{QueryContext, ResultSet, RowColumn};
+use plan::physical::OutputColumn;
 use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::registry::FileFormat;
-use crate::{QueryResult, Session, insert};
+use crate::session::Run;
+use crate::write::insert::{insert_result, load_stream};
+use crate::{QueryResult, Session};
 
 /// The format that FORMAT or the file's ending names; text without either is CSV.
 fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileFormat>> {
@@ -39,12 +42,11 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
             copy_from(session, &*format, path, &copy.options, table, columns)
         }
         (CopyItem::Query(query), CopyDirection::To) => {
-            let (plan, context) = session.prepare(query, Profile::Off)?;
-            let result = exec::execute(&plan, &context)?;
+            let result = session.run_query(query, Run::default())?;
             write(&*format, path, &copy.options, &result, session)
         }
         (CopyItem::Table { table, columns }, CopyDirection::To) => {
-            let context = session.context(0, Profile::Off);
+            let context = session.context(0, Run::default());
             let source = Arc::new(TableColumns::new(&context, table, columns)?);
             let result = source.read(&context)?;
             write(&*format, path, &copy.options, &result, session)
@@ -92,7 +94,7 @@ impl TableColumns {
         let mut batches = Vec::new();
         for block in 0..snapshot.block_count() {
             context.check()?;
-            batches.push(exec::read_block(&snapshot, block, &self.columns)?);
+            batches.extend(exec::read_block(&snapshot, block, &self.columns)?);
         }
         Ok(ResultSet::from_batches(self.names.clone(), batches))
     }
@@ -115,22 +117,24 @@ fn copy_from(
             format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
         return Err(Error::new(SqlState::BAD_COPY_FORMAT, message));
     }
-    let storage = table.object().downcast::<storage::Table>();
-    let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
-    let context = session.context(0, Profile::Off);
+    session.work().check_writable("COPY FROM")?;
+    let entry = session.write_table(table)?;
     let full = full_rows(session, all, columns)?;
+    let context = session.context(0, Run::default());
     let source = exec::function_source(file.source, (0..columns.len()).collect(), full);
     let stream = Stream::new(source, None);
-    let entry = insert::entry_of(session, table)?;
-    if !entry.keys().is_empty() {
-        entry.distrust_keys();
-    }
-    let rows = insert::load_stream(&context, &stream, &storage)?;
+    let rows = if entry.foreign_keys().is_empty() {
+        load_stream(session, &context, &stream, &entry)?
+    } else {
+        let output = table_output(all);
+        let result = ResultSet::collect(&context, &stream, &output)?;
+        insert_result(session, &entry, result)?.count
+    };
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
 /// For each column of the table where its values come from: the file, its default, or NULL.
-fn full_rows(session: &Session, all: &[ColumnDef], columns: &[usize]) -> Result<Vec<RowColumn>> {
+fn full_rows(session: &mut Session, all: &[ColumnDef], columns: &[usize]) -> Result<Vec<RowColumn>> {
     let full = |(ordinal, column): (usize, &ColumnDef)| {
         Ok(match columns.iter().position(|&c| c == ordinal) {
             Some(from) => RowColumn::Source(from),
@@ -141,7 +145,7 @@ fn full_rows(session: &Session, all: &[ColumnDef], columns: &[usize]) -> Result<
 }
 
 /// The value of a column's default; NULL without one.
-fn default_of(session: &Session, column: &ColumnDef) -> Result<Value> {
+pub(crate) fn default_of(session: &mut Session, column: &ColumnDef) -> Result<Value> {
     let Some(default) = &column.default else {
         return Ok(Value::Null);
     };
@@ -150,9 +154,19 @@ fn default_of(session: &Session, column: &ColumnDef) -> Result<Value> {
     let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
     match sql::bind(&statement, &session.catalog(), &[])? {
         Statement::Query(query) => {
-            let result = session.query(&query)?;
+            let result = session.run_query(&query, Run::default())?;
             Ok(result.batches.first().map_or(Value::Null, |batch| batch.columns[0].value(0)))
         }
         _ => Err(Error::internal("a default is an expression")),
     }
+}
+
+/// Columns of a stream of whole rows.
+fn table_output(columns: &[ColumnDef]) -> Vec<OutputColumn> {
+    let output = |c: &ColumnDef| OutputColumn {
+        name: c.name.as_str().into(),
+        ty: c.ty,
+        physical: c.ty.physical(),
+    };
+    columns.iter().map(output).collect()
 }

@@ -1,13 +1,17 @@
 //! A database: memory, workers, catalog, and what is registered with it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use sched::Scheduler;
-use storage::{BufferPool, Layout, Schema, Table};
+use storage::{BufferPool, Layout, Timestamp};
+use txn::manager::TransactionManager;
 use types::{Error, Result};
 
 use crate::catalog::{Relations, TableEntry, TableInfo, undefined_table};
+use crate::durable::Durable;
+use crate::locks::TableLock;
 use crate::registry::Registry;
 use crate::{BulkLoad, Config, Session, system};
 
@@ -35,6 +39,30 @@ pub(crate) struct Inner {
     pub(crate) relations: Relations,
     pub(crate) registry: Registry,
     pub(crate) layout: Layout,
+    pub(crate) transactions: Arc<TransactionManager>,
+    /// Held by the transaction that changes the catalog.
+    pub(crate) catalog_lock: Arc<TableLock>,
+    /// Held while indexes that were put off are built.
+    pub(crate) index_building: Mutex<()>,
+    /// Numbers of tables and indexes.
+    pub(crate) objects_made: AtomicU64,
+    /// Log and checkpoints; None in memory.
+    pub(crate) durable: Option<Durable>,
+}
+
+impl Inner {
+    /// A number no table or index had before.
+    pub(crate) fn next_object_id(&self) -> u64 {
+        self.objects_made.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Writes a checkpoint; in memory nothing happens.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        match &self.durable {
+            Some(durable) => durable.checkpoint(self),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Database {
@@ -49,6 +77,11 @@ impl Database {
             relations: Relations::default(),
             registry: Registry::default(),
             layout: config.layout,
+            transactions: TransactionManager::new(Timestamp(1)),
+            catalog_lock: Arc::default(),
+            index_building: Mutex::default(),
+            objects_made: AtomicU64::new(0),
+            durable: None,
         }));
         system::register(&database);
         Ok(database)
@@ -97,11 +130,10 @@ impl Database {
     }
 
     /// Starts a load of new tables that appear together, loaded, or not at all.
-    pub fn bulk_load(&self) -> BulkLoad {
+    ///
+    /// # Errors
+    /// 53300 when too many transactions run.
+    pub fn bulk_load(&self) -> Result<BulkLoad> {
         BulkLoad::new(self.clone())
-    }
-
-    pub(crate) fn new_table(&self, name: &str, schema: Schema, layout: Layout) -> Arc<Table> {
-        Table::new(name, schema, layout, Arc::clone(&self.0.pool))
     }
 }

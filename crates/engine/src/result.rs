@@ -21,6 +21,11 @@ impl QueryResult {
         Self { tag: format!("SELECT {}", rows.rows()), rows: Some(rows) }
     }
 
+    /// Rows of a statement that also did something: RETURNING.
+    pub(crate) fn tagged(tag: String, rows: ResultSet) -> Self {
+        Self { tag, rows: Some(rows) }
+    }
+
     /// Rows made from values: SHOW, EXPLAIN, procedures.
     pub fn from_values(
         tag: impl Into<String>,

@@ -1,27 +1,47 @@
-//! A session: takes SQL text, runs it statement by statement.
+//! A session: takes SQL text, runs it statement by statement, each in a transaction.
+//!
+//! ```text
+//! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
+//! ```
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use exec::context::Progress;
-use exec::{Profile, QueryContext, ResultSet};
+use exec::{Profile, QueryContext, Recheck, ResultSet};
+use kernels::Batch;
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
 use sched::{Priority, Scheduler, Ticket};
+use sql::ParsedStatement;
 use sql::algebra::Query;
-use sql::statement::{ExplainMode, SetValue, Statement};
+use sql::catalog::TableRef;
+use sql::statement::{AccessMode, ExplainMode, SetValue, Statement};
+use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::StatementCatalog;
+use crate::catalog::{State, StatementCatalog, TableEntry};
+use crate::database::Inner;
+use crate::locks::LockMode;
+use crate::prepared::PreparedStatements;
 use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
-use crate::{Database, QueryResult, copy, ddl, insert};
+use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::{Database, QueryResult, copy, define, prepared, transaction, write};
+
+/// Times a statement is bound again because a table changed while it waited.
+const STALE_MAX: usize = 1000;
 
 /// Cancels what a session runs, from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct CancelHandle(Arc<AtomicBool>);
+
+impl From<Arc<AtomicBool>> for CancelHandle {
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+}
 
 impl CancelHandle {
     /// Cancels the running statement; without one nothing happens.
@@ -64,12 +84,26 @@ impl ProgressHandle {
     }
 }
 
+/// How a query is run.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub(crate) profile: Option<Profile>,
+    /// Rows of `Input` operators, by slot.
+    pub(crate) inputs: Vec<Vec<Batch>>,
+    pub(crate) recheck: Option<Recheck>,
+}
+
 /// One user of a database. A session runs one statement at a time.
 pub struct Session {
     database: Database,
-    settings: Settings,
+    pub(crate) settings: Settings,
     cancel: CancelHandle,
     progress: ProgressHandle,
+    /// The transaction that runs; always there while a statement does.
+    pub(crate) work: Option<Work>,
+    pub(crate) prepared: PreparedStatements,
+    /// Values of `$1`... of the statement that runs.
+    pub(crate) parameters: Vec<Value>,
 }
 
 impl Session {
@@ -79,12 +113,19 @@ impl Session {
             settings: Settings::default(),
             cancel: CancelHandle::default(),
             progress: ProgressHandle::default(),
+            work: None,
+            prepared: PreparedStatements::default(),
+            parameters: Vec::new(),
         }
     }
 
     /// The database.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        self.database.inner()
     }
 
     /// A handle to cancel this session's statements.
@@ -95,6 +136,16 @@ impl Session {
     /// A handle to watch this session's queries.
     pub fn progress_handle(&self) -> ProgressHandle {
         self.progress.clone()
+    }
+
+    /// True inside BEGIN ... COMMIT.
+    pub fn in_transaction(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// True when a statement of the transaction failed, so that it can only be rolled back.
+    pub fn in_failed_transaction(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.health == Health::Failed)
     }
 
     /// Runs all statements of `text`; the result of the last.
@@ -120,43 +171,198 @@ impl Session {
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
         self.cancel.reset();
-        for statement in sql::parse(text)? {
-            self.cancel.check()?;
-            let bound = sql::bind(&statement, &self.catalog(), &[])?;
-            let result = self.run(bound)?;
+        let statements = sql::parse(text).inspect_err(|_| self.fail())?;
+        for statement in statements {
+            let result = self.statement(&statement, &[])?;
             each(result)?;
         }
         Ok(())
     }
 
-    pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        StatementCatalog {
-            state: self.database.inner().relations.snapshot(),
-            registry: self.database.registry(),
-            now_micros: i64::try_from(now.as_micros()).unwrap_or(0),
+    /// Runs one statement with values for its parameters of these types.
+    pub(crate) fn statement(
+        &mut self,
+        parsed: &ParsedStatement,
+        types: &[DataType],
+    ) -> Result<QueryResult> {
+        let mut tries = 0;
+        loop {
+            let begun = self.begin_statement()?;
+            let place = self.work_mut().place();
+            let outcome = self.cancel.check().and_then(|()| self.bind_and_run(parsed, types));
+            tries += 1;
+            match outcome {
+                Ok(result) => {
+                    self.end_statement()?;
+                    return Ok(result);
+                }
+                Err(error) => {
+                    let again = error.state() == STALE && tries < STALE_MAX;
+                    match &mut self.work {
+                        Some(work) if begun == Begun::Explicitly => {
+                            work.go_back(&place);
+                            if !again {
+                                work.health = Health::Failed;
+                            }
+                        }
+                        _ => self.work.take().into_iter().for_each(Work::rollback),
+                    }
+                    if !again {
+                        return Err(error);
+                    }
+                }
+            }
         }
+    }
+
+    /// The transaction fails, if there is one.
+    fn fail(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.health = Health::Failed;
+        }
+    }
+
+    /// Begins a transaction for one statement unless there is one, and takes the snapshot.
+    pub(crate) fn begin_statement(&mut self) -> Result<Begun> {
+        if let Some(work) = &mut self.work {
+            let first = work.statements == 0;
+            let each = work.txn.isolation() == Isolation::ReadCommitted;
+            if work.health == Health::Good && (first || each) {
+                work.txn.refresh();
+            }
+            return Ok(Begun::Explicitly);
+        }
+        let modes = self.modes()?;
+        self.work = Some(Work::begin(self.database.inner(), modes, Begun::ForOneStatement)?);
+        Ok(Begun::ForOneStatement)
+    }
+
+    /// Commits the transaction of a single statement.
+    pub(crate) fn end_statement(&mut self) -> Result<()> {
+        let Some(work) = &mut self.work else { return Ok(()) };
+        match work.begun {
+            Begun::Explicitly => Ok(()),
+            Begun::ForOneStatement => self.commit_work(),
+        }
+    }
+
+    /// Ends the transaction.
+    pub(crate) fn commit_work(&mut self) -> Result<()> {
+        let durability = match self.settings.get("synchronous_commit")?.as_str() {
+            "off" => Durability::Later,
+            _ => Durability::Wait,
+        };
+        match self.work.take() {
+            Some(work) => work.commit(self.database.inner(), durability),
+            None => Ok(()),
+        }
+    }
+
+    /// What a transaction is without modes of its own.
+    pub(crate) fn modes(&self) -> Result<Modes> {
+        let isolation = match self.settings.get("default_transaction_isolation")?.as_str() {
+            "serializable" => Isolation::Serializable,
+            "read committed" | "read uncommitted" => Isolation::ReadCommitted,
+            _ => Isolation::Snapshot,
+        };
+        let access = match self.settings.get("default_transaction_read_only")?.as_str() {
+            "on" => AccessMode::ReadOnly,
+            _ => AccessMode::ReadWrite,
+        };
+        Ok(Modes { isolation, access })
+    }
+
+    /// The transaction.
+    pub(crate) fn work(&self) -> &Work {
+        self.work.as_ref().expect("a statement runs in a transaction")
+    }
+
+    /// The transaction.
+    pub(crate) fn work_mut(&mut self) -> &mut Work {
+        self.work.as_mut().expect("a statement runs in a transaction")
+    }
+
+    /// The catalog as the transaction sees it.
+    pub(crate) fn state(&self) -> Arc<State> {
+        match &self.work {
+            Some(work) => work.catalog(self.inner()),
+            None => self.inner().relations.snapshot(),
+        }
+    }
+
+    pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog {
+            state: self.state(),
+            registry: self.database.registry(),
+            now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
+            prepared: &self.prepared,
+        }
+    }
+
+    /// Changes the catalog in the transaction.
+    pub(crate) fn change_catalog<T>(
+        &mut self,
+        change: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        let work = self.work.as_mut().expect("a statement runs in a transaction");
+        work.change_catalog(self.database.inner(), &self.cancel, change)
+    }
+
+    /// The table of a statement that writes its rows: locked against changes of the table itself,
+    /// its indexes built and its CHECK constraints compiled.
+    ///
+    /// # Errors
+    /// [`stale`] when the table changed since the statement was bound; 40P01, 57014 from waiting.
+    pub(crate) fn write_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
+        let storage = table.object().downcast::<storage::Table>();
+        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        self.lock_table(table.name(), &storage, LockMode::Write)
+    }
+
+    /// As [`Self::write_table`], for a table found through another one.
+    pub(crate) fn write_table_named(&mut self, name: &str) -> Result<Arc<TableEntry>> {
+        let entry = self.state().tables.get(name).cloned().ok_or_else(stale)?;
+        self.lock_table(name, entry.storage(), LockMode::Write)
+    }
+
+    pub(crate) fn lock_table(
+        &mut self,
+        name: &str,
+        storage: &Arc<storage::Table>,
+        mode: LockMode,
+    ) -> Result<Arc<TableEntry>> {
+        let work = self.work.as_mut().expect("a statement runs in a transaction");
+        let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
+        define::index::ensure_built(self, &entry)?;
+        entry.checks.prepare(&entry.def, &self.catalog())?;
+        Ok(entry)
+    }
+
+    pub(crate) fn bind_and_run(
+        &mut self,
+        parsed: &ParsedStatement,
+        types: &[DataType],
+    ) -> Result<QueryResult> {
+        let bound = sql::bind(parsed, &self.catalog(), types);
+        if self.in_failed_transaction() {
+            return transaction::run_in_failed(self, bound);
+        }
+        self.run(bound?)
     }
 
     fn run(&mut self, statement: Statement) -> Result<QueryResult> {
         match statement {
-            Statement::Query(query) => Ok(QueryResult::from_rows(self.query(&query)?)),
-            Statement::Explain { mode, statement } => self.explain(mode, *statement),
-            Statement::CreateTable(create) => ddl::create_table(self, *create),
-            Statement::CreateTableAs(create) => insert::create_table_as(self, *create),
-            Statement::CreateView(create) => ddl::create_view(self, *create),
-            Statement::DropTable(drop) => ddl::drop_tables(self, &drop),
-            Statement::DropView(drop) => ddl::drop_views(self, &drop),
-            Statement::Insert(insert) => insert::insert(self, &insert),
-            Statement::Truncate(truncate) => ddl::truncate(&truncate.tables),
-            Statement::Copy(statement) => copy::copy(self, &statement),
-            Statement::Call { name, arguments } => {
-                let procedure = self.database.registry().procedure(&name).ok_or_else(|| {
-                    let message = format!("procedure {name} does not exist");
-                    Error::new(SqlState::UNDEFINED_FUNCTION, message)
-                })?;
-                procedure.call(self, &arguments)
+            Statement::Query(query) => {
+                Ok(QueryResult::from_rows(self.run_query(&query, Run::default())?))
             }
+            Statement::SelectForUpdate(select) => write::lock::select(self, &select),
+            Statement::Explain { mode, statement } => self.explain(mode, *statement),
+            Statement::Insert(insert) => write::insert::insert(self, &insert),
+            Statement::Update(update) => write::change::update(self, &update),
+            Statement::Delete(delete) => write::change::delete(self, &delete),
+            Statement::Merge(merge) => write::merge::merge(self, &merge),
+            Statement::Copy(statement) => copy::copy(self, &statement),
+            Statement::Call { name, arguments } => self.call(&name, &arguments),
             Statement::Set { name, value, .. } => {
                 let value = match value {
                     SetValue::Default => None,
@@ -174,65 +380,96 @@ impl Session {
                 Ok(QueryResult::command("RESET"))
             }
             Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
-            Statement::Begin(_) | Statement::SetTransaction(_) => {
-                Err(Error::unsupported("a transaction of several statements"))
+            Statement::Vacuum { .. } => {
+                self.inner().transactions.collect();
+                Ok(QueryResult::command("VACUUM"))
             }
-            Statement::Commit(_) | Statement::Rollback(_) => {
-                let message = "there is no transaction in progress";
-                Err(Error::new(SqlState(*b"25P01"), message))
+            Statement::Checkpoint => {
+                self.inner().checkpoint()?;
+                Ok(QueryResult::command("CHECKPOINT"))
             }
-            _ => Err(Error::unsupported("this statement")),
+            Statement::Prepare(prepare) => prepared::prepare(self, *prepare),
+            Statement::Execute(execute) => prepared::execute(self, &execute),
+            Statement::Deallocate(name) => prepared::deallocate(self, name.as_deref()),
+            other => match transaction::run(self, other)? {
+                transaction::Ran::Done(result) => Ok(result),
+                transaction::Ran::NotOne(other) => define::run(self, other),
+            },
         }
+    }
+
+    fn call(&mut self, name: &str, arguments: &sql::catalog::Arguments) -> Result<QueryResult> {
+        let procedure = self.database.registry().procedure(name).ok_or_else(|| {
+            let message = format!("procedure {name} does not exist");
+            Error::new(SqlState::UNDEFINED_FUNCTION, message)
+        })?;
+        if self.work().begun == Begun::Explicitly {
+            let message = format!("CALL {name} cannot run inside a transaction block");
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        // It has a transaction of its own; this one has nothing in it.
+        self.work.take().into_iter().for_each(Work::rollback);
+        procedure.call(self, arguments)
     }
 
     /// The physical plan of `query` and a context to run it in.
     pub(crate) fn prepare(
-        &self,
+        &mut self,
         query: &Query,
-        profile: Profile,
+        run: Run,
     ) -> Result<(PhysicalPlan, Arc<QueryContext>)> {
         let statistics = StoredStatistics::default();
         let plan = plan::plan(query, &statistics, &PlanOptions::default())?;
-        let context = self.context(plan.operator_count, profile);
+        self.work_mut().statements += 1;
+        let context = self.context(plan.operator_count, run);
         Ok((plan, context))
     }
 
     /// A context with `operator_count` counters.
-    pub(crate) fn context(&self, operator_count: usize, profile: Profile) -> Arc<QueryContext> {
+    pub(crate) fn context(&self, operator_count: usize, run: Run) -> Arc<QueryContext> {
         let inner = self.database.inner();
         let scheduler = Arc::clone(&inner.scheduler.read());
         let ticket = Ticket::new(Priority::default());
         let pool = Arc::clone(&inner.pool);
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
-        context.profile = profile;
+        context.profile = run.profile.unwrap_or(Profile::Off);
+        context.inputs = run.inputs;
+        context.recheck = run.recheck;
+        context.parameters.clone_from(&self.parameters);
+        if let Some(work) = &self.work {
+            context.at = work.txn.snapshot();
+        }
         *self.progress.0.lock() = Some(Arc::clone(&context.progress));
         Arc::new(context)
     }
 
-    /// Runs a query.
-    pub(crate) fn query(&self, query: &Query) -> Result<ResultSet> {
-        let (plan, context) = self.prepare(query, Profile::Off)?;
+    /// Runs a query in the transaction.
+    pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
+        let (plan, context) = self.prepare(query, run)?;
         let result = exec::execute(&plan, &context);
         *self.progress.0.lock() = None;
         result
     }
 
-    fn explain(&self, mode: ExplainMode, statement: Statement) -> Result<QueryResult> {
+    fn explain(&mut self, mode: ExplainMode, statement: Statement) -> Result<QueryResult> {
         let query = match statement {
             Statement::Query(query) => query,
             Statement::Insert(insert) if mode == ExplainMode::Plan => insert.source,
+            Statement::Update(update) if mode == ExplainMode::Plan => update.source,
+            Statement::Delete(delete) if mode == ExplainMode::Plan => delete.source,
             Statement::CreateTableAs(create) if mode == ExplainMode::Plan => create.query,
             _ => return Err(Error::unsupported("EXPLAIN of this statement")),
         };
         let text = match mode {
             ExplainMode::Plan => {
-                let (plan, _) = self.prepare(&query, Profile::Off)?;
+                let (plan, _) = self.prepare(&query, Run::default())?;
                 plan::explain(&plan, None)
             }
             ExplainMode::Analyze => {
                 let begin = std::time::Instant::now();
-                let (plan, context) = self.prepare(&query, Profile::On)?;
+                let profile = Some(Profile::On);
+                let (plan, context) = self.prepare(&query, Run { profile, ..Run::default() })?;
                 let planning = begin.elapsed();
                 let result = exec::execute(&plan, &context)?;
                 let total = begin.elapsed();

@@ -30,6 +30,7 @@ const KNOWN: &[Known] = &[
     known("client_min_messages", "notice", Access::Any),
     known("datestyle", "ISO, MDY", Access::Any),
     known("default_transaction_isolation", "repeatable read", Access::Any),
+    known("default_transaction_read_only", "off", Access::Any),
     known("extra_float_digits", "1", Access::Any),
     known("intervalstyle", "postgres", Access::Fixed),
     known("search_path", "public", Access::Any),
@@ -37,6 +38,7 @@ const KNOWN: &[Known] = &[
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
     known("standard_conforming_strings", "on", Access::Fixed),
     known("statement_timeout", "0", Access::Any),
+    known("synchronous_commit", "on", Access::Any),
     known("timezone", "UTC", Access::Fixed),
 ];
 

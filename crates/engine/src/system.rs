@@ -99,7 +99,7 @@ impl TableFunction for Tables {
                 Value::text(&info.name),
                 Value::text(storage.layout().name()),
                 bigint(info.rows),
-                bigint(storage.snapshot().block_count() as u64),
+                bigint(storage.block_infos().len() as u64),
                 bigint(info.bytes),
             ]);
         }

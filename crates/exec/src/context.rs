@@ -7,7 +7,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
 use sched::{Scheduler, Ticket};
-use storage::{BufferPool, Table, TableSnapshot};
+use storage::{BufferPool, Snapshot, Table, TableSnapshot, Tid};
 use types::{Error, Result, SqlState, Value};
 
 /// Counters of one operator, added to by all workers.
@@ -34,6 +34,15 @@ pub enum Profile {
     Off,
 }
 
+/// Rows that changed under a READ COMMITTED statement: it looks at them as they are now.
+#[derive(Clone, Debug)]
+pub struct Recheck {
+    /// What is seen of these rows; of other tables the query sees what it saw before.
+    pub at: Snapshot,
+    /// The rows, ascending.
+    pub tids: Vec<Tid>,
+}
+
 /// Shared state of one running query.
 pub struct QueryContext {
     /// Memory.
@@ -49,6 +58,10 @@ pub struct QueryContext {
     /// Rows for `Input` operators, by slot: batches of the columns that the statement
     /// describes, of at most `kernels::BATCH_ROWS` rows each.
     pub inputs: Vec<Vec<Batch>>,
+    /// What the query sees.
+    pub at: Snapshot,
+    /// Rows of the statement's target to look at again, and nothing else of it.
+    pub recheck: Option<Recheck>,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -81,6 +94,8 @@ impl QueryContext {
             cancel: Arc::default(),
             parameters: Vec::new(),
             inputs: Vec::new(),
+            at: Snapshot::ALL,
+            recheck: None,
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
@@ -106,7 +121,7 @@ impl QueryContext {
         if let Some((_, snapshot)) = snapshots.iter().find(|(t, _)| Arc::ptr_eq(t, table)) {
             return Arc::clone(snapshot);
         }
-        let snapshot = table.snapshot();
+        let snapshot = table.snapshot(self.at);
         snapshots.push((Arc::clone(table), Arc::clone(&snapshot)));
         snapshot
     }

@@ -31,7 +31,7 @@ pub mod ordered;
 pub mod result;
 pub mod set;
 
-pub use context::{Profile, QueryContext};
+pub use context::{Profile, QueryContext, Recheck};
 pub use open::{BatchSource, Opener, execute};
 pub use result::ResultSet;
 pub use scan::{RowColumn, function_source, read_block};

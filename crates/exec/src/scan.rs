@@ -12,8 +12,8 @@ use plan::physical::{
 use sql::algebra::CompareOp;
 use sql::catalog::TableRef;
 use storage::{
-    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, Table,
-    TableSnapshot,
+    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, TID_COLUMN,
+    Table, TableSnapshot, Tid,
 };
 use types::{Error, Result, Value};
 
@@ -49,14 +49,18 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         all.push(Restriction { column: columns[pushed.column], kind });
     }
     let plan = ScanPlan::new(table.schema(), all)?;
-    let source = ScanSource {
-        context: Arc::clone(&opener.context),
-        snapshot,
-        plan,
-        columns: Arc::from(columns.as_slice()),
-        id: node.id,
+    let columns: Arc<[usize]> = Arc::from(columns.as_slice());
+    let (context, id) = (Arc::clone(&opener.context), node.id);
+    let source: Arc<dyn Source> = match &opener.context.recheck {
+        // Only the target of a statement hands out TIDs.
+        Some(recheck) if columns.contains(&TID_COLUMN) => {
+            let snapshot = table.snapshot(recheck.at);
+            let tids = recheck.tids.clone();
+            Arc::new(RecheckSource { context, snapshot, plan, columns, tids })
+        }
+        _ => Arc::new(ScanSource { context, snapshot, plan, columns, id }),
     };
-    let mut stream = Stream::new(Arc::new(source), Some(node.id));
+    let mut stream = Stream::new(source, Some(node.id));
     if let Some(residual) = residual {
         let residual = opener.resolve(residual)?;
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
@@ -196,6 +200,60 @@ impl Source for ScanSource {
     }
 }
 
+/// Some rows of a snapshot, by TID, that satisfy the scan's restrictions.
+struct RecheckSource {
+    context: Arc<QueryContext>,
+    snapshot: Arc<TableSnapshot>,
+    plan: ScanPlan,
+    columns: Arc<[usize]>,
+    /// Ascending.
+    tids: Vec<Tid>,
+}
+
+impl RecheckSource {
+    /// The wanted rows of block number `block`.
+    fn wanted(&self, block: usize) -> Vec<u32> {
+        let id = self.snapshot.block(block).id();
+        self.tids.iter().filter(|tid| tid.block() == id).map(|tid| tid.row()).collect()
+    }
+}
+
+impl Source for RecheckSource {
+    fn orders(&self) -> usize {
+        self.snapshot.block_count()
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        let wanted = self.wanted(order);
+        if wanted.is_empty() {
+            return Ok(Demand::More);
+        }
+        let Some(mut cursor) = self.plan.open(&self.snapshot, order)? else {
+            return Ok(Demand::More);
+        };
+        let rows: Arc<dyn RowSource> = Arc::new(BlockRows {
+            snapshot: Arc::clone(&self.snapshot),
+            block: order,
+            columns: Arc::clone(&self.columns),
+        });
+        let mut positions = Positions::List(Vec::new());
+        while cursor.next(BATCH_ROWS, &mut positions)? {
+            self.context.check()?;
+            let mut found = positions.to_list();
+            found.retain(|row| wanted.binary_search(row).is_ok());
+            if found.is_empty() {
+                continue;
+            }
+            let found = Positions::List(found);
+            let flow = Flow::from_source(Arc::clone(&rows), self.columns.len(), found);
+            if push(flow)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+}
+
 /// Opens [`Operator::FunctionScan`].
 pub(crate) fn open_function(_opener: &mut Opener, node: &Node) -> Result<Stream> {
     let Operator::FunctionScan { function, columns } = &node.operator else {
@@ -230,15 +288,25 @@ impl Source for FunctionSource {
     }
 }
 
-/// All rows of one block, these columns.
+/// All rows of one block that the snapshot sees, these columns.
 ///
 /// # Errors
 /// Whatever unpacking meets.
-pub fn read_block(snapshot: &Arc<TableSnapshot>, block: usize, columns: &[usize]) -> Result<Batch> {
-    let rows = snapshot.block(block).rows();
-    let positions = Positions::Range { start: 0, len: rows as u32 };
-    let unpack = |&column: &usize| snapshot.unpack(block, column, &positions);
-    Ok(Batch::new(columns.iter().map(unpack).collect::<Result<_>>()?, rows))
+pub fn read_block(
+    snapshot: &Arc<TableSnapshot>,
+    block: usize,
+    columns: &[usize],
+) -> Result<Vec<Batch>> {
+    let plan = ScanPlan::new(snapshot.schema(), Vec::new())?;
+    let mut batches = Vec::new();
+    let Some(mut cursor) = plan.open(snapshot, block)? else { return Ok(batches) };
+    let mut positions = Positions::List(Vec::new());
+    while cursor.next(storage::BLOCK_ROWS_MAX, &mut positions)? {
+        let unpack = |&column: &usize| snapshot.unpack(block, column, &positions);
+        let columns = columns.iter().map(unpack).collect::<Result<_>>()?;
+        batches.push(Batch::new(columns, positions.len()));
+    }
+    Ok(batches)
 }
 
 /// Where a column of a table row comes from.

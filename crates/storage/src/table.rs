@@ -317,6 +317,21 @@ impl Table {
         self.blocks_made.load(Ordering::Relaxed)
     }
 
+    /// Temp.
+    pub fn indexes(&self) -> Arc<[Arc<crate::TableIndex>]> {
+        todo!()
+    }
+
+    /// Temp.
+    pub fn add_index(&self, _index: crate::TableIndex, _threads: usize) -> Result<()> {
+        todo!()
+    }
+
+    /// Temp.
+    pub fn find(&self, _i: usize, _key: &[Datum<'_>], _txn: crate::TxnId, _f: impl FnMut(Tid) -> std::ops::ControlFlow<()>) -> Result<(), WriteError> {
+        todo!()
+    }
+
     /// Its name when it was created.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,0 +1,182 @@
+//! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
+
+use sql::statement::{AccessMode, Chain, LockTable, LockWait, Statement, TableLockMode};
+use sql::statement::TransactionModes;
+use types::{Error, Result, SqlState};
+
+use crate::locks::{Asked, LockMode};
+use crate::work::{Begun, Health, Work, isolation_of};
+use crate::{QueryResult, Session};
+
+/// Whether a statement was one of this module.
+pub(crate) enum Ran {
+    Done(QueryResult),
+    NotOne(Statement),
+}
+
+/// Runs a statement about transactions.
+pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
+    let tag = match statement {
+        Statement::Begin(modes) => begin(session, modes)?,
+        Statement::Commit(chain) => commit(session, chain)?,
+        Statement::Rollback(chain) => rollback(session, chain)?,
+        Statement::Savepoint(name) => {
+            inside(session, "SAVEPOINT")?.savepoint(name);
+            "SAVEPOINT"
+        }
+        Statement::Release(name) => {
+            inside(session, "RELEASE SAVEPOINT")?.release(&name)?;
+            "RELEASE"
+        }
+        Statement::RollbackTo(name) => {
+            inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            "ROLLBACK"
+        }
+        Statement::SetTransaction(modes) => {
+            set_modes(session, modes)?;
+            "SET"
+        }
+        Statement::SetSessionTransaction(modes) => {
+            set_session_modes(session, modes)?;
+            "SET"
+        }
+        Statement::LockTable(lock) => {
+            lock_tables(session, &lock)?;
+            "LOCK TABLE"
+        }
+        other => return Ok(Ran::NotOne(other)),
+    };
+    Ok(Ran::Done(QueryResult::command(tag)))
+}
+
+/// Runs a statement in a transaction that failed: only its end is possible.
+pub(crate) fn run_in_failed(
+    session: &mut Session,
+    bound: Result<Statement>,
+) -> Result<QueryResult> {
+    match bound {
+        Ok(
+            ending @ (Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_)),
+        ) => match run(session, ending)? {
+            Ran::Done(result) => Ok(result),
+            Ran::NotOne(_) => Err(Error::internal("an end of a transaction")),
+        },
+        _ => {
+            let message = "current transaction is aborted, commands ignored until end of \
+                           transaction block";
+            Err(Error::new(SqlState(*b"25P02"), message))
+        }
+    }
+}
+
+/// The transaction that BEGIN began.
+fn inside<'s>(session: &'s mut Session, command: &str) -> Result<&'s mut Work> {
+    let work = session.work_mut();
+    if work.begun == Begun::Explicitly {
+        return Ok(work);
+    }
+    let message = format!("{command} can only be used in transaction blocks");
+    Err(Error::new(SqlState(*b"25P01"), message))
+}
+
+fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str> {
+    let defaults = session.modes()?;
+    let work = session.work_mut();
+    // PostgreSQL warns about a second BEGIN and goes on.
+    if work.begun == Begun::ForOneStatement {
+        let modes = defaults.with(modes);
+        work.begun = Begun::Explicitly;
+        work.access = modes.access;
+        work.txn.set_isolation(modes.isolation);
+    }
+    Ok("BEGIN")
+}
+
+fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
+    if session.work().health == Health::Failed {
+        return rollback(session, chain);
+    }
+    let explicit = session.work().begun == Begun::Explicitly;
+    let modes = session.work().modes();
+    session.commit_work()?;
+    if explicit && chain == Chain::Yes {
+        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+    }
+    Ok("COMMIT")
+}
+
+fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
+    let Some(work) = session.work.take() else { return Ok("ROLLBACK") };
+    let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
+    work.rollback();
+    if explicit && chain == Chain::Yes {
+        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+    }
+    Ok("ROLLBACK")
+}
+
+fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
+    let work = session.work_mut();
+    // Outside a transaction it has no effect, as in PostgreSQL.
+    if let Some(isolation) = modes.isolation {
+        let isolation = isolation_of(isolation);
+        if work.statements > 0 && isolation != work.txn.isolation() {
+            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        work.txn.set_isolation(isolation);
+    }
+    if let Some(access) = modes.access {
+        if access == AccessMode::ReadWrite
+            && work.access == AccessMode::ReadOnly
+            && work.statements > 0
+        {
+            let message = "transaction read-write mode must be set before any query";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        work.access = access;
+    }
+    Ok(())
+}
+
+fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
+    if let Some(isolation) = modes.isolation {
+        let name = isolation_of(isolation).name();
+        session.settings.set("default_transaction_isolation", Some(name))?;
+    }
+    if let Some(access) = modes.access {
+        let value = if access == AccessMode::ReadOnly { "on" } else { "off" };
+        session.settings.set("default_transaction_read_only", Some(value))?;
+    }
+    Ok(())
+}
+
+fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
+    inside(session, "LOCK TABLE")?;
+    let mode = match lock.mode {
+        // Readers never wait, and nobody waits for them.
+        TableLockMode::AccessShare | TableLockMode::RowShare => return Ok(()),
+        TableLockMode::RowExclusive => LockMode::Write,
+        _ => LockMode::Exclusive,
+    };
+    for table in &lock.tables {
+        let storage = table.object().downcast::<storage::Table>();
+        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        if lock.wait == LockWait::Fail {
+            let state = session.state();
+            let entry = state.tables.get(table.name()).ok_or_else(crate::work::stale)?;
+            let txn = session.work().txn.id();
+            match entry.lock.ask(txn, mode) {
+                Asked::Granted => entry.lock.release(txn),
+                Asked::Held => {}
+                Asked::Wait(_) => {
+                    let message =
+                        format!("could not obtain lock on relation \"{}\"", table.name());
+                    return Err(Error::new(SqlState(*b"55P03"), message));
+                }
+            }
+        }
+        session.lock_table(table.name(), &storage, mode)?;
+    }
+    Ok(())
+}

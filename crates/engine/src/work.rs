@@ -1,0 +1,338 @@
+//! The work of a session between BEGIN and COMMIT: its transaction, its catalog, its locks.
+//!
+//! ```text
+//! statement outside BEGIN -> Work of its own -> commit
+//! BEGIN -> Work -> statements, savepoints -> COMMIT: validate, log, publish, wait for the disk
+//! ```
+//! Invariants: a statement that fails leaves the work as it was before; after it an explicit
+//! transaction takes nothing but its end or a savepoint's; locks go when the transaction has ended.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sql::statement::{AccessMode, TransactionModes};
+use storage::{Table, UndoBuffer, UndoMark};
+use storage::Timestamp;
+use txn::manager::{CommitWork, Isolation, Transaction};
+use types::{Error, Result, SqlState};
+
+use crate::CancelHandle;
+use crate::catalog::{Sequence, State, TableEntry};
+use crate::database::Inner;
+use crate::locks::{Asked, LockMode, TableLock};
+use crate::validate::Reads;
+
+/// How a transaction came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// By BEGIN: it lasts until COMMIT or ROLLBACK.
+    Explicitly,
+    /// By a statement outside a transaction, with which it ends.
+    ForOneStatement,
+}
+
+/// What a session's transaction may still do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// Everything.
+    Good,
+    /// End, or go back to a savepoint: a statement failed.
+    Failed,
+}
+
+/// A place to go back to.
+struct Savepoint {
+    name: String,
+    place: Place,
+}
+
+/// The work at one moment.
+#[derive(Clone)]
+pub(crate) struct Place {
+    mark: UndoMark,
+    catalog: Option<Arc<State>>,
+}
+
+/// The work of one transaction.
+pub(crate) struct Work {
+    pub(crate) txn: Transaction,
+    pub(crate) begun: Begun,
+    pub(crate) health: Health,
+    pub(crate) access: AccessMode,
+    /// Microseconds since 1970 when it began: now().
+    pub(crate) now_micros: i64,
+    /// Queries run: the first takes the snapshot, and after it the level stays.
+    pub(crate) statements: u64,
+    /// The catalog as this transaction changed it.
+    catalog: Option<Arc<State>>,
+    locks: Vec<Arc<TableLock>>,
+    savepoints: Vec<Savepoint>,
+    /// Sequences it took values of.
+    pub(crate) sequences: Vec<Arc<Sequence>>,
+    pub(crate) reads: Reads,
+}
+
+/// The modes of a new transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modes {
+    pub(crate) isolation: Isolation,
+    pub(crate) access: AccessMode,
+}
+
+impl Modes {
+    /// These modes where `given` says nothing.
+    pub(crate) fn with(self, given: TransactionModes) -> Self {
+        Self {
+            isolation: given.isolation.map_or(self.isolation, isolation_of),
+            access: given.access.unwrap_or(self.access),
+        }
+    }
+}
+
+/// The level that SQL names.
+pub(crate) fn isolation_of(given: sql::statement::Isolation) -> Isolation {
+    match given {
+        sql::statement::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        sql::statement::Isolation::Snapshot => Isolation::Snapshot,
+        sql::statement::Isolation::Serializable => Isolation::Serializable,
+    }
+}
+
+/// The statement has to be bound again: a table it names changed while it waited.
+pub(crate) fn stale() -> Error {
+    Error::new(STALE, "a table changed while the statement waited for it")
+}
+
+/// The state of [`stale`]; it never leaves the session.
+pub(crate) const STALE: SqlState = SqlState(*b"TS001");
+
+impl Work {
+    pub(crate) fn begin(inner: &Inner, modes: Modes, begun: Begun) -> Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self {
+            txn: inner.transactions.begin(modes.isolation)?,
+            begun,
+            health: Health::Good,
+            access: modes.access,
+            now_micros: i64::try_from(now.as_micros()).unwrap_or(0),
+            statements: 0,
+            catalog: None,
+            locks: Vec::new(),
+            savepoints: Vec::new(),
+            sequences: Vec::new(),
+            reads: Reads::default(),
+        })
+    }
+
+    /// Its modes, for AND CHAIN.
+    pub(crate) fn modes(&self) -> Modes {
+        Modes { isolation: self.txn.isolation(), access: self.access }
+    }
+
+    /// Refuses to write in a READ ONLY transaction.
+    ///
+    /// # Errors
+    /// 25006.
+    pub(crate) fn check_writable(&self, command: &str) -> Result<()> {
+        if self.access == AccessMode::ReadWrite {
+            return Ok(());
+        }
+        let message = format!("cannot execute {command} in a read-only transaction");
+        Err(Error::new(SqlState(*b"25006"), message))
+    }
+
+    /// The catalog as this transaction sees it.
+    pub(crate) fn catalog(&self, inner: &Inner) -> Arc<State> {
+        self.catalog.clone().unwrap_or_else(|| inner.relations.snapshot())
+    }
+
+    /// Changes the catalog for this transaction, and for all when it commits; one transaction at a
+    /// time does. When `change` fails nothing changes.
+    ///
+    /// # Errors
+    /// What `change` says; 40P01 or 57014 while waiting for another transaction that changes it.
+    pub(crate) fn change_catalog<T>(
+        &mut self,
+        inner: &Inner,
+        cancel: &CancelHandle,
+        change: impl FnOnce(&mut State) -> Result<T>,
+    ) -> Result<T> {
+        self.lock(&inner.catalog_lock, LockMode::Exclusive, cancel)?;
+        let mut state = State::clone(&self.catalog(inner));
+        let value = change(&mut state)?;
+        self.catalog = Some(Arc::new(state));
+        Ok(value)
+    }
+
+    /// Takes the lock, waiting for others; true when it waited.
+    ///
+    /// # Errors
+    /// 40P01, 57014.
+    pub(crate) fn lock(
+        &mut self,
+        lock: &Arc<TableLock>,
+        mode: LockMode,
+        cancel: &CancelHandle,
+    ) -> Result<bool> {
+        let mut waited = false;
+        loop {
+            match lock.ask(self.txn.id(), mode) {
+                Asked::Held => return Ok(waited),
+                Asked::Granted => {
+                    self.locks.push(Arc::clone(lock));
+                    return Ok(waited);
+                }
+                Asked::Wait(other) => {
+                    waited = true;
+                    self.txn.wait(other, || cancel.check())?;
+                }
+            }
+        }
+    }
+
+    /// The entry of the table called `name`, locked, if its rows are still in `storage`.
+    ///
+    /// # Errors
+    /// [`stale`] when the table is another one now: the statement has to be bound again.
+    pub(crate) fn lock_table(
+        &mut self,
+        inner: &Inner,
+        cancel: &CancelHandle,
+        name: &str,
+        storage: &Arc<Table>,
+        mode: LockMode,
+    ) -> Result<Arc<TableEntry>> {
+        let find = |work: &Self| {
+            let state = work.catalog(inner);
+            let entry = state.tables.get(name).cloned();
+            entry.filter(|e| Arc::ptr_eq(e.storage(), storage)).ok_or_else(stale)
+        };
+        let entry = find(self)?;
+        self.lock(&entry.lock, mode, cancel)?;
+        // Whoever changed the table before has committed by now, and it stays from here on.
+        let locked = find(self)?;
+        if locked.def == entry.def { Ok(locked) } else { Err(stale()) }
+    }
+
+    /// This place, to come back to.
+    pub(crate) fn place(&mut self) -> Place {
+        Place { mark: self.txn.mark(), catalog: self.catalog.clone() }
+    }
+
+    /// Takes back everything since `place`.
+    pub(crate) fn go_back(&mut self, place: &Place) {
+        self.txn.rollback_to(place.mark);
+        self.catalog.clone_from(&place.catalog);
+    }
+
+    pub(crate) fn savepoint(&mut self, name: String) {
+        let place = self.place();
+        self.savepoints.push(Savepoint { name, place });
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            Error::new(SqlState(*b"3B001"), message)
+        })
+    }
+
+    /// RELEASE: the savepoint and those after it are forgotten.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// ROLLBACK TO: the savepoint stays.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at + 1);
+        let place = self.savepoints[at].place.clone();
+        self.go_back(&place);
+        self.health = Health::Good;
+        Ok(())
+    }
+
+    /// Ends the transaction; its changes are visible and, unless `durability` says otherwise,
+    /// durable.
+    ///
+    /// # Errors
+    /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
+    pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
+        let Self { txn, catalog, locks, sequences, reads, .. } = self;
+        let id = txn.id();
+        let result = commit(inner, txn, catalog, &sequences, &reads, durability);
+        locks.iter().for_each(|lock| lock.release(id));
+        result
+    }
+
+    /// Ends the transaction and takes back what it did.
+    pub(crate) fn rollback(self) {
+        let id = self.txn.id();
+        self.txn.rollback();
+        self.locks.iter().for_each(|lock| lock.release(id));
+    }
+}
+
+/// Whether COMMIT waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// `synchronous_commit = on`.
+    Wait,
+    /// `synchronous_commit = off`: the last moments may be lost with the power.
+    Later,
+}
+
+fn commit(
+    inner: &Inner,
+    txn: Transaction,
+    catalog: Option<Arc<State>>,
+    sequences: &[Arc<Sequence>],
+    reads: &Reads,
+    durability: Durability,
+) -> Result<()> {
+    if txn.changes().is_none() && catalog.is_none() && sequences.is_empty() {
+        txn.rollback();
+        return Ok(());
+    }
+    let redo = match &inner.durable {
+        Some(durable) => {
+            let old = inner.relations.snapshot();
+            let state = catalog.as_deref().map(|new| (&*old, new));
+            Some(durable.encode(txn.changes(), state, sequences)?)
+        }
+        None => None,
+    };
+    let mut ending = Ending { inner, catalog, redo, reads, lsn: None };
+    txn.commit(&mut ending)?;
+    match (&inner.durable, ending.lsn, durability) {
+        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn),
+        _ => Ok(()),
+    }
+}
+
+/// What happens under the commit latch.
+struct Ending<'a> {
+    inner: &'a Inner,
+    catalog: Option<Arc<State>>,
+    redo: Option<Vec<u8>>,
+    reads: &'a Reads,
+    lsn: Option<crate::durable::Lsn>,
+}
+
+impl CommitWork for Ending<'_> {
+    fn validate(&mut self, newer: &mut dyn Iterator<Item = &UndoBuffer>) -> Result<()> {
+        self.reads.validate(newer)
+    }
+
+    fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
+        if let (Some(durable), Some(redo)) = (&self.inner.durable, &self.redo) {
+            self.lsn = Some(durable.append(ts, redo)?);
+        }
+        if let Some(state) = self.catalog.take() {
+            self.inner.relations.publish(state);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! Statements that change rows: what their query found, written row by row.
+//!
+//! ```text
+//! source query -> batches (tid, values, extras) -> checks -> storage (waits, conflicts)
+//!     '-- READ COMMITTED: rows changed meanwhile are looked at again (recheck) --'
+//! written rows -> foreign keys -> RETURNING query
+//! ```
+//! Invariants: the source is complete before the first row is written, so a statement never meets
+//! its own rows; any error takes the whole statement back (`Session`).
+//! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
+
+pub(crate) mod rows;
+pub(crate) mod checks;
+pub(crate) mod foreign;
+pub(crate) mod insert;
+pub(crate) mod conflict;
+pub(crate) mod change;
+pub(crate) mod merge;
+pub(crate) mod lock;

@@ -1,0 +1,345 @@
+//! UPDATE and DELETE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use exec::{Recheck, ResultSet};
+use kernels::{Batch, Column};
+use sql::algebra::Query;
+use sql::statement::{Delete, Matches, Returning, Update};
+use storage::{Datum, Snapshot, Tid};
+use types::Result;
+
+use super::insert::{Written, returning};
+use super::rows::{
+    Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
+};
+use super::foreign;
+use crate::catalog::TableEntry;
+use crate::session::Run;
+use crate::{QueryResult, Session};
+
+/// What is done with the rows of the source.
+#[derive(Clone, Copy)]
+pub(crate) enum Action<'a> {
+    /// These columns get the values behind the TID.
+    Update(&'a [usize]),
+    /// They go.
+    Delete,
+}
+
+impl Action<'_> {
+    /// Columns of the source before the extras.
+    fn width(self) -> usize {
+        match self {
+            Self::Update(columns) => 1 + columns.len(),
+            Self::Delete => 1,
+        }
+    }
+}
+
+/// A statement while it writes.
+struct Change<'a> {
+    entry: &'a Arc<TableEntry>,
+    action: Action<'a>,
+    returning: Option<&'a Returning>,
+    /// Rows done, where the source may repeat them.
+    seen: Option<HashSet<Tid>>,
+    /// Foreign keys of other tables to look at afterwards.
+    referenced: bool,
+    written: Written,
+    /// Rows before the change, for foreign keys, and their TIDs after an update.
+    before: Vec<Batch>,
+    after: Vec<Vec<Tid>>,
+}
+
+pub(crate) fn update(session: &mut Session, update: &Update) -> Result<QueryResult> {
+    session.work().check_writable("UPDATE")?;
+    let entry = session.write_table(&update.table)?;
+    let action = Action::Update(&update.columns);
+    let written =
+        run(session, &entry, action, &update.source, update.matches, update.returning.as_ref())?;
+    let tag = format!("UPDATE {}", written.count);
+    returning(session, update.returning.as_ref(), written, tag)
+}
+
+pub(crate) fn delete(session: &mut Session, delete: &Delete) -> Result<QueryResult> {
+    session.work().check_writable("DELETE")?;
+    let entry = session.write_table(&delete.table)?;
+    let returns = delete.returning.as_ref();
+    let written =
+        run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
+    let tag = format!("DELETE {}", written.count);
+    returning(session, returns, written, tag)
+}
+
+fn run(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    action: Action<'_>,
+    source: &Query,
+    matches: Matches,
+    returning: Option<&Returning>,
+) -> Result<Written> {
+    let mut change = Change::new(session, entry, action, matches, returning);
+    let mut at = session.work().txn.snapshot();
+    let mut result = session.run_query(source, Run::default())?;
+    loop {
+        let conflicts = change.apply_all(session, at, &result)?;
+        if conflicts.is_empty() {
+            break;
+        }
+        let (again, tids) = settle(session, entry, conflicts)?;
+        if tids.is_empty() {
+            break;
+        }
+        at = again;
+        let recheck = Some(Recheck { at, tids });
+        result = session.run_query(source, Run { recheck, ..Run::default() })?;
+    }
+    change.finish(session)
+}
+
+/// Locks rows that changed under the statement, as they are now; those that are gone are left
+/// out. What is seen of them, and the rows, ascending.
+fn settle(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    conflicts: Vec<Tid>,
+) -> Result<(Snapshot, Vec<Tid>)> {
+    let cancel = session.cancel_handle();
+    let mut tids = Vec::with_capacity(conflicts.len());
+    for mut tid in conflicts {
+        loop {
+            let work = session.work_mut();
+            let at = recheck_snapshot(work).ok_or_else(lost_update)?;
+            match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+                Ok(()) => {
+                    tids.push(tid);
+                    break;
+                }
+                Err(RowError::Conflict(Some(next))) => tid = next,
+                Err(RowError::Conflict(None)) => {
+                    // Changed again since `at`, or gone.
+                    let now = newest(work);
+                    let mut row = storage::RowBuffer::new();
+                    if !entry.storage().read(now, tid, &[], &mut row) {
+                        break;
+                    }
+                    cancel.check()?;
+                }
+                Err(error) => return Err(error.into_error(work, entry)),
+            }
+        }
+    }
+    tids.sort_unstable_by_key(|tid| tid.0);
+    tids.dedup();
+    let at = recheck_snapshot(session.work()).ok_or_else(lost_update)?;
+    Ok((at, tids))
+}
+
+impl<'a> Change<'a> {
+    fn new(
+        session: &Session,
+        entry: &'a Arc<TableEntry>,
+        action: Action<'a>,
+        matches: Matches,
+        returning: Option<&'a Returning>,
+    ) -> Self {
+        let referenced = match action {
+            Action::Update(columns) => foreign::is_referenced(session, entry, Some(columns)),
+            Action::Delete => foreign::is_referenced(session, entry, None),
+        };
+        Self {
+            entry,
+            action,
+            returning,
+            seen: (matches == Matches::Repeated).then(HashSet::new),
+            referenced,
+            written: Written::default(),
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+
+    /// Writes what the source found; the rows that others changed meanwhile.
+    fn apply_all(
+        &mut self,
+        session: &mut Session,
+        at: Snapshot,
+        result: &ResultSet,
+    ) -> Result<Vec<Tid>> {
+        let mut conflicts = Vec::new();
+        for batch in &result.batches {
+            session.cancel_handle().check()?;
+            self.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+        }
+        Ok(conflicts)
+    }
+
+    fn apply(
+        &mut self,
+        session: &mut Session,
+        at: Snapshot,
+        rows: &Rows,
+        conflicts: &mut Vec<Tid>,
+    ) -> Result<()> {
+        let storage = Arc::clone(self.entry.storage());
+        let cancel = session.cancel_handle();
+        let mut done = Done::default();
+        let deletes = matches!(self.action, Action::Delete);
+        let mut before = (self.referenced || (deletes && self.returning.is_some()))
+            .then(|| RowReader::new(&storage));
+        let mut values: Vec<(usize, Datum<'_>)> = Vec::new();
+        let work = session.work_mut();
+        for row in 0..rows.count {
+            let Some(tid) = rows.tid(row) else { continue };
+            if self.seen.as_mut().is_some_and(|seen| !seen.insert(tid)) {
+                continue;
+            }
+            let there = match &mut before {
+                // If it is newer than `at`, the write below finds the conflict.
+                Some(reader) => reader.read(newest(work), tid),
+                None => Found::Row,
+            };
+            let outcome = match self.action {
+                Action::Update(columns) => {
+                    values.clear();
+                    let value = |(i, &column): (usize, &usize)| (column, rows.get(i + 1, row));
+                    values.extend(columns.iter().enumerate().map(value));
+                    attempt(work, &cancel, |undo| storage.update(undo, at, tid, &values))
+                }
+                Action::Delete => {
+                    attempt(work, &cancel, |undo| storage.delete(undo, at, tid)).map(|()| tid)
+                }
+            };
+            match outcome {
+                Ok(now) => {
+                    if let (Some(reader), Found::Row) = (&mut before, there) {
+                        reader.keep();
+                    }
+                    done.rows.push(row as u32);
+                    done.tids.push(now);
+                }
+                Err(RowError::Conflict(moved_to)) if recheck_snapshot(work).is_some() => {
+                    if let Some(seen) = &mut self.seen {
+                        seen.remove(&tid);
+                    }
+                    conflicts.push(moved_to.unwrap_or(tid));
+                }
+                Err(error) => return Err(error.into_error(work, self.entry)),
+            }
+        }
+        let before = before.map(RowReader::finish);
+        self.note(session, rows, done, before)
+    }
+
+    /// Keeps what RETURNING and foreign keys need, and tests CHECK constraints.
+    fn note(
+        &mut self,
+        session: &Session,
+        rows: &Rows,
+        done: Done,
+        before: Option<Vec<Column>>,
+    ) -> Result<()> {
+        self.written.count += done.rows.len() as u64;
+        let count = done.rows.len();
+        match self.action {
+            Action::Delete if self.returning.is_some() => {
+                let columns = before.clone().unwrap_or_default();
+                self.keep(columns, rows, &done.rows);
+            }
+            Action::Delete => {}
+            Action::Update(_) => {
+                let checked = !self.entry.def.checks.is_empty();
+                if checked || self.returning.is_some() {
+                    let now = newest(session.work());
+                    let columns = read_rows(self.entry.storage(), now, &done.tids)?;
+                    let batch = Batch::new(columns, count);
+                    self.entry.checks.verify(&self.entry.def, &batch)?;
+                    if self.returning.is_some() {
+                        self.keep(batch.columns, rows, &done.rows);
+                    }
+                }
+            }
+        }
+        if let Some(columns) = before {
+            self.before.push(Batch::new(columns, count));
+        }
+        self.after.push(done.tids);
+        Ok(())
+    }
+
+    fn keep(&mut self, mut columns: Vec<Column>, rows: &Rows, done: &[u32]) {
+        columns.extend(rows.pick(self.action.width()..rows.width(), done));
+        self.written.batches.push(Batch::new(columns, done.len()));
+    }
+
+    /// Looks at foreign keys in both directions.
+    fn finish(self, session: &mut Session) -> Result<Written> {
+        if let Action::Update(columns) = self.action
+            && foreign::refers_by(self.entry, columns)
+        {
+            for tids in &self.after {
+                let rows = read_rows(self.entry.storage(), newest(session.work()), tids)?;
+                let batch = Batch::new(rows, tids.len());
+                foreign::check_present(session, self.entry, &batch, Some(columns))?;
+            }
+        }
+        if self.referenced {
+            for (before, after) in self.before.iter().zip(&self.after) {
+                let after = match self.action {
+                    Action::Update(_) => Some(after.as_slice()),
+                    Action::Delete => None,
+                };
+                foreign::keys_gone(session, self.entry, before, after)?;
+            }
+        }
+        Ok(self.written)
+    }
+}
+
+/// Rows of a batch that were written, and their TIDs now.
+#[derive(Default)]
+struct Done {
+    rows: Vec<u32>,
+    tids: Vec<Tid>,
+}
+
+/// Changes or deletes the rows of `batch` (TID, values) as part of a MERGE; how many.
+///
+/// # Errors
+/// 40001 when another transaction changed one of them after the snapshot.
+pub(crate) fn apply_rows(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    action: Action<'_>,
+    batch: &Batch,
+) -> Result<u64> {
+    let at = session.work().txn.snapshot();
+    let mut change = Change::new(session, entry, action, Matches::Once, None);
+    let mut conflicts = Vec::new();
+    change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+    if !conflicts.is_empty() {
+        return Err(lost_update());
+    }
+    change.finish(session).map(|written| written.count)
+}
+
+/// Changes or deletes the rows `tids` for a foreign key's action, with all that follows.
+pub(crate) fn cascade(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    action: Action<'_>,
+    batch: &Batch,
+) -> Result<()> {
+    let work = session.work();
+    let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
+    let mut change = Change::new(session, entry, action, Matches::Once, None);
+    let mut conflicts = Vec::new();
+    change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
+    if !conflicts.is_empty() {
+        return Err(lost_update());
+    }
+    change.finish(session).map(|_| ())
+}

@@ -1,0 +1,200 @@
+//! INSERT ... ON CONFLICT.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use exec::ResultSet;
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::statement::{ConflictAction, OnConflict};
+use storage::{Datum, Tid};
+use types::{Error, PhysicalType, Result, SqlState};
+
+use super::foreign;
+use super::insert::{Written, slices};
+use super::rows::{
+    Found, RowError, RowReader, Rows, attempt, index_position, lost_update, newest, read_rows,
+    recheck_snapshot,
+};
+use crate::Session;
+use crate::catalog::TableEntry;
+use crate::session::Run;
+
+/// Rows of the table and of the source that met.
+#[derive(Default)]
+struct Met {
+    /// Rows of the table.
+    tids: Vec<Tid>,
+    /// Batch and row of the source.
+    proposed: Vec<(usize, u32)>,
+}
+
+/// Writes the rows of `result`; those whose key is taken do what the statement says.
+pub(crate) fn insert(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    result: &ResultSet,
+    on_conflict: &OnConflict,
+) -> Result<Written> {
+    let mut written = Vec::new();
+    let mut touched = HashSet::new();
+    let mut met = Met::default();
+    let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
+    for (number, batch) in result.batches.iter().enumerate() {
+        entry.checks.verify(&entry.def, batch)?;
+        let rows = Rows::new(batch);
+        let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
+        for row in 0..rows.count {
+            session.cancel_handle().check()?;
+            row_values.clear();
+            row_values.extend((0..rows.width()).map(|column| rows.get(column, row)));
+            match insert_one(session, entry, &row_values, on_conflict)? {
+                Outcome::Inserted(tid) => {
+                    touched.insert(tid);
+                    written.push(tid);
+                }
+                Outcome::Met(_) if !updates => {}
+                Outcome::Met(tid) => {
+                    if !touched.insert(tid) {
+                        return Err(second_time());
+                    }
+                    met.tids.push(tid);
+                    met.proposed.push((number, row as u32));
+                }
+            }
+        }
+    }
+    let now = newest(session.work());
+    let mut inserted = Batch::new(read_rows(entry.storage(), now, &written)?, written.len());
+    if inserted.columns.is_empty() {
+        inserted.rows = 0;
+    }
+    foreign::check_present(session, entry, &inserted, None)?;
+    let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
+    if let ConflictAction::Update { columns, assignments } = &on_conflict.action
+        && !met.tids.is_empty()
+    {
+        let updated = update(session, entry, result, &met, columns, assignments)?;
+        all.count += updated.rows as u64;
+        all.batches.push(updated);
+    }
+    Ok(all)
+}
+
+enum Outcome {
+    Inserted(Tid),
+    Met(Tid),
+}
+
+fn insert_one(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    row: &[Datum<'_>],
+    on_conflict: &OnConflict,
+) -> Result<Outcome> {
+    let cancel = session.cancel_handle();
+    let work = session.work_mut();
+    let mark = work.txn.mark();
+    let inserted = attempt(work, &cancel, |undo| {
+        entry.storage().insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
+    });
+    match inserted {
+        Ok(tid) => Ok(Outcome::Inserted(tid)),
+        Err(RowError::Duplicate(index, tid))
+            if on_conflict.target.as_ref().is_none_or(|target| {
+                index_position(entry, index).is_some_and(|p| target.indexes.contains(&p))
+            }) =>
+        {
+            // A snapshot that does not see the row cannot act as if it did.
+            let at = work.txn.snapshot();
+            let mut buffer = storage::RowBuffer::new();
+            let seen = entry.storage().read(at, tid, &[], &mut buffer);
+            if !seen && recheck_snapshot(work).is_none() {
+                return Err(lost_update());
+            }
+            Ok(Outcome::Met(tid))
+        }
+        Err(error) => Err(error.into_error(work, entry)),
+    }
+}
+
+fn second_time() -> Error {
+    let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+    Error::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
+        "Ensure that no rows proposed for insertion within the same command have duplicate \
+         constrained values.",
+    )
+}
+
+/// Updates the rows that were met; all columns of those changed.
+fn update(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    result: &ResultSet,
+    met: &Met,
+    columns: &[usize],
+    assignments: &sql::algebra::Query,
+) -> Result<Batch> {
+    let cancel = session.cancel_handle();
+    let storage = Arc::clone(entry.storage());
+    let referenced = foreign::is_referenced(session, entry, Some(columns));
+    let work = session.work_mut();
+    let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
+    let mut existing = RowReader::new(&storage);
+    for &tid in &met.tids {
+        let locked = attempt(work, &cancel, |undo| storage.lock(undo, at, tid));
+        locked.map_err(|error| error.into_error(work, entry))?;
+        if existing.read(at, tid) == Found::Nothing {
+            return Err(lost_update());
+        }
+        existing.keep();
+    }
+    let existing = existing.finish();
+    let mut input = existing.clone();
+    input.extend(proposed(entry, result, met));
+    input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
+    let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
+    let assigned = session.run_query(assignments, Run { inputs, ..Run::default() })?;
+    let (mut changed, mut before) = (Vec::new(), Vec::new());
+    let work = session.work_mut();
+    for batch in &assigned.batches {
+        let rows = Rows::new(batch);
+        for row in 0..rows.count {
+            let Datum::I64(number) = rows.get(0, row) else {
+                return Err(Error::internal("a row number"));
+            };
+            let tid = met.tids[number as usize];
+            let values: Vec<(usize, Datum<'_>)> =
+                columns.iter().enumerate().map(|(i, &c)| (c, rows.get(i + 1, row))).collect();
+            let now = attempt(work, &cancel, |undo| storage.update(undo, at, tid, &values));
+            changed.push(now.map_err(|error| error.into_error(work, entry))?);
+            before.push(number as u32);
+        }
+    }
+    let rows = read_rows(&storage, newest(session.work()), &changed)?;
+    let updated = Batch::new(rows, changed.len());
+    entry.checks.verify(&entry.def, &updated)?;
+    if foreign::refers_by(entry, columns) {
+        foreign::check_present(session, entry, &updated, Some(columns))?;
+    }
+    if referenced {
+        let old = existing.iter().map(|column| column.gather(&before)).collect();
+        foreign::keys_gone(session, entry, &Batch::new(old, before.len()), Some(&changed))?;
+    }
+    Ok(updated)
+}
+
+/// The source's rows that met others, all columns.
+fn proposed(entry: &TableEntry, result: &ResultSet, met: &Met) -> Vec<Column> {
+    let physical: Vec<PhysicalType> =
+        entry.storage().schema().columns().iter().map(|c| c.physical()).collect();
+    let mut builders: Vec<VectorBuilder> =
+        physical.iter().map(|&p| VectorBuilder::new(p)).collect();
+    for (number, batch) in result.batches.iter().enumerate() {
+        let wanted: Vec<u32> =
+            met.proposed.iter().filter(|(b, _)| *b == number).map(|(_, row)| *row).collect();
+        for (builder, column) in builders.iter_mut().zip(&batch.columns) {
+            builder.append(&column.to_plain(), Some(&wanted));
+        }
+    }
+    builders.into_iter().map(|b| Column::plain(b.finish())).collect()
+}

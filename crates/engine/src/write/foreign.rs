@@ -1,0 +1,310 @@
+//! Foreign keys, looked at when a statement has written all its rows.
+//!
+//! ```text
+//! referring row written  -> is the key there?          (index of the referenced key)
+//! referenced key gone    -> who refers to it still?    (index of the foreign key) -> action
+//! ```
+//! Both sides write first and look afterwards, at the newest state of the rows, waiting for
+//! transactions that are changing it: so of two transactions that meet, one sees the other.
+//! Source of the rules: SQL:2016, MATCH SIMPLE; PostgreSQL 15. Departure: RESTRICT is tested at the
+//! end of the statement, too.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder};
+use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
+use storage::{Datum, RowBuffer, Tid};
+use types::{Error, PhysicalType, Result, SqlState};
+
+use super::change::{Action, cascade};
+use super::rows::{RowError, Rows, attempt, key_of, newest, read_rows};
+use crate::Session;
+use crate::catalog::TableEntry;
+
+/// True when a foreign key of the table is over one of `columns`.
+pub(crate) fn refers_by(entry: &TableEntry, columns: &[usize]) -> bool {
+    entry.def.foreign_keys.iter().any(|fk| fk.columns.iter().any(|c| columns.contains(c)))
+}
+
+/// Foreign keys that refer to the table: by a key over one of `columns`, or by any.
+fn referring(
+    session: &Session,
+    entry: &TableEntry,
+    columns: Option<&[usize]>,
+) -> Vec<(Arc<TableEntry>, ForeignKeyDef)> {
+    let state = session.state();
+    let mut all = Vec::new();
+    for table in state.tables.values() {
+        for fk in table.foreign_keys() {
+            let touched = |columns: &[usize]| fk.references.iter().any(|c| columns.contains(c));
+            if fk.table.name == entry.name() && columns.is_none_or(touched) {
+                all.push((Arc::clone(table), fk.clone()));
+            }
+        }
+    }
+    all
+}
+
+/// Whether foreign keys refer to the table: by a key over one of `columns`, or by any.
+pub(crate) fn is_referenced(
+    session: &Session,
+    entry: &TableEntry,
+    columns: Option<&[usize]>,
+) -> bool {
+    !referring(session, entry, columns).is_empty()
+}
+
+/// The rows that have `key` in the first columns of index `index`, in their newest state.
+fn find(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    index: usize,
+    key: &[Datum<'_>],
+    enough: usize,
+) -> Result<Vec<Tid>> {
+    let cancel = session.cancel_handle();
+    let work = session.work_mut();
+    let txn = work.txn.id();
+    let mut found = Vec::new();
+    let outcome = attempt(work, &cancel, |_| {
+        found.clear();
+        entry.storage().find(index, key, txn, |tid| {
+            found.push(tid);
+            if found.len() < enough { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    });
+    outcome.map_err(|error: RowError| error.into_error(session.work(), entry))?;
+    Ok(found)
+}
+
+/// The unique index of the table over exactly `columns`, and for each of its columns the position
+/// in `columns`.
+fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usize, Vec<usize>)> {
+    for (number, index) in entry.def.indexes.iter().enumerate() {
+        let positions: Option<Vec<usize>> = index
+            .columns
+            .iter()
+            .map(|c| columns.iter().position(|&wanted| wanted == c.ordinal))
+            .collect();
+        match positions {
+            Some(positions)
+                if positions.len() == columns.len() && index.unique != Uniqueness::No =>
+            {
+                return Ok((number, positions));
+            }
+            _ => {}
+        }
+    }
+    Err(Error::internal("a foreign key refers to a key"))
+}
+
+/// Looks for the referenced keys of new rows `batch` (all columns). After an update only foreign
+/// keys over its `columns` count.
+///
+/// # Errors
+/// 23503.
+pub(crate) fn check_present(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    batch: &Batch,
+    columns: Option<&[usize]>,
+) -> Result<()> {
+    if batch.rows == 0 {
+        return Ok(());
+    }
+    let rows = Rows::new(batch);
+    for fk in &entry.def.foreign_keys {
+        if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
+            continue;
+        }
+        let parent = session.write_table_named(&fk.table.name)?;
+        let (index, positions) = unique_index(&parent, &fk.references)?;
+        let mut known = HashSet::new();
+        for row in 0..rows.count {
+            let key: Vec<Datum<'_>> =
+                positions.iter().map(|&p| rows.get(fk.columns[p], row)).collect();
+            if key.iter().any(Datum::is_null) || !known.insert(key_bytes(&key)) {
+                continue;
+            }
+            let key: Vec<Datum<'_>> = widened(&parent, index, &key);
+            if find(session, &parent, index, &key, 1)?.is_empty() {
+                return Err(missing(entry, fk, &rows, row));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The key in the types of the index's columns, which may be wider.
+fn widened<'a>(entry: &TableEntry, index: usize, key: &[Datum<'a>]) -> Vec<Datum<'a>> {
+    let physical = |p: usize| -> PhysicalType {
+        let ordinal = entry.def.indexes[index].columns[p].ordinal;
+        entry.storage().schema().columns()[ordinal].physical()
+    };
+    key.iter().enumerate().map(|(p, d)| d.widened(physical(p)).unwrap_or(*d)).collect()
+}
+
+fn key_bytes(key: &[Datum<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for datum in key {
+        bytes.extend(format!("{datum:?};").into_bytes());
+    }
+    bytes
+}
+
+fn missing(entry: &TableEntry, fk: &ForeignKeyDef, rows: &Rows, row: usize) -> Error {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        entry.def.name, fk.name
+    );
+    let mut values = fk.columns.iter().map(|&c| rows.get(c, row));
+    let key = key_of(entry, &fk.columns, &mut values);
+    let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
+    Error::new(SqlState(*b"23503"), message).with_detail(detail)
+}
+
+/// Looks after rows that refer to keys that `before` (all columns, rows as they were) had and that
+/// `after` (their TIDs now; None: deleted) no longer have: refuses, or does the key's action.
+///
+/// # Errors
+/// 23503; whatever the actions meet.
+pub(crate) fn keys_gone(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    before: &Batch,
+    after: Option<&[Tid]>,
+) -> Result<()> {
+    if before.rows == 0 {
+        return Ok(());
+    }
+    let old = Rows::new(before);
+    let new = match after {
+        // Rows may be gone again by an action on themselves: then there is no new key.
+        Some(tids) => Some(new_rows(session, entry, tids)?),
+        None => None,
+    };
+    for (child, fk) in referring(session, entry, None) {
+        for row in 0..old.count {
+            let key: Vec<Datum<'_>> = fk.references.iter().map(|&c| old.get(c, row)).collect();
+            if key.iter().any(Datum::is_null) {
+                continue;
+            }
+            let changed = new.as_ref().and_then(|new| new[row].as_ref());
+            if changed.is_some_and(|new| same_key(&fk, &key, new)) {
+                continue;
+            }
+            gone(session, entry, &child, &fk, &key, changed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a key has the same values in the changed row.
+fn same_key(fk: &ForeignKeyDef, key: &[Datum<'_>], new: &RowBuffer) -> bool {
+    fk.references.iter().zip(key).all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
+}
+
+fn new_rows(
+    session: &Session,
+    entry: &TableEntry,
+    tids: &[Tid],
+) -> Result<Vec<Option<RowBuffer>>> {
+    let now = newest(session.work());
+    let ordinals: Vec<usize> = (0..entry.def.columns.len()).collect();
+    let read = |&tid: &Tid| {
+        let mut row = RowBuffer::new();
+        entry.storage().read(now, tid, &ordinals, &mut row).then_some(row)
+    };
+    Ok(tids.iter().map(read).collect())
+}
+
+/// One key of `entry` is gone: what becomes of the rows of `child` that refer to it.
+fn gone(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    child: &Arc<TableEntry>,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+    new: Option<&RowBuffer>,
+) -> Result<()> {
+    use sql::catalog::ReferentialAction as Reaction;
+    let child = session.write_table_named(&child.def.name)?;
+    let Some(index) = child.def.indexes.iter().position(|i| i.name == fk.name) else {
+        return Err(Error::internal("a foreign key has an index"));
+    };
+    let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
+    let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
+    let enough = if refuses { 1 } else { usize::MAX };
+    let child_key = widened(&child, index, key);
+    let tids = find(session, &child, index, &child_key, enough)?;
+    if tids.is_empty() {
+        return Ok(());
+    }
+    let values = match reaction {
+        Reaction::NoAction | Reaction::Restrict => {
+            // Another row may have taken over the key.
+            let (unique, positions) = unique_index(entry, &fk.references)?;
+            let again: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
+            if !find(session, entry, unique, &again, 1)?.is_empty() {
+                return Ok(());
+            }
+            return Err(still_referenced(entry, &child, fk, key));
+        }
+        Reaction::Cascade if new.is_none() => {
+            let batch = Batch::new(vec![tid_column(&tids)], tids.len());
+            return cascade(session, &child, Action::Delete, &batch);
+        }
+        Reaction::Cascade => {
+            let new = new.ok_or_else(|| Error::internal("an updated row"))?;
+            fk.references.iter().map(|&c| new.get(c).to_value()).collect()
+        }
+        Reaction::SetNull => vec![types::Value::Null; fk.columns.len()],
+        Reaction::SetDefault => {
+            let columns = fk.columns.iter().map(|&c| &child.def.columns[c]);
+            columns.map(|c| crate::copy::default_of(session, c)).collect::<Result<_>>()?
+        }
+    };
+    let mut columns = vec![tid_column(&tids)];
+    for (value, &column) in values.iter().zip(&fk.columns) {
+        let physical = child.storage().schema().columns()[column].physical();
+        columns.push(Column::plain(Vector::repeat(physical, value, tids.len())));
+    }
+    let batch = Batch::new(columns, tids.len());
+    cascade(session, &child, Action::Update(&fk.columns), &batch)
+}
+
+fn tid_column(tids: &[Tid]) -> Column {
+    let mut builder = VectorBuilder::with_capacity(PhysicalType::I64, tids.len());
+    tids.iter().for_each(|tid| builder.push_value(&types::Value::I64(tid.0 as i64)));
+    Column::plain(builder.finish())
+}
+
+fn still_referenced(
+    entry: &TableEntry,
+    child: &TableEntry,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+) -> Error {
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        entry.def.name, fk.name, child.def.name
+    );
+    let key = key_of(entry, &fk.references, &mut key.iter().copied());
+    let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.name);
+    Error::new(SqlState(*b"23503"), message).with_detail(detail)
+}
+
+/// Tests all rows of the table against a new foreign key.
+///
+/// # Errors
+/// 23503.
+pub(crate) fn check_all(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    tids: &[Tid],
+) -> Result<()> {
+    let rows = read_rows(entry.storage(), newest(session.work()), tids)?;
+    check_present(session, entry, &Batch::new(rows, tids.len()), None)
+}

@@ -1,0 +1,165 @@
+//! INSERT: rows from a query into a table.
+
+use std::sync::Arc;
+
+use exec::flow::Flow;
+use exec::pipeline::{Demand, Place, Sink, Stream, drive};
+use exec::{Opener, QueryContext, ResultSet};
+use kernels::{BATCH_ROWS, Batch};
+use sql::catalog::TableMeta;
+use sql::statement::{Insert, Returning};
+use storage::{BulkWriter, TableLoad, Tid};
+use types::Result;
+
+use super::rows::attempt;
+use super::{conflict, foreign};
+use crate::catalog::TableEntry;
+use crate::session::Run;
+use crate::{QueryResult, Session};
+
+/// Estimated rows from which INSERT loads blocks in parallel instead of appending batches.
+pub(crate) const BULK_ROWS: f64 = 20_000.0;
+
+/// Gathers rows into one bulk writer per worker.
+struct BulkSink {
+    load: Arc<TableLoad>,
+    entry: Arc<TableEntry>,
+}
+
+impl Sink for BulkSink {
+    type Local = BulkWriter;
+
+    fn local(&self) -> BulkWriter {
+        self.load.writer()
+    }
+
+    fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
+        let batch = flow.into_batch()?;
+        self.entry.checks.verify(&self.entry.def, &batch)?;
+        local.push(&batch)?;
+        Ok(Demand::More)
+    }
+}
+
+/// Loads the rows of `stream` into the table in parallel, as part of the session's transaction.
+/// The rows loaded.
+pub(crate) fn load_stream(
+    session: &mut Session,
+    context: &Arc<QueryContext>,
+    stream: &Stream,
+    entry: &Arc<TableEntry>,
+) -> Result<u64> {
+    let load = entry.storage().begin_load();
+    let sink = Arc::new(BulkSink { load: Arc::clone(&load), entry: Arc::clone(entry) });
+    for writer in drive(context, stream, &sink)? {
+        writer.finish()?;
+    }
+    let work = session.work_mut();
+    attempt(work, &context_cancel(context), |undo| load.commit(undo).map_err(Into::into))
+        .map_err(|error| error.into_error(session.work(), entry))
+}
+
+fn context_cancel(context: &Arc<QueryContext>) -> crate::CancelHandle {
+    crate::CancelHandle::from(Arc::clone(&context.cancel))
+}
+
+/// Rows written by a statement, for RETURNING: all columns of the table, then extras.
+#[derive(Default)]
+pub(crate) struct Written {
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) count: u64,
+}
+
+/// Runs a RETURNING query over the written rows; without one the result has no rows.
+pub(crate) fn returning(
+    session: &mut Session,
+    returning: Option<&Returning>,
+    written: Written,
+    tag: String,
+) -> Result<QueryResult> {
+    let Some(returning) = returning else { return Ok(QueryResult::command(tag)) };
+    let inputs = vec![slices(written.batches)];
+    let result = session.run_query(&returning.query, Run { inputs, ..Run::default() })?;
+    Ok(QueryResult::tagged(tag, result))
+}
+
+/// The same rows in batches of at most [`BATCH_ROWS`].
+pub(crate) fn slices(batches: Vec<Batch>) -> Vec<Batch> {
+    let mut all = Vec::with_capacity(batches.len());
+    for batch in batches {
+        if batch.rows <= BATCH_ROWS {
+            all.push(batch);
+            continue;
+        }
+        for start in (0..batch.rows).step_by(BATCH_ROWS) {
+            let len = BATCH_ROWS.min(batch.rows - start);
+            let positions: Vec<u32> = (start as u32..(start + len) as u32).collect();
+            let columns = batch.columns.iter().map(|c| c.gather(&positions)).collect();
+            all.push(Batch::new(columns, len));
+        }
+    }
+    all
+}
+
+/// Writes the rows of `batch`, all columns of the table in order, foreign keys apart.
+pub(crate) fn write_batch(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    batch: &Batch,
+) -> Result<Vec<Tid>> {
+    let mut tids = Vec::with_capacity(batch.rows);
+    let cancel = session.cancel_handle();
+    cancel.check()?;
+    let work = session.work_mut();
+    let mark = work.txn.mark();
+    let written = attempt(work, &cancel, |undo| {
+        tids.clear();
+        entry.storage().insert_batch(undo, batch, &mut tids).inspect_err(|_| {
+            undo.rollback_to(mark);
+        })
+    });
+    written.map_err(|error| error.into_error(session.work(), entry))?;
+    Ok(tids)
+}
+
+pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResult> {
+    session.work().check_writable("INSERT")?;
+    let entry = session.write_table(&insert.table)?;
+    let (plan, context) = session.prepare(&insert.source, Run::default())?;
+    let simple = insert.on_conflict.is_none()
+        && insert.returning.is_none()
+        && entry.foreign_keys().is_empty();
+    if simple && plan.root.rows >= BULK_ROWS {
+        let mut opener = Opener::new(Arc::clone(&context));
+        opener.run_preludes(&plan)?;
+        let stream = opener.open(&plan.root, Vec::new())?;
+        let rows = load_stream(session, &context, &stream, &entry)?;
+        return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
+    }
+    let result = exec::execute(&plan, &context)?;
+    let written = match &insert.on_conflict {
+        Some(on_conflict) => conflict::insert(session, &entry, &result, on_conflict)?,
+        None => insert_result(session, &entry, result)?,
+    };
+    let tag = format!("INSERT 0 {}", written.count);
+    returning(session, insert.returning.as_ref(), written, tag)
+}
+
+/// Writes all rows of a result.
+pub(crate) fn insert_result(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    result: ResultSet,
+) -> Result<Written> {
+    let mut written = Written::default();
+    for batch in &result.batches {
+        entry.checks.verify(&entry.def, batch)?;
+        write_batch(session, entry, batch)?;
+        written.count += batch.rows as u64;
+    }
+    for batch in &result.batches {
+        foreign::check_present(session, entry, batch, None)?;
+    }
+    written.batches = result.batches;
+    Ok(written)
+}

@@ -1,0 +1,138 @@
+//! SELECT ... FOR UPDATE: the rows of a query, locked until the transaction ends.
+//!
+//! Departure from PostgreSQL: all strengths lock alike, so two FOR SHARE exclude each other.
+
+use std::sync::Arc;
+
+use exec::ResultSet;
+use kernels::{Batch, Column};
+use sql::algebra::Query;
+use sql::statement::{LockWait, RowLock, SelectForUpdate};
+use storage::{Snapshot, Tid, WriteError};
+use types::{Error, Result, SqlState, Value};
+
+use super::rows::{RowError, Rows, attempt, lost_update, recheck_snapshot};
+use crate::catalog::TableEntry;
+use crate::session::Run;
+use crate::{QueryResult, Session};
+
+/// What became of one row.
+enum Locked {
+    Yes,
+    /// SKIP LOCKED, or it is gone.
+    LeaveOut,
+    /// It changed after the snapshot: the query has to run again.
+    Changed,
+}
+
+pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<QueryResult> {
+    session.work().check_writable("SELECT FOR UPDATE")?;
+    let mut entries = Vec::with_capacity(select.locks.len());
+    for lock in &select.locks {
+        entries.push(session.write_table(&lock.table)?);
+    }
+    let limit = bound(session, select.limit.as_deref())?;
+    let offset = bound(session, select.offset.as_deref())?.unwrap_or(0);
+    loop {
+        let result = session.run_query(&select.query, Run::default())?;
+        if let Some(rows) = lock_rows(session, select, &entries, &result, limit, offset)? {
+            return Ok(QueryResult::from_rows(rows));
+        }
+        // READ COMMITTED: rows changed while we waited; the locks taken stay.
+        session.work_mut().txn.refresh();
+    }
+}
+
+/// The value of LIMIT or OFFSET; None for none.
+fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
+    let Some(query) = query else { return Ok(None) };
+    let result = session.run_query(query, Run::default())?;
+    match result.batches.first().map(|batch| batch.columns[0].value(0)) {
+        Some(Value::I64(n)) => u64::try_from(n).map(Some).map_err(|_| {
+            Error::new(SqlState(*b"2201W"), "LIMIT must not be negative")
+        }),
+        _ => Ok(None),
+    }
+}
+
+/// Locks the rows in order; None when one changed after the snapshot.
+fn lock_rows(
+    session: &mut Session,
+    select: &SelectForUpdate,
+    entries: &[Arc<TableEntry>],
+    result: &ResultSet,
+    limit: Option<u64>,
+    offset: u64,
+) -> Result<Option<ResultSet>> {
+    let mut batches = Vec::new();
+    let mut taken = 0;
+    let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
+    for batch in &result.batches {
+        let rows = Rows::new(batch);
+        let mut kept: Vec<u32> = Vec::new();
+        for row in 0..rows.count {
+            if taken >= end {
+                break;
+            }
+            match lock_row(session, select, entries, &rows, row)? {
+                Locked::Changed => return Ok(None),
+                Locked::LeaveOut => {}
+                Locked::Yes => {
+                    taken += 1;
+                    if taken > offset {
+                        kept.push(row as u32);
+                    }
+                }
+            }
+        }
+        let columns: Vec<Column> =
+            batch.columns[..select.width].iter().map(|c| c.gather(&kept)).collect();
+        batches.push(Batch::new(columns, kept.len()));
+    }
+    let columns = result.columns[..select.width].to_vec();
+    Ok(Some(ResultSet::from_batches(columns, batches)))
+}
+
+fn lock_row(
+    session: &mut Session,
+    select: &SelectForUpdate,
+    entries: &[Arc<TableEntry>],
+    rows: &Rows,
+    row: usize,
+) -> Result<Locked> {
+    for (i, (lock, entry)) in select.locks.iter().zip(entries).enumerate() {
+        let storage::Datum::I64(tid) = rows.get(select.width + i, row) else { continue };
+        let at = session.work().txn.snapshot();
+        match lock_one(session, lock, entry, at, Tid(tid as u64))? {
+            Locked::Yes => {}
+            other => return Ok(other),
+        }
+    }
+    Ok(Locked::Yes)
+}
+
+fn lock_one(
+    session: &mut Session,
+    lock: &RowLock,
+    entry: &Arc<TableEntry>,
+    at: Snapshot,
+    tid: Tid,
+) -> Result<Locked> {
+    let cancel = session.cancel_handle();
+    let work = session.work_mut();
+    if lock.wait != LockWait::Wait
+        && let Err(WriteError::Wait(_)) = entry.storage().lock(work.txn.undo(), at, tid)
+    {
+        if lock.wait == LockWait::Skip {
+            return Ok(Locked::LeaveOut);
+        }
+        let message = format!("could not obtain lock on row in relation \"{}\"", entry.def.name);
+        return Err(Error::new(SqlState(*b"55P03"), message));
+    }
+    match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+        Ok(()) => Ok(Locked::Yes),
+        Err(RowError::Conflict(_)) if recheck_snapshot(work).is_some() => Ok(Locked::Changed),
+        Err(RowError::Conflict(_)) => Err(lost_update()),
+        Err(error) => Err(error.into_error(work, entry)),
+    }
+}

@@ -1,0 +1,102 @@
+//! MERGE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::statement::{Merge, MergeAction};
+use storage::{Datum, Tid};
+use types::{Error, PhysicalType, Result, SqlState};
+
+use super::change::{Action, apply_rows};
+use super::foreign;
+use super::insert::write_batch;
+use super::rows::Rows;
+use crate::catalog::TableEntry;
+use crate::session::Run;
+use crate::{QueryResult, Session};
+
+pub(crate) fn merge(session: &mut Session, merge: &Merge) -> Result<QueryResult> {
+    session.work().check_writable("MERGE")?;
+    if merge.returning.is_some() {
+        return Err(Error::unsupported("RETURNING of MERGE"));
+    }
+    let entry = session.write_table(&merge.table)?;
+    let result = session.run_query(&merge.source, Run::default())?;
+    let mut seen = HashSet::new();
+    let mut count = 0;
+    for batch in &result.batches {
+        let rows = Rows::new(batch);
+        refuse_repeats(&rows, &mut seen)?;
+        for (number, action) in merge.actions.iter().enumerate() {
+            let wanted: Vec<u32> = (0..rows.count as u32)
+                .filter(|&row| action_of(&rows, row as usize) == Some(number))
+                .collect();
+            if !wanted.is_empty() {
+                count += act(session, &entry, &rows, action, &wanted)?;
+            }
+        }
+    }
+    Ok(QueryResult::command(format!("MERGE {count}")))
+}
+
+/// The position of the action that a source row takes.
+fn action_of(rows: &Rows, row: usize) -> Option<usize> {
+    match rows.get(1, row) {
+        Datum::I32(action) => usize::try_from(action).ok(),
+        _ => None,
+    }
+}
+
+fn refuse_repeats(rows: &Rows, seen: &mut HashSet<Tid>) -> Result<()> {
+    for row in 0..rows.count {
+        if let Some(tid) = rows.tid(row)
+            && !seen.insert(tid)
+        {
+            let message = "MERGE command cannot affect row a second time";
+            return Err(Error::new(SqlState::CARDINALITY_VIOLATION, message).with_hint(
+                "Ensure that not more than one source row matches any one target row.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Does one action for some rows; how many it changed.
+fn act(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    rows: &Rows,
+    action: &MergeAction,
+    wanted: &[u32],
+) -> Result<u64> {
+    match action {
+        MergeAction::Nothing => Ok(0),
+        MergeAction::Insert { values_from } => {
+            let range = *values_from..*values_from + entry.def.columns.len();
+            let batch = Batch::new(rows.pick(range, wanted), wanted.len());
+            entry.checks.verify(&entry.def, &batch)?;
+            write_batch(session, entry, &batch)?;
+            foreign::check_present(session, entry, &batch, None)?;
+            Ok(wanted.len() as u64)
+        }
+        MergeAction::Update { columns, values_from } => {
+            let mut source = vec![tids(rows, wanted)];
+            source.extend(rows.pick(*values_from..*values_from + columns.len(), wanted));
+            let batch = Batch::new(source, wanted.len());
+            apply_rows(session, entry, Action::Update(columns), &batch)
+        }
+        MergeAction::Delete => {
+            let batch = Batch::new(vec![tids(rows, wanted)], wanted.len());
+            apply_rows(session, entry, Action::Delete, &batch)
+        }
+    }
+}
+
+fn tids(rows: &Rows, wanted: &[u32]) -> Column {
+    let mut builder = VectorBuilder::with_capacity(PhysicalType::I64, wanted.len());
+    let all: Vec<i64> =
+        wanted.iter().filter_map(|&r| rows.tid(r as usize)).map(|t| t.0 as i64).collect();
+    builder.append(&Vector::new(VectorData::I64(all)), None);
+    Column::plain(builder.finish())
+}

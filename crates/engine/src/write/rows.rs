@@ -1,0 +1,246 @@
+//! Single writes: waiting for other transactions, and what their outcomes mean in SQL.
+
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use sql::catalog::IndexMeta;
+use storage::{Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError};
+use txn::manager::Isolation;
+use types::{Error, Result, SqlState, text};
+
+use crate::CancelHandle;
+use crate::catalog::TableEntry;
+use crate::work::Work;
+
+/// Why a row was not written.
+pub(crate) enum RowError {
+    /// Another transaction changed it after the snapshot; where it went if it moved.
+    Conflict(Option<Tid>),
+    /// A row with the same key exists: id of the index, and the row.
+    Duplicate(u64, Tid),
+    /// Anything else.
+    Failed(Error),
+}
+
+impl From<Error> for RowError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Does `write`, again after each transaction that it has to wait for.
+pub(crate) fn attempt<T>(
+    work: &mut Work,
+    cancel: &CancelHandle,
+    mut write: impl FnMut(&mut UndoBuffer) -> Result<T, WriteError>,
+) -> Result<T, RowError> {
+    loop {
+        match write(work.txn.undo()) {
+            Ok(value) => return Ok(value),
+            Err(WriteError::Wait(other)) => work.txn.wait(other, || cancel.check())?,
+            Err(WriteError::Conflict { moved_to }) => return Err(RowError::Conflict(moved_to)),
+            Err(WriteError::Duplicate { index, tid }) => {
+                return Err(RowError::Duplicate(index, tid));
+            }
+            Err(WriteError::Failed(error)) => return Err(RowError::Failed(error)),
+        }
+    }
+}
+
+/// 40001 for a row that another transaction changed first.
+pub(crate) fn lost_update() -> Error {
+    let message = "could not serialize access due to concurrent update";
+    Error::new(SqlState(*b"40001"), message)
+}
+
+/// Everything committed, and what the transaction itself wrote.
+pub(crate) fn newest(work: &Work) -> Snapshot {
+    Snapshot { ts: Timestamp(Snapshot::ALL.ts.0), txn: work.txn.id() }
+}
+
+/// What a statement at this level sees of rows that others changed while it ran; None when it
+/// may not.
+pub(crate) fn recheck_snapshot(work: &Work) -> Option<Snapshot> {
+    let again = work.txn.isolation() == Isolation::ReadCommitted;
+    // The transaction stays announced with its older snapshot, so nothing between is collected.
+    again.then(|| Snapshot { ts: work.txn.manager().newest(), txn: work.txn.id() })
+}
+
+impl RowError {
+    /// The error the user sees.
+    pub(crate) fn into_error(self, work: &Work, entry: &TableEntry) -> Error {
+        match self {
+            Self::Conflict(_) => lost_update(),
+            Self::Duplicate(index, tid) => duplicate_key(work, entry, index, tid),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+/// 23505 with the key of the row that is there.
+fn duplicate_key(work: &Work, entry: &TableEntry, index: u64, tid: Tid) -> Error {
+    let Some(position) = index_position(entry, index) else {
+        return Error::internal("a key of an index that is not there");
+    };
+    let index = &entry.def.indexes[position];
+    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    let error = Error::new(SqlState(*b"23505"), message);
+    match key_text(work, entry, index, tid) {
+        Some(key) => error.with_detail(format!("Key {key} already exists.")),
+        None => error,
+    }
+}
+
+/// The position of the index with this id.
+pub(crate) fn index_position(entry: &TableEntry, id: u64) -> Option<usize> {
+    entry.storage().indexes().iter().position(|index| index.spec().id == id)
+}
+
+/// "(a, b)=(1, x)" of the row.
+fn key_text(work: &Work, entry: &TableEntry, index: &IndexMeta, tid: Tid) -> Option<String> {
+    let ordinals: Vec<usize> = index.columns.iter().map(|c| c.ordinal).collect();
+    let mut row = RowBuffer::new();
+    let visible = entry.storage().read(newest(work), tid, &ordinals, &mut row);
+    visible.then(|| key_of(entry, &ordinals, &mut row.iter()))
+}
+
+/// "(a, b)=(1, x)" from values of the columns `ordinals`.
+pub(crate) fn key_of<'a>(
+    entry: &TableEntry,
+    ordinals: &[usize],
+    values: &mut dyn Iterator<Item = Datum<'a>>,
+) -> String {
+    let columns = &entry.def.columns;
+    let names: Vec<&str> = ordinals.iter().map(|&o| columns[o].name.as_str()).collect();
+    let cell = |(datum, &o): (Datum<'_>, &usize)| {
+        let value = datum.to_value();
+        if value.is_null() { "null".to_owned() } else { text::format(&value, columns[o].ty) }
+    };
+    let cells: Vec<String> = values.zip(ordinals).map(cell).collect();
+    format!("({})=({})", names.join(", "), cells.join(", "))
+}
+
+/// The columns of a batch as vectors, for access row by row.
+pub(crate) struct Rows {
+    vectors: Vec<Arc<Vector>>,
+    pub(crate) count: usize,
+}
+
+impl Rows {
+    pub(crate) fn new(batch: &Batch) -> Self {
+        let vectors = batch.columns.iter().map(Column::to_plain).collect();
+        Self { vectors, count: batch.rows }
+    }
+
+    /// The value of `column` in `row`.
+    pub(crate) fn get(&self, column: usize, row: usize) -> Datum<'_> {
+        let vector = &self.vectors[column];
+        if vector.is_null(row) {
+            return Datum::Null;
+        }
+        match &vector.data {
+            VectorData::Bool(v) => Datum::Bool(v[row] != 0),
+            VectorData::I32(v) => Datum::I32(v[row]),
+            VectorData::I64(v) => Datum::I64(v[row]),
+            VectorData::I128(v) => Datum::I128(v[row]),
+            VectorData::F64(v) => Datum::F64(v[row]),
+            VectorData::Str(v) => Datum::Str(v.get(row)),
+            VectorData::Interval(v) => Datum::Interval(v[row]),
+        }
+    }
+
+    /// The TID in column 0 of `row`; None for NULL.
+    pub(crate) fn tid(&self, row: usize) -> Option<Tid> {
+        match self.get(0, row) {
+            Datum::I64(tid) => Some(Tid(tid as u64)),
+            _ => None,
+        }
+    }
+
+    /// Columns.
+    pub(crate) fn width(&self) -> usize {
+        self.vectors.len()
+    }
+
+    /// Some rows of some columns.
+    pub(crate) fn pick(&self, columns: std::ops::Range<usize>, rows: &[u32]) -> Vec<Column> {
+        let pick = |vector: &Arc<Vector>| {
+            let mut builder = VectorBuilder::with_capacity(vector.physical(), rows.len());
+            builder.append(vector, Some(rows));
+            Column::plain(builder.finish())
+        };
+        self.vectors[columns].iter().map(pick).collect()
+    }
+}
+
+/// Whether a row was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Row,
+    Nothing,
+}
+
+/// Reads whole rows one by one into columns.
+pub(crate) struct RowReader<'a> {
+    table: &'a Table,
+    ordinals: Vec<usize>,
+    builders: Vec<VectorBuilder>,
+    row: RowBuffer,
+}
+
+impl<'a> RowReader<'a> {
+    pub(crate) fn new(table: &'a Table) -> Self {
+        let columns = table.schema().columns();
+        Self {
+            table,
+            ordinals: (0..columns.len()).collect(),
+            builders: columns.iter().map(|c| VectorBuilder::new(c.physical())).collect(),
+            row: RowBuffer::new(),
+        }
+    }
+
+    /// Reads a row, to be kept or not.
+    pub(crate) fn read(&mut self, at: Snapshot, tid: Tid) -> Found {
+        self.row.clear();
+        match self.table.read(at, tid, &self.ordinals, &mut self.row) {
+            true => Found::Row,
+            false => Found::Nothing,
+        }
+    }
+
+    /// Adds the row read last.
+    pub(crate) fn keep(&mut self) {
+        for (builder, datum) in self.builders.iter_mut().zip(self.row.iter()) {
+            push(builder, datum);
+        }
+    }
+
+    /// The rows kept.
+    pub(crate) fn finish(self) -> Vec<Column> {
+        self.builders.into_iter().map(|b| Column::plain(b.finish())).collect()
+    }
+}
+
+/// All columns of the rows `tids` as `at` sees them.
+///
+/// # Errors
+/// XX000 when one of them is not seen.
+pub(crate) fn read_rows(table: &Table, at: Snapshot, tids: &[Tid]) -> Result<Vec<Column>> {
+    let mut reader = RowReader::new(table);
+    for &tid in tids {
+        if reader.read(at, tid) == Found::Nothing {
+            return Err(Error::internal("a row of the statement is not there"));
+        }
+        reader.keep();
+    }
+    Ok(reader.finish())
+}
+
+/// Appends a value.
+pub(crate) fn push(builder: &mut VectorBuilder, datum: Datum<'_>) {
+    match datum {
+        Datum::Null => builder.push_null(),
+        Datum::Str(bytes) => builder.push_str(bytes),
+        other => builder.push_value(&other.to_value()),
+    }
+}

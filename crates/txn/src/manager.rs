@@ -1,0 +1,340 @@
+//! Who runs, what each may see, who waits for whom, and what nobody needs any more.
+//!
+//! ```text
+//! begin -> slot (snapshot) -> work: undo records -> commit latch: timestamp, log, stamps, publish
+//!                               '-> Wait(txn) -> wait until its slot is free, or 40P01
+//! ended transactions, oldest first -- every snapshot at or above --> UndoBuffer::collect
+//! ```
+//! Invariants: a snapshot is in its slot before anything is read with it, and no timestamp above the
+//! low-water mark was handed out before; stamps of a transaction are complete before its timestamp
+//! is published; garbage is collected in order of timestamps, by one thread at a time.
+//! Elsewhere: versions (`storage::undo`), the log (`log`).
+//! Source: Neumann, Mühlbauer, Kemper 2015, section 2.
+
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use storage::{Snapshot, Timestamp, TxnId, UndoBuffer, UndoMark};
+use types::{Error, Result, SqlState};
+
+use slots::{Slots, Waited};
+
+/// How often a waiting transaction looks whether it was cancelled.
+const WAIT_SLICE: Duration = Duration::from_millis(5);
+
+/// What a transaction may see of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it.
+    ReadCommitted,
+    /// All statements see what was committed before the first of them; the first writer of a row
+    /// wins.
+    #[default]
+    Snapshot,
+    /// As if transactions ran one after the other: what was read is validated at commit.
+    Serializable,
+}
+
+impl Isolation {
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "read committed",
+            Self::Snapshot => "repeatable read",
+            Self::Serializable => "serializable",
+        }
+    }
+}
+
+/// A transaction that ended and whose undo records some snapshot may still need.
+struct Ended {
+    ts: Timestamp,
+    undo: Arc<UndoBuffer>,
+}
+
+/// All transactions of one database.
+pub struct TransactionManager {
+    /// The newest timestamp that snapshots may start from.
+    published: AtomicU64,
+    /// The commit latch: the newest timestamp handed out.
+    last: Mutex<Timestamp>,
+    slots: Slots,
+    /// By timestamp, oldest first.
+    ended: Mutex<VecDeque<Ended>>,
+    /// Held by the thread that collects.
+    collector: Mutex<()>,
+}
+
+/// What a commit does while it holds the commit latch.
+pub trait CommitWork {
+    /// Looks at the undo buffers of the transactions that committed after `snapshot`, newest first,
+    /// and refuses to commit if they changed what this transaction read.
+    ///
+    /// # Errors
+    /// 40001.
+    fn validate(&mut self, _newer: &mut dyn Iterator<Item = &UndoBuffer>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Writes the transaction to the log buffer and makes catalog changes visible.
+    ///
+    /// # Errors
+    /// Why the transaction cannot commit; it is rolled back.
+    fn publish(&mut self, ts: Timestamp, undo: &UndoBuffer) -> Result<()>;
+}
+
+impl TransactionManager {
+    /// A manager whose first commit comes after `last`.
+    pub fn new(last: Timestamp) -> Arc<Self> {
+        Arc::new(Self {
+            published: AtomicU64::new(last.0),
+            last: Mutex::new(last),
+            slots: Slots::new(),
+            ended: Mutex::default(),
+            collector: Mutex::new(()),
+        })
+    }
+
+    /// The newest commit that is visible.
+    pub fn newest(&self) -> Timestamp {
+        Timestamp(self.published.load(Ordering::SeqCst))
+    }
+
+    /// Starts a transaction.
+    ///
+    /// # Errors
+    /// 53300 when too many run.
+    pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
+        let slot = self.slots.claim().ok_or_else(|| {
+            let message = format!("more than {} transactions at once", slots::SLOTS);
+            Error::new(SqlState(*b"53300"), message)
+        })?;
+        let ts = self.slots.announce(slot, &self.published);
+        let id = self.slots.id(slot);
+        Ok(Transaction {
+            manager: Arc::clone(self),
+            slot,
+            snapshot: Snapshot { ts, txn: id },
+            undo: None,
+            isolation,
+        })
+    }
+
+    /// Runs `work` while no transaction can commit, with the newest timestamp: for checkpoints.
+    pub fn with_commits_held<T>(&self, work: impl FnOnce(Timestamp) -> T) -> T {
+        let last = self.last.lock();
+        work(*last)
+    }
+
+    /// The oldest timestamp that a snapshot still reads.
+    pub fn low_water_mark(&self) -> Timestamp {
+        // Read before the slots: whoever announces itself later starts from here or above.
+        let newest = self.published.load(Ordering::SeqCst);
+        Timestamp(self.slots.oldest().map_or(newest, |oldest| oldest.min(newest)))
+    }
+
+    /// Transactions that ended but are still needed, and their bytes: grows while a snapshot is
+    /// held.
+    pub fn garbage(&self) -> (usize, u64) {
+        let ended = self.ended.lock();
+        (ended.len(), ended.iter().map(|e| e.undo.bytes() as u64).sum())
+    }
+
+    /// Running transactions: id, snapshot, and for whom it waits.
+    pub fn running(&self) -> Vec<(TxnId, Timestamp, Option<TxnId>)> {
+        self.slots.running()
+    }
+
+    /// Frees what no snapshot needs. Cheap when there is nothing.
+    pub fn collect(&self) {
+        let Some(_collector) = self.collector.try_lock() else { return };
+        loop {
+            let mark = self.low_water_mark();
+            let next = {
+                let mut ended = self.ended.lock();
+                match ended.front() {
+                    Some(first) if first.ts <= mark => ended.pop_front(),
+                    _ => None,
+                }
+            };
+            let Some(Ended { ts, undo }) = next else { return };
+            match Arc::try_unwrap(undo) {
+                Ok(undo) => undo.collect(),
+                // A validation is looking at it; the next collection will find it again.
+                Err(undo) => return self.ended.lock().push_front(Ended { ts, undo }),
+            }
+        }
+    }
+
+    fn end(&self, slot: usize) {
+        self.slots.release(slot);
+        if self.ended.lock().front().is_some() {
+            self.collect();
+        }
+    }
+
+    /// Gives the records their timestamp, under the latch held by `last`.
+    fn stamp(&self, last: &mut Timestamp, ts: Timestamp, mut undo: UndoBuffer) {
+        undo.stamp(ts);
+        *last = ts;
+        self.ended.lock().push_back(Ended { ts, undo: Arc::new(undo) });
+        self.published.store(ts.0, Ordering::SeqCst);
+    }
+}
+
+/// A running transaction; dropped without a commit it is rolled back.
+pub struct Transaction {
+    manager: Arc<TransactionManager>,
+    slot: usize,
+    snapshot: Snapshot,
+    undo: Option<UndoBuffer>,
+    isolation: Isolation,
+}
+
+impl Transaction {
+    /// Its number.
+    pub fn id(&self) -> TxnId {
+        self.snapshot.txn
+    }
+
+    /// What it sees.
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot
+    }
+
+    /// Its level.
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// Changes the level; only before the first statement.
+    pub fn set_isolation(&mut self, isolation: Isolation) {
+        self.isolation = isolation;
+    }
+
+    /// The manager.
+    pub fn manager(&self) -> &Arc<TransactionManager> {
+        &self.manager
+    }
+
+    /// Sees from now on what is committed now: what READ COMMITTED does before each statement.
+    pub fn refresh(&mut self) {
+        self.snapshot.ts = self.manager.slots.announce(self.slot, &self.manager.published);
+    }
+
+    /// Where its changes go.
+    pub fn undo(&mut self) -> &mut UndoBuffer {
+        let id = self.snapshot.txn;
+        self.undo.get_or_insert_with(|| UndoBuffer::new(id))
+    }
+
+    /// Its changes, if it made any.
+    pub fn changes(&self) -> Option<&UndoBuffer> {
+        self.undo.as_ref().filter(|u| !u.is_empty())
+    }
+
+    /// The place from which [`Self::rollback_to`] takes back.
+    pub fn mark(&mut self) -> UndoMark {
+        self.undo().mark()
+    }
+
+    /// Takes back what was done since `mark`.
+    pub fn rollback_to(&mut self, mark: UndoMark) {
+        self.undo().rollback_to(mark);
+    }
+
+    /// Waits until transaction `other` has ended.
+    ///
+    /// # Errors
+    /// 40P01 when it waits, perhaps through others, for this one; what `check` returns, which is
+    /// asked every few milliseconds.
+    pub fn wait(&self, other: TxnId, mut check: impl FnMut() -> Result<()>) -> Result<()> {
+        let slots = &self.manager.slots;
+        let outcome = loop {
+            match slots.wait(self.slot, other, WAIT_SLICE) {
+                Waited::Ended => break Ok(()),
+                Waited::Deadlock => {
+                    break Err(Error::new(SqlState(*b"40P01"), "deadlock detected"));
+                }
+                Waited::NotYet => {
+                    if let Err(error) = check() {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        slots.stop_waiting(self.slot);
+        outcome
+    }
+
+    /// Ends the transaction; its changes become visible together. None without changes.
+    ///
+    /// # Errors
+    /// What `work` says; the transaction is then rolled back.
+    pub fn commit(mut self, work: &mut dyn CommitWork) -> Result<Option<Timestamp>> {
+        let undo = self.undo.take().filter(|u| !u.is_empty());
+        let undo = undo.unwrap_or_else(|| UndoBuffer::new(self.snapshot.txn));
+        let manager = Arc::clone(&self.manager);
+        let mut last = manager.last.lock();
+        let ts = Timestamp(last.0 + 1);
+        let outcome = manager
+            .validate(self.snapshot.ts, self.isolation, work)
+            .and_then(|()| work.publish(ts, &undo));
+        match outcome {
+            Ok(()) => {
+                manager.stamp(&mut last, ts, undo);
+                Ok(Some(ts))
+            }
+            Err(error) => {
+                drop(last);
+                self.undo = Some(undo);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the transaction and takes back its changes.
+    pub fn rollback(self) {
+        drop(self);
+    }
+}
+
+impl TransactionManager {
+    fn validate(
+        &self,
+        since: Timestamp,
+        isolation: Isolation,
+        work: &mut dyn CommitWork,
+    ) -> Result<()> {
+        if isolation != Isolation::Serializable {
+            return Ok(());
+        }
+        let newer: Vec<Arc<UndoBuffer>> = {
+            let ended = self.ended.lock();
+            let newer = ended.iter().rev().take_while(|e| e.ts > since);
+            newer.map(|e| Arc::clone(&e.undo)).collect()
+        };
+        work.validate(&mut newer.iter().map(|undo| &**undo))
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if let Some(mut undo) = self.undo.take().filter(|u| !u.is_empty()) {
+            let start = UndoBuffer::new(undo.txn()).mark();
+            undo.rollback_to(start);
+            // Restoring the old values counts as a commit of them: see `storage::undo`.
+            let mut last = self.manager.last.lock();
+            let ts = Timestamp(last.0 + 1);
+            self.manager.stamp(&mut last, ts, undo);
+        }
+        self.manager.end(self.slot);
+    }
+}
