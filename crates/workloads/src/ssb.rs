@@ -144,7 +144,7 @@ pub fn load(
     cancel: &CancelHandle,
     progress: &LoadProgress,
 ) -> Result<()> {
-    load_all(database.bulk_load(), tables(sf), cancel, progress)
+    load_all(database.bulk_load()?, tables(sf), cancel, progress)
 }
 
 /// Cardinalities at one scale factor.

@@ -139,7 +139,7 @@ pub fn load(
     cancel: &CancelHandle,
     progress: &LoadProgress,
 ) -> Result<()> {
-    load_all(database.bulk_load(), tables(sf), cancel, progress)
+    load_all(database.bulk_load()?, tables(sf), cancel, progress)
 }
 
 fn table(
