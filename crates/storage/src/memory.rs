@@ -41,11 +41,13 @@ pub enum MemoryCategory {
     Aggregation,
     /// Sorted runs.
     Sort,
+    /// Version words of rows and undo records.
+    Versions,
 }
 
 impl MemoryCategory {
     /// Every category, in the order of [`BufferPool::usage`].
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::HotBlocks,
         Self::FrozenBlocks,
         Self::Load,
@@ -53,6 +55,7 @@ impl MemoryCategory {
         Self::HashTables,
         Self::Aggregation,
         Self::Sort,
+        Self::Versions,
     ];
 
     /// Its name in `tessera_memory()`.
@@ -65,6 +68,7 @@ impl MemoryCategory {
             Self::HashTables => "hash tables",
             Self::Aggregation => "aggregation",
             Self::Sort => "sort",
+            Self::Versions => "versions",
         }
     }
 }
