@@ -153,6 +153,12 @@ impl Block {
         }
     }
 
+    /// The block as number `id`, before anybody else knows it.
+    pub(crate) fn with_id(mut self, id: u64) -> Self {
+        self.id = id;
+        self
+    }
+
     /// Its number in its table; unique while the table lives.
     pub fn id(&self) -> u64 {
         self.id
@@ -191,6 +197,11 @@ impl Block {
         self.changes.fetch_add(rows, Ordering::Relaxed);
     }
 
+    /// Recovery: the newest commit that changed it, when it is known.
+    pub(crate) fn set_changed(&self, at: u64) {
+        self.changed.store(at, Ordering::Release);
+    }
+
     /// Rows that commits changed so far.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
@@ -198,12 +209,13 @@ impl Block {
 
     /// Rows whose word is DEAD, of those claimed.
     pub(crate) fn dead(&self) -> usize {
-        self.dead.load(Ordering::Acquire) as usize
+        self.dead.load(Ordering::SeqCst) as usize
     }
 
-    /// Counts `rows` more dead rows; true when no row is left and none will come.
+    /// Counts `rows` more dead rows; true when no row is left and none will come. Ordered with
+    /// closing the block: either this finds it closed or who closed it finds the rows dead.
     pub(crate) fn bury(&self, rows: usize) -> bool {
-        let dead = self.dead.fetch_add(rows as u32, Ordering::AcqRel) as usize + rows;
+        let dead = self.dead.fetch_add(rows as u32, Ordering::SeqCst) as usize + rows;
         let is_closed = self.hot.as_ref().is_none_or(Hot::is_closed);
         is_closed && dead == self.rows()
     }

@@ -175,7 +175,7 @@ impl Hot {
 
     /// True when no more rows are taken.
     pub(crate) fn is_closed(&self) -> bool {
-        self.claimed.load(Ordering::Acquire) & CLOSED != 0
+        self.claimed.load(Ordering::SeqCst) & CLOSED != 0
     }
 }
 
@@ -224,7 +224,7 @@ impl Block {
 
     /// No more rows are taken.
     pub(crate) fn close(&self) {
-        self.hot().claimed.fetch_or(CLOSED, Ordering::AcqRel);
+        self.hot().claimed.fetch_or(CLOSED, Ordering::SeqCst);
     }
 
     /// For blocks that nobody else writes: rows up to `rows` are there.

@@ -43,11 +43,13 @@ pub enum MemoryCategory {
     Sort,
     /// Version words of rows and undo records.
     Versions,
+    /// Table indexes.
+    Indexes,
 }
 
 impl MemoryCategory {
     /// Every category, in the order of [`BufferPool::usage`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HotBlocks,
         Self::FrozenBlocks,
         Self::Load,
@@ -56,6 +58,7 @@ impl MemoryCategory {
         Self::Aggregation,
         Self::Sort,
         Self::Versions,
+        Self::Indexes,
     ];
 
     /// Its name in `tessera_memory()`.
@@ -69,6 +72,7 @@ impl MemoryCategory {
             Self::Aggregation => "aggregation",
             Self::Sort => "sort",
             Self::Versions => "versions",
+            Self::Indexes => "indexes",
         }
     }
 }

@@ -22,7 +22,7 @@ use types::Result;
 
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
-use crate::row::{latch, settled};
+use crate::row::latch;
 use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
 use crate::version::{Timestamp, TxnId};
@@ -127,7 +127,11 @@ impl<'a> Change<'a> {
         buffer.clear();
         let word = self.block.word(self.tid.row());
         let found = word.map(latch);
-        let mut next = from.or_else(|| self.record.newer());
+        let above = |record: RecordRef<'a>| match found {
+            Some(_) if !record.is_unlinked() => record.newer(),
+            _ => None,
+        };
+        let mut next = from.or_else(|| above(self.record));
         let is_column = |image: &&Image| usize::from(image.column) == column;
         let image = loop {
             match next {
@@ -136,8 +140,7 @@ impl<'a> Change<'a> {
                     if let Some(image) = record.images().iter().find(is_column) {
                         break Some(*image);
                     }
-                    let is_linked = found.is_some() && !record.is_unlinked();
-                    next = if is_linked { record.newer() } else { None };
+                    next = above(record);
                 }
             }
         };
@@ -335,10 +338,4 @@ impl Drop for UndoBuffer {
         // Rows still lead to the records.
         std::mem::forget(std::mem::take(&mut self.arena));
     }
-}
-
-/// True when the word of the row leads to `record`. For tests.
-#[cfg(test)]
-pub(crate) fn is_newest(block: &Block, record: RecordRef<'_>) -> bool {
-    block.word(record.row()).is_some_and(|word| settled(word) == record.address())
 }

@@ -26,7 +26,7 @@ pub(crate) struct BlockRef<'g> {
     guard: PhantomData<&'g Guard>,
 }
 
-impl BlockRef<'_> {
+impl<'g> BlockRef<'g> {
     /// A reference that outlives the guard.
     pub(crate) fn shared(self) -> Arc<Block> {
         // SAFETY: the pointer is that of an Arc, whose count in the directory is given back only
@@ -39,10 +39,7 @@ impl BlockRef<'_> {
 
     /// The block, as long as the guard is held.
     #[inline]
-    pub(crate) fn get<'g>(self) -> &'g Block
-    where
-        Self: 'g,
-    {
+    pub(crate) fn get(self) -> &'g Block {
         // SAFETY: as above.
         unsafe { &*self.block }
     }
@@ -125,9 +122,9 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         for slots in self.buckets.iter_mut().filter_map(OnceLock::get_mut) {
-            for slot in slots.iter_mut().filter(|s| !s.get_mut().is_null()) {
+            for block in slots.iter_mut().map(|slot| *slot.get_mut()).filter(|b| !b.is_null()) {
                 // SAFETY: from `put`; nobody else has the directory.
-                drop(unsafe { Arc::from_raw(slot.get_mut().cast_const()) });
+                drop(unsafe { Arc::from_raw(block.cast_const()) });
             }
         }
     }
