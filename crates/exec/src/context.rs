@@ -7,6 +7,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
 use sched::{Scheduler, Ticket};
+use sql::catalog::SequencesRef;
 use storage::{BufferPool, Table, TableSnapshot};
 use types::{Error, Result, SqlState, Value};
 
@@ -49,6 +50,8 @@ pub struct QueryContext {
     /// Rows for `Input` operators, by slot: batches of the columns that the statement
     /// describes, of at most `kernels::BATCH_ROWS` rows each.
     pub inputs: Vec<Vec<Batch>>,
+    /// What nextval and its kin ask; without it they are 0A000.
+    pub sequences: Option<SequencesRef>,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -81,6 +84,7 @@ impl QueryContext {
             cancel: Arc::default(),
             parameters: Vec::new(),
             inputs: Vec::new(),
+            sequences: None,
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
