@@ -25,7 +25,7 @@ mod tests;
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kernels::keys::{SortDirection, SortField, SortNulls};
 use parking_lot::{Mutex, MutexGuard};
@@ -115,6 +115,8 @@ pub struct TableIndex {
     encoder: KeyEncoder,
     latches: [Mutex<()>; LATCH_COUNT],
     structure: Structure,
+    /// A row changed its key: entries may lead to rows that have another one.
+    rekeyed: AtomicBool,
 }
 
 /// The entries, by kind of index and length of keys.
@@ -173,7 +175,20 @@ impl TableIndex {
             (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
         };
         let latches = std::array::from_fn(|_| Mutex::new(()));
-        Ok(Self { spec, encoder, latches, structure })
+        Ok(Self { spec, encoder, latches, structure, rekeyed: AtomicBool::new(false) })
+    }
+
+    /// Whether a row of the table ever changed its key in place.
+    #[inline]
+    pub(crate) fn is_rekeyed(&self) -> bool {
+        self.rekeyed.load(Ordering::Acquire)
+    }
+
+    /// A row is about to change its key in place.
+    pub(crate) fn note_rekeyed(&self) {
+        if !self.is_rekeyed() {
+            self.rekeyed.store(true, Ordering::SeqCst);
+        }
     }
 
     /// What it is.

@@ -11,8 +11,12 @@
 //! Elsewhere: versions of rows (`storage`), statements and the catalog (`engine`).
 #![forbid(unsafe_code)]
 
+mod codec;
+mod damage;
 pub mod manager;
 pub mod io;
 pub mod log;
 pub mod redo;
 pub mod checkpoint;
+
+pub use damage::Finding;
