@@ -5,6 +5,7 @@
 //! seed -> random -> uniform, skewed, words, decimals      (benches, load tests)
 //!            '----> values                                (property tests)
 //! tests/slt -> slt -> Backend: postgres | Tessera         (feature `slt`)
+//! sessions -> histories -> cycles of dependencies          (isolation)
 //! verify, bench -> duckdb                                 (a peer process)
 //! ```
 //! Invariant: the same seed gives the same data on every machine and in every build.
@@ -14,6 +15,7 @@
 mod random;
 mod data;
 mod values;
+pub mod histories;
 pub mod duckdb;
 #[cfg(feature = "slt")]
 pub mod slt;
