@@ -51,12 +51,8 @@ struct Facts<'a> {
 
 /// Finds everything but cycles, and the edges that may form some.
 pub(super) fn infer(history: &History, real_time: RealTime) -> Inferred {
-    let mut facts = Facts {
-        history,
-        writers: HashMap::new(),
-        orders: BTreeMap::new(),
-        findings: Vec::new(),
-    };
+    let mut facts =
+        Facts { history, writers: HashMap::new(), orders: BTreeMap::new(), findings: Vec::new() };
     facts.note_writers();
     let reads = facts.foreign_reads();
     facts.note_orders(&reads);

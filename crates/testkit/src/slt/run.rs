@@ -11,8 +11,8 @@ use sqllogictest::{
 };
 
 use super::backend::cell_text;
-use super::{script, sessions};
 use super::{Answer, Backend, Connection, Database, SqlError};
+use super::{script, sessions};
 
 /// The variable that names a directory of the file's own, writable by every backend:
 /// `COPY t TO '$__COPY_DIR__/t.csv'` after `control substitution on`.

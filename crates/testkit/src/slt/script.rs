@@ -67,9 +67,15 @@ pub(super) enum Record {
     /// A new database, by the name of what is tried on it.
     Scenario(String),
     /// The next record is for this system only, or for all others.
-    Condition { only: bool, system: String },
+    Condition {
+        only: bool,
+        system: String,
+    },
     Step(Step),
-    Unblocks { session: String, expected: Outcome },
+    Unblocks {
+        session: String,
+        expected: Outcome,
+    },
     Serializable(Serializable),
 }
 
