@@ -142,7 +142,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn components_are_what_reaches_itself(edges in prop::collection::vec((0usize..12, 0usize..12), 0..30)) {
+        fn components_are_what_reaches_itself(
+            edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),
+        ) {
             let mut graph = vec![Vec::new(); 12];
             for (from, to) in edges {
                 graph[from].push(to);

@@ -6,8 +6,6 @@
 //! ```
 //! Every other read goes by an expression of the key, so that no index answers it.
 
-use std::sync::Mutex;
-
 use super::{Key, ListSession, ListStore, StoreError, Value};
 use crate::slt::{Answer, Connection, Database, SqlError};
 
@@ -22,7 +20,7 @@ pub enum Shape {
 
 /// A database with the tables made.
 pub struct SqlLists {
-    database: Mutex<Box<dyn Database>>,
+    database: Box<dyn Database>,
     begin: String,
     shape: Shape,
 }
@@ -40,7 +38,7 @@ impl SqlLists {
             "CREATE TABLE items (key integer, place integer, value integer, \
              PRIMARY KEY (key, place))",
         )?;
-        Ok(Self { database: Mutex::new(database), begin: begin.to_owned(), shape })
+        Ok(Self { database, begin: begin.to_owned(), shape })
     }
 }
 
@@ -48,8 +46,7 @@ impl ListStore for SqlLists {
     type Session = SqlSession;
 
     fn open(&self) -> Result<SqlSession, StoreError> {
-        let database = self.database.lock().map_err(|_| StoreError::Failed("poisoned".into()))?;
-        let connection = database.connect().map_err(|e| StoreError::Failed(e.to_string()))?;
+        let connection = self.database.connect().map_err(|e| StoreError::Failed(e.to_string()))?;
         Ok(SqlSession { connection, begin: self.begin.clone(), shape: self.shape, reads: 0 })
     }
 }

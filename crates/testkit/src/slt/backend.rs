@@ -50,7 +50,7 @@ pub trait Connection: Send {
 }
 
 /// A database for one file; dropped when the file is done.
-pub trait Database: Send {
+pub trait Database: Send + Sync {
     /// A new session on it.
     ///
     /// # Errors

@@ -264,19 +264,19 @@ fn setup_of(lines: &[Line]) -> Vec<String> {
     setups.flatten().collect()
 }
 
-/// The records of `scenario` that `system` runs.
-fn applicable<'a>(scenario: &'a [Line], system: &str) -> Vec<&'a Line> {
+/// The records of `scenario`, and whether `system` runs them.
+fn applicable<'a>(scenario: &'a [Line], system: &str) -> Vec<(&'a Line, bool)> {
     let mut skip = false;
-    let mut kept = Vec::new();
-    for line in scenario {
-        match &line.record {
-            Record::Condition { only, system: named } => skip |= (named == system) != *only,
-            Record::Comment(_) => {}
-            _ if std::mem::take(&mut skip) => {}
-            _ => kept.push(line),
+    let applies = |line: &Line| match &line.record {
+        Record::Condition { only, system: named } => {
+            skip |= (named == system) != *only;
+            false
         }
-    }
-    kept
+        Record::Comment(_) => false,
+        _ => !std::mem::take(&mut skip),
+    };
+    let applies: Vec<bool> = scenario.iter().map(applies).collect();
+    scenario.iter().zip(applies).collect()
 }
 
 /// Runs all scenarios; a failure ends its scenario.
@@ -287,7 +287,8 @@ pub(super) fn run(lines: &[Line], backend: &dyn Backend) -> Result<Report, SqlEr
     let setup = setup_of(lines);
     let mut report = Report::default();
     for scenario in scenarios(lines) {
-        let records = applicable(scenario, backend.name());
+        let records = applicable(scenario, backend.name()).into_iter();
+        let records: Vec<&Line> = records.filter(|line| line.1).map(|line| line.0).collect();
         let mut stage = Stage::new(backend, &setup)?;
         let any_order = records.iter().any(|l| matches!(l.record, Record::Serializable(_)));
         stage.tolerant = any_order && !backend.is_oracle();
@@ -314,9 +315,10 @@ pub(super) fn renew(lines: &[Line], backend: &dyn Backend) -> Result<Vec<Record>
     let setup = setup_of(lines);
     let mut stage = Stage::new(backend, &setup)?;
     let mut renewed = Vec::new();
-    for line in lines {
+    for (line, applies) in applicable(lines, backend.name()) {
         let record = line.record.clone();
         match record {
+            record if !applies => renewed.push(record),
             Record::Scenario(_) => {
                 stage = Stage::new(backend, &setup)?;
                 renewed.push(record);

@@ -13,7 +13,7 @@ use super::ledger::{
 use crate::slt::{Answer, Connection, Database, SqlError};
 
 /// Opens the database in a directory.
-pub type Open = dyn Fn(&Path) -> Result<Box<dyn Database + Sync>, SqlError> + Sync;
+pub type Open = dyn Fn(&Path) -> Result<Box<dyn Database>, SqlError> + Sync;
 
 /// An SQL database as a store of ledgers.
 pub struct SqlLedger {
@@ -59,7 +59,7 @@ impl LedgerStore for SqlLedger {
 }
 
 struct OpenSql {
-    database: Box<dyn Database + Sync>,
+    database: Box<dyn Database>,
     greeting: Option<String>,
     check: Option<String>,
 }
@@ -172,17 +172,21 @@ impl SqlSession {
                     Answer::Rows { rows, .. } => rows.into_iter().flatten().flatten().next(),
                     Answer::Done(_) => None,
                 };
-                let balance = balance.ok_or_else(|| SqlError::internal("an account is gone"))?;
+                let balance = balance.ok_or_else(gone)?;
                 let mut run = |sql: String| self.connection.run(&sql).map(drop);
                 run(format!("DELETE FROM accounts WHERE id = {source}"))?;
                 run(format!("INSERT INTO accounts VALUES ({source}, {}, {balance})", source % 10))?;
             }
             Detour::None | Detour::Rollback => {}
         }
-        let mut run = |sql: String| self.connection.run(&sql).map(drop);
         for (account, change) in [(source, -amount), (target, *amount)] {
-            run(format!("UPDATE accounts SET balance = balance + {change} WHERE id = {account}"))?;
+            let update =
+                format!("UPDATE accounts SET balance = balance + {change} WHERE id = {account}");
+            if self.connection.run(&update)? != Answer::Done(1) {
+                return Err(gone());
+            }
         }
+        let mut run = |sql: String| self.connection.run(&sql).map(drop);
         run(format!(
             "INSERT INTO journal VALUES ({session}, {number}, {source}, {target}, {amount})"
         ))
@@ -196,6 +200,11 @@ impl SqlSession {
         self.body(transfer)?;
         self.connection.run("COMMIT").map(drop)
     }
+}
+
+/// At READ COMMITTED who waits for a row that is deleted and inserted again finds none.
+fn gone() -> SqlError {
+    SqlError { sqlstate: "40001".into(), message: "an account is being inserted again".into() }
 }
 
 impl LedgerSession for SqlSession {
