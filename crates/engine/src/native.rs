@@ -137,8 +137,7 @@ impl NativeSession {
     pub fn begin(&mut self, options: NativeOptions) -> Result<()> {
         self.rollback();
         let modes = Modes { isolation: options.isolation, access: options.access };
-        self.session.work = Some(Work::begin(self.session.inner(), modes, Begun::Explicitly)?);
-        Ok(())
+        self.session.begin_work(modes, Begun::Explicitly)
     }
 
     /// Ends the transaction: its changes are visible, and durable unless set otherwise.

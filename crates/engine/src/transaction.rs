@@ -100,7 +100,7 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let modes = session.work().modes();
     session.commit_work()?;
     if explicit && chain == Chain::Yes {
-        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+        session.begin_work(modes, Begun::Explicitly)?;
     }
     Ok("COMMIT")
 }
@@ -110,7 +110,7 @@ fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
     work.rollback();
     if explicit && chain == Chain::Yes {
-        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+        session.begin_work(modes, Begun::Explicitly)?;
     }
     Ok("ROLLBACK")
 }

@@ -148,9 +148,10 @@ fn sequence() -> impl Strategy<Value = Sequence> {
             let (min, max) = (a.min(b), a.max(b));
             SequenceDef { ty, increment, min, max, start, cache, wrap }
         });
-    let value = any::<(i64, bool)>();
+    let value = any::<(u64, i64, bool)>();
     (text(), def, option::of((text(), text())), persistence(), value).prop_map(
-        |(name, def, owner, persistence, (last, called))| Sequence {
+        |(name, def, owner, persistence, (id, last, called))| Sequence {
+            id,
             name,
             def,
             owner,
