@@ -431,6 +431,15 @@ impl Catalog for StatementCatalog<'_> {
         if let Some(entry) = self.state.tables.get(name) {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
         }
+        if let Some(sequence) = self.state.sequences.get(name) {
+            // Where it stands now: one row, as in PostgreSQL.
+            let SequenceValue { last, called } = *sequence.value.lock();
+            let sql = format!(
+                "SELECT CAST('{last}' AS BIGINT) AS last_value, CAST(0 AS BIGINT) AS log_cnt, \
+                 {called} AS is_called"
+            );
+            return Some(Relation::View { sql, columns: Vec::new() });
+        }
         let view = self.state.views.get(name)?;
         Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() })
     }

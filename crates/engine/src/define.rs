@@ -9,6 +9,8 @@ mod drop;
 mod names;
 mod redefined;
 mod sequence;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod view;
 

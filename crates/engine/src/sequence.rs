@@ -84,7 +84,8 @@ impl Sequences for SessionSequences {
         let sequence = self.find(name)?;
         self.memory.lock().values.get(&sequence.id).copied().ok_or_else(|| {
             let name = &sequence.name;
-            let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
+            let message =
+                format!("currval of sequence \"{name}\" is not yet defined in this session");
             Error::new(SqlState(*b"55000"), message)
         })
     }
@@ -138,8 +139,7 @@ fn next_value(name: &str, def: &SequenceDef, current: SequenceValue) -> Result<i
                 true => ("maximum", def.max),
                 false => ("minimum", def.min),
             };
-            let message =
-                format!("nextval: reached {end} value of sequence \"{name}\" ({bound})");
+            let message = format!("nextval: reached {end} value of sequence \"{name}\" ({bound})");
             Err(Error::new(SqlState(*b"2200H"), message))
         }
     }

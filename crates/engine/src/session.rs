@@ -17,8 +17,8 @@ use sched::{Priority, Scheduler, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
 use sql::catalog::{SequencesRef, TableRef};
-use storage::Snapshot;
 use sql::statement::{AccessMode, ExplainMode, SetValue, Statement};
+use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 

@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, TransactionModes};
-use storage::{Table, UndoBuffer, UndoMark};
 use storage::Timestamp;
+use storage::{Table, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 

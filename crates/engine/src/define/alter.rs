@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use sql::algebra::Query;
 use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
-use sql::statement::{
-    AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability,
-};
+use sql::statement::{AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability};
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};

@@ -134,11 +134,7 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
 }
 
 /// Foreign keys, as table and constraint, that need the unique index at `position`.
-pub(super) fn relying(
-    state: &State,
-    entry: &TableEntry,
-    position: usize,
-) -> Vec<(String, String)> {
+pub(super) fn relying(state: &State, entry: &TableEntry, position: usize) -> Vec<(String, String)> {
     let columns_of = |position: usize| -> BTreeSet<usize> {
         entry.def.indexes[position].columns.iter().map(|c| c.ordinal).collect()
     };

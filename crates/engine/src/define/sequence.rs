@@ -71,7 +71,8 @@ pub(super) fn for_columns(
     let mut made: Vec<Arc<Sequence>> = Vec::with_capacity(columns.len());
     for column in columns {
         let is_taken = |name: &str| {
-            let own = made.iter().any(|s| s.name == name) || def.keys.iter().any(|k| k.name == name);
+            let own =
+                made.iter().any(|s| s.name == name) || def.keys.iter().any(|k| k.name == name);
             own || name == def.name || state.contains(name)
         };
         let name = names::free(&column.name.name, is_taken);
@@ -169,8 +170,7 @@ fn change_options(sequence: &mut Sequence, def: SequenceDef, restart: Option<i64
                     return Ok(());
                 }
             };
-            let message =
-                format!("RESTART value ({last}) cannot be {side} than {bound} ({limit})");
+            let message = format!("RESTART value ({last}) cannot be {side} than {bound} ({limit})");
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));
         }
     }

@@ -1,8 +1,6 @@
 //! CREATE and DROP VIEW.
 
-use sql::statement::{
-    CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement,
-};
+use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement};
 use types::{DataType, Error, Result, SqlState};
 
 use super::{drop, local_name, may_create, needed, persistence_of};
@@ -146,7 +144,9 @@ pub(super) fn check_readers(
                 return Err(needed(&what, &format!("view {view}")));
             }
             None => {
-                let message = format!("cannot alter table \"{name}\" in a way that view \"{view}\" would notice");
+                let message = format!(
+                    "cannot alter table \"{name}\" in a way that view \"{view}\" would notice"
+                );
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                     .with_hint("Drop the view first, and create it again afterwards."));
             }

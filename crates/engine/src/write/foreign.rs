@@ -204,14 +204,13 @@ pub(crate) fn keys_gone(
 
 /// Whether a key has the same values in the changed row.
 fn same_key(fk: &ForeignKeyDef, key: &[Datum<'_>], new: &RowBuffer) -> bool {
-    fk.references.iter().zip(key).all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
+    fk.references
+        .iter()
+        .zip(key)
+        .all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
 }
 
-fn new_rows(
-    session: &Session,
-    entry: &TableEntry,
-    tids: &[Tid],
-) -> Result<Vec<Option<RowBuffer>>> {
+fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<Option<RowBuffer>>> {
     let now = newest(session.work());
     let ordinals: Vec<usize> = (0..entry.def.columns.len()).collect();
     let read = |&tid: &Tid| {

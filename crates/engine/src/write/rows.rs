@@ -83,9 +83,8 @@ fn renamed(entry: &TableEntry, error: Error) -> Error {
         return error;
     }
     let old = entry.storage().schema().columns();
-    let is_meant = |i: &usize| {
-        error.message() == null_message(entry.storage().name(), &old[*i].name)
-    };
+    let is_meant =
+        |i: &usize| error.message() == null_message(entry.storage().name(), &old[*i].name);
     let column = (0..old.len().min(entry.def.columns.len())).find(is_meant);
     match column {
         Some(i) => {
