@@ -29,31 +29,33 @@ impl BulkLoad {
         Self { database, entries: Vec::new() }
     }
 
-    /// Adds an empty table; all columns NOT NULL, `keys` hold by construction of the rows.
+    /// Adds an empty table; all columns but those at `nullable` are NOT NULL, `keys` hold by
+    /// construction of the rows.
     pub fn table(
         &mut self,
         name: &str,
         columns: &[(&str, DataType)],
+        nullable: &[usize],
         keys: Vec<KeyDef>,
     ) -> Arc<Table> {
-        let spec = |(name, ty): &(&str, DataType)| {
+        let spec = |(i, (name, ty)): (usize, &(&str, DataType))| {
             let mut spec = ColumnSpec::new(*name, *ty);
-            spec.not_null = true;
+            spec.not_null = !nullable.contains(&i);
             spec
         };
-        let schema = Schema::new(columns.iter().map(spec).collect());
+        let schema = Schema::new(columns.iter().enumerate().map(spec).collect());
         let layout = match self.database.inner().layout {
             Layout::Auto => Layout::Frozen,
             other => other,
         };
         let table = self.database.new_table(name, schema, layout);
-        let column = |(name, ty): &(&str, DataType)| ColumnDef {
+        let column = |(i, (name, ty)): (usize, &(&str, DataType))| ColumnDef {
             name: (*name).to_owned(),
             ty: *ty,
-            not_null: true,
+            not_null: !nullable.contains(&i),
             default: None,
         };
-        let columns = columns.iter().map(column).collect();
+        let columns = columns.iter().enumerate().map(column).collect();
         let entry = TableEntry::new(name.to_owned(), columns, keys, Arc::clone(&table));
         self.entries.push(Arc::new(entry));
         table
