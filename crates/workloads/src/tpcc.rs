@@ -23,6 +23,7 @@ mod conditions;
 #[cfg(any(test, feature = "sqlite"))]
 pub mod sqlite;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that panics has failed.
 mod tests;
 
 use std::sync::Arc;

@@ -78,17 +78,21 @@ impl Sqlite {
         let mut connection = Connection::open(&self.path).map_err(failure)?;
         // The time-out covers the switch to WAL mode only: the handler replaces it.
         connection.busy_timeout(Duration::from_secs(10)).map_err(failure)?;
+        connection.execute_batch(&self.settings()).map_err(failure)?;
+        connection.busy_handler(Some(yield_core)).map_err(failure)?;
+        Ok(connection)
+    }
+
+    /// What every connection sets.
+    pub fn settings(&self) -> String {
         let synchronous = match self.durability {
             Durability::Sync => "FULL",
             Durability::Async => "OFF",
         };
-        let settings = format!(
+        format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; \
              PRAGMA cache_size = -1048576; PRAGMA temp_store = MEMORY"
-        );
-        connection.execute_batch(&settings).map_err(failure)?;
-        connection.busy_handler(Some(yield_core)).map_err(failure)?;
-        Ok(connection)
+        )
     }
 
     /// Runs a query of one integer.
