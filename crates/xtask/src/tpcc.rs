@@ -66,6 +66,11 @@ trait Measured: System {
 
     /// Runs a query of one integer.
     fn integer(&self, sql: &str) -> Result<i64, Failure>;
+
+    /// What else a run showed, in one line; nothing when empty.
+    fn remark(&self) -> String {
+        String::new()
+    }
 }
 
 /// Loads, measures, prints, checks.
@@ -119,6 +124,10 @@ fn measure<M: Measured>(
     );
     let report = driver::run(&system, &plan).map_err(text)?;
     print(&report);
+    match system.remark() {
+        remark if remark.is_empty() => {}
+        remark => println!("{remark}"),
+    }
     let start = Instant::now();
     let broken = tpcc::violations(scale, |sql| system.integer(sql)).map_err(text)?;
     broken.iter().for_each(|violation| println!("{violation}"));
@@ -168,6 +177,10 @@ impl Measured for Sqlite {
 
     fn integer(&self, sql: &str) -> Result<i64, Failure> {
         Sqlite::integer(self, sql)
+    }
+
+    fn remark(&self) -> String {
+        format!("the file was found busy {} times, warm-up included", Sqlite::busy_count())
     }
 }
 

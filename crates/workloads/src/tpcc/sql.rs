@@ -2,7 +2,7 @@
 //!
 //! Texts are those that Tessera, PostgreSQL and SQLite understand alike. Statements return what they
 //! change (RETURNING), and the lines of an order are one INSERT, so that New-Order with n lines
-//! takes 2n + 5 statements, Payment 4 or 5, Delivery 6 a district, Order-Status 3, Stock-Level 2.
+//! takes 2n + 5 statements, Payment 5 or 6, Delivery 6 a district, Order-Status 3, Stock-Level 2.
 //! Source: TPC-C 5.11, clauses 2.4.2 to 2.8.2.
 
 use super::input::{Delivery, LINES_MAX, NewOrder, OrderStatus, Payment, StockLevel, Who};
@@ -312,7 +312,7 @@ pub struct SqlTerminal<C> {
     connection: C,
     statements: Statements,
     rows: Rows,
-    /// Where the districts' information of an order's lines is in `infos`.
+    /// S_DIST_xx of the lines of an order, or H_DATA.
     infos: String,
     text: String,
 }

@@ -433,3 +433,6 @@ impl RowSink for Copy<'_> {
         if self.line.len() < COPY_BYTES { Ok(()) } else { self.flush() }
     }
 }
+
+#[cfg(test)]
+mod tests;
