@@ -1,8 +1,8 @@
 //! Index paths: scans and joins that find their rows by an index where that costs less.
 //!
 //! ```text
-//! Scan where a = 1 and b > 2 and c = 3   index (a, b) -> IndexScan key a = 1, range b > 2, where c = 3
-//! outer join Scan on a = o.x             index (a)    -> IndexJoin key o.x
+//! Scan where a = 1 and b > 2 and c = 3  -- index (a, b) -> IndexScan a = 1, b > 2, where c = 3
+//! outer join Scan on a = o.x            -- index (a)    -> IndexJoin a = o.x
 //! ```
 //! Only columns without a computation on them are looked up; NULLs never match, so conditions
 //! with IS NOT DISTINCT FROM stay where they are.

@@ -47,16 +47,6 @@ pub(super) fn column(name: &str, ty: DataType, not_null: bool) -> ColumnDef {
     ColumnDef { name: name.into(), ty, not_null, default: None }
 }
 
-/// A table with these columns, the first `key` of which are its primary key.
-pub(super) fn table(
-    name: &str,
-    columns: Vec<ColumnDef>,
-    key: usize,
-    rows: Vec<Vec<Value>>,
-) -> TableRef {
-    keyed_table(name, columns, &(0..key).collect::<Vec<_>>(), rows)
-}
-
 /// A table with a primary key over these columns.
 pub(super) fn keyed_table(
     name: &str,
