@@ -201,8 +201,10 @@ impl Directory {
         Ok(removed)
     }
 
-    /// Removes everything in `blocks/` that neither `manifest` names nor `is_used` claims, and
-    /// other manifests. For the time after replay, when nobody writes files. Returns how many.
+    /// Removes everything in `blocks/` that neither `manifest`, the newest, names nor `is_used`
+    /// claims, and other manifests. `is_used` must claim files that log records behind the
+    /// manifest's position name, and files that running loads and checkpoints write: those from
+    /// some version on. Returns how many.
     ///
     /// # Errors
     /// Those of `io`.
