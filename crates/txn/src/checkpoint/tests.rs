@@ -51,7 +51,7 @@ fn read_content(bytes: &[u8], rows: &mut Rows) {
 struct Database {
     directory: Directory,
     log: Log,
-    manifest: Option<Manifest>,
+    manifest: Manifest,
     rows: Rows,
     /// Block, and the timestamp of its last change.
     changed: BTreeMap<u64, u64>,
@@ -64,22 +64,19 @@ impl Database {
         let directory = Directory::open(io, base(), options())?;
         let manifest = directory.read_manifest()?;
         let (mut rows, mut changed, mut next_version) = (Rows::new(), BTreeMap::new(), 0);
-        let mut ts = 0;
-        if let Some(manifest) = &manifest {
-            ts = manifest.snapshot.0;
-            next_version = manifest.next_version;
-            assert_eq!(manifest.catalog, ts.to_le_bytes());
-            for entry in manifest.tables.iter().flat_map(|table| &table.blocks) {
-                read_content(directory.read_block(TABLE, &entry.file)?.content(), &mut rows);
-                if let Some(dead) = &entry.dead {
-                    let dead = directory.read_dead(TABLE, entry.file.block, dead)?;
-                    for key in dead.dead().chunks(8) {
-                        rows.remove(&crate::codec::read_u64(key, 0));
-                    }
+        let mut ts = manifest.snapshot.0;
+        next_version = next_version.max(manifest.next_version);
+        assert!(ts == 0 || manifest.catalog == ts.to_le_bytes());
+        for entry in manifest.tables.iter().flat_map(|table| &table.blocks) {
+            read_content(directory.read_block(TABLE, &entry.file)?.content(), &mut rows);
+            if let Some(dead) = &entry.dead {
+                let dead = directory.read_dead(TABLE, entry.file.block, dead)?;
+                for key in dead.dead().chunks(8) {
+                    rows.remove(&crate::codec::read_u64(key, 0));
                 }
             }
         }
-        let mut reader = directory.read_log(manifest.as_ref())?;
+        let mut reader = directory.read_log(&manifest)?;
         let mut used = Vec::new();
         while let Some(record) = reader.next()? {
             assert!(record.ts.0 > ts, "commits in order");
@@ -94,7 +91,7 @@ impl Database {
             }
         }
         let log = Log::resume(reader, options())?;
-        directory.sweep(manifest.as_ref(), |name| used.contains(&name.version))?;
+        directory.sweep(&manifest, |name| used.contains(&name.version))?;
         Ok(Self { directory, log, manifest, rows, changed, ts, next_version })
     }
 
@@ -140,7 +137,7 @@ impl Database {
         let position = self.log.position();
         let old = self.manifest.clone();
         let mut blocks: BTreeMap<u64, BlockEntry> = BTreeMap::new();
-        for entry in old.iter().flat_map(|old| &old.tables).flat_map(|table| &table.blocks) {
+        for entry in old.tables.iter().flat_map(|table| &table.blocks) {
             blocks.insert(entry.file.block, *entry);
         }
         for (block, ts) in self.changed.clone() {
@@ -178,10 +175,8 @@ impl Database {
             tables: vec![TableEntry { id: TABLE, next_block: 100, blocks }],
         };
         self.directory.publish(&manifest)?;
-        if let Some(old) = &old {
-            self.directory.remove_replaced(old, &manifest)?;
-        }
-        self.manifest = Some(manifest);
+        self.directory.remove_replaced(&old, &manifest)?;
+        self.manifest = manifest;
         self.changed.clear();
         self.log.remove_below(position.lsn)?;
         Ok(())
@@ -318,9 +313,9 @@ fn crash_run(seed: u64) {
     model.recovered(&database, seed);
     // Nothing is left behind.
     database.checkpoint(&mut random).unwrap();
-    let (manifest, log) = (database.manifest.as_ref(), database.next_version);
-    database.directory.sweep(manifest, |name| name.version >= log).unwrap();
-    let blocks = database.manifest.as_ref().unwrap().files().count();
+    let next = database.next_version;
+    database.directory.sweep(&database.manifest, |name| name.version >= next).unwrap();
+    let blocks = database.manifest.files().count();
     assert_eq!(io.list(&base().join("blocks")).unwrap().len(), blocks, "seed {seed}");
 }
 
