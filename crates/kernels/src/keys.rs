@@ -10,4 +10,4 @@ mod pack;
 mod sort;
 
 pub use pack::{KeyField, KeyLayout, Nulls};
-pub use sort::{SortDirection, SortField, SortKeys, SortNulls};
+pub use sort::{SortDirection, SortField, SortKeys, SortNulls, order_f64, order_i128};

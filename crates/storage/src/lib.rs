@@ -10,9 +10,14 @@
 //! logs (the issues "Transactions" and "Durability").
 
 mod memory;
+mod version;
+mod tid;
+mod datum;
 mod schema;
 mod positions;
 mod block;
+mod versions;
+mod row;
 mod hot;
 mod freeze;
 mod unpack;
@@ -20,16 +25,26 @@ mod restriction;
 mod scan;
 mod snapshot;
 mod statistics;
+mod index;
+mod undo;
 mod table;
 mod load;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
+pub use datum::{Datum, RowBuffer};
+pub use index::{
+    Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeyRange, KeyRun, RangeCursor,
+    RangeState, TableIndex, Uniqueness,
+};
 pub use load::{BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{BlockCursor, ScanPlan};
 pub use schema::{ColumnSpec, Layout, Schema};
-pub use snapshot::TableSnapshot;
+pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use table::{BlockInfo, SegmentInfo, Table};
+pub use table::{BlockImage, BlockInfo, SegmentInfo, Table, WriteError};
+pub use tid::{TID_COLUMN, Tid};
+pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
+pub use version::{Snapshot, Timestamp, TxnId};

@@ -54,12 +54,17 @@ impl SortField {
         }
     }
 
+    /// Bytes of the field in every key; None for text.
+    pub fn key_bytes(&self) -> Option<usize> {
+        self.value_bytes().map(|bytes| bytes + self.null_bytes())
+    }
+
     fn null_bytes(&self) -> usize {
         usize::from(self.nulls != SortNulls::Absent)
     }
 
-    /// Complements every value byte when descending.
-    fn flip(&self) -> u8 {
+    /// What every value byte is XORed with: it complements them when descending.
+    pub fn flip(&self) -> u8 {
         if self.direction == SortDirection::Descending { 0xff } else { 0 }
     }
 }
@@ -96,7 +101,7 @@ impl SortKeys {
 
     /// Bytes of every key, when no field is text.
     pub fn width(&self) -> Option<usize> {
-        self.fields.iter().map(|f| f.value_bytes().map(|b| b + f.null_bytes())).sum()
+        self.fields.iter().map(SortField::key_bytes).sum()
     }
 
     /// The key of row `i`.
@@ -215,14 +220,15 @@ fn write_fixed<T: Copy, const N: usize>(
 }
 
 /// The order of the result is that of the numbers: negative ones complemented, others above them.
-fn order_f64(value: f64) -> [u8; 8] {
+pub fn order_f64(value: f64) -> [u8; 8] {
     let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
     let bits = canonical.to_bits() as i64;
     let ordered = (bits ^ ((bits >> 63) | i64::MIN)) as u64;
     ordered.to_be_bytes()
 }
 
-fn order_i128(value: i128) -> [u8; 16] {
+/// The order of the result is that of the numbers.
+pub fn order_i128(value: i128) -> [u8; 16] {
     (value ^ i128::MIN).to_be_bytes()
 }
 

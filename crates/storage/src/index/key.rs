@@ -1,0 +1,191 @@
+//! Normalised keys: the indexed values of a row as bytes whose memcmp order is their SQL order.
+//!
+//! ```text
+//! | null byte, absent in NOT NULL columns | value | null byte | value | ...
+//! ```
+//! Invariants: the format is that of [`kernels::keys::SortKeys`], so that bulk builds may encode
+//! whole batches; no key is the start of another; without text all keys of an index are equally
+//! long; the key of the first columns is the start of the whole key.
+
+use std::ops::{Bound, Deref};
+
+use kernels::keys::{SortField, SortNulls, order_f64, order_i128};
+use types::PhysicalType;
+
+use super::IndexColumn;
+use crate::datum::Datum;
+use crate::schema::Schema;
+
+/// Memory for one key, used again and again.
+#[derive(Clone, Debug, Default)]
+pub struct KeyBuffer {
+    bytes: Vec<u8>,
+    has_null: bool,
+}
+
+impl KeyBuffer {
+    /// An empty key.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// True when one of the encoded values is NULL: such rows are distinct from each other unless
+    /// the index says NULLS NOT DISTINCT.
+    pub fn has_null(&self) -> bool {
+        self.has_null
+    }
+
+    /// Becomes the smallest bytes above everything that starts with `prefix`; false when there are
+    /// none, because `prefix` is empty or all of its bytes are 255.
+    pub fn set_successor(&mut self, prefix: &[u8]) -> bool {
+        self.bytes.clear();
+        self.has_null = false;
+        let Some(last) = prefix.iter().rposition(|&byte| byte != 0xff) else { return false };
+        self.bytes.extend_from_slice(&prefix[..=last]);
+        self.bytes[last] += 1;
+        true
+    }
+}
+
+impl Deref for KeyBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A range of normalised keys.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRange<'k> {
+    /// Where it starts.
+    pub low: Bound<&'k [u8]>,
+    /// Where it ends.
+    pub high: Bound<&'k [u8]>,
+}
+
+impl<'k> KeyRange<'k> {
+    /// Every key.
+    pub const ALL: KeyRange<'static> = KeyRange { low: Bound::Unbounded, high: Bound::Unbounded };
+
+    /// All keys that start with `prefix`; `successor` is memory for the upper bound.
+    pub fn prefix(prefix: &'k [u8], successor: &'k mut KeyBuffer) -> Self {
+        let bounded = successor.set_successor(prefix);
+        let high = if bounded { Bound::Excluded(&**successor) } else { Bound::Unbounded };
+        Self { low: Bound::Included(prefix), high }
+    }
+}
+
+/// Turns rows into keys.
+#[derive(Clone, Debug)]
+pub(super) struct KeyEncoder {
+    fields: Vec<SortField>,
+}
+
+impl KeyEncoder {
+    /// # Panics
+    /// If a column is not in the schema.
+    pub(super) fn new(columns: &[IndexColumn], schema: &Schema) -> Self {
+        let field = |column: &IndexColumn| {
+            let spec = &schema.columns()[column.ordinal];
+            let nulls = if spec.not_null { SortNulls::Absent } else { column.nulls };
+            SortField { physical: spec.physical(), direction: column.order, nulls }
+        };
+        Self { fields: columns.iter().map(field).collect() }
+    }
+
+    pub(super) fn fields(&self) -> &[SortField] {
+        &self.fields
+    }
+
+    /// Bytes of every key, when no column is text.
+    pub(super) fn width(&self) -> Option<usize> {
+        self.fields.iter().map(SortField::key_bytes).sum()
+    }
+
+    /// The key of the first `values.len()` columns.
+    ///
+    /// # Panics
+    /// If there are more values than columns, a value has another type than its column, or is NULL
+    /// in a NOT NULL column.
+    pub(super) fn encode(&self, values: &[Datum<'_>], key: &mut KeyBuffer) {
+        assert!(values.len() <= self.fields.len(), "a value for each of the first columns");
+        key.bytes.clear();
+        key.has_null = false;
+        for (field, &value) in self.fields.iter().zip(values) {
+            if value.is_null() {
+                write_null(*field, &mut key.bytes);
+                key.has_null = true;
+            } else {
+                if field.nulls != SortNulls::Absent {
+                    key.bytes.push(u8::from(field.nulls == SortNulls::First));
+                }
+                write_value(*field, value, &mut key.bytes);
+            }
+        }
+    }
+}
+
+fn write_null(field: SortField, bytes: &mut Vec<u8>) {
+    assert!(field.nulls != SortNulls::Absent, "NULL in a NOT NULL column of an index");
+    match field.key_bytes() {
+        Some(width) => {
+            bytes.push(u8::from(field.nulls == SortNulls::Last));
+            bytes.resize(bytes.len() + width - 1, 0);
+        }
+        None => {
+            let end = field.flip();
+            bytes.extend_from_slice(&[u8::from(field.nulls == SortNulls::Last), end, end]);
+        }
+    }
+}
+
+#[inline]
+fn write_value(field: SortField, value: Datum<'_>, bytes: &mut Vec<u8>) {
+    let flip = field.flip();
+    match value {
+        Datum::Bool(v) => write_fixed(field, PhysicalType::Bool, [u8::from(v)], bytes),
+        Datum::I32(v) => {
+            write_fixed(field, PhysicalType::I32, (v ^ i32::MIN).to_be_bytes(), bytes);
+        }
+        Datum::I64(v) => {
+            write_fixed(field, PhysicalType::I64, (v ^ i64::MIN).to_be_bytes(), bytes);
+        }
+        Datum::I128(v) => write_fixed(field, PhysicalType::I128, order_i128(v), bytes),
+        Datum::F64(v) => write_fixed(field, PhysicalType::F64, order_f64(v), bytes),
+        Datum::Interval(v) => {
+            write_fixed(field, PhysicalType::Interval, order_i128(v.comparable()), bytes);
+        }
+        Datum::Str(text) => {
+            assert_eq!(field.physical, PhysicalType::Str, "a value of its column's type");
+            let start = bytes.len();
+            write_text(text, bytes);
+            if flip != 0 {
+                bytes[start..].iter_mut().for_each(|byte| *byte ^= flip);
+            }
+        }
+        Datum::Null => write_null(field, bytes),
+    }
+}
+
+#[inline]
+fn write_fixed<const N: usize>(
+    field: SortField,
+    physical: PhysicalType,
+    encoded: [u8; N],
+    bytes: &mut Vec<u8>,
+) {
+    assert_eq!(field.physical, physical, "a value of its column's type");
+    bytes.extend_from_slice(&encoded.map(|byte| byte ^ field.flip()));
+}
+
+/// Bytes as they are, 00 as 00 FF, then 00 00.
+fn write_text(text: &[u8], bytes: &mut Vec<u8>) {
+    for (n, piece) in text.split(|&byte| byte == 0).enumerate() {
+        if n > 0 {
+            bytes.extend_from_slice(&[0, 0xff]);
+        }
+        bytes.extend_from_slice(piece);
+    }
+    bytes.extend_from_slice(&[0, 0]);
+}

@@ -1,0 +1,51 @@
+//! Times of commits, and what a transaction may see.
+//!
+//! ```text
+//! stamp:  0 .. 2^63   committed at this timestamp; 0 = before everything
+//!         2^63 ..     written by this transaction, which runs
+//! ```
+//! Invariant: a stamp changes once, from its transaction to a timestamp above that of every
+//! snapshot taken before.
+//! Elsewhere: chains of versions (`undo`, `row`), who may still see what (crate `txn`).
+
+/// A moment in the order of commits, from 1; 0 is before everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub u64);
+
+/// A running transaction: bit 63 is set, so that it is above all timestamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TxnId(pub u64);
+
+impl TxnId {
+    /// Nobody: for readers that write nothing.
+    pub const NONE: Self = Self(0);
+    /// Set in every other id.
+    pub const BIT: u64 = 1 << 63;
+}
+
+/// What a statement sees: everything committed up to `ts`, and what `txn` wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The newest commit seen.
+    pub ts: Timestamp,
+    /// Whose own writes are seen.
+    pub txn: TxnId,
+}
+
+impl Snapshot {
+    /// Sees every commit and nothing of running transactions. It has no place in the order of
+    /// commits, so it is for tables that nobody writes at the time: recovery, loads, tests.
+    pub const ALL: Self = Self { ts: Timestamp(1 << 62), txn: TxnId::NONE };
+
+    /// True when what carries `stamp` is part of this snapshot.
+    #[inline]
+    pub fn sees(self, stamp: u64) -> bool {
+        stamp <= self.ts.0 || stamp == self.txn.0
+    }
+}
+
+/// True when `stamp` is a running transaction's.
+#[inline]
+pub(crate) fn is_running(stamp: u64) -> bool {
+    stamp & TxnId::BIT != 0
+}
