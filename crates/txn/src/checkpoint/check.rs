@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use storage::Timestamp;
 use types::{Result, SqlState};
 
 use super::directory::{
@@ -11,7 +12,7 @@ use super::directory::{
 use super::manifest::Manifest;
 use crate::damage::{Failure, Finding};
 use crate::io::Io;
-use crate::log::{LogPlace, LogReader, Timestamp};
+use crate::log::{LogPlace, LogReader};
 use crate::redo::{Redo, RedoReader};
 
 /// Reads and verifies marker, CURRENT, manifest, all block files and all log records of the

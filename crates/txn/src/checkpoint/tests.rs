@@ -9,8 +9,9 @@ use types::{Result, SqlState};
 
 use super::*;
 use crate::io::{Fault, Io, OpenMode, RealIo, SimIo, Tear};
-use crate::log::{Background, Log, LogOptions, Lsn, RecordBuffer, Timestamp};
-use crate::redo::{BlockReference, Redo, RedoReader, RedoValue, RedoWriter};
+use crate::log::{Background, Log, LogOptions, Lsn, RecordBuffer};
+use crate::redo::{BlockReference, Redo, RedoReader, RedoWriter};
+use storage::{Datum, Tid, Timestamp};
 
 const TABLE: u64 = 7;
 /// Rows of a block of the model.
@@ -117,8 +118,8 @@ impl Database {
             let mut writer = RedoWriter::new(record.output());
             for (key, value) in changes {
                 match value {
-                    None => writer.delete(TABLE, *key, None),
-                    Some(v) => writer.insert(TABLE, *key, [RedoValue::I64(*v as i64)].into_iter()),
+                    None => writer.delete(TABLE, Tid(*key), None),
+                    Some(v) => writer.insert(TABLE, Tid(*key), [Datum::I64(*v as i64)].into_iter()),
                 }
             }
         }
@@ -200,13 +201,13 @@ fn apply(
     ts: u64,
 ) -> Result<u64> {
     match redo {
-        Redo::Insert { table: TABLE, tid, values: [RedoValue::I64(value)] } => {
-            rows.insert(tid, *value as u64);
-            changed.insert(tid / BLOCK_KEYS, ts);
+        Redo::Insert { table: TABLE, tid, values: [Datum::I64(value)] } => {
+            rows.insert(tid.0, *value as u64);
+            changed.insert(tid.0 / BLOCK_KEYS, ts);
         }
         Redo::Delete { table: TABLE, tid, moved_to: None } => {
-            rows.remove(&tid);
-            changed.insert(tid / BLOCK_KEYS, ts);
+            rows.remove(&tid.0);
+            changed.insert(tid.0 / BLOCK_KEYS, ts);
         }
         Redo::Block { table: TABLE, file } => {
             rows.retain(|key, _| key / BLOCK_KEYS != file.block);

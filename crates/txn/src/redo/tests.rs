@@ -29,29 +29,29 @@ enum OwnedValue {
 }
 
 impl OwnedValue {
-    fn borrowed(&self) -> RedoValue<'_> {
+    fn borrowed(&self) -> Datum<'_> {
         match self {
-            Self::Null => RedoValue::Null,
-            Self::Bool(v) => RedoValue::Bool(*v),
-            Self::I32(v) => RedoValue::I32(*v),
-            Self::I64(v) => RedoValue::I64(*v),
-            Self::I128(v) => RedoValue::I128(*v),
-            Self::F64(bits) => RedoValue::F64(f64::from_bits(*bits)),
-            Self::Str(v) => RedoValue::Str(v),
+            Self::Null => Datum::Null,
+            Self::Bool(v) => Datum::Bool(*v),
+            Self::I32(v) => Datum::I32(*v),
+            Self::I64(v) => Datum::I64(*v),
+            Self::I128(v) => Datum::I128(*v),
+            Self::F64(bits) => Datum::F64(f64::from_bits(*bits)),
+            Self::Str(v) => Datum::Str(v),
             Self::Interval(months, days, micros) => {
-                RedoValue::Interval(Interval { months: *months, days: *days, micros: *micros })
+                Datum::Interval(Interval { months: *months, days: *days, micros: *micros })
             }
         }
     }
 
     /// Equal bit by bit: intervals and floats have more than one form of a value.
-    fn is(&self, value: &RedoValue<'_>) -> bool {
+    fn is(&self, value: &Datum<'_>) -> bool {
         match (self, value) {
-            (Self::F64(bits), RedoValue::F64(v)) => *bits == v.to_bits(),
-            (Self::Interval(months, days, micros), RedoValue::Interval(v)) => {
+            (Self::F64(bits), Datum::F64(v)) => *bits == v.to_bits(),
+            (Self::Interval(months, days, micros), Datum::Interval(v)) => {
                 (*months, *days, *micros) == (v.months, v.days, v.micros)
             }
-            (mine, value) => mine.borrowed() == *value,
+            (mine, value) => mine.borrowed().to_value() == value.to_value(),
         }
     }
 }
@@ -62,14 +62,16 @@ fn write(changes: &[Owned]) -> Vec<u8> {
     for change in changes {
         match change {
             Owned::Insert(table, tid, values) => {
-                writer.insert(*table, *tid, values.iter().map(OwnedValue::borrowed));
+                writer.insert(*table, Tid(*tid), values.iter().map(OwnedValue::borrowed));
             }
             Owned::Update(table, tid, changed) => {
                 let columns: Vec<usize> = changed.iter().map(|(column, _)| *column).collect();
                 let values = changed.iter().map(|(_, value)| value.borrowed());
-                writer.update(*table, *tid, &columns, values);
+                writer.update(*table, Tid(*tid), &columns, values);
             }
-            Owned::Delete(table, tid, moved_to) => writer.delete(*table, *tid, *moved_to),
+            Owned::Delete(table, tid, moved_to) => {
+                writer.delete(*table, Tid(*tid), moved_to.map(Tid))
+            }
             Owned::Block(table, file) => writer.block(*table, file),
             Owned::Catalog(kind, name, bytes) => writer.catalog(*kind, name, bytes),
             Owned::Sequence(sequence, value) => writer.sequence(*sequence, *value),
@@ -78,26 +80,26 @@ fn write(changes: &[Owned]) -> Vec<u8> {
     out
 }
 
-fn same_values(mine: &[&OwnedValue], values: &[RedoValue<'_>]) -> bool {
+fn same_values(mine: &[&OwnedValue], values: &[Datum<'_>]) -> bool {
     mine.len() == values.len() && mine.iter().zip(values).all(|(mine, value)| mine.is(value))
 }
 
 fn same(mine: &Owned, found: &Redo<'_>) -> bool {
     match (mine, found) {
         (Owned::Insert(table, tid, values), Redo::Insert { table: t, tid: i, values: v }) => {
-            (table, tid) == (t, i) && same_values(&values.iter().collect::<Vec<_>>(), v)
+            (*table, Tid(*tid)) == (*t, *i) && same_values(&values.iter().collect::<Vec<_>>(), v)
         }
         (
             Owned::Update(table, tid, changed),
             Redo::Update { table: t, tid: i, columns, values },
         ) => {
             let mine: Vec<_> = changed.iter().map(|(_, value)| value).collect();
-            (table, tid) == (t, i)
+            (*table, Tid(*tid)) == (*t, *i)
                 && changed.iter().map(|(column, _)| column).eq(*columns)
                 && same_values(&mine, values)
         }
         (Owned::Delete(table, tid, target), Redo::Delete { table: t, tid: i, moved_to }) => {
-            (table, tid, target) == (t, i, moved_to)
+            (*table, Tid(*tid), target.map(Tid)) == (*t, *i, *moved_to)
         }
         (Owned::Block(table, file), Redo::Block { table: t, file: f }) => (table, file) == (t, f),
         (Owned::Catalog(kind, name, bytes), Redo::Catalog { kind: k, name: n, bytes: b }) => {
