@@ -1,7 +1,12 @@
 //! Changes as bytes and back; bytes that are no changes.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use types::{Interval, SqlState};
+use storage::{
+    BufferPool, ColumnSpec, Layout, Schema, Snapshot, Table, Timestamp, TxnId, UndoBuffer,
+};
+use types::{DataType, Interval, SqlState, Value};
 
 use super::*;
 
@@ -216,6 +221,91 @@ fn arbitrary_bytes_never_panic() {
             .collect();
         if let Err(state) = read(&bytes) {
             assert_eq!(state, SqlState::DATA_CORRUPTED);
+        }
+    }
+}
+
+/// Tables as they come out of changes: values by row.
+fn apply(rows: &mut BTreeMap<u64, Vec<Value>>, payload: &[u8], table: u64) {
+    let mut reader = RedoReader::new(payload);
+    while let Some(redo) = reader.next().unwrap() {
+        match redo {
+            Redo::Insert { table: t, tid, values } => {
+                assert_eq!(t, table);
+                let values = values.iter().map(Datum::to_value).collect();
+                assert!(rows.insert(tid.0, values).is_none(), "{tid:?} was free");
+            }
+            Redo::Update { tid, columns, values, .. } => {
+                let row = rows.get_mut(&tid.0).unwrap();
+                for (column, value) in columns.iter().zip(values) {
+                    row[*column] = value.to_value();
+                }
+            }
+            Redo::Delete { tid, .. } => assert!(rows.remove(&tid.0).is_some()),
+            other => panic!("nobody wrote {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn changes_of_a_transaction_bring_its_rows_back() {
+    let columns = [
+        ("k", DataType::BigInt),
+        ("t", DataType::Text),
+        ("f", DataType::Double),
+        ("i", DataType::Integer),
+    ];
+    let schema = columns.map(|(name, data_type)| ColumnSpec::new(name, data_type)).to_vec();
+    for layout in [Layout::Row, Layout::Column] {
+        let pool = BufferPool::new(64 << 20);
+        let table = Table::new(9, "t", Schema::new(schema.clone()), layout, pool);
+        let mut random = testkit::Random::new(3);
+        let (mut redone, mut tids) = (BTreeMap::new(), Vec::new());
+        for ts in 1..200 {
+            let mut undo = UndoBuffer::new(TxnId(TxnId::BIT | ts));
+            let at = Snapshot { ts: Timestamp(ts - 1), txn: undo.txn() };
+            for _ in 0..1 + random.below(6) {
+                let text = "x".repeat(random.below(40) as usize);
+                let value = |column: usize, random: &mut testkit::Random| match column {
+                    _ if random.chance(15) => Datum::Null,
+                    0 => Datum::I64(random.bits() as i64),
+                    1 => Datum::Str(text.as_bytes()),
+                    2 => Datum::F64(random.unit()),
+                    _ => Datum::I32(random.below(100) as i32),
+                };
+                let index = random.below(tids.len() as u64 + 1) as usize;
+                match (random.below(4), tids.get(index).copied()) {
+                    (0, Some(tid)) => {
+                        table.delete(&mut undo, at, tid).unwrap();
+                        tids.swap_remove(index);
+                    }
+                    (1 | 2, Some(tid)) => {
+                        let mut changed: Vec<_> =
+                            (0..4).rev().filter(|_| random.chance(50)).collect();
+                        changed.dedup();
+                        let changes: Vec<_> =
+                            changed.iter().map(|c| (*c, value(*c, &mut random))).collect();
+                        tids[index] = table.update(&mut undo, at, tid, &changes).unwrap();
+                    }
+                    _ => {
+                        let row: Vec<_> = (0..4).map(|c| value(c, &mut random)).collect();
+                        tids.push(table.insert(&mut undo, &row).unwrap());
+                    }
+                }
+            }
+            let (mut payload, mut buffer) = (Vec::new(), RowBuffer::new());
+            let mut writer = RedoWriter::new(&mut payload);
+            undo.changes().for_each(|change| writer.change(&change, &mut buffer));
+            undo.stamp(Timestamp(ts));
+            apply(&mut redone, &payload, table.id());
+            undo.collect();
+        }
+        assert_eq!(redone.len(), tids.len());
+        let mut buffer = RowBuffer::new();
+        for tid in tids {
+            assert!(table.read(Snapshot::ALL, tid, &[0, 1, 2, 3], &mut buffer));
+            let row: Vec<Value> = buffer.iter().map(|datum| datum.to_value()).collect();
+            assert_eq!(redone[&tid.0], row, "{tid:?}");
         }
     }
 }
