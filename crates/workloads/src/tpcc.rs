@@ -72,7 +72,7 @@ pub fn load(
     progress: &LoadProgress,
 ) -> Result<()> {
     let spec = |table: &Table| table_spec(*table, *scale, seed);
-    load_all(database.bulk_load(), Table::ALL.iter().map(spec).collect(), cancel, progress)
+    load_all(database.bulk_load()?, Table::ALL.iter().map(spec).collect(), cancel, progress)
 }
 
 fn table_spec(table: Table, scale: Scale, seed: u64) -> TableSpec {
