@@ -2,10 +2,6 @@
 
 use crate::codec::{read_u32, read_u64};
 
-/// Order of commits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub u64);
-
 /// Records start at multiples of this.
 pub(crate) const RECORD_ALIGN: usize = 8;
 /// Bytes of a record in front of its payload.
