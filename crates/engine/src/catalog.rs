@@ -328,6 +328,17 @@ impl State {
         self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
     }
 
+    /// Whether both have the very same relations.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        fn same<T>(a: &BTreeMap<String, Arc<T>>, b: &BTreeMap<String, Arc<T>>) -> bool {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+        }
+        same(&self.tables, &other.tables)
+            && same(&self.sequences, &other.sequences)
+            && self.views == other.views
+    }
+
     /// How long the relation of this name lives, if it exists; an index lives with its table.
     pub(crate) fn persistence_of(&self, name: &str) -> Option<Persistence> {
         if let Some(table) = self.tables.get(name) {

@@ -240,3 +240,12 @@ fn a_definition_waits_for_writers_and_writers_for_it() {
     assert_eq!(rows(&mut s, "SELECT * FROM t"), "1 5");
     assert_eq!(Arc::strong_count(&database.table("t").unwrap().lock), 1);
 }
+
+#[test]
+fn a_sequence_can_be_read_like_a_table() {
+    let (_, mut s) = open();
+    run(&mut s, "CREATE SEQUENCE q START 5");
+    assert_eq!(rows(&mut s, "SELECT last_value, is_called FROM q"), "5 f");
+    run(&mut s, "SELECT nextval('q')");
+    assert_eq!(rows(&mut s, "SELECT * FROM q"), "5 0 t");
+}
