@@ -1,4 +1,5 @@
 //! A log that crashes thousands of times against a list of what was appended.
+#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

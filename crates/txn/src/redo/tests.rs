@@ -1,4 +1,5 @@
 //! Changes as bytes and back; bytes that are no changes.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
