@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! payload: entry, entry, ...           in order of writing
-//! entry:   | kind and flags u8 | table varint, unless the same | tid, difference as varint | rest |
+//! entry:   | kind and flags u8 | table, unless the same | tid, as difference | rest |  varints
 //! Insert:  count of columns, values            Update: bytes of bitmap, bitmap, values
 //! Delete:  nothing, or the tid it moved to     Block:  block id, file version, bytes, crc32c
 //! Catalog: kind u8, name, bytes                Sequence: id, value

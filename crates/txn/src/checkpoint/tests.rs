@@ -1,4 +1,5 @@
 //! A small database of keys and values, crashed thousands of times against a map.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -286,10 +287,7 @@ fn crash_run(seed: u64) {
         }
         // A failed opening is a life as well, which ends as others do.
         let database = Database::open(&io);
-        let mut database = database.map(|database| {
-            model.recovered(&database, seed);
-            database
-        });
+        let mut database = database.inspect(|database| model.recovered(database, seed));
         if let Ok(database) = &mut database {
             let _ = work(database, &mut model, &mut random);
         }

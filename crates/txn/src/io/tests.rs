@@ -1,4 +1,5 @@
 //! The simulated file system against the real one, and what it may forget.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::sync::Arc;
