@@ -105,6 +105,15 @@ impl<'a> Change<'a> {
         self.block.rows()
     }
 
+    /// The block as bytes for [`Table::restore_block`], for a Block: all its rows are there; what
+    /// the transaction did to them afterwards are changes of their own.
+    ///
+    /// # Errors
+    /// 54000 for a hot block of more than 4 GiB.
+    pub fn block_bytes(&self) -> Result<Vec<u8>> {
+        self.block.to_bytes()
+    }
+
     /// The value of `column` before this change. `buffer` is overwritten. Good until the buffer of
     /// the transaction is collected.
     pub fn before<'b>(&self, column: usize, buffer: &'b mut RowBuffer) -> Datum<'b> {
