@@ -123,6 +123,8 @@ states! {
     OUT_OF_MEMORY = b"53200";
     /// Limit of the program exceeded.
     LIMIT_EXCEEDED = b"54000";
+    /// Another process or session holds the object.
+    OBJECT_IN_USE = b"55006";
     /// The user cancelled the query.
     QUERY_CANCELED = b"57014";
     /// File cannot be read or written.

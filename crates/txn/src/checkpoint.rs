@@ -1,0 +1,29 @@
+//! The directory of a database: which files make up its newest checkpoint.
+//!
+//! ```text
+//! tessera.db    marker: database id, format version; written last when a database is made
+//! LOCK          locked by the one process that has the database open
+//! CURRENT       name and checksum of the newest complete manifest; replaced by renaming
+//! manifest-<n>  snapshot, position in the log, catalog, sequences, tables and their block files
+//! blocks/       <table>-<block>-<version>.blk, and .dead: marks of deleted rows, newer than the block
+//! wal/          see `log`
+//! ```
+//! Order of a checkpoint: block files synced, their names synced, manifest synced, its name synced,
+//! CURRENT replaced, directory synced; only then old files and log segments go. A crash in between
+//! leaves the former checkpoint and files that nobody names, which [`Directory::sweep`] removes.
+//!
+//! Invariants: files that CURRENT leads to never change; each is checked by a checksum that the
+//! file before it holds (CURRENT: manifest; manifest: headers of block files; headers: contents).
+//! Elsewhere: what goes into blocks (`storage`), catalog bytes (`engine`).
+
+mod manifest;
+mod directory;
+mod block_file;
+mod check;
+#[cfg(test)]
+mod tests;
+
+pub use block_file::{BlockFile, BlockFileKind, BlockFileName};
+pub use check::check;
+pub use directory::Directory;
+pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};

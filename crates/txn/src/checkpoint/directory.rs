@@ -1,0 +1,419 @@
+//! Opening a database's directory, and replacing its checkpoint.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use types::{Error, Result, SqlState};
+
+use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
+use super::manifest::{BlockEntry, DeadReference, Manifest};
+use crate::codec::{read_u32, read_u64};
+use crate::damage::{Failure, Finding};
+use crate::io::{FileLock, Io, read_file, replace_file, write_file};
+use crate::log::{Log, LogOptions, LogPlace, LogReader, Position, Timestamp, holds_records};
+use crate::redo::BlockReference;
+
+pub(super) const MARKER_NAME: &str = "tessera.db";
+pub(super) const CURRENT_NAME: &str = "CURRENT";
+pub(super) const LOCK_NAME: &str = "LOCK";
+pub(super) const LOG_NAME: &str = "wal";
+pub(super) const BLOCKS_NAME: &str = "blocks";
+const MANIFEST_PREFIX: &str = "manifest-";
+const MARKER_MAGIC: &[u8; 8] = b"TESSERA\n";
+const FORMAT_VERSION: u32 = 1;
+const MARKER_BYTES: usize = 24;
+
+/// The directory of a database, held by this process while the value lives.
+#[derive(Debug)]
+pub struct Directory {
+    io: Arc<dyn Io>,
+    path: PathBuf,
+    database: u64,
+    /// Number of the newest manifest that was tried.
+    number: Mutex<u64>,
+    _lock: Box<dyn FileLock>,
+}
+
+impl Directory {
+    /// Opens the database in `path`, or makes one there when there is nothing.
+    ///
+    /// # Errors
+    /// 55006 when another process has it open; 58P01 when `path` holds something else; XX001 when
+    /// the marker is damaged or missing; those of `io`.
+    pub fn open(io: &Arc<dyn Io>, path: &Path, options: LogOptions) -> Result<Self> {
+        io.create_directory(path)?;
+        refuse_foreign(&**io, path)?;
+        let lock = io.lock(&path.join(LOCK_NAME))?;
+        let database = match io.list(path)?.iter().any(|name| name == MARKER_NAME) {
+            true => read_marker(&**io, path)?,
+            false => create(io, path, options)?,
+        };
+        // A process that died may have left names in the machine's memory only.
+        io.sync_directory(path)?;
+        let names = io.list(path)?;
+        let number = names.iter().filter_map(|name| manifest_number(name)).max().unwrap_or(0);
+        let (io, path) = (Arc::clone(io), path.to_owned());
+        Ok(Self { io, path, database, number: Mutex::new(number), _lock: lock })
+    }
+
+    /// The database's id.
+    pub fn database(&self) -> u64 {
+        self.database
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The newest checkpoint, if there was one.
+    ///
+    /// # Errors
+    /// XX001 when CURRENT or the manifest is damaged; those of `io`.
+    pub fn read_manifest(&self) -> Result<Option<Manifest>> {
+        Ok(read_current(&*self.io, &self.path, self.database)?.map(|(_, manifest)| manifest))
+    }
+
+    /// Reads the log behind a checkpoint, or from its beginning. To be handed to [`Log::resume`].
+    ///
+    /// # Errors
+    /// Those of [`LogReader::open`].
+    pub fn read_log(&self, manifest: Option<&Manifest>) -> Result<LogReader> {
+        let directory = self.path.join(LOG_NAME);
+        let place = LogPlace { io: &self.io, directory: &directory, database: self.database };
+        let (from, after) = match manifest {
+            Some(manifest) => (manifest.position, manifest.snapshot),
+            None => (Position::default(), Timestamp(0)),
+        };
+        LogReader::open(&place, from, after)
+    }
+
+    /// Makes `manifest` the newest checkpoint. All its files must be written. When this returns,
+    /// what only former checkpoints needed may be removed.
+    ///
+    /// # Errors
+    /// Those of `io`; which checkpoint counts after a crash is unknown then, so neither's files
+    /// may be removed. The next call may succeed.
+    pub fn publish(&self, manifest: &Manifest) -> Result<()> {
+        let mut number = self.number.lock();
+        // Never written twice: after a failure CURRENT may name it.
+        *number += 1;
+        let name = format!("{MANIFEST_PREFIX}{number}");
+        let bytes = manifest.write(self.database);
+        self.io.sync_directory(&self.path.join(BLOCKS_NAME))?;
+        write_file(&*self.io, &self.path.join(&name), &[&bytes])?;
+        self.io.sync_directory(&self.path)?;
+        let current = current_line(&name, &bytes);
+        replace_file(&*self.io, &self.path.join(CURRENT_NAME), current.as_bytes())?;
+        for old in self.io.list(&self.path)? {
+            if manifest_number(&old).is_some_and(|old| old < *number) {
+                self.io.remove(&self.path.join(old))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes and syncs a block; `dead` has a bit per row or is empty. The name becomes durable
+    /// with [`Self::publish`] or [`Self::sync_blocks`].
+    ///
+    /// # Errors
+    /// Those of `io`: 53100 above all; what was written of the file is removed.
+    pub fn write_block(
+        &self,
+        table: u64,
+        block: u64,
+        version: u64,
+        content: &[u8],
+        dead: &[u8],
+    ) -> Result<BlockReference> {
+        let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
+        let (bytes, crc) = self.write_file(&name, content, dead)?;
+        Ok(BlockReference { block, version, bytes, crc })
+    }
+
+    /// Writes and syncs marks of deleted rows of a block whose file stays.
+    ///
+    /// # Errors
+    /// As [`Self::write_block`].
+    pub fn write_dead(
+        &self,
+        table: u64,
+        block: u64,
+        version: u64,
+        dead: &[u8],
+    ) -> Result<DeadReference> {
+        let name = BlockFileName { table, block, version, kind: BlockFileKind::Dead };
+        let (bytes, crc) = self.write_file(&name, &[], dead)?;
+        Ok(DeadReference { version, bytes, crc })
+    }
+
+    fn write_file(&self, name: &BlockFileName, content: &[u8], dead: &[u8]) -> Result<(u64, u32)> {
+        let path = self.block_path(name);
+        BlockFile::write(&*self.io, &path, self.database, name, content, dead).inspect_err(|_| {
+            // Best effort: a sweep removes what stays.
+            let _ = self.io.remove(&path);
+        })
+    }
+
+    /// Makes the names of all block files written so far durable, before a log record names them.
+    ///
+    /// # Errors
+    /// Those of `io`.
+    pub fn sync_blocks(&self) -> Result<()> {
+        self.io.sync_directory(&self.path.join(BLOCKS_NAME))
+    }
+
+    /// Reads and verifies a block's file.
+    ///
+    /// # Errors
+    /// XX001 for damage, also when the file is missing; those of `io`.
+    pub fn read_block(&self, table: u64, file: &BlockReference) -> Result<BlockFile> {
+        Ok(read_block(&*self.io, &self.path, self.database, table, file)?)
+    }
+
+    /// Reads and verifies newer marks of deleted rows of a block.
+    ///
+    /// # Errors
+    /// As [`Self::read_block`].
+    pub fn read_dead(&self, table: u64, block: u64, dead: &DeadReference) -> Result<BlockFile> {
+        Ok(read_dead(&*self.io, &self.path, self.database, table, block, dead)?)
+    }
+
+    fn block_path(&self, name: &BlockFileName) -> PathBuf {
+        self.path.join(BLOCKS_NAME).join(name.to_string())
+    }
+
+    /// Removes the block files that `old` names and `new`, which is published, does not. Returns
+    /// how many.
+    ///
+    /// # Errors
+    /// Those of `io`; files that stay are removed by the next [`Self::sweep`].
+    pub fn remove_replaced(&self, old: &Manifest, new: &Manifest) -> Result<usize> {
+        let kept: HashSet<_> = new.files().collect();
+        let replaced = old.files().filter(|name| !kept.contains(name));
+        let mut removed = 0;
+        for name in replaced {
+            self.io.remove(&self.block_path(&name))?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// Removes everything in `blocks/` that neither `manifest` names nor `is_used` claims, and
+    /// other manifests. For the time after replay, when nobody writes files. Returns how many.
+    ///
+    /// # Errors
+    /// Those of `io`.
+    pub fn sweep(
+        &self,
+        manifest: Option<&Manifest>,
+        is_used: impl Fn(&BlockFileName) -> bool,
+    ) -> Result<usize> {
+        let kept: HashSet<_> = manifest.into_iter().flat_map(Manifest::files).collect();
+        let mut removed = 0;
+        for name in self.io.list(&self.path.join(BLOCKS_NAME))? {
+            let parsed = BlockFileName::parse(&name);
+            if parsed.is_none_or(|parsed| !kept.contains(&parsed) && !is_used(&parsed)) {
+                self.io.remove(&self.path.join(BLOCKS_NAME).join(name))?;
+                removed += 1;
+            }
+        }
+        let current = read_current(&*self.io, &self.path, self.database)?.map(|(name, _)| name);
+        for name in self.io.list(&self.path)? {
+            if manifest_number(&name).is_some() && Some(&name) != current.as_ref() {
+                self.io.remove(&self.path.join(name))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Makes a database: everything first, the marker last.
+fn create(io: &Arc<dyn Io>, path: &Path, options: LogOptions) -> Result<u64> {
+    let log = path.join(LOG_NAME);
+    let names = io.list(path)?;
+    let has_checkpoint =
+        names.iter().any(|name| name == CURRENT_NAME || manifest_number(name).is_some());
+    if has_checkpoint || (names.iter().any(|name| name == LOG_NAME) && holds_records(&**io, &log)?)
+    {
+        let expectation = "the marker file of the database, which is missing";
+        return Err(Finding::new(path.join(MARKER_NAME), 0, expectation).into());
+    }
+    let database = io.entropy();
+    io.create_directory(&path.join(BLOCKS_NAME))?;
+    io.create_directory(&log)?;
+    drop(Log::create(&LogPlace { io, directory: &log, database }, options)?);
+    io.sync_directory(path)?;
+    let mut marker = [0; MARKER_BYTES];
+    marker[..8].copy_from_slice(MARKER_MAGIC);
+    marker[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    marker[16..24].copy_from_slice(&database.to_le_bytes());
+    let crc = marker_crc(&marker);
+    marker[12..16].copy_from_slice(&crc.to_le_bytes());
+    replace_file(&**io, &path.join(MARKER_NAME), &marker)?;
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        io.sync_directory(parent)?;
+    }
+    Ok(database)
+}
+
+/// 58P01 for a directory that was not made for a database.
+fn refuse_foreign(io: &dyn Io, path: &Path) -> Result<()> {
+    let ours = |name: &String| {
+        [MARKER_NAME, CURRENT_NAME, LOCK_NAME, LOG_NAME, BLOCKS_NAME].contains(&name.as_str())
+            || manifest_number(name).is_some()
+            || name.ends_with(".tmp")
+    };
+    let names = io.list(path)?;
+    if names.iter().any(|name| name == MARKER_NAME) {
+        return Ok(());
+    }
+    match names.iter().find(|name| !ours(name)) {
+        None => Ok(()),
+        Some(foreign) => {
+            let message = format!("\"{}\" is not a database", path.display());
+            let detail = format!("There is no \"{MARKER_NAME}\", but there is \"{foreign}\".");
+            let hint = "Name an empty or new directory.";
+            Err(Error::new(SqlState::UNDEFINED_FILE, message).with_detail(detail).with_hint(hint))
+        }
+    }
+}
+
+fn marker_crc(marker: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&marker[..12]), &marker[16..])
+}
+
+/// The database's id.
+pub(super) fn read_marker(io: &dyn Io, path: &Path) -> Result<u64, Failure> {
+    let path = path.join(MARKER_NAME);
+    let marker = read_file(io, &path)?;
+    if marker.len() != MARKER_BYTES {
+        let expectation = format!("{MARKER_BYTES} bytes, found {}", marker.len());
+        return Err(Finding::new(path, marker.len() as u64, expectation).into());
+    }
+    if &marker[..8] != MARKER_MAGIC {
+        return Err(Finding::new(path, 0, "the first bytes of a marker").into());
+    }
+    let (stored, computed) = (read_u32(&marker, 12), marker_crc(&marker));
+    if stored != computed {
+        let expectation = format!("checksum {computed:08x}, found {stored:08x}");
+        return Err(Finding::new(path, 12, expectation).into());
+    }
+    let version = read_u32(&marker, 8);
+    if version != FORMAT_VERSION {
+        let message = format!(
+            "\"{}\" has format version {version}, this program reads {FORMAT_VERSION}",
+            path.display()
+        );
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).into());
+    }
+    Ok(read_u64(&marker, 16))
+}
+
+fn manifest_number(name: &str) -> Option<u64> {
+    name.strip_prefix(MANIFEST_PREFIX)?.parse().ok()
+}
+
+/// `<name> <crc32c of the manifest> <crc32c of what is in front>`
+fn current_line(name: &str, manifest: &[u8]) -> String {
+    let line = format!("{name} {:08x}", crc32c::crc32c(manifest));
+    format!("{line} {:08x}\n", crc32c::crc32c(line.as_bytes()))
+}
+
+/// The newest manifest and its name.
+pub(super) fn read_current(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+) -> Result<Option<(String, Manifest)>, Failure> {
+    let names = io.list(path)?;
+    let current = path.join(CURRENT_NAME);
+    if !names.iter().any(|name| name == CURRENT_NAME) {
+        // The first checkpoint may have crashed before it had a CURRENT, no later one can.
+        return match names.iter().filter_map(|name| manifest_number(name)).all(|n| n == 1) {
+            true => Ok(None),
+            false => Err(Finding::new(current, 0, "the file, which is missing").into()),
+        };
+    }
+    let line = read_file(io, &current)?;
+    let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name).into_owned();
+    if manifest_number(&name).is_none() {
+        return Err(Finding::new(current, 0, "the name of a manifest").into());
+    }
+    let manifest_path = path.join(&name);
+    let bytes = match names.contains(&name) {
+        true => read_file(io, &manifest_path)?,
+        false => {
+            let expectation = "the manifest that CURRENT names, which is missing";
+            return Err(Finding::new(manifest_path, 0, expectation).into());
+        }
+    };
+    let manifest = Manifest::read(&bytes, database, &manifest_path)?;
+    let expected = current_line(&name, &bytes);
+    if line != expected.as_bytes() {
+        let expectation = format!("{:?}", expected.trim_end());
+        return Err(Finding::new(current, name.len() as u64, expectation).into());
+    }
+    Ok(Some((name, manifest)))
+}
+
+/// See [`Directory::read_block`].
+pub(super) fn read_block(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+    table: u64,
+    file: &BlockReference,
+) -> Result<BlockFile, Failure> {
+    let BlockReference { block, version, bytes, crc } = *file;
+    let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
+    read_named(io, path, database, &name, (bytes, crc))
+}
+
+/// See [`Directory::read_dead`].
+pub(super) fn read_dead(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+    table: u64,
+    block: u64,
+    dead: &DeadReference,
+) -> Result<BlockFile, Failure> {
+    let name = BlockFileName { table, block, version: dead.version, kind: BlockFileKind::Dead };
+    read_named(io, path, database, &name, (dead.bytes, dead.crc))
+}
+
+fn read_named(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+    name: &BlockFileName,
+    expected: (u64, u32),
+) -> Result<BlockFile, Failure> {
+    let path = path.join(BLOCKS_NAME).join(name.to_string());
+    match BlockFile::read(io, &path, database, name, expected) {
+        Err(Failure::Other(error)) if error.state() == SqlState::UNDEFINED_FILE => {
+            Err(Finding::new(path, 0, "the file, which is missing").into())
+        }
+        outcome => outcome,
+    }
+}
+
+/// Verifies both files of an entry.
+pub(super) fn verify_entry(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+    table: u64,
+    entry: &BlockEntry,
+) -> [Option<Failure>; 2] {
+    let block = read_block(io, path, database, table, &entry.file).err();
+    let dead = entry
+        .dead
+        .and_then(|dead| read_dead(io, path, database, table, entry.file.block, &dead).err());
+    [block, dead]
+}

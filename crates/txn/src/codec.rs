@@ -1,0 +1,202 @@
+//! Integers and strings as bytes: little-endian, varints of 7 bits with the lowest first.
+
+use types::{Error, Interval, SqlState};
+
+/// Why bytes cannot be read: offset in them and what was expected there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    pub(crate) offset: usize,
+    pub(crate) expectation: String,
+}
+
+impl Malformed {
+    /// XX001 for bytes that are `what`.
+    pub(crate) fn in_bytes_of(self, what: &str) -> Error {
+        let message =
+            format!("{what} is damaged at byte {}: expected {}", self.offset, self.expectation);
+        Error::new(SqlState::DATA_CORRUPTED, message)
+    }
+}
+
+/// Reads 4 bytes at `at`, which must be there.
+pub(crate) fn read_u32(bytes: &[u8], at: usize) -> u32 {
+    let mut value = [0; 4];
+    value.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(value)
+}
+
+/// Reads 8 bytes at `at`, which must be there.
+pub(crate) fn read_u64(bytes: &[u8], at: usize) -> u64 {
+    let mut value = [0; 8];
+    value.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(value)
+}
+
+/// Appends `value` in 1 to 19 bytes.
+pub(crate) fn put_u128(out: &mut Vec<u8>, mut value: u128) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends `value` in 1 to 10 bytes.
+#[inline]
+pub(crate) fn put_u64(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends `value` so that numbers near 0 of either sign are short.
+#[inline]
+pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+    put_u64(out, (value << 1 ^ value >> 63) as u64);
+}
+
+/// Appends `value` so that numbers near 0 of either sign are short.
+pub(crate) fn put_i128(out: &mut Vec<u8>, value: i128) {
+    put_u128(out, (value << 1 ^ value >> 127) as u128);
+}
+
+/// Appends the length of `bytes`, then `bytes`.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_u64(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends months, days and microseconds.
+pub(crate) fn put_interval(out: &mut Vec<u8>, value: Interval) {
+    put_i64(out, i64::from(value.months));
+    put_i64(out, i64::from(value.days));
+    put_i64(out, value.micros);
+}
+
+/// Reads what the functions above wrote. Never panics, whatever the bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Input<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The error of having expected `expectation` here.
+    pub(crate) fn malformed(&self, expectation: impl Into<String>) -> Malformed {
+        Malformed { offset: self.at, expectation: expectation.into() }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
+        match self.bytes.get(self.at) {
+            Some(byte) => {
+                self.at += 1;
+                Ok(*byte)
+            }
+            None => Err(self.malformed("another byte")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+        let first = self.u8()?;
+        if first < 0x80 {
+            return Ok(u64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.malformed("an integer of 64 bits"))
+    }
+
+    pub(crate) fn u128(&mut self) -> Result<u128, Malformed> {
+        let mut value = 0;
+        for shift in (0..128).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u128::from(byte & 0x7f);
+            if shift == 126 && bits > 3 {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(self.malformed("an integer of 128 bits"))
+    }
+
+    #[inline]
+    pub(crate) fn i64(&mut self) -> Result<i64, Malformed> {
+        let value = self.u64()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32, Malformed> {
+        let value = self.i64()?;
+        i32::try_from(value).map_err(|_| self.malformed("an integer of 32 bits"))
+    }
+
+    pub(crate) fn i128(&mut self) -> Result<i128, Malformed> {
+        let value = self.u128()?;
+        Ok((value >> 1) as i128 ^ -((value & 1) as i128))
+    }
+
+    /// The next `count` bytes.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let rest = &self.bytes[self.at..];
+        let Some(taken) = rest.get(..count) else {
+            return Err(self.malformed(format!("{count} bytes, found {}", rest.len())));
+        };
+        self.at += count;
+        Ok(taken)
+    }
+
+    /// A length and as many bytes.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let count = self.u64()?;
+        self.take(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// A length and as many bytes of text.
+    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map_err(|_| self.malformed("text in UTF-8"))
+    }
+
+    pub(crate) fn interval(&mut self) -> Result<Interval, Malformed> {
+        Ok(Interval { months: self.i32()?, days: self.i32()?, micros: self.i64()? })
+    }
+
+    /// A count of things that take at least `bytes_each`.
+    pub(crate) fn count(&mut self, bytes_each: usize) -> Result<usize, Malformed> {
+        let count = self.u64()?;
+        match usize::try_from(count) {
+            Ok(count) if count.saturating_mul(bytes_each) <= self.remaining() => Ok(count),
+            _ => Err(self.malformed(format!("a count that fits, found {count}"))),
+        }
+    }
+}

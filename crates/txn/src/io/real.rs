@@ -1,0 +1,163 @@
+//! The file system of the machine.
+
+use std::fmt::Display;
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use types::{Error, Result, SqlState};
+
+use super::{File, FileLock, Io, OpenMode};
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealIo;
+
+/// An open file and the path it was opened by, for errors.
+#[derive(Debug)]
+struct RealFile {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// Closing the file gives the lock back.
+#[derive(Debug)]
+struct RealLock {
+    _fd: OwnedFd,
+}
+
+impl FileLock for RealLock {}
+
+impl Io for RealIo {
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Arc<dyn File>> {
+        let flags = match mode {
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Write => OFlags::RDWR,
+            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC,
+        };
+        let fd = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
+            .map_err(|errno| failure("open", path, errno))?;
+        Ok(Arc::new(RealFile { fd, path: path.to_owned() }))
+    }
+
+    fn create_directory(&self, path: &Path) -> Result<()> {
+        fs::create_dir_all(path).map_err(|error| standard("create directory", path, &error))
+    }
+
+    fn sync_directory(&self, path: &Path) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(path, flags, Mode::empty())
+            .and_then(rustix::fs::fsync)
+            .map_err(|errno| failure("sync directory", path, errno))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        rustix::fs::rename(from, to).map_err(|errno| failure("rename", from, errno))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        rustix::fs::unlink(path).map_err(|errno| failure("remove", path, errno))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        let failed = |error: std::io::Error| standard("list directory", path, &error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))
+            .map_err(|errno| failure("open", path, errno))?;
+        match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Box::new(RealLock { _fd: fd })),
+            Err(Errno::WOULDBLOCK) => Err(in_use(path)),
+            Err(errno) => Err(failure("lock", path, errno)),
+        }
+    }
+
+    fn entropy(&self) -> u64 {
+        // Keyed from the system's generator, anew in each process and counted up in each call.
+        RandomState::new().build_hasher().finish()
+    }
+}
+
+impl File for RealFile {
+    fn bytes(&self) -> Result<u64> {
+        let stat = rustix::fs::fstat(&self.fd).map_err(|e| failure("stat", &self.path, e))?;
+        Ok(stat.st_size as u64)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let mut done = 0;
+        while done < into.len() {
+            match rustix::io::pread(&self.fd, &mut into[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failure("read", &self.path, errno)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match rustix::io::pwrite(&self.fd, &bytes[done..], offset + done as u64) {
+                Ok(0) => return Err(failure("write", &self.path, Errno::IO)),
+                Ok(written) => done += written,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failure("write", &self.path, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        // Never 53100: a full disk noticed here is no better than a broken one.
+        rustix::fs::fdatasync(&self.fd)
+            .map_err(|errno| error(SqlState::IO_ERROR, "sync", &self.path, errno))
+    }
+
+    fn truncate(&self, bytes: u64) -> Result<()> {
+        rustix::fs::ftruncate(&self.fd, bytes).map_err(|e| failure("truncate", &self.path, e))
+    }
+}
+
+/// 55006 for a lock that another holds.
+pub(super) fn in_use(path: &Path) -> Error {
+    let directory = path.parent().unwrap_or(path).display();
+    Error::new(SqlState::OBJECT_IN_USE, format!("database \"{directory}\" is in use"))
+        .with_detail(format!("Another process has it open: \"{}\" is locked.", path.display()))
+        .with_hint("One process can open a database at a time.")
+}
+
+fn failure(action: &str, path: &Path, errno: Errno) -> Error {
+    let state = match errno {
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => SqlState::DISK_FULL,
+        Errno::NOENT => SqlState::UNDEFINED_FILE,
+        _ => SqlState::IO_ERROR,
+    };
+    error(state, action, path, errno)
+}
+
+fn standard(action: &str, path: &Path, cause: &std::io::Error) -> Error {
+    match Errno::from_io_error(cause) {
+        Some(errno) => failure(action, path, errno),
+        None => error(SqlState::IO_ERROR, action, path, cause),
+    }
+}
+
+/// `cannot ACTION "PATH": CAUSE`.
+pub(super) fn error(state: SqlState, action: &str, path: &Path, cause: impl Display) -> Error {
+    Error::new(state, format!("cannot {action} \"{}\": {cause}", path.display()))
+}

@@ -1,0 +1,257 @@
+//! Reading the log from a position on: at recovery and when files are verified.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use types::{Error, Result, SqlState};
+
+use super::format::{
+    Checksums, MARK_BYTES, MARK_TIMESTAMP, RECORD_ALIGN, RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES,
+    Timestamp,
+};
+use super::segments::{self, Segment, Segments, segment_name};
+use super::{LogPlace, Lsn, Position};
+use crate::codec::{read_u32, read_u64};
+use crate::damage::{Failure, Finding};
+use crate::io::Io;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 4 << 20;
+
+/// A record of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Where it starts.
+    pub lsn: Lsn,
+    /// Commit timestamp.
+    pub ts: Timestamp,
+    /// What [`super::RecordBuffer`] held.
+    pub payload: &'a [u8],
+}
+
+/// Reads records in order. Holds one buffer, as large as the largest record but 4 MiB at least.
+#[derive(Debug)]
+pub struct LogReader {
+    io: Arc<dyn Io>,
+    directory: PathBuf,
+    database: u64,
+    checksums: Checksums,
+    segment_bytes: u64,
+    files: Vec<Segment>,
+    after: Timestamp,
+    /// End of the stream's space on disk.
+    limit: u64,
+    /// Bytes of the stream from position `lsn` on are `buffer[start..end]`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    lsn: u64,
+    /// Of the mark before.
+    incarnation: u64,
+    ended: bool,
+    failure: Option<Failure>,
+}
+
+/// What stands at a position of the stream.
+enum Found {
+    Mark(u64),
+    Record { padded: usize },
+    Nothing(&'static str),
+}
+
+impl LogReader {
+    /// Starts at `from`, which a manifest names or is 0; passes over records up to `after`.
+    ///
+    /// # Errors
+    /// XX001 when the log has no such position, or a segment's header is damaged; those of `io`.
+    pub fn open(place: &LogPlace<'_>, from: Position, after: Timestamp) -> Result<Self> {
+        Ok(Self::try_open(place, from, after)?)
+    }
+
+    pub(crate) fn try_open(
+        place: &LogPlace<'_>,
+        from: Position,
+        after: Timestamp,
+    ) -> Result<Self, Failure> {
+        let found = segments::open(place, from.lsn.0)?;
+        let limit = found.files.last().map_or(0, |last| last.first + last.room);
+        if from.lsn.0 > limit {
+            let path = found.files.last().map(|last| segment_name(last.first)).unwrap_or_default();
+            let expectation = format!("the log up to lsn {:#x} at least", from.lsn.0);
+            return Err(Finding::new(place.directory.join(path), 0, expectation).into());
+        }
+        Ok(Self {
+            io: Arc::clone(place.io),
+            directory: place.directory.to_owned(),
+            database: place.database,
+            checksums: Checksums::new(place.database),
+            segment_bytes: found.segment_bytes,
+            files: found.files,
+            after,
+            limit,
+            buffer: vec![0; READ_BYTES],
+            start: 0,
+            end: 0,
+            lsn: from.lsn.0,
+            incarnation: from.incarnation,
+            ended: false,
+            failure: None,
+        })
+    }
+
+    /// The next record, or nothing at the end of the log.
+    ///
+    /// # Errors
+    /// XX001 with file, offset and expectation for damage of what was durable; those of `io`.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
+        Ok(self.try_next()?)
+    }
+
+    pub(crate) fn try_next(&mut self) -> Result<Option<Record<'_>>, Failure> {
+        while !self.ended {
+            if let Some(failure) = &self.failure {
+                return Err(failure.clone());
+            }
+            match self.look()? {
+                Found::Mark(incarnation) => {
+                    self.incarnation = incarnation;
+                    self.advance(MARK_BYTES);
+                }
+                Found::Record { padded } => {
+                    let (lsn, at) = (Lsn(self.lsn), self.start);
+                    self.advance(padded);
+                    let ts = Timestamp(read_u64(&self.buffer, at + 8));
+                    if ts > self.after {
+                        let bytes = read_u32(&self.buffer, at) as usize;
+                        let payload = &self.buffer[at + RECORD_HEADER_BYTES..at + bytes];
+                        return Ok(Some(Record { lsn, ts, payload }));
+                    }
+                }
+                Found::Nothing(expectation) => self.finish(expectation)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The position behind the last record read.
+    pub fn position(&self) -> Lsn {
+        Lsn(self.lsn)
+    }
+
+    /// File and offset of a position.
+    pub(crate) fn place_of(&self, lsn: Lsn) -> (PathBuf, u64) {
+        let first = lsn.0 - lsn.0 % self.segment_bytes;
+        (self.directory.join(segment_name(first)), SEGMENT_HEADER_BYTES + lsn.0 - first)
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.lsn += bytes as u64;
+    }
+
+    fn look(&mut self) -> Result<Found, Failure> {
+        if !self.fill(RECORD_HEADER_BYTES)? {
+            return Ok(Found::Nothing("a record"));
+        }
+        let bytes = read_u32(&self.buffer, self.start) as usize;
+        if read_u64(&self.buffer, self.start + 8) == MARK_TIMESTAMP {
+            if bytes != MARK_BYTES || !self.fill(MARK_BYTES)? {
+                return Ok(Found::Nothing("a mark of 24 bytes"));
+            }
+            let mark = self.checksums.mark(&self.buffer[self.start..self.end], self.lsn);
+            return Ok(mark.map_or(Found::Nothing("a mark with its checksum"), Found::Mark));
+        }
+        let padded = bytes.next_multiple_of(RECORD_ALIGN);
+        if bytes < RECORD_HEADER_BYTES {
+            return Ok(Found::Nothing("a record of 16 bytes at least"));
+        }
+        if !self.fill(padded)? {
+            return Ok(Found::Nothing("a record that ends before the log"));
+        }
+        let record = &self.buffer[self.start..self.start + padded];
+        if self.checksums.of(record, self.incarnation, self.lsn) != read_u32(record, 4) {
+            return Ok(Found::Nothing("a record with its checksum"));
+        }
+        Ok(Found::Record { padded })
+    }
+
+    /// Has `bytes` bytes in the buffer; false when the space on disk ends before.
+    fn fill(&mut self, bytes: usize) -> Result<bool, Failure> {
+        if self.end - self.start >= bytes {
+            return Ok(true);
+        }
+        if self.lsn + bytes as u64 > self.limit {
+            return Ok(false);
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.buffer.len() < bytes {
+            let more = bytes - self.buffer.len();
+            self.buffer.try_reserve_exact(more).map_err(|_| {
+                let message = format!("no memory for a log record of {bytes} bytes");
+                Error::new(SqlState::OUT_OF_MEMORY, message)
+            })?;
+            self.buffer.resize(bytes, 0);
+        }
+        while self.end < bytes {
+            self.read_more()?;
+        }
+        Ok(true)
+    }
+
+    /// Reads behind the buffer's end what one segment and the buffer's memory allow.
+    fn read_more(&mut self) -> Result<(), Failure> {
+        let at = self.lsn + (self.end - self.start) as u64;
+        let segment = &self.files[((at - self.files[0].first) / self.segment_bytes) as usize];
+        let inside = at - segment.first;
+        let room = self.buffer.len() - self.end;
+        let count = room.min((segment.room - inside) as usize);
+        let into = &mut self.buffer[self.end..self.end + count];
+        let read = segment.file.read_at(SEGMENT_HEADER_BYTES + inside, into)?;
+        if read < count {
+            let path = self.directory.join(segment_name(segment.first));
+            let offset = SEGMENT_HEADER_BYTES + inside + read as u64;
+            let expectation = "more bytes, as its length promised";
+            return Err(Finding::new(path, offset, expectation).into());
+        }
+        self.end += count;
+        Ok(())
+    }
+
+    /// Decides whether the log ends here, or was damaged: a mark further on says so.
+    fn finish(&mut self, expectation: &str) -> Result<(), Failure> {
+        let at = self.lsn;
+        let mut found = None;
+        while found.is_none() && self.fill(MARK_BYTES)? {
+            let whole = (self.end - self.start) / RECORD_ALIGN * RECORD_ALIGN;
+            let window = &self.buffer[self.start..self.start + whole];
+            let places = (0..=whole - MARK_BYTES).step_by(RECORD_ALIGN);
+            found = places
+                .map(|place| (place, self.lsn + place as u64))
+                .find(|(place, lsn)| self.checksums.mark(&window[*place..], *lsn).is_some())
+                .map(|(_, lsn)| lsn);
+            // The last bytes may be the beginning of a mark.
+            self.advance(whole - MARK_BYTES + RECORD_ALIGN);
+        }
+        if let Some(mark) = found {
+            let (path, offset) = self.place_of(Lsn(at));
+            let expectation =
+                format!("{expectation} at lsn {at:#x}, because the log goes on at {mark:#x}");
+            let failure = Failure::from(Finding::new(path, offset, expectation));
+            self.failure = Some(failure.clone());
+            return Err(failure);
+        }
+        self.lsn = at;
+        self.ended = true;
+        Ok(())
+    }
+
+    /// The segments to go on with, once all was read.
+    pub(super) fn into_segments(self) -> Result<(Arc<dyn Io>, Segments)> {
+        let place = LogPlace { io: &self.io, directory: &self.directory, database: self.database };
+        let segments = Segments::resume(&place, self.segment_bytes, self.files)?;
+        Ok((self.io, segments))
+    }
+}

@@ -1,0 +1,329 @@
+//! What a committed transaction changed, as bytes: the payload of a log record.
+//!
+//! ```text
+//! payload: entry, entry, ...           in order of writing
+//! entry:   | kind and flags u8 | table varint, unless the same | tid, difference as varint | rest |
+//! Insert:  count of columns, values            Update: bytes of bitmap, bitmap, values
+//! Delete:  nothing, or the tid it moved to     Block:  block id, file version, bytes, crc32c
+//! Catalog: kind u8, name, bytes                Sequence: id, value
+//! value:   | tag u8 | bytes |   tags hold short strings' lengths and integers of 0 to 63
+//! ```
+//! Invariants: [`RedoReader`] reads exactly what [`RedoWriter`] wrote and refuses everything else
+//! with XX001, never with a panic; nothing is allocated per entry on either side.
+//! Elsewhere: checksums (`log`); applying entries (`storage`, `engine`).
+
+mod value;
+#[cfg(test)]
+mod tests;
+
+use types::Result;
+
+use crate::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
+
+pub use value::RedoValue;
+
+/// Kinds of entries: the low bits of their first byte.
+mod kind {
+    pub(super) const INSERT: u8 = 1;
+    pub(super) const UPDATE: u8 = 2;
+    pub(super) const DELETE: u8 = 3;
+    pub(super) const MOVE: u8 = 4;
+    pub(super) const BLOCK: u8 = 5;
+    pub(super) const CATALOG: u8 = 6;
+    pub(super) const SEQUENCE: u8 = 7;
+    /// Flag: the table is that of the entry before.
+    pub(super) const SAME_TABLE: u8 = 0x80;
+}
+
+/// The most columns of a table that an entry may name.
+const COLUMNS_MAX: usize = 1 << 16;
+
+/// A block file that a bulk load wrote before its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockReference {
+    /// Block id in its table.
+    pub block: u64,
+    /// Version of the file: its name is `<table>-<block>-<version>.blk`.
+    pub version: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// CRC-32C of its header, which holds that of its content.
+    pub crc: u32,
+}
+
+impl BlockReference {
+    /// Block, version and bytes as varints, 4 bytes of checksum.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_u64(out, self.block);
+        put_u64(out, self.version);
+        put_u64(out, self.bytes);
+        out.extend_from_slice(&self.crc.to_le_bytes());
+    }
+
+    pub(crate) fn take(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        let (block, version) = (input.u64()?, input.u64()?);
+        let bytes = input.u64()?;
+        let crc = read_u32(input.take(4)?, 0);
+        Ok(Self { block, version, bytes, crc })
+    }
+}
+
+/// One change, as read back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Redo<'r> {
+    /// A new row: a value per column.
+    Insert {
+        /// Table.
+        table: u64,
+        /// Its place.
+        tid: u64,
+        /// All columns in order.
+        values: &'r [RedoValue<'r>],
+    },
+    /// New values in some columns of a row.
+    Update {
+        /// Table.
+        table: u64,
+        /// Its place.
+        tid: u64,
+        /// Ordinals, ascending.
+        columns: &'r [usize],
+        /// A value per changed column.
+        values: &'r [RedoValue<'r>],
+    },
+    /// A row that went, or moved.
+    Delete {
+        /// Table.
+        table: u64,
+        /// Its place.
+        tid: u64,
+        /// Its new place, where an Insert of the same transaction puts it.
+        moved_to: Option<u64>,
+    },
+    /// A whole new block in a file.
+    Block {
+        /// Table.
+        table: u64,
+        /// The file.
+        file: BlockReference,
+    },
+    /// A change of the catalog, in the engine's own encoding.
+    Catalog {
+        /// What kind of change.
+        kind: u8,
+        /// Name of the object.
+        name: &'r str,
+        /// The definition.
+        bytes: &'r [u8],
+    },
+    /// A sequence must go on behind this value.
+    Sequence {
+        /// Sequence.
+        sequence: u64,
+        /// Last value given out.
+        value: i64,
+    },
+}
+
+/// Appends entries to a payload.
+#[derive(Debug)]
+pub struct RedoWriter<'a> {
+    out: &'a mut Vec<u8>,
+    table: u64,
+    tid: u64,
+}
+
+impl<'a> RedoWriter<'a> {
+    /// Writes behind what `out` holds, which must be the start of a payload.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out, table: 0, tid: 0 }
+    }
+
+    /// A new row with a value per column.
+    pub fn insert<'v>(
+        &mut self,
+        table: u64,
+        tid: u64,
+        values: impl ExactSizeIterator<Item = RedoValue<'v>>,
+    ) {
+        self.place(kind::INSERT, table, tid);
+        put_u64(self.out, values.len() as u64);
+        for value in values {
+            value.put(self.out);
+        }
+    }
+
+    /// New values in `columns`, which ascend.
+    ///
+    /// # Panics
+    /// If there are fewer or more values than columns.
+    pub fn update<'v>(
+        &mut self,
+        table: u64,
+        tid: u64,
+        columns: &[usize],
+        values: impl IntoIterator<Item = RedoValue<'v>>,
+    ) {
+        debug_assert!(columns.is_sorted_by(|a, b| a < b));
+        self.place(kind::UPDATE, table, tid);
+        let bitmap_bytes = columns.last().map_or(0, |last| last / 8 + 1);
+        put_u64(self.out, bitmap_bytes as u64);
+        let bitmap = self.out.len();
+        self.out.resize(bitmap + bitmap_bytes, 0);
+        for column in columns {
+            self.out[bitmap + column / 8] |= 1 << (column % 8);
+        }
+        let mut count = 0;
+        for value in values {
+            value.put(self.out);
+            count += 1;
+        }
+        assert_eq!(count, columns.len(), "a value per changed column");
+    }
+
+    /// A row that went; `moved_to` is its new place, if it only moved.
+    pub fn delete(&mut self, table: u64, tid: u64, moved_to: Option<u64>) {
+        match moved_to {
+            None => self.place(kind::DELETE, table, tid),
+            Some(target) => {
+                self.place(kind::MOVE, table, tid);
+                put_i64(self.out, target.wrapping_sub(tid) as i64);
+            }
+        }
+    }
+
+    /// A whole new block in a file.
+    pub fn block(&mut self, table: u64, file: &BlockReference) {
+        self.table(kind::BLOCK, table);
+        file.put(self.out);
+    }
+
+    /// A change of the catalog.
+    pub fn catalog(&mut self, kind: u8, name: &str, bytes: &[u8]) {
+        self.out.extend_from_slice(&[kind::CATALOG, kind]);
+        put_bytes(self.out, name.as_bytes());
+        put_bytes(self.out, bytes);
+    }
+
+    /// The last value that a sequence gave out.
+    pub fn sequence(&mut self, sequence: u64, value: i64) {
+        self.out.push(kind::SEQUENCE);
+        put_u64(self.out, sequence);
+        put_i64(self.out, value);
+    }
+
+    fn table(&mut self, kind: u8, table: u64) {
+        if table == self.table {
+            self.out.push(kind | kind::SAME_TABLE);
+        } else {
+            self.out.push(kind);
+            put_u64(self.out, table);
+            self.table = table;
+        }
+    }
+
+    fn place(&mut self, kind: u8, table: u64, tid: u64) {
+        self.table(kind, table);
+        put_i64(self.out, tid.wrapping_sub(self.tid) as i64);
+        self.tid = tid;
+    }
+}
+
+/// Reads the entries of a payload; its memory serves all of them.
+#[derive(Debug)]
+pub struct RedoReader<'a> {
+    input: Input<'a>,
+    table: u64,
+    tid: u64,
+    columns: Vec<usize>,
+    values: Vec<RedoValue<'a>>,
+}
+
+impl<'a> RedoReader<'a> {
+    /// Reads `payload` from its start.
+    pub fn new(payload: &'a [u8]) -> Self {
+        let input = Input::new(payload);
+        Self { input, table: 0, tid: 0, columns: Vec::new(), values: Vec::new() }
+    }
+
+    /// The next change, or nothing at the end.
+    ///
+    /// # Errors
+    /// XX001 for bytes that no [`RedoWriter`] wrote.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Redo<'_>>> {
+        if self.input.is_empty() {
+            return Ok(None);
+        }
+        match self.entry() {
+            Ok(entry) => Ok(Some(entry)),
+            Err(malformed) => Err(malformed.in_bytes_of("the redo of a transaction")),
+        }
+    }
+
+    fn entry(&mut self) -> Result<Redo<'_>, Malformed> {
+        let first = self.input.u8()?;
+        let kind = first & !kind::SAME_TABLE;
+        if first & kind::SAME_TABLE == 0 && kind <= kind::BLOCK {
+            self.table = self.input.u64()?;
+        }
+        let table = self.table;
+        match (kind, first & kind::SAME_TABLE != 0) {
+            (kind::INSERT, _) => {
+                let tid = self.tid()?;
+                let count = self.input.count(1)?;
+                self.read_values(count)?;
+                Ok(Redo::Insert { table, tid, values: &self.values })
+            }
+            (kind::UPDATE, _) => {
+                let tid = self.tid()?;
+                self.read_columns()?;
+                self.read_values(self.columns.len())?;
+                Ok(Redo::Update { table, tid, columns: &self.columns, values: &self.values })
+            }
+            (kind::DELETE, _) => Ok(Redo::Delete { table, tid: self.tid()?, moved_to: None }),
+            (kind::MOVE, _) => {
+                let tid = self.tid()?;
+                let target = tid.wrapping_add(self.input.i64()? as u64);
+                Ok(Redo::Delete { table, tid, moved_to: Some(target) })
+            }
+            (kind::BLOCK, _) => {
+                Ok(Redo::Block { table, file: BlockReference::take(&mut self.input)? })
+            }
+            (kind::CATALOG, false) => {
+                let kind = self.input.u8()?;
+                Ok(Redo::Catalog { kind, name: self.input.text()?, bytes: self.input.bytes()? })
+            }
+            (kind::SEQUENCE, false) => {
+                Ok(Redo::Sequence { sequence: self.input.u64()?, value: self.input.i64()? })
+            }
+            _ => Err(self.input.malformed(format!("a kind of change, found {first} before"))),
+        }
+    }
+
+    fn tid(&mut self) -> Result<u64, Malformed> {
+        self.tid = self.tid.wrapping_add(self.input.i64()? as u64);
+        Ok(self.tid)
+    }
+
+    fn read_columns(&mut self) -> Result<(), Malformed> {
+        let bitmap_bytes = self.input.count(1)?;
+        if bitmap_bytes > COLUMNS_MAX / 8 {
+            return Err(self.input.malformed("a bitmap of columns"));
+        }
+        self.columns.clear();
+        for (index, byte) in self.input.take(bitmap_bytes)?.iter().enumerate() {
+            let set = (0..8).filter(|bit| byte >> bit & 1 == 1);
+            self.columns.extend(set.map(|bit| index * 8 + bit));
+        }
+        Ok(())
+    }
+
+    fn read_values(&mut self, count: usize) -> Result<(), Malformed> {
+        self.values.clear();
+        for _ in 0..count {
+            self.values.push(RedoValue::take(&mut self.input)?);
+        }
+        Ok(())
+    }
+}
