@@ -1,6 +1,8 @@
 //! Tables, views and sequences: an immutable state, replaced as a whole by each commit that changes
 //! it. A transaction that changes the catalog works on a state of its own until then.
 
+pub(crate) mod codec;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,0 +1,114 @@
+//! Tables, views and sequences to and from bytes, for the log and checkpoints.
+//!
+//! ```text
+//! record: [version u8 = 1][field]...          field: [bytes u32 LE][value]
+//! value:  number (1 or 8 bytes LE) | text (UTF-8) | list: [count u32 LE][field]... | nested fields
+//! ```
+//! Invariants: [`decode_table`] and its kin never panic, whatever the bytes, and take memory in
+//! proportion to them; what they return can be used without care.
+//! Elsewhere: checksums and the frame around a record (`txn::log`, `txn::checkpoint`).
+
+mod field;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+use sql::catalog::ForeignKeyDef;
+use types::Result;
+
+use self::field::{Reader, Writer, damaged};
+use super::{Sequence, TableDef, TableEntry, View};
+
+/// Version of the records.
+const VERSION: u8 = 1;
+
+/// Appends a table: its definition, indexes included, and the number of its storage.
+pub(crate) fn encode_table(entry: &TableEntry, out: &mut Vec<u8>) {
+    encode_table_def(&entry.def, entry.storage().id(), out);
+}
+
+/// Appends a table whose storage has the number `storage`.
+pub(crate) fn encode_table_def(def: &TableDef, storage: u64, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let mut writer = Writer::new(out);
+    writer.field(&storage);
+    writer.field(def);
+}
+
+/// The definition of a table and the number of its storage. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no table.
+pub(crate) fn decode_table(bytes: &[u8]) -> Result<(TableDef, u64)> {
+    let mut reader = versioned(bytes)?;
+    let storage = reader.field()?;
+    let def: TableDef = reader.field()?;
+    reader.end()?;
+    check_ordinals(&def)?;
+    Ok((def, storage))
+}
+
+/// Appends a view and its name.
+pub(crate) fn encode_view(name: &str, view: &View, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let mut writer = Writer::new(out);
+    writer.field(name);
+    writer.field(view);
+}
+
+/// A view and its name. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no view.
+pub(crate) fn decode_view(bytes: &[u8]) -> Result<(String, View)> {
+    let mut reader = versioned(bytes)?;
+    let name = reader.field()?;
+    let view = reader.field()?;
+    reader.end()?;
+    Ok((name, view))
+}
+
+/// Appends a sequence with its value of this moment.
+pub(crate) fn encode_sequence(sequence: &Sequence, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(sequence);
+}
+
+/// A sequence with its value, which it shares with no other. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no sequence.
+pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<Sequence> {
+    let mut reader = versioned(bytes)?;
+    let sequence: Sequence = reader.field()?;
+    reader.end()?;
+    if sequence.def.increment == 0 || sequence.def.min > sequence.def.max {
+        return Err(damaged("a sequence that cannot count"));
+    }
+    Ok(sequence)
+}
+
+fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {
+    match bytes.split_first() {
+        Some((&VERSION, rest)) => Ok(Reader::new(rest)),
+        Some((other, _)) => Err(damaged(&format!("version {other} is unknown"))),
+        None => Err(damaged("nothing")),
+    }
+}
+
+/// Refuses ordinals beyond the columns, on which later code would panic.
+fn check_ordinals(def: &TableDef) -> Result<()> {
+    let keys = def.keys.iter().flat_map(|k| &k.columns).copied();
+    let foreign = def.foreign_keys.iter().flat_map(|k| &k.columns).copied();
+    let identities = def.identities.iter().map(|(column, _)| *column);
+    let indexes = def.indexes.iter().flat_map(|i| &i.columns).map(|c| c.ordinal);
+    let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes);
+    if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
+        return Err(damaged("a column number beyond the columns"));
+    }
+    let paired = |key: &ForeignKeyDef| key.columns.len() == key.references.len();
+    if !def.foreign_keys.iter().all(paired) {
+        return Err(damaged("a foreign key with unequal sides"));
+    }
+    Ok(())
+}

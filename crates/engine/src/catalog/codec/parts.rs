@@ -1,0 +1,184 @@
+//! The forms of definitions. Numbers of variants stay what they are; new ones get new numbers.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sql::algebra::{Direction, NullsOrder};
+use sql::catalog::{
+    CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
+    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
+};
+use sql::statement::{Persistence, RelationName};
+use storage::Layout;
+use types::{DataType, NumericDisplay, NumericType, Result};
+
+use super::field::{Codec, Decode, Reader, Writer, damaged};
+use crate::catalog::{Sequence, SequenceValue, TableDef, View};
+
+/// A struct is its fields in this order.
+macro_rules! record {
+    ($ty:ident { $($field:ident),* }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                $(out.field(&self.$field);)*
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                Ok(Self { $($field: from.field()?),* })
+            }
+        }
+    };
+}
+
+/// A variant without fields is one byte.
+macro_rules! variants {
+    ($ty:ident { $($variant:ident = $number:literal),* }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                out.raw(&[match self { $(Self::$variant => $number),* }]);
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                match u8::get(from)? {
+                    $($number => Ok(Self::$variant),)*
+                    _ => Err(damaged(concat!("an unknown ", stringify!($ty)))),
+                }
+            }
+        }
+    };
+}
+
+record!(TableDef {
+    name,
+    columns,
+    keys,
+    checks,
+    foreign_keys,
+    identities,
+    indexes,
+    layout,
+    persistence
+});
+record!(View { sql, columns, output, depends_on, persistence });
+record!(Sequence { name, def, owner, persistence, value });
+record!(SequenceValue { last, called });
+record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
+record!(ColumnDef { name, ty, not_null, default });
+record!(KeyDef { name, columns, primary, nulls });
+record!(CheckDef { name, sql });
+record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update });
+record!(Identity { kind, sequence });
+record!(IndexMeta { name, columns, unique, kind });
+record!(IndexColumn { ordinal, direction, nulls });
+record!(RelationName { schema, name });
+
+variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });
+variants!(Persistence { Permanent = 0, Temporary = 1 });
+variants!(SequenceWrap { Fail = 0, Cycle = 1 });
+variants!(KeyNulls { Distinct = 0, NotDistinct = 1 });
+variants!(ReferentialAction {
+    NoAction = 0,
+    Restrict = 1,
+    Cascade = 2,
+    SetNull = 3,
+    SetDefault = 4
+});
+variants!(IdentityKind { Always = 0, ByDefault = 1 });
+variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
+variants!(IndexKind { Ordered = 0, Hash = 1 });
+variants!(Direction { Ascending = 0, Descending = 1 });
+variants!(NullsOrder { First = 0, Last = 1 });
+variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+impl Codec for Arc<Mutex<SequenceValue>> {
+    fn put(&self, out: &mut Writer<'_>) {
+        let value = *self.lock();
+        value.put(out);
+    }
+}
+
+impl Decode for Arc<Mutex<SequenceValue>> {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self::new(Mutex::new(SequenceValue::get(from)?)))
+    }
+}
+
+impl Codec for NumericType {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.raw(&[self.precision, self.scale]);
+        self.display.put(out);
+    }
+}
+
+impl Decode for NumericType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let [precision, scale] = from.array()?;
+        if !(1..=Self::PRECISION_MAX).contains(&precision) || scale > precision {
+            return Err(damaged("a NUMERIC with impossible digits"));
+        }
+        Ok(Self { precision, scale, display: NumericDisplay::get(from)? })
+    }
+}
+
+/// One byte, then what belongs to it.
+impl Codec for DataType {
+    fn put(&self, out: &mut Writer<'_>) {
+        let number: u8 = match self {
+            Self::Unknown => 0,
+            Self::Boolean => 1,
+            Self::SmallInt => 2,
+            Self::Integer => 3,
+            Self::BigInt => 4,
+            Self::Real => 5,
+            Self::Double => 6,
+            Self::Numeric(_) => 7,
+            Self::Char(_) => 8,
+            Self::Varchar(_) => 9,
+            Self::Text => 10,
+            Self::Bytea => 11,
+            Self::Date => 12,
+            Self::Time => 13,
+            Self::Timestamp => 14,
+            Self::TimestampTz => 15,
+            Self::Interval => 16,
+            Self::Uuid => 17,
+        };
+        out.raw(&[number]);
+        match self {
+            Self::Numeric(numeric) => numeric.put(out),
+            Self::Char(length) => length.put(out),
+            Self::Varchar(length) => length.put(out),
+            _ => {}
+        }
+    }
+}
+
+impl Decode for DataType {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Unknown,
+            1 => Self::Boolean,
+            2 => Self::SmallInt,
+            3 => Self::Integer,
+            4 => Self::BigInt,
+            5 => Self::Real,
+            6 => Self::Double,
+            7 => Self::Numeric(NumericType::get(from)?),
+            8 => Self::Char(u32::get(from)?),
+            9 => Self::Varchar(Option::get(from)?),
+            10 => Self::Text,
+            11 => Self::Bytea,
+            12 => Self::Date,
+            13 => Self::Time,
+            14 => Self::Timestamp,
+            15 => Self::TimestampTz,
+            16 => Self::Interval,
+            17 => Self::Uuid,
+            _ => return Err(damaged("an unknown type")),
+        })
+    }
+}

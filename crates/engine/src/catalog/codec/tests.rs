@@ -1,0 +1,236 @@
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use sql::algebra::{Direction, NullsOrder};
+use sql::catalog::*;
+use sql::statement::{Persistence, RelationName};
+use storage::Layout;
+use types::{DataType, NumericDisplay, NumericType, SqlState};
+
+use super::*;
+use crate::catalog::SequenceValue;
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), "[a-z_]{1,12}", "\\PC{0,40}"]
+}
+
+fn ty() -> impl Strategy<Value = DataType> {
+    let display = select(vec![NumericDisplay::Fixed, NumericDisplay::Trimmed]);
+    let numeric = (1u8..=38, 0u8..=38, display).prop_map(|(precision, scale, display)| {
+        let scale = scale.min(precision);
+        DataType::Numeric(NumericType { precision, scale, display })
+    });
+    prop_oneof![
+        select(vec![
+            DataType::Unknown,
+            DataType::Boolean,
+            DataType::SmallInt,
+            DataType::Integer,
+            DataType::BigInt,
+            DataType::Real,
+            DataType::Double,
+            DataType::Text,
+            DataType::Bytea,
+            DataType::Date,
+            DataType::Time,
+            DataType::Timestamp,
+            DataType::TimestampTz,
+            DataType::Interval,
+            DataType::Uuid,
+        ]),
+        numeric,
+        any::<u32>().prop_map(DataType::Char),
+        any::<Option<u32>>().prop_map(DataType::Varchar),
+    ]
+}
+
+fn name() -> impl Strategy<Value = RelationName> {
+    (option::of(text()), text()).prop_map(|(schema, name)| RelationName { schema, name })
+}
+
+fn persistence() -> impl Strategy<Value = Persistence> {
+    select(vec![Persistence::Permanent, Persistence::Temporary])
+}
+
+fn key() -> impl Strategy<Value = KeyDef> {
+    let nulls = select(vec![KeyNulls::Distinct, KeyNulls::NotDistinct]);
+    (text(), vec(0..4usize, 0..4), any::<bool>(), nulls)
+        .prop_map(|(name, columns, primary, nulls)| KeyDef { name, columns, primary, nulls })
+}
+
+fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
+    use ReferentialAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
+    let action = || select(vec![NoAction, Restrict, Cascade, SetNull, SetDefault]);
+    let pairs = vec((0..4usize, any::<u16>()), 0..4);
+    (text(), pairs, name(), action(), action()).prop_map(
+        |(name, pairs, table, on_delete, on_update)| {
+            let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
+            ForeignKeyDef { name, columns, table, references, on_delete, on_update }
+        },
+    )
+}
+
+fn index() -> impl Strategy<Value = IndexMeta> {
+    let unique =
+        select(vec![Uniqueness::No, Uniqueness::Distinct, Uniqueness::NullsNotDistinct]);
+    let kind = select(vec![IndexKind::Ordered, IndexKind::Hash]);
+    let column = (
+        0..4usize,
+        select(vec![Direction::Ascending, Direction::Descending]),
+        select(vec![NullsOrder::First, NullsOrder::Last]),
+    )
+        .prop_map(|(ordinal, direction, nulls)| IndexColumn { ordinal, direction, nulls });
+    (text(), vec(column, 0..4), unique, kind)
+        .prop_map(|(name, columns, unique, kind)| IndexMeta { name, columns, unique, kind })
+}
+
+fn table() -> impl Strategy<Value = TableDef> {
+    let column = (text(), ty(), any::<bool>(), option::of(text())).prop_map(
+        |(name, ty, not_null, default)| ColumnDef { name, ty, not_null, default },
+    );
+    let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);
+    let identity = (0..4usize, kind, name())
+        .prop_map(|(column, kind, sequence)| (column, Identity { kind, sequence }));
+    let check = (text(), text()).prop_map(|(name, sql)| CheckDef { name, sql });
+    let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
+    let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
+    (
+        text(),
+        vec(column, 4..8),
+        lists,
+        vec(identity, 0..3),
+        vec(index(), 0..3),
+        layout,
+        persistence(),
+    )
+        .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
+            let (keys, checks, foreign_keys) = lists;
+            TableDef {
+                name,
+                columns,
+                keys,
+                checks,
+                foreign_keys,
+                identities,
+                indexes,
+                layout,
+                persistence,
+            }
+        })
+}
+
+fn view() -> impl Strategy<Value = View> {
+    (text(), vec(text(), 0..4), vec((text(), ty()), 0..4), vec(text(), 0..4), persistence())
+        .prop_map(|(sql, columns, output, depends_on, persistence)| View {
+            sql,
+            columns,
+            output,
+            depends_on,
+            persistence,
+        })
+}
+
+fn sequence() -> impl Strategy<Value = Sequence> {
+    let def = (
+        select(vec![DataType::SmallInt, DataType::Integer, DataType::BigInt]),
+        any::<i64>().prop_filter("counts", |i| *i != 0),
+        any::<(i64, i64)>(),
+        any::<(i64, i64)>(),
+        select(vec![SequenceWrap::Fail, SequenceWrap::Cycle]),
+    )
+        .prop_map(|(ty, increment, (a, b), (start, cache), wrap)| {
+            let (min, max) = (a.min(b), a.max(b));
+            SequenceDef { ty, increment, min, max, start, cache, wrap }
+        });
+    let value = any::<(i64, bool)>();
+    (text(), def, option::of((text(), text())), persistence(), value).prop_map(
+        |(name, def, owner, persistence, (last, called))| Sequence {
+            name,
+            def,
+            owner,
+            persistence,
+            value: Arc::new(Mutex::new(SequenceValue { last, called })),
+        },
+    )
+}
+
+/// Feeds damaged forms of `bytes`: cut, a byte changed, one too many.
+fn damage<T>(
+    bytes: &[u8],
+    at: usize,
+    change: u8,
+    decode: impl Fn(&[u8]) -> Result<T>,
+) -> std::result::Result<(), TestCaseError> {
+    let at = at % bytes.len();
+    let refused = |outcome: Result<T>| outcome.err().map(|error| error.state());
+    prop_assert_eq!(refused(decode(&bytes[..at])), Some(SqlState::DATA_CORRUPTED));
+    let mut longer = bytes.to_vec();
+    longer.push(change);
+    prop_assert_eq!(refused(decode(&longer)), Some(SqlState::DATA_CORRUPTED));
+    let mut changed = bytes.to_vec();
+    changed[at] ^= change;
+    // Another text may come of it; anything else is refused, and nothing panics.
+    if let Err(error) = decode(&changed) {
+        prop_assert_eq!(error.state(), SqlState::DATA_CORRUPTED);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn tables_come_back(def in table(), storage: u64, at: usize, change: u8) {
+        let mut bytes = Vec::new();
+        encode_table_def(&def, storage, &mut bytes);
+        prop_assert_eq!(decode_table(&bytes).unwrap(), (def, storage));
+        damage(&bytes, at, change, decode_table)?;
+    }
+
+    #[test]
+    fn views_come_back(name in text(), def in view(), at: usize, change: u8) {
+        let mut bytes = Vec::new();
+        encode_view(&name, &def, &mut bytes);
+        prop_assert_eq!(decode_view(&bytes).unwrap(), (name, def));
+        damage(&bytes, at, change, decode_view)?;
+    }
+
+    #[test]
+    fn sequences_come_back(sequence in sequence(), at: usize, change: u8) {
+        let mut bytes = Vec::new();
+        encode_sequence(&sequence, &mut bytes);
+        let back = decode_sequence(&bytes).unwrap();
+        prop_assert_eq!(format!("{back:?}"), format!("{sequence:?}"));
+        damage(&bytes, at, change, decode_sequence)?;
+    }
+
+    #[test] // Bytes that begin like a record get furthest.
+    fn any_bytes_are_refused_or_read(mut bytes in vec(any::<u8>(), 0..200), like: bool) {
+        if like && !bytes.is_empty() {
+            bytes[0] = VERSION;
+        }
+        for error in [
+            decode_table(&bytes).err(),
+            decode_view(&bytes).err(),
+            decode_sequence(&bytes).err(),
+        ].into_iter().flatten() {
+            prop_assert_eq!(error.state(), SqlState::DATA_CORRUPTED);
+        }
+    }
+}
+
+#[test]
+fn column_numbers_beyond_the_table_are_refused() {
+    let mut def = TableDef::new("t", Vec::new(), Layout::Auto);
+    def.keys.push(KeyDef {
+        name: "k".to_owned(),
+        columns: vec![0],
+        primary: true,
+        nulls: KeyNulls::Distinct,
+    });
+    let mut bytes = Vec::new();
+    encode_table_def(&def, 1, &mut bytes);
+    assert_eq!(decode_table(&bytes).unwrap_err().state(), SqlState::DATA_CORRUPTED);
+}

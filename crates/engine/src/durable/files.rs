@@ -1,0 +1,124 @@
+//! Which block is in which file.
+
+use std::collections::HashMap;
+
+use storage::{BlockLayout, Timestamp};
+use txn::checkpoint::{
+    BlockEntry, BlockFileName, BlockTemperature, Manifest, TableEntry as TableFiles,
+};
+use txn::redo::BlockReference;
+
+/// A file that a transaction wrote for a block that it loaded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoadedBlock {
+    pub(super) table: u64,
+    pub(super) file: BlockReference,
+    pub(super) temperature: BlockTemperature,
+}
+
+/// Whether a file still says what the block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freshness {
+    /// As far as its timestamp says.
+    Known,
+    /// Replay changed the block.
+    Replayed,
+}
+
+/// The newest file of each block, by table and block.
+#[derive(Debug, Default)]
+pub(super) struct BlockFiles {
+    known: HashMap<(u64, u64), (BlockEntry, Freshness)>,
+}
+
+/// How a block gets into a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    /// Its file serves.
+    Nothing(BlockEntry),
+    /// Newer marks of deleted rows beside its file.
+    Dead(BlockEntry),
+    /// A new file.
+    Block,
+}
+
+/// Whether rows of such a block change in place.
+pub(super) fn temperature_of(layout: BlockLayout) -> BlockTemperature {
+    match layout {
+        BlockLayout::Frozen => BlockTemperature::Frozen,
+        BlockLayout::Row | BlockLayout::Column => BlockTemperature::Hot,
+    }
+}
+
+impl BlockFiles {
+    /// The files of a manifest.
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        let mut files = Self::default();
+        files.replace(manifest);
+        files
+    }
+
+    /// Files that the commit at `ts` made.
+    pub(super) fn add(&mut self, ts: Timestamp, loaded: impl IntoIterator<Item = LoadedBlock>) {
+        for LoadedBlock { table, file, temperature } in loaded {
+            let entry = BlockEntry { file, changed: ts, temperature, dead: None };
+            self.known.insert((table, file.block), (entry, Freshness::Known));
+        }
+    }
+
+    /// Replay changed a block.
+    pub(super) fn touch(&mut self, table: u64, block: u64) {
+        if let Some((_, freshness)) = self.known.get_mut(&(table, block)) {
+            *freshness = Freshness::Replayed;
+        }
+    }
+
+    /// What a checkpoint has to write of a block whose newest change is `changed`.
+    pub(super) fn need(
+        &self,
+        table: u64,
+        block: u64,
+        changed: Timestamp,
+        temperature: BlockTemperature,
+    ) -> Need {
+        let frozen = BlockTemperature::Frozen;
+        match self.known.get(&(table, block)) {
+            Some((entry, Freshness::Known)) if changed <= entry.changed => Need::Nothing(*entry),
+            Some((entry, _)) if temperature == frozen && entry.temperature == frozen => {
+                Need::Dead(*entry)
+            }
+            _ => Need::Block,
+        }
+    }
+
+    /// The files of commits up to `at`, in the shape of a manifest: to be compared with the next.
+    pub(super) fn up_to(&self, at: Timestamp) -> Manifest {
+        let entries = self.known.iter().filter(|(_, (entry, _))| entry.changed <= at);
+        let table = |(&(id, _), (entry, _)): (&(u64, u64), &(BlockEntry, Freshness))| TableFiles {
+            id,
+            next_block: 0,
+            blocks: vec![*entry],
+        };
+        Manifest { tables: entries.map(table).collect(), ..Manifest::default() }
+    }
+
+    /// `manifest` is the newest checkpoint now: what it does not name of the commits it holds has
+    /// no file any more.
+    pub(super) fn replace(&mut self, manifest: &Manifest) {
+        self.known.retain(|_, (entry, _)| entry.changed > manifest.snapshot);
+        for table in &manifest.tables {
+            for entry in &table.blocks {
+                let place = (table.id, entry.file.block);
+                self.known.insert(place, (*entry, Freshness::Known));
+            }
+        }
+    }
+
+    /// Whether `name` is one of them.
+    pub(super) fn contains(&self, name: &BlockFileName) -> bool {
+        self.known.get(&(name.table, name.block)).is_some_and(|(entry, _)| {
+            entry.file.version == name.version
+                || entry.dead.is_some_and(|dead| dead.version == name.version)
+        })
+    }
+}
