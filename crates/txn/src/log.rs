@@ -273,7 +273,8 @@ impl Log {
     /// # Errors
     /// Those of `io`; segments that stay are given up when the log is next opened.
     pub fn remove_below(&self, lsn: Lsn) -> Result<usize> {
-        self.shared.segments.remove_below(lsn.0)
+        // What waits is still to be written there.
+        self.shared.segments.remove_below(lsn.min(self.durable()).0)
     }
 
     /// Bytes of disk held by segments.

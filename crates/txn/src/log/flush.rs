@@ -197,6 +197,7 @@ impl Shared {
         if reached() {
             return Ok(());
         }
+        assert!(lsn.0 <= self.appended.load(Ordering::Acquire), "nothing was appended there");
         let mut flush = self.flush.lock();
         loop {
             if reached() {
@@ -212,7 +213,9 @@ impl Shared {
             flush.led = true;
             let stuck = flush.stuck.take();
             drop(flush);
+            let leader = Leader(self);
             let outcome = self.lead(stuck);
+            drop(leader);
             flush = self.flush.lock();
             flush.led = false;
             let failed = match outcome {
@@ -300,6 +303,19 @@ impl Shared {
             tail.end
         };
         self.wait_durable(Lsn(end))
+    }
+}
+
+/// A leader at work. Should it panic, the log has failed, and nobody waits for it for ever.
+struct Leader<'a>(&'a Shared);
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.note(Error::internal("the leader of a group commit panicked"));
+            self.0.flush.lock().led = false;
+            self.0.flushed.notify_all();
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct LogReader {
     lsn: u64,
     /// Of the mark before.
     incarnation: u64,
+    /// Where the batch of `lsn` starts, or reading did.
+    batch: u64,
     ended: bool,
     failure: Option<Failure>,
 }
@@ -94,6 +96,7 @@ impl LogReader {
             end: 0,
             lsn: from.lsn.0,
             incarnation: from.incarnation,
+            batch: from.lsn.0,
             ended: false,
             failure: None,
         })
@@ -116,6 +119,7 @@ impl LogReader {
             match self.look()? {
                 Found::Mark(incarnation) => {
                     self.incarnation = incarnation;
+                    self.batch = self.lsn;
                     self.advance(MARK_BYTES);
                 }
                 Found::Record { padded } => {
@@ -251,7 +255,8 @@ impl LogReader {
     /// The segments to go on with, once all was read.
     pub(super) fn into_segments(self) -> Result<(Arc<dyn Io>, Segments)> {
         let place = LogPlace { io: &self.io, directory: &self.directory, database: self.database };
-        let segments = Segments::resume(&place, self.segment_bytes, self.files)?;
+        let segments =
+            Segments::resume(&place, self.segment_bytes, self.files, self.batch..self.lsn)?;
         Ok((self.io, segments))
     }
 }

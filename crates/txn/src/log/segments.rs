@@ -9,6 +9,7 @@
 //! with a growing file and with fallocate.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,8 @@ use crate::io::{File, Io, OpenMode};
 
 /// Bytes of zeros written at once: the first and the largest step, doubling in between.
 const STEP_BYTES: (u64, u64) = (1 << 20, 16 << 20);
+/// Bytes copied at once.
+const COPY_BYTES: u64 = 1 << 20;
 /// Segments kept to be written again.
 const SPARES_MAX: usize = 4;
 /// The name of a segment that has none yet.
@@ -82,24 +85,40 @@ impl Segments {
     }
 
     /// Goes on with `files`, which start with the segment that replay starts in. Older segments
-    /// and unfinished files are removed; everything found is synced, because a process that died
-    /// may have left it in the machine's memory only.
+    /// and unfinished files are removed.
+    ///
+    /// A process that died may have left its last batch in the machine's memory only, and if it
+    /// died of a failed sync, the system takes those pages for clean and never writes them. So
+    /// the batch is written again before it is synced.
     pub(super) fn resume(
         place: &LogPlace<'_>,
         segment_bytes: u64,
         files: Vec<Segment>,
+        last_batch: Range<u64>,
     ) -> Result<Self> {
-        let oldest = files.first().map_or(0, |segment| segment.first);
+        let segments = Self::new(place, segment_bytes, files);
+        let mut bytes = vec![0; COPY_BYTES.min(last_batch.end - last_batch.start) as usize];
+        let mut lsn = last_batch.start;
+        while lsn < last_batch.end {
+            let segment = segments.segment_of(lsn);
+            let inside = lsn - segment.first;
+            let count = (segment.room - inside).min(last_batch.end - lsn).min(COPY_BYTES) as usize;
+            let read = segment.file.read_at(SEGMENT_HEADER_BYTES + inside, &mut bytes[..count])?;
+            segment.file.write_at(SEGMENT_HEADER_BYTES + inside, &bytes[..read])?;
+            lsn += count as u64;
+        }
+        let files = segments.files.lock().clone();
         for segment in &files {
             segment.file.sync()?;
         }
+        let oldest = files.first().map_or(0, |segment| segment.first);
         for name in place.io.list(place.directory)? {
             if segment_first(&name).is_none_or(|first| first < oldest) {
                 place.io.remove(&place.directory.join(name))?;
             }
         }
         place.io.sync_directory(place.directory)?;
-        Ok(Self::new(place, segment_bytes, files))
+        Ok(segments)
     }
 
     fn new(place: &LogPlace<'_>, segment_bytes: u64, files: Vec<Segment>) -> Self {
@@ -288,7 +307,8 @@ pub(super) fn open(place: &LogPlace<'_>, from: u64) -> Result<Found, Failure> {
         found.files.push(segment);
     }
     match found.files.first() {
-        Some(oldest) if from < oldest.first + found.segment_bytes => Ok(found),
+        // The end of a full segment is a position, too.
+        Some(oldest) if from <= oldest.first + found.segment_bytes => Ok(found),
         _ => Err(missing(place.directory, from)),
     }
 }
