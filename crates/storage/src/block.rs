@@ -6,10 +6,12 @@
 //! column: | header | descriptions | stripe, validity of column 0 | ... | string bytes |
 //! row:    | header | descriptions | tuples                             | string bytes |
 //! ```
-//! Invariants: at most [`BLOCK_ROWS_MAX`] rows; no pointers, only offsets; a frozen block never
-//! changes; rows of a hot block below `rows` never change, so a block value is an immutable view
-//! that shares its memory with later, longer views of the same block.
-//! Elsewhere: encoding (`freeze`), appending (`hot`), reading (`unpack`), finding rows (`scan`).
+//! Invariants: at most [`BLOCK_ROWS_MAX`] rows; no pointers, only offsets; the memory of a frozen
+//! block never changes, that of a hot one in place (`hot`); what changes in either besides is its
+//! directory of versions and the counts and stamps below. String bytes of a hot block lie beside
+//! its memory and are part of its image only.
+//! Elsewhere: encoding (`freeze`), rows added and changed (`hot`), versions (`versions`, `row`),
+//! reading (`unpack`), finding rows (`scan`).
 //! Source: Funke 2015, sections 5.3 and 5.4; Patel 2018, section 3.1. Departures: a checksum and
 //! physical types in the header, so that a damaged block is reported; validity bitmaps for plain
 //! values with NULLs.
@@ -21,6 +23,7 @@ mod symbols;
 mod tests;
 mod validate;
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kernels::{Vector, VectorData};
@@ -31,7 +34,11 @@ pub use header::{BlockLayout, Scheme};
 pub(crate) use header::{Header, Nulls, Segment, corrupt, description_bytes};
 pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 
+use crate::hot::{self, Hot};
 use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
+use crate::positions::Positions;
+use crate::unpack::load_vector;
+use crate::versions::Versions;
 
 /// The most rows of a block, so that a row id takes 16 bits.
 pub const BLOCK_ROWS_MAX: usize = 1 << 16;
@@ -39,7 +46,7 @@ pub const BLOCK_ROWS_MAX: usize = 1 << 16;
 /// Alignment of areas, and free bytes at the end so that wide loads stay inside.
 pub(crate) const AREA_ALIGN: usize = 64;
 
-/// Rows of one table. Cheap to share; see the module for what may change behind it.
+/// Rows of one table; see the module for what may change.
 #[derive(Debug)]
 pub struct Block {
     id: u64,
@@ -48,7 +55,20 @@ pub struct Block {
     /// By column, frozen blocks only: the dictionary or the single value as a vector, or smallest
     /// and largest of compressed strings; made when first asked for.
     pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
+    pub(crate) hot: Option<Hot>,
+    pub(crate) versions: Versions,
+    /// Stamp of all rows, for blocks that a load made; 0 for all others.
+    created: AtomicU64,
+    /// Newest commit that changed it.
+    changed: AtomicU64,
+    /// Rows that commits changed, each time counted.
+    changes: AtomicU64,
+    /// Rows whose word is DEAD, of those claimed.
+    dead: AtomicU32,
 }
+
+/// A stamp that nobody sees: of blocks whose load was undone.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The codes of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +91,22 @@ macro_rules! with_codes {
 pub(crate) use with_codes;
 
 impl Block {
-    pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header) -> Self {
-        let cached = if header.layout == BlockLayout::Frozen { header.segments.len() } else { 0 };
+    pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header, hot: Option<Hot>) -> Self {
+        let cached = if hot.is_none() { header.segments.len() } else { 0 };
         let cache = (0..cached).map(|_| OnceLock::new()).collect();
-        Self { id, memory, header, cache }
+        let versions = Versions::new(header.capacity as usize);
+        Self {
+            id,
+            memory,
+            header,
+            cache,
+            hot,
+            versions,
+            created: AtomicU64::new(0),
+            changed: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            dead: AtomicU32::new(0),
+        }
     }
 
     /// Opens a copy of `bytes`, which [`Self::to_bytes`] wrote.
@@ -94,15 +126,37 @@ impl Block {
         let mut memory = pool.allocate(category, bytes.len() as u64)?;
         memory.as_mut_slice().copy_from_slice(bytes);
         validate::validate(&header, &memory)?;
-        Ok(Self::new(id, Arc::new(memory), header))
+        if header.layout == BlockLayout::Frozen {
+            return Ok(Self::new(id, Arc::new(memory), header, None));
+        }
+        let vectors = hot::open_image(&header, &memory);
+        let vectors: Vec<&Vector> = vectors.iter().collect();
+        let (rows, capacity) = (header.rows as usize, header.capacity as usize);
+        hot::create_filled(id, header.layout, &vectors, rows, capacity, pool)
     }
 
-    /// The block as bytes that [`Self::from_bytes`] opens.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// The block as bytes that [`Self::from_bytes`] opens: for a hot block its rows as they are,
+    /// whatever their versions; nobody may write meanwhile.
+    ///
+    /// # Errors
+    /// 54000 for a hot block of more than 4 GiB.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         match self.layout() {
-            BlockLayout::Frozen => self.memory.as_slice().to_vec(),
-            BlockLayout::Row | BlockLayout::Column => crate::hot::image(self),
+            BlockLayout::Frozen => Ok(self.memory.as_slice().to_vec()),
+            layout @ (BlockLayout::Row | BlockLayout::Column) => {
+                let all = Positions::Range { start: 0, len: self.rows() as u32 };
+                let columns = 0..self.header.segments.len();
+                let vectors: Vec<Vector> = columns.map(|c| load_vector(self, c, &all)).collect();
+                let vectors: Vec<&Vector> = vectors.iter().collect();
+                hot::image(layout, &vectors, self.rows(), self.header.capacity as usize)
+            }
         }
+    }
+
+    /// The block as number `id`, before anybody else knows it.
+    pub(crate) fn with_id(mut self, id: u64) -> Self {
+        self.id = id;
+        self
     }
 
     /// Its number in its table; unique while the table lives.
@@ -110,14 +164,65 @@ impl Block {
         self.id
     }
 
-    /// Rows.
+    /// Rows, dead ones and those of running transactions included.
+    #[inline]
     pub fn rows(&self) -> usize {
-        self.header.rows as usize
+        self.hot.as_ref().map_or(self.header.rows as usize, Hot::rows)
     }
 
     /// Bytes of memory held.
     pub fn bytes(&self) -> u64 {
-        self.memory.held_bytes()
+        let strings = self.hot.as_ref().map_or(0, |hot| hot.heap.held_bytes());
+        self.memory.held_bytes() + strings + self.versions.bytes()
+    }
+
+    /// The stamp of all its rows, 0 once everybody sees it.
+    #[inline]
+    pub(crate) fn created(&self) -> u64 {
+        self.created.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_created(&self, stamp: u64) {
+        self.created.store(stamp, Ordering::Release);
+    }
+
+    /// The newest commit that changed it.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed.load(Ordering::Acquire)
+    }
+
+    /// A commit changed `rows` of its rows.
+    pub(crate) fn note_change(&self, at: u64, rows: u64) {
+        self.changed.fetch_max(at, Ordering::AcqRel);
+        self.changes.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Recovery: the newest commit that changed it, when it is known.
+    pub(crate) fn set_changed(&self, at: u64) {
+        self.changed.store(at, Ordering::Release);
+    }
+
+    /// Rows that commits changed so far.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Rows whose word is DEAD, of those claimed.
+    pub(crate) fn dead(&self) -> usize {
+        self.dead.load(Ordering::SeqCst) as usize
+    }
+
+    /// Counts `rows` more dead rows; true when no row is left and none will come. Ordered with
+    /// closing the block: either this finds it closed or who closed it finds the rows dead.
+    pub(crate) fn bury(&self, rows: usize) -> bool {
+        let dead = self.dead.fetch_add(rows as u32, Ordering::SeqCst) as usize + rows;
+        let is_closed = self.hot.as_ref().is_none_or(Hot::is_closed);
+        is_closed && dead == self.rows()
+    }
+
+    /// Recovery: a dead row is there again.
+    pub(crate) fn unbury(&self) {
+        self.dead.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// How its rows are laid out.
@@ -150,7 +255,7 @@ impl Block {
         }
     }
 
-    /// Plain values of a frozen segment or a column store.
+    /// Plain values of a frozen segment.
     pub(crate) fn values<T: Plain>(&self, column: usize) -> &[T] {
         self.memory.slice_of(self.segment(column).data as usize, self.rows())
     }

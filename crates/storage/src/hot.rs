@@ -1,35 +1,54 @@
-//! Hot blocks: rows are added at the end while readers hold earlier, shorter views.
+//! Hot blocks: rows are added and changed in place, and never move.
 //!
 //! ```text
-//! row store:    | tuple 0 | tuple 1 | ...   tuple: | NULL bits | values, unaligned | pad to 8 |
+//! row store:    | tuple 0 | tuple 1 | ...  tuple: | NULL bits | 1-byte | 4-byte | 8-byte values |
 //! column store: | stripe of column 0 | validity 0 | stripe of column 1 | ...
-//! both:         | string bytes -> |         a string value is (offset u32, bytes u32) into them
+//! strings:      chunks beside it (`heap`); a value is a span (offset u32, bytes u32) into them
+//! image:        | the same                        | string bytes of all rows |
 //! ```
-//! Invariants: one writer at a time, which holds the newest view; bytes of rows below a view's
-//! `rows`, and string bytes below its `heap_used`, never change. What a failed append left behind
-//! them is overwritten. A block starts small and moves to twice the memory when full, up to 65,536
-//! rows.
-//! Source: Patel 2018, section 3.1 (split row store). Departure: no version column until a row has
-//! one: the header keeps its offset (decision 002).
+//! Invariants: a value has its natural alignment and is read and written by relaxed atomics, 16
+//! bytes as two words; a span is one word, stored with Release after its string and loaded with
+//! Acquire; string bytes never change. A row is claimed before it is written; nobody looks at it
+//! before its version word says so (`versions`, `row`).
+//! Source: Patel 2018, section 3.1 (split row store). Departure: no version column, because
+//! versions live beside the block (decision 005).
 
+mod heap;
+
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use kernels::{Vector, VectorData};
-use types::{Error, PhysicalType, Result, SqlState};
+use kernels::{Bitmap, StrBuilder, StrVector, Vector, VectorData};
+use types::{Error, Interval, PhysicalType, Result, SqlState};
 
 use crate::block::{
     AREA_ALIGN, BLOCK_ROWS_MAX, Block, BlockLayout, Fixed, Header, Nulls, Scheme, Segment,
     description_bytes, value_bytes, with_fixed,
 };
-use crate::memory::{BufferPool, MemoryCategory, bytes_of};
+use crate::datum::Datum;
+use crate::memory::{BufferPool, Memory, MemoryCategory, bytes_of};
+pub(crate) use heap::{Heap, Span};
 
-/// Rows a new block has room for, at least.
-const ROWS_MIN: usize = 64;
-/// String bytes after which a block counts as full.
-const HEAP_BYTES_MAX: usize = 32 << 20;
+/// Rows of a table's first block.
+pub(crate) const ROWS_MIN: usize = 64;
+/// String bytes after which a block takes no more rows and no more updates of strings.
+pub(crate) const HEAP_BYTES_MAX: u64 = 32 << 20;
+/// Set in `claimed` when no more rows are taken.
+const CLOSED: u32 = 1 << 31;
+
+/// A value as it stands in a block: as many low bytes as it is wide.
+pub(crate) type Bits = [u64; 2];
+
+/// What only hot blocks have.
+#[derive(Debug)]
+pub(crate) struct Hot {
+    claimed: AtomicU32,
+    pub(crate) heap: Heap,
+}
 
 /// Where tuple `row` of a row store starts.
+#[inline]
 pub(crate) fn tuple_start(block: &Block, row: usize) -> usize {
     tuples_start(block.header.segments.len()) + row * block.header.tuple_bytes as usize
 }
@@ -38,45 +57,47 @@ fn tuples_start(columns: usize) -> usize {
     description_bytes(columns).next_multiple_of(AREA_ALIGN)
 }
 
-/// Room of a hot block.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub(crate) rows: usize,
-    pub(crate) heap_bytes: usize,
-}
-
-impl Room {
-    /// Room for at least this much, rounded up so that growing is rare.
-    fn at_least(rows: usize, heap_bytes: usize) -> Self {
-        let rows = rows.next_power_of_two().clamp(ROWS_MIN, BLOCK_ROWS_MAX);
-        Self { rows, heap_bytes: heap_bytes.next_multiple_of(AREA_ALIGN) }
+/// Where the values of a tuple are, and its bytes.
+fn place_values(types: &[PhysicalType]) -> (Vec<u32>, usize) {
+    let mut at = types.len().div_ceil(8);
+    let mut places = vec![0; types.len()];
+    for width in [1, 4, 8, 16] {
+        for (column, _) in types.iter().enumerate().filter(|(_, t)| value_bytes(**t) == width) {
+            at = at.next_multiple_of(width.min(8));
+            places[column] = at as u32;
+            at += width;
+        }
     }
+    (places, at.next_multiple_of(8))
 }
 
-fn describe(layout: BlockLayout, types: &[PhysicalType], room: Room) -> Result<Header> {
+fn describe(
+    layout: BlockLayout,
+    types: &[PhysicalType],
+    capacity: usize,
+    heap_bytes: u64,
+) -> Result<Header> {
     let mut at = tuples_start(types.len()) as u64;
-    let mut tuple = types.len().div_ceil(8);
+    let (places, tuple_bytes) = place_values(types);
     let mut segments = Vec::with_capacity(types.len());
     for (column, &physical) in types.iter().enumerate() {
         let width = value_bytes(physical);
         let mut segment = Segment::new(physical, Scheme::Plain, width as u8, Nulls::Some);
         if layout == BlockLayout::Row {
-            segment.data = tuple as u32;
+            segment.data = places[column];
             segment.validity = column as u32;
-            tuple += width;
         } else {
             segment.data = at as u32;
-            at += (room.rows * width).next_multiple_of(AREA_ALIGN) as u64;
+            at += (capacity * width).next_multiple_of(AREA_ALIGN) as u64;
             segment.validity = at as u32;
-            at += (room.rows / 8).next_multiple_of(AREA_ALIGN) as u64;
+            at += (capacity.div_ceil(64) * 8).next_multiple_of(AREA_ALIGN) as u64;
         }
         segments.push(segment);
     }
-    let tuple_bytes = tuple.next_multiple_of(8);
     if layout == BlockLayout::Row {
-        at += (room.rows * tuple_bytes).next_multiple_of(AREA_ALIGN) as u64;
+        at += (capacity * tuple_bytes).next_multiple_of(AREA_ALIGN) as u64;
     }
-    let bytes = at + room.heap_bytes as u64 + AREA_ALIGN as u64;
+    let bytes = at + heap_bytes + AREA_ALIGN as u64;
     if bytes > u64::from(u32::MAX) {
         let message = "the rows of one block take more than 4 GiB";
         return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
@@ -84,17 +105,17 @@ fn describe(layout: BlockLayout, types: &[PhysicalType], room: Room) -> Result<H
     Ok(Header {
         layout,
         rows: 0,
-        capacity: room.rows as u32,
+        capacity: capacity as u32,
         bytes,
         versions: 0,
         heap: at as u32,
-        heap_used: 0,
+        heap_used: heap_bytes as u32,
         tuple_bytes: tuple_bytes as u32,
         segments: segments.into(),
     })
 }
 
-/// An empty block with room for `rows` rows of `heap_bytes` string bytes or more.
+/// An empty block with room for `capacity` rows.
 ///
 /// # Errors
 /// 53200 without memory; 54000 when it would pass 4 GiB.
@@ -102,217 +123,21 @@ pub(crate) fn create(
     id: u64,
     layout: BlockLayout,
     types: &[PhysicalType],
-    room: Room,
+    capacity: usize,
     pool: &Arc<BufferPool>,
 ) -> Result<Block> {
-    let header = describe(layout, types, Room::at_least(room.rows, room.heap_bytes))?;
+    debug_assert!(capacity <= BLOCK_ROWS_MAX);
+    let header = describe(layout, types, capacity, 0)?;
     let mut memory = pool.allocate(MemoryCategory::HotBlocks, header.bytes)?;
     header.write(memory.as_mut_slice());
-    Ok(Block::new(id, Arc::new(memory), header))
+    let hot = Hot { claimed: AtomicU32::new(0), heap: Heap::new(pool) };
+    Ok(Block::new(id, Arc::new(memory), header, Some(hot)))
 }
 
-fn string_bytes(vector: &Vector, row: usize) -> usize {
-    match &vector.data {
-        VectorData::Str(v) if !vector.is_null(row) => v.views()[row].len(),
-        _ => 0,
-    }
-}
-
-/// How many of the rows from `from` on fit without growing, and the string bytes they take.
-fn rows_that_fit(block: &Block, vectors: &[&Vector], from: usize, rows: usize) -> Room {
-    let free_rows = (block.header.capacity - block.header.rows) as usize;
-    let heap_end = block.header.bytes as usize - AREA_ALIGN;
-    let free_bytes = heap_end - (block.header.heap + block.header.heap_used) as usize;
-    let texts: Vec<&Vector> =
-        vectors.iter().copied().filter(|v| v.physical() == PhysicalType::Str).collect();
-    let (mut fit, mut heap_bytes) = (0, 0);
-    while fit < free_rows.min(rows - from) {
-        let bytes: usize = texts.iter().map(|v| string_bytes(v, from + fit)).sum();
-        if heap_bytes + bytes > free_bytes {
-            break;
-        }
-        heap_bytes += bytes;
-        fit += 1;
-    }
-    Room { rows: fit, heap_bytes }
-}
-
-/// Appends as many rows of `vectors` from `from` on as the block takes, moving it to larger memory
-/// when that is allowed; returns the longer view and how many rows it took (0: the block is full).
+/// A block of exactly these rows that takes no more: for bulk loads.
 ///
 /// # Errors
-/// 53200 without memory.
-///
-/// # Safety
-/// `block` must be the newest view of its memory, and no other thread may append to it at the same
-/// time.
-pub(crate) unsafe fn append(
-    block: &Block,
-    vectors: &[&Vector],
-    from: usize,
-    rows: usize,
-    pool: &Arc<BufferPool>,
-) -> Result<(Block, usize)> {
-    let grown;
-    let mut target = block;
-    let mut room = rows_that_fit(target, vectors, from, rows);
-    let wanted = (rows - from).min(BLOCK_ROWS_MAX - block.rows());
-    let used = block.header.heap_used as usize;
-    if room.rows < wanted && used < HEAP_BYTES_MAX {
-        let mut heap_bytes = 0;
-        let mut take = 0;
-        while take < wanted && used + heap_bytes < HEAP_BYTES_MAX {
-            heap_bytes += vectors.iter().map(|v| string_bytes(v, from + take)).sum::<usize>();
-            take += 1;
-        }
-        let heap_bytes =
-            (used + heap_bytes).max(2 * used).min(HEAP_BYTES_MAX.max(used + heap_bytes));
-        let rows_wanted = (block.rows() + take).max(block.header.capacity as usize);
-        grown = grow(block, Room { rows: rows_wanted, heap_bytes }, pool)?;
-        target = &grown;
-        room = rows_that_fit(target, vectors, from, from + take);
-    }
-    // SAFETY: rows from `target.rows` on are unpublished, and this is the only writer, by contract.
-    let heap_used = unsafe { write(target, vectors, from, room.rows) };
-    let mut header = target.header.clone();
-    header.rows += room.rows as u32;
-    header.heap_used = heap_used;
-    Ok((Block::new(block.id(), Arc::clone(&target.memory), header), room.rows))
-}
-
-/// The same rows in memory of its own with room for more.
-fn grow(block: &Block, room: Room, pool: &Arc<BufferPool>) -> Result<Block> {
-    let types: Vec<PhysicalType> = block.header.segments.iter().map(|s| s.physical).collect();
-    let mut header = describe(block.layout(), &types, Room::at_least(room.rows, room.heap_bytes))?;
-    header.rows = block.header.rows;
-    header.heap_used = block.header.heap_used;
-    let mut memory = pool.allocate(MemoryCategory::HotBlocks, header.bytes)?;
-    copy_rows(block, &header, memory.as_mut_slice());
-    Ok(Block::new(block.id(), Arc::new(memory), header))
-}
-
-/// Writes the rows of `block` to `target`, described by `header`, which has room for them.
-fn copy_rows(block: &Block, header: &Header, target: &mut [u8]) {
-    header.write(target);
-    let mut put = |at: usize, bytes: &[u8]| target[at..at + bytes.len()].copy_from_slice(bytes);
-    let rows = block.rows();
-    if block.layout() == BlockLayout::Row {
-        let at = tuples_start(header.segments.len());
-        put(at, block.memory.slice_of(at, rows * header.tuple_bytes as usize));
-    } else {
-        for (old, new) in block.header.segments.iter().zip(header.segments.iter()) {
-            let bytes = rows * usize::from(old.width);
-            put(new.data as usize, block.memory.slice_of(old.data as usize, bytes));
-            for word in 0..rows.div_ceil(64) {
-                let at = old.validity as usize + word * 8;
-                let bits = block.memory.atomic_word(at).load(Ordering::Relaxed);
-                put(new.validity as usize + word * 8, &bits.to_le_bytes());
-            }
-        }
-    }
-    let (heap, used) = (block.header.heap as usize, block.header.heap_used as usize);
-    put(header.heap as usize, block.memory.slice_of(heap, used));
-}
-
-/// A hot block as bytes that describe themselves; appends may run meanwhile.
-pub(crate) fn image(block: &Block) -> Vec<u8> {
-    let mut bytes = vec![0; block.header.bytes as usize];
-    copy_rows(block, &block.header, &mut bytes);
-    bytes
-}
-
-/// Writes `count` rows behind the last one; returns the string bytes then used.
-///
-/// # Safety
-/// As [`append`].
-unsafe fn write(block: &Block, vectors: &[&Vector], from: usize, count: usize) -> u32 {
-    let mut heap_used = block.header.heap_used;
-    let mut tuples = vec![0u8; 0];
-    if block.layout() == BlockLayout::Row {
-        tuples.resize(count * block.header.tuple_bytes as usize, 0);
-    }
-    for (column, vector) in vectors.iter().enumerate() {
-        let values = &value_area(block, vector, from..from + count, &mut heap_used)[..];
-        if block.layout() == BlockLayout::Row {
-            put_tuples(block, column, vector, from, values, &mut tuples);
-        } else {
-            let segment = block.segment(column);
-            let at = segment.data as usize + block.rows() * usize::from(segment.width);
-            // SAFETY: rows behind the last are in no view, and nobody else writes, by contract.
-            unsafe { block.memory.write_at(at, values) };
-            put_validity(block, column, vector, from..from + count);
-        }
-    }
-    if block.layout() == BlockLayout::Row {
-        // SAFETY: as above.
-        unsafe { block.memory.write_at(tuple_start(block, block.rows()), &tuples) };
-    }
-    heap_used
-}
-
-/// The values of `rows` as they stand in a block; strings are copied to the string bytes on the
-/// way.
-fn value_area(
-    block: &Block,
-    vector: &Vector,
-    rows: std::ops::Range<usize>,
-    heap_used: &mut u32,
-) -> Vec<u8> {
-    with_fixed!(vector.physical(), T => {
-        let bits: Vec<_> = T::slice(&vector.data)[rows].iter().map(|v| v.to_stored()).collect();
-        bytes_of(&bits).to_vec()
-    }, {
-        let mut spans = Vec::with_capacity(rows.len() * 2);
-        let strings = vector.as_str();
-        for row in rows {
-            let string = if vector.is_null(row) { &[] } else { strings.get(row) };
-            let at = block.header.heap as usize + *heap_used as usize;
-            // SAFETY: string bytes past those in use are in no view; one writer by contract of
-            // `write`.
-            unsafe { block.memory.write_at(at, string) };
-            spans.extend([*heap_used, string.len() as u32]);
-            *heap_used += string.len() as u32;
-        }
-        bytes_of(&spans).to_vec()
-    })
-}
-
-fn put_tuples(
-    block: &Block,
-    column: usize,
-    vector: &Vector,
-    from: usize,
-    values: &[u8],
-    tuples: &mut [u8],
-) {
-    let segment = block.segment(column);
-    let (width, at) = (usize::from(segment.width), segment.data as usize);
-    let bit = segment.validity as usize;
-    let tuples = tuples.chunks_exact_mut(block.header.tuple_bytes as usize);
-    for (i, (tuple, value)) in tuples.zip(values.chunks_exact(width)).enumerate() {
-        tuple[at..at + width].copy_from_slice(value);
-        tuple[bit / 8] |= u8::from(vector.is_null(from + i)) << (bit % 8);
-    }
-}
-
-fn put_validity(block: &Block, column: usize, vector: &Vector, rows: std::ops::Range<usize>) {
-    let words = block.segment(column).validity as usize;
-    for (i, row) in rows.enumerate() {
-        let target = block.rows() + i;
-        let word = block.memory.atomic_word(words + target / 64 * 8);
-        let bit = 1u64 << (target % 64);
-        // One writer, so load and store need no atomic read-modify-write; readers mask later rows
-        // out.
-        let old = word.load(Ordering::Relaxed);
-        let new = if vector.is_null(row) { old & !bit } else { old | bit };
-        word.store(new, Ordering::Relaxed);
-    }
-}
-
-/// A block of exactly these rows, built in one go: for bulk loads.
-///
-/// # Errors
-/// 53200 without memory; 54000 when it would pass 4 GiB.
+/// As [`create`].
 pub(crate) fn build(
     id: u64,
     layout: BlockLayout,
@@ -320,12 +145,372 @@ pub(crate) fn build(
     rows: usize,
     pool: &Arc<BufferPool>,
 ) -> Result<Block> {
-    let types: Vec<PhysicalType> = vectors.iter().map(|v| v.physical()).collect();
-    let string_bytes = |v: &&Vector| (0..rows).map(|row| string_bytes(v, row)).sum::<usize>();
-    let heap_bytes = vectors.iter().map(string_bytes).sum();
-    let empty = create(id, layout, &types, Room { rows, heap_bytes }, pool)?;
-    // SAFETY: the block was made here, so nobody else knows it.
-    let (block, taken) = unsafe { append(&empty, vectors, 0, rows, pool) }?;
-    debug_assert_eq!(taken, rows, "room was made for all rows");
+    let block = create_filled(id, layout, vectors, rows, rows, pool)?;
+    block.close();
     Ok(block)
+}
+
+/// A block with these rows and room for `capacity`.
+pub(crate) fn create_filled(
+    id: u64,
+    layout: BlockLayout,
+    vectors: &[&Vector],
+    rows: usize,
+    capacity: usize,
+    pool: &Arc<BufferPool>,
+) -> Result<Block> {
+    let types: Vec<PhysicalType> = vectors.iter().map(|v| v.physical()).collect();
+    let block = create(id, layout, &types, capacity, pool)?;
+    block.write_vectors(vectors, 0..rows, 0)?;
+    block.set_claimed(rows);
+    Ok(block)
+}
+
+impl Hot {
+    /// Rows claimed.
+    #[inline]
+    pub(crate) fn rows(&self) -> usize {
+        (self.claimed.load(Ordering::Acquire) & !CLOSED) as usize
+    }
+
+    /// True when no more rows are taken.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.claimed.load(Ordering::SeqCst) & CLOSED != 0
+    }
+}
+
+impl Block {
+    /// What only hot blocks have.
+    ///
+    /// # Panics
+    /// If the block is frozen.
+    #[inline]
+    pub(crate) fn hot(&self) -> &Hot {
+        self.hot.as_ref().expect("a hot block")
+    }
+
+    /// True when a value of `bytes` string bytes should go to another block.
+    #[inline]
+    pub(crate) fn is_heap_full(&self, bytes: usize) -> bool {
+        let used = self.hot().heap.used();
+        used > 0 && used + bytes as u64 > HEAP_BYTES_MAX
+    }
+
+    /// Takes the next `count` rows, or fewer, in one zone of versions, which is made; returns the
+    /// first and how many: 0 when the block is full or closed.
+    ///
+    /// # Errors
+    /// 53200 without memory.
+    pub(crate) fn claim(&self, count: usize, pool: &Arc<BufferPool>) -> Result<Range<u32>> {
+        let hot = self.hot();
+        let capacity = self.header.capacity;
+        loop {
+            let first = hot.claimed.load(Ordering::Acquire);
+            if first & CLOSED != 0 || first >= capacity {
+                return Ok(0..0);
+            }
+            let zone_end = (first / 1024 + 1) * 1024;
+            let count = (count as u32).min(capacity.min(zone_end) - first);
+            let zone = self.versions.make_zone(first, || hot.rows(), pool)?;
+            zone.touch(count);
+            let next = first + count;
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            if hot.claimed.compare_exchange(first, next, order.0, order.1).is_ok() {
+                return Ok(first..next);
+            }
+            zone.untouch(count);
+        }
+    }
+
+    /// No more rows are taken.
+    pub(crate) fn close(&self) {
+        self.hot().claimed.fetch_or(CLOSED, Ordering::SeqCst);
+    }
+
+    /// For blocks that nobody else writes: rows up to `rows` are there.
+    pub(crate) fn set_claimed(&self, rows: usize) {
+        self.hot().claimed.store(rows as u32, Ordering::Release);
+    }
+
+    #[inline]
+    fn value_at(&self, segment: &Segment, row: usize) -> usize {
+        match self.header.layout {
+            BlockLayout::Row => tuple_start(self, row) + segment.data as usize,
+            _ => segment.data as usize + row * usize::from(segment.width),
+        }
+    }
+
+    /// The value of `column` in `row` of a hot block, as it is at this instant.
+    #[inline]
+    pub(crate) fn load_bits(&self, column: usize, row: usize) -> Bits {
+        let segment = self.segment(column);
+        let at = self.value_at(segment, row);
+        let memory = &*self.memory;
+        match segment.width {
+            1 => [memory.atomic_byte(at).load(Ordering::Relaxed).into(), 0],
+            4 => [memory.atomic_half(at).load(Ordering::Relaxed).into(), 0],
+            // Acquire for the bytes behind spans; it costs nothing where loads are ordered.
+            8 => [memory.atomic_word(at).load(Ordering::Acquire), 0],
+            _ => {
+                let words = [memory.atomic_word(at), memory.atomic_word(at + 8)];
+                words.map(|w| w.load(Ordering::Relaxed))
+            }
+        }
+    }
+
+    /// Replaces the value; the caller holds the row.
+    #[inline]
+    pub(crate) fn store_bits(&self, column: usize, row: usize, bits: Bits) {
+        let segment = self.segment(column);
+        let at = self.value_at(segment, row);
+        let memory = &*self.memory;
+        match segment.width {
+            1 => memory.atomic_byte(at).store(bits[0] as u8, Ordering::Relaxed),
+            4 => memory.atomic_half(at).store(bits[0] as u32, Ordering::Relaxed),
+            8 => memory.atomic_word(at).store(bits[0], Ordering::Release),
+            _ => {
+                memory.atomic_word(at).store(bits[0], Ordering::Relaxed);
+                memory.atomic_word(at + 8).store(bits[1], Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// True when the value is NULL at this instant.
+    #[inline]
+    pub(crate) fn load_null(&self, column: usize, row: usize) -> bool {
+        let validity = self.segment(column).validity as usize;
+        if self.header.layout == BlockLayout::Row {
+            let at = tuple_start(self, row) + validity / 8;
+            let byte = self.memory.atomic_byte(at).load(Ordering::Relaxed);
+            byte >> (validity % 8) & 1 == 1
+        } else {
+            let word = self.memory.atomic_word(validity + row / 64 * 8);
+            word.load(Ordering::Relaxed) >> (row % 64) & 1 == 0
+        }
+    }
+
+    /// Sets whether the value is NULL; the caller holds the row.
+    #[inline]
+    pub(crate) fn store_null(&self, column: usize, row: usize, null: bool) {
+        let validity = self.segment(column).validity as usize;
+        if self.header.layout == BlockLayout::Row {
+            // The byte is the row's own, so load and store need no atomic read-modify-write.
+            let byte = self.memory.atomic_byte(tuple_start(self, row) + validity / 8);
+            let (old, bit) = (byte.load(Ordering::Relaxed), 1 << (validity % 8));
+            let new = if null { old | bit } else { old & !bit };
+            if new != old {
+                byte.store(new, Ordering::Relaxed);
+            }
+        } else {
+            let word = self.memory.atomic_word(validity + row / 64 * 8);
+            let bit = 1u64 << (row % 64);
+            if null {
+                word.fetch_and(!bit, Ordering::Relaxed);
+            } else if word.load(Ordering::Relaxed) & bit == 0 {
+                word.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What `bits` of this column mean; strings are those of this block.
+    #[inline]
+    pub(crate) fn datum_of(&self, column: usize, bits: Bits) -> Datum<'_> {
+        datum_of(self.segment(column).physical, bits, &self.hot().heap)
+    }
+
+    /// Puts rows `from` of `vectors`, whose types are the block's, to the rows from `first` on,
+    /// which the caller claimed.
+    ///
+    /// # Errors
+    /// 53200 without memory; 54000 past 4 GiB of strings.
+    pub(crate) fn write_vectors(
+        &self,
+        vectors: &[&Vector],
+        from: Range<usize>,
+        first: usize,
+    ) -> Result<()> {
+        for (column, vector) in vectors.iter().enumerate() {
+            with_fixed!(vector.physical(), T => {
+                let values = &<T as Fixed>::slice(&vector.data)[from.clone()];
+                for (i, &value) in values.iter().enumerate() {
+                    self.store_bits(column, first + i, value.to_words());
+                }
+            }, {
+                let strings = vector.as_str();
+                for (i, row) in from.clone().enumerate() {
+                    let text = if vector.is_null(row) { &[][..] } else { strings.get(row) };
+                    let span = self.add_string(text)?;
+                    self.store_bits(column, first + i, [span.0, 0]);
+                }
+            });
+            for (i, row) in from.clone().enumerate() {
+                self.store_null(column, first + i, vector.is_null(row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `text` to the strings of the block.
+    ///
+    /// # Errors
+    /// As [`Heap::reserve`].
+    pub(crate) fn add_string(&self, text: &[u8]) -> Result<Span> {
+        let heap = &self.hot().heap;
+        let at = heap.reserve(text.len())?;
+        // SAFETY: just reserved, and nobody knows the span yet.
+        unsafe { heap.write(at, text) };
+        Ok(Span::new(at, text.len()))
+    }
+}
+
+/// The bits of a value that is neither NULL nor a string.
+#[inline]
+pub(crate) fn bits_of(datum: Datum<'_>) -> Bits {
+    match datum {
+        Datum::Null | Datum::Str(_) => [0, 0],
+        Datum::Bool(v) => v_bits(u8::from(v)),
+        Datum::I32(v) => v_bits(v),
+        Datum::I64(v) => v_bits(v),
+        Datum::I128(v) => v_bits(v),
+        Datum::F64(v) => v_bits(v),
+        Datum::Interval(v) => v_bits(v),
+    }
+}
+
+#[inline]
+fn v_bits<T: Fixed>(value: T) -> Bits {
+    value.to_words()
+}
+
+/// What `bits` mean as a value of type `physical` that is not NULL.
+#[inline]
+pub(crate) fn datum_of(physical: PhysicalType, bits: Bits, heap: &Heap) -> Datum<'_> {
+    match physical {
+        PhysicalType::Str => Datum::Str(heap.get(Span(bits[0]))),
+        fixed => fixed_datum(fixed, bits),
+    }
+}
+
+/// What `bits` mean as a value of a fixed-width type.
+///
+/// # Panics
+/// If `physical` is the type of strings.
+#[inline]
+pub(crate) fn fixed_datum(physical: PhysicalType, bits: Bits) -> Datum<'static> {
+    match physical {
+        PhysicalType::Bool => Datum::Bool(bits[0] != 0),
+        PhysicalType::I32 => Datum::I32(i32::from_words(bits)),
+        PhysicalType::I64 => Datum::I64(i64::from_words(bits)),
+        PhysicalType::I128 => Datum::I128(i128::from_words(bits)),
+        PhysicalType::F64 => Datum::F64(f64::from_words(bits)),
+        PhysicalType::Interval => Datum::Interval(Interval::from_words(bits)),
+        PhysicalType::Str => unreachable!("a string is no fixed-width value"),
+    }
+}
+
+/// String bytes of rows `rows` of all vectors, added up row by row: how many rows fit into
+/// `room`, at least one.
+pub(crate) fn rows_that_fit(vectors: &[&Vector], rows: Range<usize>, room: u64) -> usize {
+    let texts = vectors.iter().filter(|v| v.physical() == PhysicalType::Str);
+    let texts: Vec<(&Vector, &StrVector)> = texts.map(|v| (*v, v.as_str())).collect();
+    let mut bytes = 0;
+    let wanted = rows.len();
+    if texts.is_empty() {
+        return wanted;
+    }
+    for (i, row) in rows.enumerate() {
+        for (vector, strings) in &texts {
+            bytes += if vector.is_null(row) { 0 } else { strings.views()[row].len() as u64 };
+        }
+        if bytes > room {
+            return i.max(1);
+        }
+    }
+    wanted
+}
+
+/// A hot block of these rows as bytes that describe themselves, with room for `capacity`.
+pub(crate) fn image(
+    layout: BlockLayout,
+    vectors: &[&Vector],
+    rows: usize,
+    capacity: usize,
+) -> Result<Vec<u8>> {
+    let types: Vec<PhysicalType> = vectors.iter().map(|v| v.physical()).collect();
+    let texts = vectors.iter().filter(|v| v.physical() == PhysicalType::Str);
+    let len = |v: &Vector, row: usize| if v.is_null(row) { 0 } else { v.as_str().get(row).len() };
+    let heap_bytes = texts.map(|v| (0..rows).map(|r| len(v, r) as u64).sum::<u64>()).sum();
+    let mut header = describe(layout, &types, capacity, heap_bytes)?;
+    header.rows = rows as u32;
+    let mut bytes = vec![0; header.bytes as usize];
+    header.write(&mut bytes);
+    let mut heap_used = 0;
+    for (column, vector) in vectors.iter().enumerate() {
+        let segment = &header.segments[column];
+        let width = usize::from(segment.width);
+        for row in 0..rows {
+            let null = vector.is_null(row);
+            let at = match layout {
+                BlockLayout::Row => {
+                    let tuple = tuples_start(types.len()) + row * header.tuple_bytes as usize;
+                    bytes[tuple + column / 8] |= u8::from(null) << (column % 8);
+                    tuple + segment.data as usize
+                }
+                _ => {
+                    let validity = segment.validity as usize + row / 8;
+                    bytes[validity] |= u8::from(!null) << (row % 8);
+                    segment.data as usize + row * width
+                }
+            };
+            if null {
+                continue;
+            }
+            let bits = with_fixed!(segment.physical, T => {
+                <T as Fixed>::slice(&vector.data)[row].to_words()
+            }, {
+                let text = vector.as_str().get(row);
+                let start = header.heap as usize + heap_used;
+                bytes[start..start + text.len()].copy_from_slice(text);
+                let span = Span::new(heap_used as u32, text.len());
+                heap_used += text.len();
+                [span.0, 0]
+            });
+            bytes[at..at + width].copy_from_slice(&bytes_of(&bits)[..width]);
+        }
+    }
+    Ok(bytes)
+}
+
+/// The rows of a validated image.
+pub(crate) fn open_image(header: &Header, memory: &Memory) -> Vec<Vector> {
+    header.segments.iter().map(|segment| open_column(header, segment, memory)).collect()
+}
+
+fn open_column(header: &Header, segment: &Segment, memory: &Memory) -> Vector {
+    let rows = header.rows as usize;
+    let (start, stride, bit) = match header.layout {
+        BlockLayout::Row => (tuples_start(header.segments.len()), header.tuple_bytes as usize, 1),
+        _ => (0, value_bytes(segment.physical), 0),
+    };
+    let at = |row: usize| start + row * stride + segment.data as usize;
+    let validity = segment.validity as usize;
+    let is_valid = |row: usize| {
+        let (at, shift) = match header.layout {
+            BlockLayout::Row => (start + row * stride + validity / 8, validity % 8),
+            _ => (validity + row / 8, row % 8),
+        };
+        u8::from(memory.read_at::<u8>(at) >> shift & 1 == 1) ^ bit == 1
+    };
+    let data = with_fixed!(segment.physical, T => {
+        let value = |row| T::from_stored(memory.read_at::<<T as Fixed>::Bits>(at(row)));
+        T::data((0..rows).map(value).collect())
+    }, {
+        let mut strings = StrBuilder::with_capacity(rows);
+        for row in 0..rows {
+            let (offset, bytes): (u32, u32) = (memory.read_at(at(row)), memory.read_at(at(row) + 4));
+            strings.push(memory.slice_of((header.heap + offset) as usize, bytes as usize));
+        }
+        VectorData::Str(strings.finish())
+    });
+    Vector::with_validity(data, Some(Bitmap::from_fn(rows, is_valid)))
 }

@@ -10,11 +10,14 @@
 //! logs (the issues "Transactions" and "Durability").
 
 mod memory;
+mod version;
 mod tid;
 mod datum;
 mod schema;
 mod positions;
 mod block;
+mod versions;
+mod row;
 mod hot;
 mod freeze;
 mod unpack;
@@ -22,11 +25,10 @@ mod restriction;
 mod scan;
 mod snapshot;
 mod statistics;
+mod index;
+mod undo;
 mod table;
 mod load;
-mod version;
-mod undo;
-mod index;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
 pub use datum::{Datum, RowBuffer};
@@ -40,7 +42,7 @@ pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{BlockCursor, ScanPlan};
 pub use schema::{ColumnSpec, Layout, Schema};
-pub use snapshot::TableSnapshot;
+pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{BlockImage, BlockInfo, SegmentInfo, Table, WriteError};
 pub use tid::{TID_COLUMN, Tid};

@@ -19,7 +19,7 @@ use crate::hot;
 use crate::memory::{MemoryCategory, Reservation};
 use crate::schema::Layout;
 use crate::statistics::{ColumnSummary, Sample};
-use crate::table::Table;
+use crate::table::{Loaded, Table, WriteError};
 use crate::undo::UndoBuffer;
 
 /// String bytes of one column after which a block is full before it has all its rows.
@@ -27,7 +27,7 @@ const STRING_BYTES_MAX: usize = 256 << 20;
 
 /// What one writer made.
 struct Written {
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<Block>,
     summaries: Vec<ColumnSummary>,
     sample: Sample,
     rows: u64,
@@ -77,19 +77,20 @@ impl TableLoad {
     }
 
     /// Makes the rows of all finished writers part of the transaction of `undo`; returns how many.
-    /// Rows of writers that did not finish are dropped.
+    /// Rows of writers that did not finish are dropped. After an error the caller rolls back to
+    /// before.
     ///
     /// # Errors
-    /// XX000 when the load was committed before.
-    pub fn commit(&self, _undo: &mut UndoBuffer) -> Result<u64> {
-        self.publish()
+    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; XX000 when the load was
+    /// committed before.
+    pub fn commit(&self, undo: &mut UndoBuffer) -> Result<u64, WriteError> {
+        self.publish(Some(undo))
     }
 
-    /// Makes the rows visible to everybody at once.
-    fn publish(&self) -> Result<u64> {
+    fn publish(&self, undo: Option<&mut UndoBuffer>) -> Result<u64, WriteError> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.committed, true) {
-            return Err(Error::internal("the load was committed before"));
+            return Err(Error::internal("the load was committed before").into());
         }
         let mut finished = std::mem::take(&mut state.finished);
         finished.sort_by_key(|(number, _)| *number);
@@ -102,7 +103,11 @@ impl TableLoad {
                 summary.merge(more);
             }
         }
-        self.table.publish(all.blocks, &all.summaries, &all.sample);
+        // Blocks get their ids here: in order of the writers.
+        let renumber = |block: Block| Arc::new(block.with_id(self.table.next_block_id()));
+        let blocks = all.blocks.into_iter().map(renumber).collect();
+        let loaded = Loaded { blocks, summaries: &all.summaries, sample: &all.sample };
+        self.table.publish(loaded, undo)?;
         Ok(all.rows)
     }
 }
@@ -183,23 +188,24 @@ impl BulkWriter {
         if rows == 0 {
             return Ok(());
         }
-        let id = table.next_block_id();
         let (block, summaries) = match table.layout() {
-            Layout::Frozen | Layout::Auto => freeze(id, &vectors, rows, table.pool())?,
-            Layout::Row => hot_block(id, BlockLayout::Row, &vectors, rows, &table)?,
-            Layout::Column => hot_block(id, BlockLayout::Column, &vectors, rows, &table)?,
+            Layout::Frozen | Layout::Auto => freeze(UNNUMBERED, &vectors, rows, table.pool())?,
+            Layout::Row => hot_block(BlockLayout::Row, &vectors, rows, &table)?,
+            Layout::Column => hot_block(BlockLayout::Column, &vectors, rows, &table)?,
         };
         for (summary, more) in self.written.summaries.iter_mut().zip(&summaries) {
             summary.merge(more);
         }
-        self.written.sample.add(&vectors, rows, id);
-        self.written.blocks.push(Arc::new(block));
+        let seed = (self.number as u64) << 32 | self.written.blocks.len() as u64;
+        self.written.sample.add(&vectors, rows, seed);
+        self.written.blocks.push(block);
         self.written.rows += rows as u64;
         Ok(())
     }
 
     /// Makes a block of the last rows and hands all of them to the load, for [`TableLoad::commit`];
-    /// the writer of [`Table::bulk_writer`] commits at once. Returns how many rows were pushed.
+    /// the writer of [`Table::bulk_writer`] makes them visible to everybody at once. Returns how
+    /// many rows were pushed.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -209,7 +215,10 @@ impl BulkWriter {
         let rows = written.rows;
         load.state.lock().finished.push((number, written));
         if on_finish == OnFinish::Commit {
-            load.publish()?;
+            load.publish(None).map_err(|error| match error {
+                WriteError::Failed(error) => error,
+                other => Error::internal(format!("{other:?} in a load without a transaction")),
+            })?;
         }
         Ok(rows)
     }
@@ -219,14 +228,16 @@ fn empty_builders(table: &Table) -> Vec<VectorBuilder> {
     table.schema().physical().into_iter().map(VectorBuilder::new).collect()
 }
 
+/// The id of a block until its load is committed.
+const UNNUMBERED: u64 = 0;
+
 fn hot_block(
-    id: u64,
     layout: BlockLayout,
     vectors: &[&Vector],
     rows: usize,
     table: &Table,
 ) -> Result<(Block, Vec<ColumnSummary>)> {
-    let block = hot::build(id, layout, vectors, rows, table.pool())?;
+    let block = hot::build(UNNUMBERED, layout, vectors, rows, table.pool())?;
     Ok((block, vectors.iter().copied().map(ColumnSummary::of).collect()))
 }
 

@@ -41,13 +41,15 @@ pub enum MemoryCategory {
     Aggregation,
     /// Sorted runs.
     Sort,
+    /// Version words of rows and undo records.
+    Versions,
     /// Table indexes.
     Indexes,
 }
 
 impl MemoryCategory {
     /// Every category, in the order of [`BufferPool::usage`].
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HotBlocks,
         Self::FrozenBlocks,
         Self::Load,
@@ -55,6 +57,7 @@ impl MemoryCategory {
         Self::HashTables,
         Self::Aggregation,
         Self::Sort,
+        Self::Versions,
         Self::Indexes,
     ];
 
@@ -68,6 +71,7 @@ impl MemoryCategory {
             Self::HashTables => "hash tables",
             Self::Aggregation => "aggregation",
             Self::Sort => "sort",
+            Self::Versions => "versions",
             Self::Indexes => "indexes",
         }
     }

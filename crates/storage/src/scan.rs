@@ -3,11 +3,13 @@
 //! ```text
 //! ScanPlan::new   restrictions -> tests                 once per scan
 //! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow
-//! BlockCursor     window of rows -> steps -> positions  codes first, values of survivors last
+//! BlockCursor     window of rows -> steps -> positions  codes first, then whether the row exists,
+//!                                                       values of survivors last
 //! (TableSnapshot::unpack is the fourth)
 //! ```
-//! Invariant: a row is found exactly when it satisfies every restriction; rows come in ascending
-//! order.
+//! Invariant: a row is found exactly when the snapshot sees it and it satisfies every restriction;
+//! rows come in ascending order. Windows without versions are not looked at row by row; restrictions
+//! on values of rows that do not exist are not evaluated.
 //! Source: Funke 2015, section 5.5. Departure: hot blocks answer the same calls on their values.
 
 mod codes;
@@ -31,6 +33,7 @@ use crate::restriction::{Restriction, Test, prepare};
 use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
+use crate::versions::ZONE_ROWS;
 use codes::{CodeTest, decide_codes, translate};
 use values::{retain, retain_values};
 
@@ -69,8 +72,11 @@ impl ScanPlan {
     ) -> Result<Option<BlockCursor<'a>>> {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
+        // A zone without versions now has only rows that the snapshot sees, whatever comes.
+        let versioned = block.versions.touched_zones();
+        let end = block.rows() as u32;
         let mut cursor =
-            BlockCursor { block, heap, steps: Vec::new(), next: 0, end: block.rows() as u32 };
+            BlockCursor { snapshot, block, heap, versioned, steps: Vec::new(), next: 0, end };
         if self.is_never() || block.rows() == 0 {
             return Ok(None);
         }
@@ -95,6 +101,12 @@ struct Step<'a> {
     selectivity: f64,
 }
 
+/// A step that needs values.
+struct StepOnValues<'a> {
+    column: usize,
+    test: &'a Test,
+}
+
 enum StepKind<'a> {
     Codes(CodeTest),
     /// Rows whose bit in the segment's bitmap is this.
@@ -109,6 +121,13 @@ impl<'a> Step<'a> {
             _ => 0.5,
         };
         Self { column, kind: StepKind::Values(test), selectivity }
+    }
+
+    fn on_values(&self) -> Option<StepOnValues<'a>> {
+        match self.kind {
+            StepKind::Values(test) => Some(StepOnValues { column: self.column, test }),
+            _ => None,
+        }
     }
 
     /// Steps run in this order: cheap kinds first, selective ones first within a kind, those that
@@ -130,8 +149,11 @@ impl<'a> Step<'a> {
 
 /// Rows of one block that satisfy a plan, a batch at a time.
 pub struct BlockCursor<'a> {
+    snapshot: &'a TableSnapshot,
     block: &'a Block,
     heap: HeapRef,
+    /// Zones whose rows may have versions, one bit each.
+    versioned: u64,
     steps: Vec<Step<'a>>,
     next: u32,
     end: u32,
@@ -190,9 +212,19 @@ impl<'a> BlockCursor<'a> {
         (self.end - self.next) as usize
     }
 
-    /// True when every row that is left satisfies the plan.
+    /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
-        self.steps.is_empty()
+        self.steps.is_empty() && self.zones_of(self.next, self.end - self.next) == 0
+    }
+
+    /// The zones with versions among these rows.
+    fn zones_of(&self, start: u32, len: u32) -> u64 {
+        if len == 0 || self.versioned == 0 {
+            return 0;
+        }
+        let first = start as usize / ZONE_ROWS;
+        let last = (start + len - 1) as usize / ZONE_ROWS;
+        self.versioned & (u64::MAX << first) & (u64::MAX >> (63 - last))
     }
 
     /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
@@ -217,7 +249,7 @@ impl<'a> BlockCursor<'a> {
             }
             let (start, len) = (self.next, room.min(self.end - self.next));
             self.next += len;
-            if self.steps.is_empty() {
+            if self.steps.is_empty() && found.is_empty() && self.zones_of(start, len) == 0 {
                 *out = Positions::Range { start, len };
                 return Ok(true);
             }
@@ -235,44 +267,62 @@ impl<'a> BlockCursor<'a> {
         Ok(any)
     }
 
-    /// Puts the rows of the window that pass every step into `rows`.
+    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty.
     fn search(&self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
-        for (number, step) in self.steps.iter().enumerate() {
-            match &step.kind {
-                StepKind::Codes(test) => {
-                    let codes = self.block.codes(step.column);
-                    if number == 0 {
-                        find(codes, test, start, len, rows);
-                    } else {
-                        refine(codes, test, rows);
-                    }
-                }
-                StepKind::Validity(valid) => {
-                    if number == 0 {
-                        rows.extend(start..start + len);
-                    }
-                    let words = self.block.validity_words(step.column);
-                    let words = words.expect("a segment with values and NULLs");
-                    rows.retain(|&row| (words[row as usize / 64] >> (row % 64) & 1 == 1) == *valid);
-                }
-                StepKind::Values(test) => {
-                    let positions = match number {
-                        0 => Positions::Range { start, len },
-                        _ => Positions::List(std::mem::take(rows)),
-                    };
-                    let column = unpack(self.block, step.column, &positions, &self.heap);
-                    *rows = match positions {
-                        Positions::Range { start, len } => (start..start + len).collect(),
-                        Positions::List(list) => list,
-                    };
-                    retain_values(test, &column.to_vector(), rows)?;
-                }
-            }
+        let zones = self.zones_of(start, len);
+        let on_codes = |step: &Step<'_>| !matches!(step.kind, StepKind::Values(_));
+        let (early, late) = self.steps.split_at(self.steps.partition_point(on_codes));
+        let mut is_listed = false;
+        for step in early {
+            self.search_codes(step, (!is_listed).then_some((start, len)), rows);
+            is_listed = true;
             if rows.is_empty() {
-                break;
+                return Ok(());
             }
         }
+        if zones != 0 || self.steps.is_empty() {
+            if !is_listed {
+                rows.extend(start..start + len);
+            }
+            is_listed = true;
+            self.snapshot.retain_visible(self.block, zones, rows);
+        }
+        for StepOnValues { column, test } in late.iter().filter_map(Step::on_values) {
+            if is_listed && rows.is_empty() {
+                break;
+            }
+            let positions = match is_listed {
+                false => Positions::Range { start, len },
+                true => Positions::List(std::mem::take(rows)),
+            };
+            let values = unpack(self.block, column, &positions, self.snapshot.at(), &self.heap);
+            *rows = match positions {
+                Positions::Range { start, len } => (start..start + len).collect(),
+                Positions::List(list) => list,
+            };
+            retain_values(test, &values.to_vector(), rows)?;
+            is_listed = true;
+        }
         Ok(())
+    }
+
+    /// Keeps the rows that pass, or finds them in the window when there is one.
+    fn search_codes(&self, step: &Step<'_>, window: Option<(u32, u32)>, rows: &mut Vec<u32>) {
+        match (&step.kind, window) {
+            (StepKind::Codes(test), Some((start, len))) => {
+                find(self.block.codes(step.column), test, start, len, rows);
+            }
+            (StepKind::Codes(test), None) => refine(self.block.codes(step.column), test, rows),
+            (StepKind::Validity(valid), window) => {
+                if let Some((start, len)) = window {
+                    rows.extend(start..start + len);
+                }
+                let words = self.block.validity_words(step.column);
+                let words = words.expect("a segment with values and NULLs");
+                rows.retain(|&row| (words[row as usize / 64] >> (row % 64) & 1 == 1) == *valid);
+            }
+            (StepKind::Values(_), _) => unreachable!("values are searched after codes"),
+        }
     }
 }
 

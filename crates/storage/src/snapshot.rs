@@ -1,27 +1,62 @@
-//! The rows of a table at one moment.
+//! The rows of a table as one snapshot sees them.
+//!
+//! ```text
+//! TableSnapshot | at | block, rows | block, rows | ...
+//! ```
+//! Invariants: what a snapshot sees never changes. Hot blocks are seen up to the rows claimed when
+//! it was taken; which of those exist, and their values, say the version words. Blocks of loads that
+//! it does not see are not in it. A row that has no word is there and stays there.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use kernels::{Column, HeapRef};
+use crossbeam_epoch as epoch;
+use kernels::{Column, HeapRef, Vector, VectorData};
 use types::Result;
 
 use crate::block::Block;
-use crate::positions::Positions;
+use crate::positions::{Positions, with_rows};
 use crate::schema::Schema;
+use crate::tid::{TID_COLUMN, Tid};
 use crate::unpack::unpack;
+use crate::version::Snapshot;
+use crate::versions::ZONE_ROWS;
+
+/// A block up to the rows that a snapshot may see.
+#[derive(Debug)]
+pub struct BlockView {
+    block: Arc<Block>,
+    rows: usize,
+}
+
+impl BlockView {
+    /// Rows, also those that the snapshot does not see.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+impl Deref for BlockView {
+    type Target = Block;
+
+    fn deref(&self) -> &Block {
+        &self.block
+    }
+}
 
 /// An immutable view of a table; it keeps the blocks it sees alive.
 #[derive(Debug)]
 pub struct TableSnapshot {
     schema: Schema,
-    blocks: Vec<Arc<Block>>,
-    rows: u64,
+    at: Snapshot,
+    blocks: Vec<BlockView>,
 }
 
 impl TableSnapshot {
-    pub(crate) fn new(schema: Schema, blocks: Vec<Arc<Block>>) -> Arc<Self> {
-        let rows = blocks.iter().map(|b| b.rows() as u64).sum();
-        Arc::new(Self { schema, blocks, rows })
+    pub(crate) fn new(schema: Schema, at: Snapshot, blocks: &[Arc<Block>]) -> Arc<Self> {
+        let seen = blocks.iter().filter(|b| at.sees(b.created()));
+        let view = |block: &Arc<Block>| BlockView { block: Arc::clone(block), rows: block.rows() };
+        Arc::new(Self { schema, at, blocks: seen.map(view).collect() })
     }
 
     /// The columns.
@@ -29,9 +64,14 @@ impl TableSnapshot {
         &self.schema
     }
 
-    /// Rows of all blocks.
+    /// What it sees.
+    pub fn at(&self) -> Snapshot {
+        self.at
+    }
+
+    /// Rows of all blocks: no fewer than it sees.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.blocks.iter().map(|b| b.rows as u64).sum()
     }
 
     /// How many blocks.
@@ -39,11 +79,11 @@ impl TableSnapshot {
         self.blocks.len()
     }
 
-    /// Block number `i`, from 0, in the order in which rows were added.
+    /// Block number `i`, from 0, in the order in which blocks were added.
     ///
     /// # Panics
     /// If there are not so many.
-    pub fn block(&self, i: usize) -> &Block {
+    pub fn block(&self, i: usize) -> &BlockView {
         &self.blocks[i]
     }
 
@@ -52,9 +92,32 @@ impl TableSnapshot {
         self.blocks.iter().map(|b| b.bytes()).sum()
     }
 
-    /// Column `column` of rows `positions` of block number `block` (step 4 of a scan). String views
-    /// point into the blocks and keep this snapshot alive; string dictionaries are made once per
-    /// block.
+    /// The rows of block number `block` that it sees.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn visible(&self, block: usize) -> Vec<u32> {
+        let view = self.block(block);
+        let mut rows = (0..view.rows as u32).collect();
+        self.retain_visible(view, view.versions.touched_zones(), &mut rows);
+        rows
+    }
+
+    /// Keeps the rows it sees. `zones` are those that had versions at any moment after the snapshot
+    /// was taken.
+    pub(crate) fn retain_visible(&self, block: &Block, zones: u64, rows: &mut Vec<u32>) {
+        if zones == 0 {
+            return;
+        }
+        let guard = epoch::pin();
+        rows.retain(|&row| {
+            zones >> (row as usize / ZONE_ROWS) & 1 == 0 || block.exists(row, self.at, &guard)
+        });
+    }
+
+    /// Column `column`, or [`TID_COLUMN`], of rows `positions` of block number `block` (step 4 of a
+    /// scan). The values of rows that it does not see are arbitrary. String views point into the
+    /// blocks and keep this snapshot alive; string dictionaries are made once per block.
     ///
     /// # Errors
     /// None today; blocks that are not in memory will have some.
@@ -68,8 +131,13 @@ impl TableSnapshot {
         positions: &Positions,
     ) -> Result<Column> {
         let block = self.block(block);
-        assert!(positions.are_below(block.rows()), "rows of the block");
+        assert!(positions.are_below(block.rows), "rows of the block");
+        if column == TID_COLUMN {
+            let tid = |row: usize| Tid::new(block.id(), row as u32).0 as i64;
+            let tids = with_rows!(positions, rows => rows.map(tid).collect());
+            return Ok(Column::plain(Vector::new(VectorData::I64(tids))));
+        }
         let heap = HeapRef::pinned(Arc::clone(self) as Arc<_>);
-        Ok(unpack(block, column, positions, &heap))
+        Ok(unpack(block, column, positions, self.at, &heap))
     }
 }

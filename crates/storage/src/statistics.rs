@@ -1,13 +1,17 @@
 //! What the planner may know of a table: counts, bounds, distinct values, a sample of rows.
 //!
 //! ```text
-//! freeze, append -> ColumnSummary per column --merge--> table --> TableStatistics
-//!                -> Sample of rows           --merge-->
+//! load, freeze      -> ColumnSummary per column --merge--> table --> TableStatistics
+//! hot block, asked  -> Sample of rows           --merge-->
+//! write             -> Bounds
 //! ```
-//! Invariants: rows, NULLs and bounds are exact while rows are only added; the sample is uniform.
+//! Invariants: bounds are never too narrow (`bounds`); the rest is an estimate, made again when
+//! asked for after a tenth of the rows changed; the sample is uniform. Writes touch bounds only.
 //! Cost at freeze: a dictionary is hashed by entry, one- and two-byte codes by distinct code, other
 //! values by row (2 ns); the sample takes at most 2,048 rows of a block.
 
+mod bounds;
+mod known;
 mod sample;
 mod sketch;
 
@@ -17,6 +21,8 @@ use kernels::{Batch, Column, Vector, VectorData};
 use types::{PhysicalType, Value};
 
 use crate::block::{Block, Fixed, float_key, with_fixed};
+pub(crate) use bounds::{Bounds, ColumnBounds};
+pub(crate) use known::Known;
 pub(crate) use sample::Sample;
 pub(crate) use sketch::{Sketch, hash_bytes, hash_number};
 
@@ -114,11 +120,12 @@ pub struct ColumnStatistics {
     /// Estimated distinct values, NULL apart; standard error 1.6 percent, never more than there are
     /// rows.
     pub distinct: f64,
-    /// Smallest value; None without values, and for intervals.
+    /// No value of any snapshot is smaller; None without values, and for intervals.
     pub min: Option<Value>,
-    /// Largest value.
+    /// No value of any snapshot is larger.
     pub max: Option<Value>,
-    /// `min` and `max` are true of the newest snapshot, not estimates.
+    /// `min` and `max` hold as long as [`TableStatistics::range_epoch`] does: whole numbers.
+    /// Otherwise they held when the statistics were made.
     pub bounds_exact: bool,
     /// Share of NULLs, 0 to 1.
     pub null_fraction: f64,
@@ -132,8 +139,10 @@ pub struct ColumnStatistics {
 /// Statistics of a table at one moment.
 #[derive(Debug)]
 pub struct TableStatistics {
-    /// Rows, exact.
+    /// Rows when the statistics were made.
     pub rows: u64,
+    /// The epoch of the bounds, see [`crate::Table::range_epoch`].
+    pub range_epoch: u64,
     /// Bytes of memory of its blocks.
     pub bytes: u64,
     /// By ordinal.
@@ -147,31 +156,37 @@ pub struct TableStatistics {
 const HISTOGRAM_BOUNDS: usize = 65;
 
 impl TableStatistics {
+    /// Of `rows` rows in `blocks`.
     pub(crate) fn new(
+        rows: u64,
         blocks: &[std::sync::Arc<Block>],
         columns: &[ColumnSummary],
+        (range_epoch, bounds): (u64, Vec<ColumnBounds>),
         sample: &mut Sample,
     ) -> Self {
-        let rows = blocks.iter().map(|b| b.rows() as u64).sum();
-        let statistics = columns.iter().enumerate().map(|(i, summary)| {
+        let columns = columns.iter().zip(bounds);
+        let statistics = columns.enumerate().map(|(i, (summary, bounds))| {
             let values = summary.rows - summary.nulls;
+            let nulls = summary.nulls as f64 / summary.rows.max(1) as f64;
             ColumnStatistics {
                 distinct: summary.sketch.estimate().min(values as f64),
-                min: summary.min.clone(),
-                max: summary.max.clone(),
-                bounds_exact: true,
-                null_fraction: summary.nulls as f64 / summary.rows.max(1) as f64,
+                min: bounds.min,
+                max: bounds.max,
+                bounds_exact: bounds.is_exact,
+                null_fraction: if bounds.has_null { nulls } else { 0.0 },
                 bytes_average: summary.string_bytes as f64 / values.max(1) as f64,
                 clustered: is_clustered(blocks, i),
             }
         });
+        let columns: Vec<ColumnStatistics> = statistics.collect();
         let sampled = sample.columns().iter().cloned().map(Column::plain).collect();
         Self {
             rows,
+            range_epoch,
             bytes: blocks.iter().map(|b| b.bytes()).sum(),
-            columns: statistics.collect(),
-            sample: Batch::new(sampled, sample.rows()),
             histograms: columns.iter().map(|_| OnceLock::new()).collect(),
+            columns,
+            sample: Batch::new(sampled, sample.rows()),
         }
     }
 

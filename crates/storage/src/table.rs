@@ -1,48 +1,103 @@
-//! A table: blocks, and the one latch behind which rows are added.
+//! A table: blocks, indexes, and the ways to read and write rows.
 //!
 //! ```text
-//! INSERT -- append --------------------------> hot tail block, or small tails frozen again
-//! load ---- BulkWriter -- full blocks -- TableLoad::commit --> all blocks at once
-//! query --- snapshot: the blocks as they are, shared
+//! write   -> tail (hot block with room) | directory: block id -> block | indexes
+//! load    -> BulkWriter -- full blocks -- TableLoad::commit -> all blocks at once
+//! read    -> directory                       one row by TID, no latch
+//! query   -> snapshot: the blocks it sees, in order of their ids
 //! ```
-//! Invariants: readers take the latch for an instant, to share a list of blocks; what is not
-//! committed is in no snapshot; block ids are never used twice.
-//! Elsewhere: loads (`load`), visibility by transactions (the issue "Transactions").
+//! Invariants: block ids are never used twice; a block is in the directory before any row of it can
+//! be found, and leaves it when all its rows are dead for every snapshot; the tail is the newest hot
+//! block and is never dropped while it is the tail. The latch on the list of blocks is taken for an
+//! instant, by writes only when a block is full.
+//! Elsewhere: versions (`row`), undo and collection (`undo`), when transactions begin and end (the
+//! crate `txn`).
 
+mod batch;
+mod directory;
+mod entries;
+mod image;
+mod recover;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+mod write;
 
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering};
 
-use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use crossbeam_epoch::{self as epoch, Atomic, Guard, Owned};
+use kernels::{Batch, Column, Vector, VectorData};
 use parking_lot::Mutex;
-use types::{Error, PhysicalType, Result, SqlState};
+use types::{Error, PhysicalType, Result};
 
 use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout, SYMBOL_TABLE_BYTES, Scheme, value_bytes};
-use crate::datum::{Datum, RowBuffer};
-use crate::freeze::freeze;
+use crate::datum::RowBuffer;
 use crate::hot;
+use crate::index::TableIndex;
 use crate::load::{BulkWriter, TableLoad};
 use crate::memory::BufferPool;
-use crate::positions::Positions;
 use crate::schema::{Layout, Schema};
 use crate::snapshot::TableSnapshot;
-use crate::statistics::{ColumnSummary, Sample, TableStatistics};
+use crate::statistics::{Bounds, Known, TableStatistics};
 use crate::tid::Tid;
-use crate::undo::UndoBuffer;
-use crate::version::{Snapshot, Timestamp, TxnId};
+use crate::version::{Snapshot, TxnId};
+pub(crate) use batch::Loaded;
+pub(crate) use directory::BlockRef;
+use directory::Directory;
+pub use image::BlockImage;
 
-/// A shared, growing set of rows.
+/// A shared set of rows that transactions read and write.
 pub struct Table {
     id: u64,
     name: String,
     schema: Schema,
+    types: Box<[PhysicalType]>,
     layout: Layout,
     pool: Arc<BufferPool>,
     blocks_made: AtomicU64,
-    state: Mutex<State>,
+    directory: Directory,
+    /// The block that takes new rows, in the directory; null at first.
+    tail: AtomicPtr<Block>,
+    blocks: Mutex<BlockList>,
+    indexes: Atomic<Arc<[Arc<TableIndex>]>>,
+    indexes_change: Mutex<()>,
+    bounds: Bounds,
+    live_rows: AtomicI64,
+    changes: AtomicU64,
+    known: Mutex<Known>,
 }
+
+/// The blocks in order of their ids.
+#[derive(Default)]
+struct BlockList {
+    all: Arc<Vec<Arc<Block>>>,
+    /// Frozen blocks under a sixteenth full.
+    small: usize,
+}
+
+impl BlockList {
+    fn add(&mut self, block: Arc<Block>) {
+        self.small += usize::from(is_small(&block));
+        let all = Arc::make_mut(&mut self.all);
+        let at = all.partition_point(|b| b.id() < block.id());
+        all.insert(at, block);
+    }
+
+    fn remove(&mut self, id: u64) {
+        if let Ok(at) = self.all.binary_search_by_key(&id, |b| b.id()) {
+            let block = Arc::make_mut(&mut self.all).remove(at);
+            self.small -= usize::from(is_small(&block));
+        }
+    }
+}
+
+fn is_small(block: &Block) -> bool {
+    block.layout() == BlockLayout::Frozen && block.rows() < BLOCK_ROWS_MAX / 16
+}
+
+/// Small frozen blocks from which on INSERT into a frozen table makes hot rows.
+const SMALL_BLOCKS_MAX: usize = 64;
 
 /// Why a row was not written. Nothing was changed by the call.
 #[derive(Debug)]
@@ -56,8 +111,8 @@ pub enum WriteError {
     },
     /// The row `tid` has the same key (23505).
     Duplicate {
-        /// Id of the index.
-        index: u64,
+        /// Number of the index in [`Table::indexes`].
+        index: usize,
         /// The other row.
         tid: Tid,
     },
@@ -68,67 +123,6 @@ pub enum WriteError {
 impl From<Error> for WriteError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
-    }
-}
-
-/// A block as a checkpoint writes it.
-#[derive(Debug)]
-pub struct BlockImage {
-    snapshot: Arc<TableSnapshot>,
-    number: usize,
-}
-
-impl BlockImage {
-    /// Its number in the table.
-    pub fn id(&self) -> u64 {
-        todo!()
-    }
-
-    /// How its rows are laid out.
-    pub fn layout(&self) -> BlockLayout {
-        todo!()
-    }
-
-    /// Its newest change that may not be part of an older image: nothing before it differs.
-    pub fn changed(&self) -> Timestamp {
-        todo!()
-    }
-
-    /// The rows that do not exist in the snapshot, one bit each (1 = dead), and the block as bytes
-    /// that describe themselves; the values of such rows are NULL.
-    pub fn write(&self) -> (Vec<u64>, Vec<u8>) {
-        let _ = (&self.snapshot, self.number);
-        todo!()
-    }
-
-    /// The dead rows alone: the bytes of a frozen block never change.
-    pub fn dead(&self) -> Vec<u64> {
-        todo!()
-    }
-}
-
-struct State {
-    blocks: Vec<Arc<Block>>,
-    summaries: Vec<ColumnSummary>,
-    sample: Sample,
-    snapshot: Option<Arc<TableSnapshot>>,
-    statistics: Option<Arc<TableStatistics>>,
-}
-
-impl State {
-    fn empty(types: &[PhysicalType]) -> Self {
-        Self {
-            blocks: Vec::new(),
-            summaries: types.iter().map(|_| ColumnSummary::nulls(0)).collect(),
-            sample: Sample::new(types, 1.0),
-            snapshot: None,
-            statistics: None,
-        }
-    }
-
-    fn changed(&mut self) {
-        self.snapshot = None;
-        self.statistics = None;
     }
 }
 
@@ -168,168 +162,30 @@ impl Table {
         layout: Layout,
         pool: Arc<BufferPool>,
     ) -> Arc<Self> {
-        let state = Mutex::new(State::empty(&schema.physical()));
-        let name = name.into();
-        let blocks_made = AtomicU64::new(0);
-        Arc::new(Self { id, name, schema, layout, pool, blocks_made, state })
+        let types = schema.physical();
+        Arc::new(Self {
+            id,
+            name: name.into(),
+            schema,
+            layout,
+            pool,
+            blocks_made: AtomicU64::new(0),
+            directory: Directory::default(),
+            tail: AtomicPtr::default(),
+            blocks: Mutex::default(),
+            indexes: Atomic::new(Arc::from([])),
+            indexes_change: Mutex::default(),
+            bounds: Bounds::new(&types),
+            live_rows: AtomicI64::new(0),
+            changes: AtomicU64::new(0),
+            known: Mutex::new(Known::new(types.clone())),
+            types: types.into(),
+        })
     }
 
     /// Its number in the database.
     pub fn id(&self) -> u64 {
         self.id
-    }
-
-    /// Adds a row, values in schema order, to be seen when the transaction of `undo` commits.
-    ///
-    /// # Errors
-    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; 23502 for NULL in a
-    /// NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
-    pub fn insert(
-        self: &Arc<Self>,
-        _undo: &mut UndoBuffer,
-        _row: &[Datum<'_>],
-    ) -> Result<Tid, WriteError> {
-        todo!()
-    }
-
-    /// Adds the rows of `batch`, columns in schema order, and their TIDs to `tids`. Stops at the
-    /// first error: the caller rolls back to its mark.
-    ///
-    /// # Errors
-    /// As [`Self::insert`].
-    pub fn insert_batch(
-        self: &Arc<Self>,
-        _undo: &mut UndoBuffer,
-        _batch: &Batch,
-        _tids: &mut Vec<Tid>,
-    ) -> Result<(), WriteError> {
-        todo!()
-    }
-
-    /// Changes columns of the row `tid`, which `at` sees; returns its TID, a new one if it moved.
-    ///
-    /// # Errors
-    /// As [`Self::insert`]; [`WriteError::Conflict`] when the row changed after `at`.
-    pub fn update(
-        self: &Arc<Self>,
-        _undo: &mut UndoBuffer,
-        _at: Snapshot,
-        _tid: Tid,
-        _changes: &[(usize, Datum<'_>)],
-    ) -> Result<Tid, WriteError> {
-        todo!()
-    }
-
-    /// Removes the row `tid`, which `at` sees.
-    ///
-    /// # Errors
-    /// [`WriteError::Wait`], [`WriteError::Conflict`].
-    pub fn delete(
-        self: &Arc<Self>,
-        _undo: &mut UndoBuffer,
-        _at: Snapshot,
-        _tid: Tid,
-    ) -> Result<(), WriteError> {
-        todo!()
-    }
-
-    /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
-    ///
-    /// # Errors
-    /// As [`Self::delete`].
-    pub fn lock(
-        self: &Arc<Self>,
-        _undo: &mut UndoBuffer,
-        _at: Snapshot,
-        _tid: Tid,
-    ) -> Result<(), WriteError> {
-        todo!()
-    }
-
-    /// Puts `columns` of the row `tid` into `out`, which is cleared; false when `at` does not see
-    /// the row.
-    pub fn read(&self, _at: Snapshot, _tid: Tid, _columns: &[usize], _out: &mut RowBuffer) -> bool {
-        todo!()
-    }
-
-    /// Rows that are there for a snapshot taken now.
-    pub fn live_rows(&self) -> u64 {
-        todo!()
-    }
-
-    /// Changes whenever bounds of a column became wider: plans that rely on bounds are then made
-    /// anew.
-    pub fn range_epoch(&self) -> u64 {
-        todo!()
-    }
-
-    /// Recovery: puts back a block of a checkpoint. Bit `i` of `dead` is 1 when row `i` does not
-    /// exist; `created` is the timestamp from which the rest is seen.
-    ///
-    /// # Errors
-    /// XX001 when the bytes are not a whole block of this table; 53200 without memory.
-    pub fn restore_block(
-        self: &Arc<Self>,
-        _id: u64,
-        _bytes: &[u8],
-        _dead: &[u64],
-        _created: Timestamp,
-    ) -> Result<()> {
-        todo!()
-    }
-
-    /// Recovery: puts the row `tid` in place, unversioned; makes its block if it is missing. A row
-    /// that exists already gets these values.
-    ///
-    /// # Errors
-    /// XX001 when there is no such place; 53200 without memory.
-    pub fn recover_insert(self: &Arc<Self>, _tid: Tid, _row: &[Datum<'_>]) -> Result<()> {
-        todo!()
-    }
-
-    /// Recovery: changes columns of the row `tid`, unversioned.
-    ///
-    /// # Errors
-    /// XX001 when there is no such row; 53200 without memory.
-    pub fn recover_update(
-        self: &Arc<Self>,
-        _tid: Tid,
-        _changes: &[(usize, Datum<'_>)],
-    ) -> Result<()> {
-        todo!()
-    }
-
-    /// Recovery: removes the row `tid`. Nothing happens when it is gone.
-    ///
-    /// # Errors
-    /// XX001 when there is no such place.
-    pub fn recover_delete(self: &Arc<Self>, _tid: Tid) -> Result<()> {
-        todo!()
-    }
-
-    /// The blocks as `at` sees them, for a checkpoint.
-    pub fn blocks_at(self: &Arc<Self>, _at: Snapshot) -> Vec<BlockImage> {
-        todo!()
-    }
-
-    /// The number the next block will get, for the manifest of a checkpoint.
-    pub fn next_block(&self) -> u64 {
-        self.blocks_made.load(Ordering::Relaxed)
-    }
-
-    /// Temp.
-    pub fn indexes(&self) -> Arc<[Arc<crate::TableIndex>]> {
-        todo!()
-    }
-
-    /// Temp.
-    pub fn add_index(&self, _index: crate::TableIndex, _threads: usize) -> Result<()> {
-        todo!()
-    }
-
-    /// Temp.
-    pub fn find(&self, _i: usize, _key: &[Datum<'_>], _txn: crate::TxnId, _f: impl FnMut(Tid) -> std::ops::ControlFlow<()>) -> Result<(), WriteError> {
-        todo!()
     }
 
     /// Its name when it was created.
@@ -352,110 +208,207 @@ impl Table {
         &self.pool
     }
 
-    /// Adds the rows of `batch`, whose columns are in schema order: all of them or, on error, none.
+    /// The rows that `at` sees. To be taken while `at` is active.
+    pub fn snapshot(&self, at: Snapshot) -> Arc<TableSnapshot> {
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        TableSnapshot::new(self.schema.clone(), at, &blocks)
+    }
+
+    /// Puts `columns` of the row `tid` into `out`, which is cleared; false when `at` does not see
+    /// the row.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn read(&self, at: Snapshot, tid: Tid, columns: &[usize], out: &mut RowBuffer) -> bool {
+        let guard = epoch::pin();
+        match self.locate(tid, &guard) {
+            Some(block) => block.read(tid.row(), at, columns, out, &guard),
+            None => {
+                out.clear();
+                false
+            }
+        }
+    }
+
+    /// The block of `tid`, if it has that row.
+    #[inline]
+    fn locate<'g>(&self, tid: Tid, guard: &'g Guard) -> Option<BlockRef<'g>> {
+        self.directory.get(tid.block(), guard).filter(|b| (tid.row() as usize) < b.rows())
+    }
+
+    /// Rows that a snapshot taken now sees.
+    pub fn live_rows(&self) -> u64 {
+        self.live_rows.load(Ordering::Acquire).max(0) as u64
+    }
+
+    /// A commit added `rows` rows, less those it deleted, and changed `changes` in all.
+    pub(crate) fn note_commit(&self, rows: i64, changes: u64) {
+        if rows != 0 {
+            self.live_rows.fetch_add(rows, Ordering::AcqRel);
+        }
+        self.changes.fetch_add(changes, Ordering::Relaxed);
+    }
+
+    /// Changes whenever the bounds of a column of whole numbers become wider, or a column gets its
+    /// first NULL: plans that rely on them are then made anew. To be read after the snapshot that
+    /// the plan will run on was taken.
+    pub fn range_epoch(&self) -> u64 {
+        self.bounds.epoch()
+    }
+
+    /// Statistics; made again when asked for after a tenth of the rows changed or
+    /// [`Self::range_epoch`] did.
+    pub fn statistics(&self) -> Arc<TableStatistics> {
+        let mut known = self.known.lock();
+        let changes = self.changes.load(Ordering::Relaxed);
+        if let Some(statistics) = known.current(changes, self.bounds.epoch()) {
+            return statistics;
+        }
+        let snapshot = self.snapshot(Snapshot::ALL);
+        let (summaries, mut sample) =
+            known.look(&snapshot).expect("blocks that are in memory can be unpacked");
+        let bounds = self.bounds.read(&epoch::pin());
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        let rows = self.live_rows();
+        let made = TableStatistics::new(rows, &blocks, &summaries, bounds, &mut sample);
+        let statistics = Arc::new(made);
+        known.set_current(changes, Arc::clone(&statistics));
+        statistics
+    }
+
+    /// What its blocks are, in order.
+    pub fn block_infos(&self) -> Vec<BlockInfo> {
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        blocks.iter().map(|b| BlockInfo::of(b)).collect()
+    }
+
+    pub(crate) fn next_block_id(&self) -> u64 {
+        self.blocks_made.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Its indexes, in the order in which they were added.
+    pub fn indexes(&self) -> Arc<[Arc<TableIndex>]> {
+        let guard = epoch::pin();
+        // SAFETY: never null; replaced lists are dropped after the guard.
+        Arc::clone(unsafe { self.indexes.load(Ordering::Acquire, &guard).deref() })
+    }
+
+    /// As [`Self::indexes`], for who is pinned.
+    #[inline]
+    fn index_list<'g>(&self, guard: &'g Guard) -> &'g [Arc<TableIndex>] {
+        // SAFETY: as above.
+        unsafe { self.indexes.load(Ordering::Acquire, guard).deref() }
+    }
+
+    fn set_indexes(&self, list: Vec<Arc<TableIndex>>) {
+        let guard = epoch::pin();
+        let old = self.indexes.swap(Owned::new(list.into()), Ordering::AcqRel, &guard);
+        // SAFETY: out of reach now; who loaded it before is pinned.
+        unsafe { guard.defer_destroy(old) };
+    }
+
+    /// Stops maintaining the index `id`.
+    pub fn remove_index(&self, id: u64) {
+        let _latch = self.indexes_change.lock();
+        let list = self.indexes();
+        self.set_indexes(list.iter().filter(|i| i.spec().id != id).cloned().collect());
+    }
+
+    /// The layout of hot rows.
+    fn hot_layout(&self) -> BlockLayout {
+        match self.layout {
+            Layout::Column => BlockLayout::Column,
+            Layout::Row | Layout::Auto | Layout::Frozen => BlockLayout::Row,
+        }
+    }
+
+    /// True when INSERT makes frozen blocks.
+    fn freezes_inserts(&self) -> bool {
+        self.layout == Layout::Frozen && self.blocks.lock().small < SMALL_BLOCKS_MAX
+    }
+
+    /// Room for up to `count` rows with `heap_bytes` string bytes each at the end of the table: a
+    /// block and the rows claimed, at least one.
     ///
     /// # Errors
-    /// 23502 for NULL in a NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
-    pub fn append(&self, batch: &Batch) -> Result<()> {
-        let vectors = self.conform(batch)?;
-        let vectors: Vec<&Vector> = vectors.iter().map(|v| &**v).collect();
-        if batch.rows == 0 {
+    /// 53200 without memory; 54000 for rows of gigabytes.
+    #[inline]
+    fn claim<'g>(
+        &self,
+        count: usize,
+        heap_bytes: usize,
+        guard: &'g Guard,
+    ) -> Result<(BlockRef<'g>, Range<u32>)> {
+        loop {
+            let tail = self.tail.load(Ordering::Acquire);
+            // SAFETY: the tail is in the directory, and another or null before it is taken out.
+            let found = unsafe { self.directory.found(tail, guard) };
+            if let Some(block) = found.filter(|b| !b.is_heap_full(heap_bytes)) {
+                let rows = block.claim(count, &self.pool)?;
+                if !rows.is_empty() {
+                    return Ok((block, rows));
+                }
+            }
+            self.replace_tail(tail, count, guard)?;
+        }
+    }
+
+    /// Closes the tail `full` and makes a new one, or takes up the last block if it has room.
+    #[cold]
+    fn replace_tail(&self, full: *mut Block, rows: usize, guard: &Guard) -> Result<()> {
+        let mut list = self.blocks.lock();
+        if self.tail.load(Ordering::Acquire) != full {
             return Ok(());
         }
-        let mut state = self.state.lock();
-        match self.layout {
-            Layout::Frozen => self.append_frozen(&mut state, &vectors, batch.rows)?,
-            Layout::Column => {
-                self.append_hot(&mut state, BlockLayout::Column, &vectors, batch.rows)?
-            }
-            Layout::Row | Layout::Auto => {
-                self.append_hot(&mut state, BlockLayout::Row, &vectors, batch.rows)?;
+        // SAFETY: as in `claim`; the latch is held.
+        let full = unsafe { self.directory.found(full, guard) };
+        let hot = list.all.iter().rev().find(|b| b.hot.is_some()).cloned();
+        if full.is_none()
+            && let Some(last) = &hot
+            && last.layout() == self.hot_layout()
+            && !last.hot().is_closed()
+            && last.rows() < last.header.capacity as usize
+        {
+            let pointer = Arc::as_ptr(last).cast_mut();
+            self.tail.store(pointer, Ordering::Release);
+            return Ok(());
+        }
+        let before = hot.map_or(hot::ROWS_MIN / 2, |b| b.header.capacity as usize);
+        let capacity = rows.max(before * 2).clamp(hot::ROWS_MIN, BLOCK_ROWS_MAX);
+        let capacity = capacity.next_power_of_two();
+        let id = self.next_block_id();
+        let block = hot::create(id, self.hot_layout(), &self.types, capacity, &self.pool)?;
+        let block = Arc::new(block);
+        let pointer = self.directory.put(Arc::clone(&block));
+        list.add(block);
+        self.tail.store(pointer, Ordering::Release);
+        if let Some(full) = full {
+            full.close();
+            let is_dead = full.dead() == full.rows();
+            drop(list);
+            if is_dead {
+                self.drop_block(&full, guard);
             }
         }
-        for (summary, vector) in state.summaries.iter_mut().zip(&vectors) {
-            summary.add(vector);
-        }
-        let seed = self.next_block_id();
-        state.sample.add(&vectors, batch.rows, seed);
-        state.changed();
         Ok(())
     }
 
-    fn append_hot(
-        &self,
-        state: &mut State,
-        layout: BlockLayout,
-        vectors: &[&Vector],
-        rows: usize,
-    ) -> Result<()> {
-        let types = self.schema.physical();
-        let tail = state.blocks.last().filter(|b| b.layout() == layout).cloned();
-        let replaced = usize::from(tail.is_some());
-        let mut finished: Vec<Arc<Block>> = Vec::new();
-        let mut current = tail;
-        let mut from = 0;
-        while from < rows {
-            let block = match current.take() {
-                Some(block) => block,
-                None => {
-                    let room = hot::Room { rows: rows - from, heap_bytes: 0 };
-                    let id = self.next_block_id();
-                    Arc::new(hot::create(id, layout, &types, room, &self.pool)?)
-                }
-            };
-            // SAFETY: the newest view of a hot block is the last of `state.blocks`, or was made
-            // above; `state` is latched, so this is the only writer.
-            let (longer, taken) = unsafe { hot::append(&block, vectors, from, rows, &self.pool) }?;
-            from += taken;
-            if taken == 0 {
-                finished.push(block);
-            } else {
-                current = Some(Arc::new(longer));
-            }
-        }
-        finished.extend(current);
-        let kept = state.blocks.len() - replaced;
-        state.blocks.truncate(kept);
-        state.blocks.extend(finished);
-        Ok(())
+    /// Takes a block without rows out of the table. Snapshots keep it.
+    pub(crate) fn drop_block(&self, block: &Block, guard: &Guard) {
+        let mut list = self.blocks.lock();
+        list.remove(block.id());
+        let pointer = std::ptr::from_ref(block).cast_mut();
+        let null = std::ptr::null_mut();
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.tail.compare_exchange(pointer, null, order.0, order.1);
+        drop(list);
+        self.directory.take(block.id(), guard);
     }
 
-    /// Freezes the rows together with those of small blocks at the end, so that many small inserts
-    /// make few blocks and each row is frozen again a logarithmic number of times.
-    fn append_frozen(&self, state: &mut State, vectors: &[&Vector], rows: usize) -> Result<()> {
-        let mut merged = rows;
-        let mut kept = state.blocks.len();
-        while let Some(block) = kept.checked_sub(1).map(|i| &state.blocks[i]) {
-            let small = block.rows() <= merged && merged + block.rows() <= BLOCK_ROWS_MAX;
-            if !small {
-                break;
-            }
-            merged += block.rows();
-            kept -= 1;
-        }
-        let source = TableSnapshot::new(self.schema.clone(), state.blocks[kept..].to_vec());
-        let mut all = Vec::with_capacity(vectors.len());
-        for (column, vector) in vectors.iter().enumerate() {
-            let mut builder = VectorBuilder::with_capacity(vector.physical(), merged);
-            for block in 0..source.block_count() {
-                let len = source.block(block).rows() as u32;
-                let old = source.unpack(block, column, &Positions::Range { start: 0, len })?;
-                builder.append(&old.to_vector(), None);
-            }
-            builder.append(vector, None);
-            all.push(builder.finish());
-        }
-        let mut blocks = Vec::new();
-        for start in (0..merged).step_by(BLOCK_ROWS_MAX) {
-            let len = BLOCK_ROWS_MAX.min(merged - start);
-            let part: Vec<Vector> = all.iter().map(|v| v.slice(start, len)).collect();
-            let part: Vec<&Vector> = part.iter().collect();
-            let (block, _) = freeze(self.next_block_id(), &part, len, &self.pool)?;
-            blocks.push(Arc::new(block));
-        }
-        state.blocks.truncate(kept);
-        state.blocks.extend(blocks);
-        Ok(())
+    /// Adds a block that is not the tail.
+    fn add_block(&self, block: Arc<Block>) {
+        self.directory.put(Arc::clone(&block));
+        self.blocks.lock().add(block);
     }
 
     /// The columns of `batch` as vectors of the schema's types, NOT NULL checked.
@@ -468,11 +421,8 @@ impl Table {
         let conform = |(column, spec): (&Column, &crate::schema::ColumnSpec)| {
             let vector = widen(column, spec.physical())?;
             if spec.not_null && vector.validity.as_ref().is_some_and(|v| !v.all()) {
-                let message = format!(
-                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                    spec.name, self.name
-                );
-                return Err(Error::new(SqlState::NOT_NULL_VIOLATION, message));
+                let i = self.schema.columns().iter().position(|c| std::ptr::eq(c, spec));
+                return Err(self.null_violation(i.expect("a column of the schema")));
             }
             Ok(vector)
         };
@@ -481,68 +431,22 @@ impl Table {
 
     /// Starts a load: rows of its writers become visible together, or not at all.
     pub fn begin_load(self: &Arc<Self>) -> Arc<TableLoad> {
-        let threshold = self.state.lock().sample.threshold();
+        let threshold = self.known.lock().threshold();
         TableLoad::new(Arc::clone(self), threshold)
     }
 
-    /// A load with one writer, whose [`BulkWriter::finish`] commits it.
+    /// A load with one writer, whose [`BulkWriter::finish`] makes its rows visible to everybody,
+    /// without a transaction.
     pub fn bulk_writer(self: &Arc<Self>) -> BulkWriter {
         self.begin_load().sole_writer()
     }
+}
 
-    /// Adds finished blocks and what is known of their rows.
-    pub(crate) fn publish(
-        &self,
-        blocks: Vec<Arc<Block>>,
-        summaries: &[ColumnSummary],
-        sample: &Sample,
-    ) {
-        let mut state = self.state.lock();
-        state.blocks.extend(blocks);
-        for (summary, more) in state.summaries.iter_mut().zip(summaries) {
-            summary.merge(more);
-        }
-        state.sample.merge(sample);
-        state.changed();
-    }
-
-    /// Removes all rows. Snapshots keep theirs.
-    pub fn truncate(&self) {
-        *self.state.lock() = State::empty(&self.schema.physical());
-    }
-
-    /// The rows that `at` sees. To be taken while `at` is active.
-    pub fn snapshot(self: &Arc<Self>, _at: Snapshot) -> Arc<TableSnapshot> {
-        let mut state = self.state.lock();
-        if let Some(snapshot) = &state.snapshot {
-            return Arc::clone(snapshot);
-        }
-        let snapshot = TableSnapshot::new(self.schema.clone(), state.blocks.clone());
-        state.snapshot = Some(Arc::clone(&snapshot));
-        snapshot
-    }
-
-    /// Statistics of the rows now; made when first asked for after a change.
-    pub fn statistics(&self) -> Arc<TableStatistics> {
-        let mut state = self.state.lock();
-        if let Some(statistics) = &state.statistics {
-            return Arc::clone(statistics);
-        }
-        let State { blocks, summaries, sample, .. } = &mut *state;
-        let made = TableStatistics::new(blocks, summaries, sample);
-        let statistics = Arc::new(made);
-        state.statistics = Some(Arc::clone(&statistics));
-        statistics
-    }
-
-    /// What its blocks are, in order.
-    pub fn block_infos(&self) -> Vec<BlockInfo> {
-        let blocks = self.state.lock().blocks.clone();
-        blocks.iter().map(|b| BlockInfo::of(b)).collect()
-    }
-
-    pub(crate) fn next_block_id(&self) -> u64 {
-        self.blocks_made.fetch_add(1, Ordering::Relaxed)
+impl Drop for Table {
+    fn drop(&mut self) {
+        let indexes = std::mem::replace(&mut self.indexes, Atomic::null());
+        // SAFETY: nobody else has the table.
+        drop(unsafe { indexes.try_into_owned() });
     }
 }
 

@@ -1,18 +1,62 @@
-//! What a transaction changed, so that readers find older versions and the change can be undone.
+//! What a transaction changed: so that readers find older versions, and the change can be undone.
+//!
+//! ```text
+//! UndoBuffer | arena: stamp, records | records in order | places: table, block, counts |
+//! running --stamp(ts)--> committed --collect--> unlinked --last reader gone--> memory free
+//!    '--rollback_to(0), stamp(ts)--> undone --collect--> ...
+//! ```
+//! Invariants: appended to by its owner alone; a record stays linked to its row until `collect`;
+//! memory that rows may lead to is never freed but by `collect`: a buffer dropped before undoes its
+//! changes if it was running, and leaves its records.
+//! Elsewhere: how readers use records (`row`), index entries (`table::entries`).
 
+mod collect;
+mod record;
+
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use crossbeam_epoch as epoch;
+use types::Result;
+
+use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
-use crate::table::Table;
+use crate::row::latch;
+use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
 use crate::version::{Timestamp, TxnId};
+pub(crate) use record::{Image, Kind, RecordRef};
+use record::{Arena, Record};
 
 /// The changes of one transaction, in order. Append only by its owner; readers reach its records
 /// from the rows.
 #[derive(Debug)]
 pub struct UndoBuffer {
     txn: TxnId,
+    arena: Arena,
+    records: Vec<NonNull<Record>>,
+    places: Vec<Place>,
+    ended: bool,
 }
+
+// SAFETY: the records belong to the arena, which is sent along, and are shared by atomics only.
+unsafe impl Send for UndoBuffer {}
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for UndoBuffer {}
+
+/// A block that the transaction wrote, with its table.
+#[derive(Debug)]
+struct Place {
+    table: Arc<Table>,
+    block: Arc<Block>,
+    /// Rows inserted less rows deleted.
+    rows: i64,
+    changes: u64,
+}
+
+/// Places looked through for the one of the next record.
+const PLACES_SEARCHED: usize = 8;
 
 /// A place between two changes of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,11 +71,11 @@ pub enum ChangeKind {
     Delete,
     /// Some columns have other values.
     Update,
-    /// A whole block of rows is new (a bulk load): the TID is that of its first row.
+    /// A whole block of rows is new: the TID is that of its first row.
     Block,
     /// It was locked, not changed.
     Lock,
-    /// An insert that was undone: the row never existed.
+    /// Whatever it was, it was undone.
     Void,
 }
 
@@ -46,30 +90,76 @@ pub struct Change<'a> {
     pub kind: ChangeKind,
     /// Where the row went on, for a Delete that is half of a move.
     pub moved_to: Option<Tid>,
-    columns: &'a [u16],
+    block: &'a Block,
+    record: RecordRef<'a>,
 }
 
 impl<'a> Change<'a> {
-    /// The changed columns of an Update, each once.
+    /// The changed columns of an Update, each once; none for other kinds.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = usize> + 'a {
-        self.columns.iter().map(|&c| usize::from(c))
+        self.record.images().iter().map(|image| usize::from(image.column))
     }
 
-    /// The value of `column` before this change.
-    pub fn before<'b>(&self, _column: usize, _buffer: &'b mut RowBuffer) -> Datum<'b> {
-        todo!()
+    /// Rows of the block, for a Block.
+    pub fn block_rows(&self) -> usize {
+        self.block.rows()
     }
 
-    /// The value of `column` now, with all changes of the transaction.
-    pub fn after<'b>(&self, _column: usize, _buffer: &'b mut RowBuffer) -> Datum<'b> {
-        todo!()
+    /// The value of `column` before this change. `buffer` is overwritten. Good until the buffer of
+    /// the transaction is collected.
+    pub fn before<'b>(&self, column: usize, buffer: &'b mut RowBuffer) -> Datum<'b> {
+        self.value(column, Some(self.record), buffer)
+    }
+
+    /// The value of `column` after this change; see [`Self::before`].
+    pub fn after<'b>(&self, column: usize, buffer: &'b mut RowBuffer) -> Datum<'b> {
+        self.value(column, None, buffer)
+    }
+
+    /// What the first image of `column` in `from` or the records above this one holds, or else the
+    /// newest value.
+    fn value<'b>(
+        &self,
+        column: usize,
+        from: Option<RecordRef<'a>>,
+        buffer: &'b mut RowBuffer,
+    ) -> Datum<'b> {
+        buffer.clear();
+        let word = self.block.word(self.tid.row());
+        let found = word.map(latch);
+        let above = |record: RecordRef<'a>| match found {
+            Some(_) if !record.is_unlinked() => record.newer(),
+            _ => None,
+        };
+        let mut next = from.or_else(|| above(self.record));
+        let is_column = |image: &&Image| usize::from(image.column) == column;
+        let image = loop {
+            match next {
+                None => break None,
+                Some(record) => {
+                    if let Some(image) = record.images().iter().find(is_column) {
+                        break Some(*image);
+                    }
+                    next = above(record);
+                }
+            }
+        };
+        match image {
+            Some(image) => buffer.push(self.block.image_datum(&image)),
+            None => self.block.push_newest(&[column], self.tid.row(), buffer),
+        }
+        if let (Some(word), Some(found)) = (word, found) {
+            word.store(found, Ordering::Release);
+        }
+        buffer.get(0)
     }
 }
 
 impl UndoBuffer {
-    /// No changes yet; `txn` stamps them.
+    /// No changes yet; `txn` stamps them. Allocates nothing.
     pub fn new(txn: TxnId) -> Self {
-        Self { txn }
+        let arena = Arena::default();
+        Self { txn, arena, records: Vec::new(), places: Vec::new(), ended: false }
     }
 
     /// The transaction.
@@ -79,48 +169,173 @@ impl UndoBuffer {
 
     /// True when nothing was written.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.records.is_empty()
     }
 
     /// Records.
     pub fn len(&self) -> usize {
-        todo!()
+        self.records.len()
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
-        todo!()
+        self.arena.bytes() + (self.records.capacity() * 8) as u64
     }
 
     /// The place after the newest change.
     pub fn mark(&self) -> UndoMark {
-        todo!()
+        UndoMark(self.records.len())
+    }
+
+    fn record(&self, i: usize) -> RecordRef<'_> {
+        // SAFETY: the arena lives as long as the buffer.
+        unsafe { RecordRef::new(self.records[i]) }
+    }
+
+    /// A record to be linked by the caller and then kept or taken back. It lives as long as the
+    /// buffer and, once linked, as long as a reader may be on it.
+    ///
+    /// # Errors
+    /// 53200 without memory.
+    #[inline]
+    pub(crate) fn add<'r>(
+        &mut self,
+        table: &Arc<Table>,
+        block: BlockRef<'_>,
+        row: u32,
+        kind: Kind,
+        columns: usize,
+    ) -> Result<RecordRef<'r>> {
+        debug_assert!(!self.ended, "an ended transaction writes no more");
+        let place = self.place_of(table, block);
+        let stamp = self.txn.0;
+        let record = self.arena.add(stamp, (kind, columns), place, row, table.pool())?;
+        self.records.push(record);
+        // SAFETY: made by the arena; see above for how long it lives.
+        Ok(unsafe { RecordRef::new(record) })
+    }
+
+    /// Takes back the newest record, which nobody knows.
+    #[inline]
+    pub(crate) fn take_back(&mut self, columns: usize) {
+        self.records.pop();
+        self.arena.take_back(columns);
+    }
+
+    /// Counts what the record did, now that it is linked.
+    #[inline]
+    pub(crate) fn count(&mut self, record: RecordRef<'_>, rows: i64) {
+        let place = &mut self.places[record.place()];
+        place.rows += rows;
+        place.changes += rows.unsigned_abs().max(1);
+    }
+
+    fn place_of(&mut self, table: &Arc<Table>, block: BlockRef<'_>) -> u32 {
+        let recent = self.places.len().saturating_sub(PLACES_SEARCHED);
+        let same = |p: &Place| std::ptr::eq(&*p.block, &*block);
+        if let Some(i) = self.places[recent..].iter().rposition(same) {
+            return (recent + i) as u32;
+        }
+        let (table, block) = (Arc::clone(table), block.shared());
+        self.places.push(Place { table, block, rows: 0, changes: 0 });
+        self.places.len() as u32 - 1
     }
 
     /// Undoes all changes after `mark`: values are as before, index entries of undone keys gone.
-    pub fn rollback_to(&mut self, _mark: UndoMark) {
-        todo!()
+    pub fn rollback_to(&mut self, mark: UndoMark) {
+        debug_assert!(!self.ended, "an ended transaction is not undone");
+        for i in (mark.0..self.records.len()).rev() {
+            let record = self.record(i);
+            let place = &self.places[record.place()];
+            let rows = undo(place, record);
+            let place = record.place();
+            self.places[place].rows -= rows;
+        }
     }
 
     /// Gives all changes their timestamp, at commit or after a roll-back of everything: for
     /// snapshots at or above it they are there. The caller publishes the timestamp afterwards.
-    pub fn stamp(&mut self, _at: Timestamp) {
-        todo!()
+    pub fn stamp(&mut self, at: Timestamp) {
+        debug_assert!(!self.ended, "a transaction ends once");
+        self.ended = true;
+        for place in &self.places {
+            if place.changes > 0 {
+                place.block.note_change(at.0, place.changes);
+                place.table.note_commit(place.rows, place.changes);
+            }
+            // Only blocks that this transaction loaded carry its stamp.
+            if place.block.created() == self.txn.0 {
+                place.block.set_created(at.0);
+            }
+        }
+        if let Some(stamp) = self.arena.stamp() {
+            stamp.store(at.0, Ordering::Release);
+        }
     }
 
-    /// The changes in order of writing, undone ones left out.
+    /// The changes in order of writing, undone ones as [`ChangeKind::Void`].
     pub fn changes(&self) -> impl Iterator<Item = Change<'_>> {
         self.changes_since(UndoMark(0))
     }
 
     /// The changes after `mark`.
-    pub fn changes_since(&self, _mark: UndoMark) -> impl Iterator<Item = Change<'_>> {
-        [].into_iter()
+    pub fn changes_since(&self, mark: UndoMark) -> impl Iterator<Item = Change<'_>> {
+        (mark.0..self.records.len()).map(|i| {
+            let record = self.record(i);
+            let Place { table, block, .. } = &self.places[record.place()];
+            let kind = match record.kind() {
+                Kind::Insert => ChangeKind::Insert,
+                Kind::Delete => ChangeKind::Delete,
+                Kind::Update => ChangeKind::Update,
+                Kind::Block => ChangeKind::Block,
+                Kind::Lock => ChangeKind::Lock,
+                Kind::Void | Kind::Restored => ChangeKind::Void,
+            };
+            let tid = Tid::new(block.id(), record.row());
+            Change { table, tid, kind, moved_to: record.moved_to(), block, record }
+        })
     }
+}
 
-    /// Unlinks the records from their rows and gives their memory back once no reader is on them.
-    /// To be called when every active snapshot is at or above the timestamp they were stamped with.
-    pub fn collect(self) {
-        todo!()
+/// Undoes one change of a running transaction; returns the rows it had added.
+fn undo(place: &Place, record: RecordRef<'_>) -> i64 {
+    let Place { table, block, .. } = place;
+    let row = record.row();
+    let guard = epoch::pin();
+    match record.kind() {
+        Kind::Insert => {
+            table.remove_entries(block, row, &guard);
+            record.set_kind(Kind::Void);
+            return 1;
+        }
+        Kind::Update => table.undo_update(block, record, &guard),
+        Kind::Delete => {
+            record.set_kind(Kind::Restored);
+            return -1;
+        }
+        Kind::Lock => record.set_kind(Kind::Restored),
+        Kind::Block => {
+            let rows = block.rows();
+            (0..rows as u32).for_each(|row| table.remove_entries(block, row, &guard));
+            block.set_created(NEVER);
+            record.set_kind(Kind::Void);
+            table.drop_block(block, &guard);
+            return rows as i64;
+        }
+        Kind::Void | Kind::Restored => {}
+    }
+    0
+}
+
+impl Drop for UndoBuffer {
+    fn drop(&mut self) {
+        if self.records.is_empty() {
+            return;
+        }
+        if !self.ended {
+            self.rollback_to(UndoMark(0));
+        }
+        // Rows still lead to the records.
+        std::mem::forget(std::mem::take(&mut self.arena));
     }
 }

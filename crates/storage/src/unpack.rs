@@ -8,55 +8,221 @@
 //! plain, hot           -> Plain; strings as views into the block
 //! compressed           -> Plain; strings decoded into a heap of their own
 //! ```
+//! Values of hot blocks are loaded as they are, and those the snapshot does not see put back from
+//! undo records (`row`).
 //! Invariant: no string byte is copied but those decoded; views keep the snapshot, dictionaries the
 //! block's memory alive.
 //! Source: Funke 2015, section 5.5.4.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
+
+use crossbeam_epoch as epoch;
 
 use kernels::unpack::{add_base, add_base_at, lookup, lookup_at, take, widen, widen_at};
 use kernels::{Bitmap, Column, HeapRef, StrVector, StrView, Vector, VectorData};
-use types::PhysicalType;
+use types::{Interval, PhysicalType};
 
 use crate::block::{Block, BlockLayout, Codes, Fixed, Nulls, Scheme, with_codes, with_fixed};
+use crate::datum::{Datum, RowBuffer};
+use crate::hot::Span;
 use crate::positions::{Positions, with_rows};
+use crate::row::{settled, visit};
+use crate::version::Snapshot;
+use crate::versions::{DEAD, ZONE_ROWS, Zone};
 
 /// A string dictionary of at most so many entries, or of a quarter of the block's rows, is handed
 /// out.
 const ENTRIES_MIN: usize = 256;
 
-/// Column `column` of the rows `positions`; `heap` keeps the block alive.
-pub(crate) fn unpack(block: &Block, column: usize, rows: &Positions, heap: &HeapRef) -> Column {
+/// Column `column` of the rows `positions` as `at` sees them; `heap` keeps the block alive.
+pub(crate) fn unpack(
+    block: &Block,
+    column: usize,
+    rows: &Positions,
+    at: Snapshot,
+    heap: &HeapRef,
+) -> Column {
+    if block.layout() == BlockLayout::Frozen {
+        return unpack_frozen(block, column, rows, heap);
+    }
+    let (mut data, mut valid) = load(block, column, rows, heap);
+    patch(block, column, rows, at, (&mut data, &mut valid), heap);
+    column_of(data, Some(valid))
+}
+
+/// Values of a hot block as they are now, whatever their versions, with strings of their own.
+pub(crate) fn load_vector(block: &Block, column: usize, rows: &Positions) -> Vector {
+    let nobody = HeapRef::transient(Arc::new(()));
+    let (data, valid) = load(block, column, rows, &nobody);
+    let data = match data {
+        VectorData::Str(strings) => VectorData::Str(strings.iter().collect()),
+        fixed => fixed,
+    };
+    Vector::with_validity(data, Some(valid))
+}
+
+/// Values of a hot block as they are now.
+fn load(block: &Block, column: usize, rows: &Positions, heap: &HeapRef) -> (VectorData, Bitmap) {
     let physical = block.segment(column).physical;
-    match block.layout() {
-        BlockLayout::Frozen => unpack_frozen(block, column, rows, heap),
-        BlockLayout::Column => with_fixed!(physical, T => {
-            let values = take_bits::<T>(block.values(column), rows);
-            column_of(T::data(values), column_validity(block, column, rows))
-        }, {
-            let spans = block.memory.slice_of::<u32>(
-                block.segment(column).data as usize,
-                block.rows() * 2,
-            );
-            let views = with_rows!(rows, r => {
-                r.map(|row| heap_view(block, spans[row * 2], spans[row * 2 + 1])).collect()
-            });
-            column_of(strings(views, heap), column_validity(block, column, rows))
-        }),
-        BlockLayout::Row => with_fixed!(physical, T => {
-            let values = with_rows!(rows, r => {
-                r.map(|row| T::from_stored(block.memory.read_at(tuple_at(block, column, row))))
-                    .collect()
-            });
-            column_of(T::data(values), row_validity(block, column, rows))
-        }, {
-            let views = with_rows!(rows, r => r.map(|row| {
-                let at = tuple_at(block, column, row);
-                heap_view(block, block.memory.read_at(at), block.memory.read_at(at + 4))
-            }).collect());
-            column_of(strings(views, heap), row_validity(block, column, rows))
-        }),
+    let data = with_fixed!(physical, T => {
+        T::data(with_rows!(rows, r => {
+            r.map(|row| T::from_words(block.load_bits(column, row))).collect()
+        }))
+    }, {
+        let strings = &block.hot().heap;
+        let view = |row| StrView::new(strings.get(Span(block.load_bits(column, row)[0])));
+        string_data(with_rows!(rows, r => r.map(view).collect()), heap)
+    });
+    (data, load_validity(block, column, rows))
+}
+
+fn load_validity(block: &Block, column: usize, rows: &Positions) -> Bitmap {
+    let words = block.segment(column).validity as usize;
+    match rows {
+        Positions::Range { start, len }
+            if block.layout() == BlockLayout::Column && start.is_multiple_of(64) =>
+        {
+            let first = *start as usize / 64;
+            let word = |w: usize| block.memory.atomic_word(words + w * 8).load(Ordering::Relaxed);
+            let words = (first..first + (*len as usize).div_ceil(64)).map(word);
+            Bitmap::from_words(words.collect(), *len as usize)
+        }
+        Positions::Range { start, len } => {
+            Bitmap::from_fn(*len as usize, |i| !block.load_null(column, *start as usize + i))
+        }
+        Positions::List(list) => {
+            Bitmap::from_fn(list.len(), |i| !block.load_null(column, list[i] as usize))
+        }
+    }
+}
+
+/// Puts back what `at` does not see. The values were loaded before: see `row` for why that order.
+fn patch(
+    block: &Block,
+    column: usize,
+    rows: &Positions,
+    at: Snapshot,
+    (data, valid): (&mut VectorData, &mut Bitmap),
+    heap: &HeapRef,
+) {
+    fence(Ordering::Acquire);
+    if block.versions.touched_zones() == 0 {
+        return;
+    }
+    let guard = epoch::pin();
+    let mut views: Vec<(usize, StrView)> = Vec::new();
+    each_versioned(block, rows, |i, word| {
+        let mut found = None;
+        visit(word, at, block.created(), &guard, |image| {
+            if usize::from(image.column) == column {
+                found = Some(*image);
+            }
+        });
+        let Some(image) = found else { return };
+        valid.set(i, !image.null);
+        match data {
+            VectorData::Bool(v) => v[i] = u8::from_words(image.bits),
+            VectorData::I32(v) => v[i] = i32::from_words(image.bits),
+            VectorData::I64(v) => v[i] = i64::from_words(image.bits),
+            VectorData::I128(v) => v[i] = i128::from_words(image.bits),
+            VectorData::F64(v) => v[i] = f64::from_words(image.bits),
+            VectorData::Interval(v) => v[i] = Interval::from_words(image.bits),
+            VectorData::Str(_) => {
+                views.push((i, StrView::new(block.hot().heap.get(Span(image.bits[0])))));
+            }
+        }
+    });
+    if let VectorData::Str(strings) = data
+        && !views.is_empty()
+    {
+        let mut all = strings.views().to_vec();
+        views.iter().for_each(|&(i, view)| all[i] = view);
+        *data = string_data(all, heap);
+    }
+}
+
+/// Calls `found` with the number and the word of each position whose row has one.
+pub(crate) fn each_versioned(block: &Block, rows: &Positions, mut found: impl FnMut(usize, u64)) {
+    let mut test = |i: usize, zone: &Zone, row: u32| {
+        let word = settled(zone.word(row));
+        if word != 0 && word != DEAD {
+            found(i, word);
+        }
+    };
+    match rows {
+        Positions::Range { start, len } => {
+            let (mut row, end) = (*start, start + len);
+            while row < end {
+                let next = ((row / ZONE_ROWS as u32 + 1) * ZONE_ROWS as u32).min(end);
+                if let Some(zone) = block.versions.zone(row).filter(|z| z.is_touched()) {
+                    (row..next).for_each(|r| test((r - start) as usize, zone, r));
+                }
+                row = next;
+            }
+        }
+        Positions::List(list) => {
+            let mut i = 0;
+            while i < list.len() {
+                let zone_number = list[i] / ZONE_ROWS as u32;
+                let same = |&&r: &&u32| r / ZONE_ROWS as u32 == zone_number;
+                let end = i + list[i..].iter().take_while(same).count();
+                if let Some(zone) = block.versions.zone(list[i]).filter(|z| z.is_touched()) {
+                    (i..end).for_each(|i| test(i, zone, list[i]));
+                }
+                i = end;
+            }
+        }
+    }
+}
+
+/// The values of `row` of a frozen block, one column at a time, into `out`.
+pub(crate) fn push_frozen(block: &Block, column: usize, row: usize, out: &mut RowBuffer) {
+    let segment = block.segment(column);
+    let position = Positions::List(vec![row as u32]);
+    let is_null = match segment.nulls {
+        Nulls::None => false,
+        Nulls::All => true,
+        Nulls::Some => match block.validity_words(column) {
+            Some(words) => words[row / 64] >> (row % 64) & 1 == 0,
+            None => code_at(block, column, row) == segment.null_code,
+        },
+    };
+    if is_null {
+        return out.push(Datum::Null);
+    }
+    let entry = match segment.scheme {
+        Scheme::Single => 0,
+        Scheme::Dictionary => code_at(block, column, row) as usize,
+        _ => row,
+    };
+    if segment.physical == PhysicalType::Str {
+        if segment.scheme != Scheme::Compressed {
+            return out.push(Datum::Str(block.string(column, entry)));
+        }
+        let coded = std::iter::once(block.string(column, row));
+        let decoded = block.symbol_table(column).decode_all(coded);
+        return out.push(Datum::Str(decoded.get(0)));
+    }
+    let datum = with_fixed!(segment.physical, T => {
+        let value = match segment.scheme {
+            Scheme::Truncation => {
+                let data = truncated(block, column, &position);
+                <T as Fixed>::slice(&data)[0]
+            }
+            Scheme::Plain => T::from_stored(block.values::<<T as Fixed>::Bits>(column)[row]),
+            _ => T::from_stored(block.entries::<<T as Fixed>::Bits>(column)[entry]),
+        };
+        crate::hot::fixed_datum(segment.physical, value.to_words())
+    }, unreachable!("strings are above"));
+    out.push(datum);
+}
+
+fn code_at(block: &Block, column: usize, row: usize) -> u32 {
+    match block.codes(column) {
+        Codes::U8(codes) => codes[row].into(),
+        Codes::U16(codes) => codes[row].into(),
+        Codes::U32(codes) => codes[row],
     }
 }
 
@@ -64,48 +230,11 @@ fn column_of(data: VectorData, validity: Option<Bitmap>) -> Column {
     Column::plain(Vector::with_validity(data, validity))
 }
 
-fn strings(views: Vec<StrView>, heap: &HeapRef) -> VectorData {
+fn string_data(views: Vec<StrView>, heap: &HeapRef) -> VectorData {
     let heaps = if views.iter().all(StrView::is_inline) { vec![] } else { vec![heap.clone()] };
-    // SAFETY: views made here point into the block, whose memory `heap` keeps alive; rows of a view
-    // of a block never change.
+    // SAFETY: views made here point into strings of the block, which `heap` keeps alive, or which
+    // the caller copies while it holds the block; string bytes never change.
     VectorData::Str(unsafe { StrVector::from_views(views, heaps) })
-}
-
-/// The string at `offset` of a hot block's string bytes.
-fn heap_view(block: &Block, offset: u32, bytes: u32) -> StrView {
-    let start = block.header.heap as usize + offset as usize;
-    StrView::new(block.memory.slice_of(start, bytes as usize))
-}
-
-/// Where the value of `row` stands in a row store.
-fn tuple_at(block: &Block, column: usize, row: usize) -> usize {
-    crate::hot::tuple_start(block, row) + block.segment(column).data as usize
-}
-
-fn row_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bitmap> {
-    let bit = block.segment(column).validity as usize;
-    let is_valid = |row: usize| {
-        let byte: u8 = block.memory.read_at(crate::hot::tuple_start(block, row) + bit / 8);
-        byte >> (bit % 8) & 1 == 0
-    };
-    Some(Bitmap::from_fn(rows.len(), |i| is_valid(rows.get(i) as usize)))
-}
-
-fn column_validity(block: &Block, column: usize, rows: &Positions) -> Option<Bitmap> {
-    let words = block.segment(column).validity as usize;
-    let word = |w: usize| block.memory.atomic_word(words + w * 8).load(Ordering::Relaxed);
-    match rows {
-        Positions::Range { start, len } if start.is_multiple_of(64) => {
-            let first = *start as usize / 64;
-            let count = (*len as usize).div_ceil(64);
-            let words = (first..first + count).map(word).collect();
-            Some(Bitmap::from_words(words, *len as usize))
-        }
-        _ => Some(Bitmap::from_fn(rows.len(), |i| {
-            let row = rows.get(i) as usize;
-            word(row / 64) >> (row % 64) & 1 == 1
-        })),
-    }
 }
 
 fn take_bits<T: Fixed>(values: &[T::Bits], rows: &Positions) -> Vec<T> {
@@ -231,7 +360,7 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     let view = |i: usize| StrView::new(string(i));
     if segment.scheme == Scheme::Plain {
         let views = with_rows!(rows, r => r.map(view).collect());
-        return column_of(strings(views, heap), frozen_validity(block, column, rows));
+        return column_of(string_data(views, heap), frozen_validity(block, column, rows));
     }
     let codes = wide_codes(block, column, rows);
     let entries = segment.entries as usize;
@@ -241,7 +370,7 @@ fn unpack_strings(block: &Block, column: usize, rows: &Positions, heap: &HeapRef
     let views = codes
         .iter()
         .map(|&c| if (c as usize) < entries { view(c as usize) } else { StrView::new(b"") });
-    let data = strings(views.collect(), heap);
+    let data = string_data(views.collect(), heap);
     column_of(data, frozen_validity(block, column, rows))
 }
 
@@ -265,7 +394,7 @@ fn entries(block: &Block, column: usize) -> Vector {
         let view = |i| StrView::new(block.string(column, i));
         let mut views: Vec<StrView> = (0..count).map(view).collect();
         views.extend(std::iter::repeat_n(StrView::default(), nulls));
-        strings(views, &HeapRef::pinned(Arc::clone(&block.memory) as Arc<_>))
+        string_data(views, &HeapRef::pinned(Arc::clone(&block.memory) as Arc<_>))
     });
     let validity = (nulls > 0).then(|| Bitmap::from_fn(count + nulls, |i| i < count));
     Vector::with_validity(data, validity)

@@ -11,6 +11,10 @@ pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
     type Bits: Plain;
     fn to_stored(self) -> Self::Bits;
     fn from_stored(bits: Self::Bits) -> Self;
+    /// Its form in a block as two words, the unused high bytes 0.
+    fn to_words(self) -> [u64; 2];
+    /// The inverse.
+    fn from_words(words: [u64; 2]) -> Self;
     /// The integer by which values order and are equal as SQL has it.
     fn key(self) -> i128;
     /// Distinguishes values that order as equal but look different (-0.0 and 0.0; 1 month and 30
@@ -21,7 +25,7 @@ pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
 }
 
 macro_rules! fixed {
-    ($ty:ty, $bits:ty, $variant:ident, $key:expr, $identity:expr) => {
+    ($ty:ty, $bits:ty, $variant:ident, $key:expr, $identity:expr, $words:expr, $of:expr) => {
         impl Fixed for $ty {
             type Bits = $bits;
             #[inline]
@@ -31,6 +35,16 @@ macro_rules! fixed {
             #[inline]
             fn from_stored(bits: $bits) -> Self {
                 bits.into()
+            }
+            #[inline]
+            fn to_words(self) -> [u64; 2] {
+                #[allow(clippy::redundant_closure_call)]
+                ($words)(self)
+            }
+            #[inline]
+            fn from_words(words: [u64; 2]) -> Self {
+                #[allow(clippy::redundant_closure_call)]
+                ($of)(words)
             }
             #[inline]
             fn key(self) -> i128 {
@@ -55,14 +69,58 @@ macro_rules! fixed {
     };
 }
 
-fixed!(u8, u8, Bool, i128::from, u128::from);
-fixed!(i32, i32, I32, i128::from, |v: i32| v as u32 as u128);
-fixed!(i64, i64, I64, i128::from, |v: i64| v as u64 as u128);
-fixed!(i128, i128, I128, |v| v, |v: i128| v as u128);
-fixed!(f64, f64, F64, float_key, |v: f64| u128::from(canonical(v).to_bits()));
-fixed!(Interval, IntervalBits, Interval, Interval::comparable, |v: Interval| {
-    u128::from(v.months as u32) << 96 | u128::from(v.days as u32) << 64 | v.micros as u64 as u128
-});
+type Words = [u64; 2];
+
+fixed!(u8, u8, Bool, i128::from, u128::from, |v: u8| [v.into(), 0], |w: Words| w[0] as u8);
+fixed!(
+    i32,
+    i32,
+    I32,
+    i128::from,
+    |v: i32| v as u32 as u128,
+    |v: i32| [v as u32 as u64, 0],
+    |w: Words| w[0] as i32
+);
+fixed!(
+    i64,
+    i64,
+    I64,
+    i128::from,
+    |v: i64| v as u64 as u128,
+    |v: i64| [v as u64, 0],
+    |w: Words| w[0] as i64
+);
+fixed!(
+    i128,
+    i128,
+    I128,
+    |v| v,
+    |v: i128| v as u128,
+    |v: i128| [v as u64, (v >> 64) as u64],
+    |w: Words| (u128::from(w[1]) << 64 | u128::from(w[0])) as i128
+);
+fixed!(
+    f64,
+    f64,
+    F64,
+    float_key,
+    |v: f64| u128::from(canonical(v).to_bits()),
+    |v: f64| [v.to_bits(), 0],
+    |w: Words| f64::from_bits(w[0])
+);
+fixed!(
+    Interval,
+    IntervalBits,
+    Interval,
+    Interval::comparable,
+    |v: Interval| {
+        u128::from(v.months as u32) << 96
+            | u128::from(v.days as u32) << 64
+            | v.micros as u64 as u128
+    },
+    |v: Interval| [u64::from(v.months as u32) | u64::from(v.days as u32) << 32, v.micros as u64],
+    |w: Words| Interval { months: w[0] as i32, days: (w[0] >> 32) as i32, micros: w[1] as i64 }
+);
 
 /// One NaN for all, because SQL knows only one.
 fn canonical(value: f64) -> f64 {

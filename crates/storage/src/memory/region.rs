@@ -1,6 +1,6 @@
 //! One range of memory, read and written through typed slices.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use types::Interval;
 
@@ -35,14 +35,15 @@ impl Memory {
         self.reservation.bytes()
     }
 
-    fn start(&self) -> *mut u8 {
+    /// The first byte.
+    pub(crate) fn start(&self) -> *mut u8 {
         self.place.as_ref().map_or(std::ptr::null_mut(), |p| p.start.as_ptr())
     }
 
     /// All bytes.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the place holds `bytes` initialised bytes until drop. A hot block, which writes
-        // through `write_at` while shared, never calls this.
+        // SAFETY: the place holds `bytes` initialised bytes until drop. A hot block, which is
+        // written while shared, is only reached through atomics.
         unsafe { std::slice::from_raw_parts(self.start(), self.bytes) }
     }
 
@@ -70,8 +71,8 @@ impl Memory {
     #[inline]
     pub(crate) fn slice_of<T: Plain>(&self, offset: usize, count: usize) -> &[T] {
         let start = self.checked::<T>(offset, count);
-        // SAFETY: `checked` proved bounds and alignment; any bytes are a valid `T` (`Plain`). Rows
-        // that are being written are not yet published, so no slice covers them.
+        // SAFETY: `checked` proved bounds and alignment; any bytes are a valid `T` (`Plain`). Hot
+        // blocks, which change, are only reached through atomics.
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 
@@ -85,8 +86,7 @@ impl Memory {
             offset <= self.bytes && size_of::<T>() <= self.bytes - offset,
             "read inside the memory"
         );
-        // SAFETY: in bounds by the assertion; any bytes are a valid `T`. Only published rows are
-        // read.
+        // SAFETY: in bounds by the assertion; any bytes are a valid `T`. As for `slice_of`.
         unsafe { self.start().add(offset).cast::<T>().read_unaligned() }
     }
 
@@ -94,29 +94,27 @@ impl Memory {
     #[inline]
     pub(crate) fn atomic_word(&self, offset: usize) -> &AtomicU64 {
         let start = self.checked::<u64>(offset, 1);
-        // SAFETY: in bounds and aligned; such words are only reached through this function.
+        // SAFETY: in bounds and aligned; such memory is only reached through atomics of one size.
         unsafe { AtomicU64::from_ptr(start) }
     }
 
-    /// Writes `values` from byte `offset` on, while other threads may read other bytes.
-    ///
-    /// # Safety
-    /// No other thread may read or write the target bytes at the same time, and no slice over them
-    /// may be alive.
-    ///
-    /// # Panics
-    /// If they do not lie inside the memory.
-    pub(crate) unsafe fn write_at<T: Plain>(&self, offset: usize, values: &[T]) {
-        let bytes = size_of_val(values);
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "write inside the memory");
-        // SAFETY: in bounds by the assertion, unshared by contract; copied bytewise, so alignment
-        // is free.
-        unsafe {
-            let target = self.start().add(offset);
-            std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), target, bytes);
-        }
+    /// As [`Self::atomic_word`], 4 bytes.
+    #[inline]
+    pub(crate) fn atomic_half(&self, offset: usize) -> &AtomicU32 {
+        let start = self.checked::<u32>(offset, 1);
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(start) }
     }
 
+    /// As [`Self::atomic_word`], one byte.
+    #[inline]
+    pub(crate) fn atomic_byte(&self, offset: usize) -> &AtomicU8 {
+        let start = self.checked::<u8>(offset, 1);
+        // SAFETY: as above.
+        unsafe { AtomicU8::from_ptr(start) }
+    }
+
+    #[inline]
     fn checked<T>(&self, offset: usize, count: usize) -> *mut T {
         let bytes = count.checked_mul(size_of::<T>());
         let fits = offset <= self.bytes && bytes.is_some_and(|b| b <= self.bytes - offset);

@@ -1,0 +1,250 @@
+//! Versions of one row: who sees what, and who may write.
+//!
+//! ```text
+//! word -> newest record -> older -> ... -> end: the row as all snapshots see it
+//! values of the row in its block: the newest version
+//! ```
+//! **Write.** Latch the word; look at the chain; fill the record with before-images; fence
+//! (Release); store the values, relaxed; store the record to the word with Release, which unlatches.
+//! **Read.** Load the values, relaxed; fence (Acquire); load the word. 0: done. Latched: wait for
+//! the word, not for the values. A record: from the newest to the oldest, apply the images of those
+//! the snapshot does not see; stop at the first it sees.
+//!
+//! Why that is right. If a reader loaded a value that some write stored, the two fences order the
+//! latching of the word before the reader's load of the word: it finds that write's record, or a
+//! newer chain that contains it. If it does not see the record, the image undoes the value, whatever
+//! mixture of old and new it loaded; a column in no unseen record was not stored by any unseen
+//! write. If it sees the record, the write committed before the snapshot was taken, so the values
+//! were stored before the first load. What is seen is so the oldest unseen image, or else the value
+//! stored by the newest seen write. This needs a snapshot that was published after the commits it
+//! sees: [`Snapshot::ALL`] was not, and readers of one row with it load again when the word changes.
+//!
+//! **Roll-back** restores the values and leaves the record: a reader that loaded a value before it
+//! was restored finds the record and applies the image, which is the restored value. Its kind
+//! becomes Void (an insert: no row for anybody) or Restored (no change), and its stamp in the end a
+//! fresh timestamp, as if the restoration were a commit; snapshots that see that one loaded after
+//! the restoration. Unlinked at once, a reader with an undone value would find no record.
+//! Restored and Lock records decide nothing: writers look through them (a running transaction's
+//! Lock makes them wait), so a row that was undone by ROLLBACK TO can be written by others.
+//!
+//! **Collection** (`undo`): once every active snapshot sees a record, nobody applies it or goes
+//! beyond it, so it and all older ones are unlinked under the latch. Whoever stands on one is pinned
+//! and its memory stays.
+//!
+//! Source: Neumann, Mühlbauer, Kemper 2015, section 2. Departures: words beside the block, not in
+//! it; one stamp a transaction, in its undo memory, so that a commit is one store.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crossbeam_epoch::Guard;
+
+use crate::block::{Block, NEVER};
+use crate::datum::{Datum, RowBuffer};
+use crate::table::WriteError;
+use crate::undo::{Image, Kind, RecordRef};
+use crate::unpack::push_frozen;
+use crate::version::{Snapshot, TxnId, is_running};
+use crate::versions::{DEAD, LATCHED};
+
+/// Rounds after which a waiting thread lets others run: the one that has the latch may not.
+const SPINS_MAX: u32 = 64;
+
+/// Waits a moment; `round` counts.
+#[inline]
+fn pause(round: &mut u32) {
+    *round += 1;
+    if *round < SPINS_MAX {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+/// The word once it is not latched.
+#[inline]
+pub(crate) fn settled(word: &AtomicU64) -> u64 {
+    let mut round = 0;
+    loop {
+        let found = word.load(Ordering::Acquire);
+        if found & LATCHED == 0 {
+            return found;
+        }
+        pause(&mut round);
+    }
+}
+
+/// Latches the word; returns what it was.
+#[inline]
+pub(crate) fn latch(word: &AtomicU64) -> u64 {
+    let mut round = 0;
+    loop {
+        let found = word.load(Ordering::Relaxed);
+        let order = (Ordering::Acquire, Ordering::Relaxed);
+        if found & LATCHED == 0
+            && word.compare_exchange_weak(found, found | LATCHED, order.0, order.1).is_ok()
+        {
+            return found;
+        }
+        pause(&mut round);
+    }
+}
+
+/// The newest record of a word that is not latched, for a thread that is pinned.
+#[inline]
+pub(crate) fn newest(word: u64, _guard: &Guard) -> Option<RecordRef<'_>> {
+    if word <= DEAD {
+        return None;
+    }
+    let start = NonNull::new(std::ptr::with_exposed_provenance_mut(word as usize))?;
+    // SAFETY: words other than 0 and DEAD are records; a linked record stays while somebody who
+    // loaded it is pinned.
+    Some(unsafe { RecordRef::new(start) })
+}
+
+/// True when `at` sees the row; calls `undo` with the images it must apply, newest first.
+/// `created` is the stamp of the block.
+#[inline]
+pub(crate) fn visit(
+    word: u64,
+    at: Snapshot,
+    created: u64,
+    guard: &Guard,
+    mut undo: impl FnMut(&Image),
+) -> bool {
+    if word == DEAD {
+        return false;
+    }
+    let mut next = newest(word, guard);
+    while let Some(record) = next {
+        let seen = at.sees(record.stamp());
+        match record.kind() {
+            Kind::Insert | Kind::Update if seen => return true,
+            Kind::Delete if seen => return false,
+            Kind::Insert | Kind::Void => return false,
+            _ if !seen => record.images().iter().for_each(&mut undo),
+            _ => {}
+        }
+        next = record.older();
+    }
+    at.sees(created)
+}
+
+/// Whether `txn` may write a row of snapshot `at`, by its latched word.
+pub(crate) fn check_write(
+    word: u64,
+    at: Snapshot,
+    txn: TxnId,
+    created: u64,
+    guard: &Guard,
+) -> Result<Held, WriteError> {
+    let gone = Err(WriteError::Conflict { moved_to: None });
+    if word == DEAD {
+        return gone;
+    }
+    let mut held = Held::No;
+    let mut next = newest(word, guard);
+    while let Some(record) = next {
+        let stamp = record.stamp();
+        let kind = record.kind();
+        let is_own = stamp == txn.0;
+        match kind {
+            Kind::Restored => {}
+            Kind::Void => return gone,
+            _ if is_running(stamp) && !is_own => return Err(WriteError::Wait(TxnId(stamp))),
+            Kind::Lock if is_own => held = Held::Yes,
+            Kind::Lock => {}
+            Kind::Delete => return Err(WriteError::Conflict { moved_to: record.moved_to() }),
+            _ if is_own => return Ok(Held::Yes),
+            _ if stamp <= at.ts.0 => return Ok(held),
+            _ => return gone,
+        }
+        next = record.older();
+    }
+    match created {
+        NEVER => gone,
+        stamp if stamp == txn.0 || stamp <= at.ts.0 => Ok(held),
+        stamp if is_running(stamp) => Err(WriteError::Wait(TxnId(stamp))),
+        _ => gone,
+    }
+}
+
+/// Whether a transaction has a row already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    No,
+    Yes,
+}
+
+impl Block {
+    /// The word of `row`; none when its zone was never written.
+    #[inline]
+    pub(crate) fn word(&self, row: u32) -> Option<&AtomicU64> {
+        self.versions.zone(row).map(|zone| zone.word(row))
+    }
+
+    /// True when `at` sees row `row`.
+    pub(crate) fn exists(&self, row: u32, at: Snapshot, guard: &Guard) -> bool {
+        match self.word(row) {
+            Some(word) => visit(settled(word), at, self.created(), guard, |_| {}),
+            None => at.sees(self.created()),
+        }
+    }
+
+    /// The newest values of `columns` into `out`, whatever their versions: for who has the row.
+    pub(crate) fn push_newest(&self, columns: &[usize], row: u32, out: &mut RowBuffer) {
+        for &column in columns {
+            if self.hot.is_none() {
+                push_frozen(self, column, row as usize, out);
+            } else if self.load_null(column, row as usize) {
+                out.push(Datum::Null);
+            } else {
+                out.push(self.datum_of(column, self.load_bits(column, row as usize)));
+            }
+        }
+    }
+
+    /// The values of `columns` as `at` sees them into `out`; false when it does not see the row.
+    pub(crate) fn read(
+        &self,
+        row: u32,
+        at: Snapshot,
+        columns: &[usize],
+        out: &mut RowBuffer,
+        guard: &Guard,
+    ) -> bool {
+        loop {
+            out.clear();
+            let before = self.word(row).map_or(0, |w| w.load(Ordering::Acquire));
+            if before == DEAD {
+                return false;
+            }
+            self.push_newest(columns, row, out);
+            fence(Ordering::Acquire);
+            let Some(word) = self.word(row) else {
+                return at.sees(self.created());
+            };
+            let word = settled(word);
+            if at == Snapshot::ALL && word != before {
+                continue;
+            }
+            if word == 0 {
+                return at.sees(self.created());
+            }
+            return visit(word, at, self.created(), guard, |image| {
+                let wanted = columns.iter().enumerate();
+                for (i, _) in wanted.filter(|(_, c)| **c == usize::from(image.column)) {
+                    out.set(i, self.image_datum(image));
+                }
+            });
+        }
+    }
+
+    /// The value of a before-image.
+    pub(crate) fn image_datum(&self, image: &Image) -> Datum<'_> {
+        if image.null {
+            return Datum::Null;
+        }
+        self.datum_of(usize::from(image.column), image.bits)
+    }
+}

@@ -1,0 +1,442 @@
+//! Writing many rows: batches, frozen blocks, loads; and indexes over the rows that are there.
+//!
+//! ```text
+//! insert_batch -> hot rows, claimed up to 1,024 at a time, each with a record of its own
+//!              -> frozen blocks (layout frozen), one record a block
+//! TableLoad    -> blocks, one record each
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossbeam_epoch::{self as epoch, Guard};
+use kernels::{Batch, Vector, VectorBuilder, VectorData};
+use types::Result;
+
+use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
+use super::write::publish_insert;
+use super::{Table, WriteError};
+use crate::block::{BLOCK_ROWS_MAX, Block};
+use crate::datum::{Datum, RowBuffer};
+use crate::freeze::freeze;
+use crate::hot::{HEAP_BYTES_MAX, rows_that_fit};
+use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, TableIndex, Uniqueness};
+use crate::row::{newest, settled};
+use crate::statistics::{ColumnSummary, Sample};
+use crate::tid::Tid;
+use crate::undo::{Kind, UndoBuffer};
+use crate::version::TxnId;
+use crate::versions::{DEAD, ZONE_ROWS};
+
+/// What a load made.
+pub(crate) struct Loaded<'l> {
+    pub(crate) blocks: Vec<Arc<Block>>,
+    pub(crate) summaries: &'l [ColumnSummary],
+    pub(crate) sample: &'l Sample,
+}
+
+/// The value of row `row`.
+fn datum_at(vector: &Vector, row: usize) -> Datum<'_> {
+    if vector.is_null(row) {
+        return Datum::Null;
+    }
+    match &vector.data {
+        VectorData::Bool(v) => Datum::Bool(v[row] != 0),
+        VectorData::I32(v) => Datum::I32(v[row]),
+        VectorData::I64(v) => Datum::I64(v[row]),
+        VectorData::I128(v) => Datum::I128(v[row]),
+        VectorData::F64(v) => Datum::F64(v[row]),
+        VectorData::Str(v) => Datum::Str(v.get(row)),
+        VectorData::Interval(v) => Datum::Interval(v[row]),
+    }
+}
+
+impl Table {
+    /// Adds the rows of `batch`, columns in schema order, and their TIDs to `tids`. Stops at the
+    /// first error: the caller rolls back to its mark.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub fn insert_batch(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        batch: &Batch,
+        tids: &mut Vec<Tid>,
+    ) -> Result<(), WriteError> {
+        let vectors = self.conform(batch)?;
+        let vectors: Vec<&Vector> = vectors.iter().map(|v| &**v).collect();
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        if self.freezes_inserts() {
+            return self.insert_frozen(undo, &vectors, batch.rows, tids);
+        }
+        let guard = epoch::pin();
+        for (column, vector) in vectors.iter().enumerate() {
+            self.bounds.admit_vector(column, vector, &guard);
+        }
+        drop(guard);
+        let mut from = 0;
+        while from < batch.rows {
+            from += self.insert_some(undo, &vectors, from..batch.rows, tids)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the first of `rows` as hot rows; returns how many.
+    fn insert_some(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        vectors: &[&Vector],
+        rows: Range<usize>,
+        tids: &mut Vec<Tid>,
+    ) -> Result<usize, WriteError> {
+        let guard = epoch::pin();
+        let first = rows_that_fit(vectors, rows.start..rows.start + 1, 0);
+        debug_assert_eq!(first, 1, "one row always fits");
+        let string_bytes = |v: &&&Vector| match datum_at(v, rows.start) {
+            Datum::Str(text) => text.len(),
+            _ => 0,
+        };
+        let first_bytes = vectors.iter().map(|v| string_bytes(&v)).sum();
+        // A large batch asks for a large block, of which a zone at a time is claimed.
+        let (block, claimed) = self.claim(rows.len(), first_bytes, &guard)?;
+        let claimed_count = claimed.len();
+        let room = HEAP_BYTES_MAX.saturating_sub(block.hot().heap.used());
+        let fitting = rows.start..rows.start + claimed_count.min(ZONE_ROWS);
+        let count = rows_that_fit(vectors, fitting, room);
+        let from = rows.start..rows.start + count;
+        let written = block.write_vectors(vectors, from.clone(), claimed.start as usize);
+        if let Err(error) = written {
+            self.bury(block.get(), claimed_count, &guard);
+            return Err(error.into());
+        }
+        let indexes = self.index_list(&guard);
+        for (i, row) in from.enumerate() {
+            let tid = Tid::new(block.id(), claimed.start + i as u32);
+            let published = with_scratch(|scratch| {
+                let value = |column: usize| datum_at(vectors[column], row);
+                let _latches = self.admit_row(indexes, scratch, value, undo.txn(), &guard)?;
+                let record = undo.add(self, block, tid.row(), Kind::Insert, 0)?;
+                publish_insert(undo, block.get(), record);
+                Ok::<_, WriteError>(self.add_entries(indexes, &scratch.keys, |_| true, tid)?)
+            });
+            if let Err(error) = published {
+                let is_published = settled(block.word(tid.row()).expect("claimed")) != DEAD;
+                let left = claimed_count - i - usize::from(is_published);
+                self.bury(block.get(), left, &guard);
+                return Err(error);
+            }
+            tids.push(tid);
+        }
+        if count < claimed_count {
+            self.bury(block.get(), claimed_count - count, &guard);
+        }
+        Ok(count)
+    }
+
+    /// Makes the keys of a new row and latches the unique ones, which nobody may have.
+    fn admit_row<'i, 'a>(
+        &self,
+        indexes: &'i [Arc<TableIndex>],
+        scratch: &mut Scratch,
+        value: impl FnMut(usize) -> Datum<'a>,
+        txn: TxnId,
+        guard: &Guard,
+    ) -> Result<KeyLatches<'i>, WriteError> {
+        self.encode_keys(indexes, scratch, value);
+        self.admit_keys(indexes, scratch, |_| true, (txn, None), guard)
+    }
+
+    pub(super) fn insert_frozen_row(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        row: &[Datum<'_>],
+    ) -> Result<Tid, WriteError> {
+        let vectors = row.iter().enumerate().map(|(column, &datum)| {
+            let mut builder = VectorBuilder::new(self.types[column]);
+            builder.push_value(&datum.to_value());
+            builder.finish()
+        });
+        let vectors: Vec<Vector> = vectors.collect();
+        let vectors: Vec<&Vector> = vectors.iter().collect();
+        let mark = undo.mark();
+        let mut tids = Vec::new();
+        match self.insert_frozen(undo, &vectors, 1, &mut tids) {
+            Ok(()) => Ok(tids[0]),
+            Err(error) => {
+                undo.rollback_to(mark);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes frozen blocks of the rows.
+    fn insert_frozen(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        vectors: &[&Vector],
+        rows: usize,
+        tids: &mut Vec<Tid>,
+    ) -> Result<(), WriteError> {
+        for start in (0..rows).step_by(BLOCK_ROWS_MAX) {
+            let len = BLOCK_ROWS_MAX.min(rows - start);
+            let part: Vec<Vector> = match len == rows {
+                true => Vec::new(),
+                false => vectors.iter().map(|v| v.slice(start, len)).collect(),
+            };
+            let part: Vec<&Vector> =
+                if len == rows { vectors.to_vec() } else { part.iter().collect() };
+            let (block, summaries) = freeze(self.next_block_id(), &part, len, &self.pool)?;
+            let mut sample = Sample::new(&self.types, self.known.lock().threshold());
+            sample.add(&part, len, block.id());
+            let id = block.id();
+            let blocks = vec![Arc::new(block)];
+            let loaded = Loaded { blocks, summaries: &summaries, sample: &sample };
+            self.publish(loaded, Some(&mut *undo))?;
+            tids.extend((0..len as u32).map(|row| Tid::new(id, row)));
+        }
+        Ok(())
+    }
+
+    /// Adds whole blocks, as part of a transaction or for everybody at once. After an error the
+    /// caller rolls the transaction back to before; without one the rows stay.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        loaded: Loaded<'_>,
+        mut undo: Option<&mut UndoBuffer>,
+    ) -> Result<(), WriteError> {
+        let guard = epoch::pin();
+        for (column, summary) in loaded.summaries.iter().enumerate() {
+            self.bounds.admit_summary(column, summary, &guard);
+        }
+        self.known.lock().add_loaded(&loaded.blocks, loaded.summaries, loaded.sample);
+        drop(guard);
+        let txn = undo.as_ref().map_or(TxnId::NONE, |undo| undo.txn());
+        for block in loaded.blocks {
+            block.set_created(txn.0);
+            let rows = block.rows();
+            self.add_block(Arc::clone(&block));
+            let guard = epoch::pin();
+            if let Some(undo) = undo.as_deref_mut() {
+                let place = self.directory.get(block.id(), &guard).expect("added above");
+                let record = undo.add(self, place, 0, Kind::Block, 0)?;
+                undo.count(record, rows as i64);
+            } else {
+                self.note_commit(rows as i64, rows as u64);
+            }
+            drop(guard);
+            self.enter_block(&block, txn)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the index entries of all rows of a new block.
+    fn enter_block(&self, block: &Block, txn: TxnId) -> Result<(), WriteError> {
+        for row in 0..block.rows() as u32 {
+            let guard = epoch::pin();
+            let indexes = self.index_list(&guard);
+            if indexes.is_empty() {
+                return Ok(());
+            }
+            let tid = Tid::new(block.id(), row);
+            with_scratch(|scratch| {
+                for (i, index) in indexes.iter().enumerate() {
+                    if scratch.keys.len() <= i {
+                        scratch.keys.push(KeyBuffer::new());
+                    }
+                    newest_key(block, row, index, &mut scratch.row, &mut scratch.keys[i]);
+                }
+                let who = (txn, Some(tid));
+                let _latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
+                Ok::<_, WriteError>(self.add_entries(indexes, &scratch.keys, |_| true, tid)?)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Builds `index` over the rows that are there, with `threads` threads, and maintains it from
+    /// then on. Nobody else may write the table meanwhile; old snapshots find their versions in it.
+    ///
+    /// # Errors
+    /// [`WriteError::Duplicate`] when two rows have one key of a unique index, with the number the
+    /// index would have; 53200 without memory. The table is then as before.
+    pub fn add_index(
+        &self,
+        index: TableIndex,
+        threads: usize,
+    ) -> Result<Arc<TableIndex>, WriteError> {
+        let _latch = self.indexes_change.lock();
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        index.bulk_build(threads, blocks.len(), |part, run| {
+            let guard = epoch::pin();
+            let (mut key, mut row) = (KeyBuffer::new(), RowBuffer::new());
+            let mut keys: Vec<KeyBuffer> = Vec::new();
+            for number in 0..blocks[part].rows() as u32 {
+                let tid = Tid::new(blocks[part].id(), number);
+                let word = blocks[part].word(number).map_or(0, settled);
+                if word == 0 {
+                    newest_key(&blocks[part], number, &index, &mut row, &mut key);
+                    run.push(&key, tid)?;
+                } else if word != DEAD {
+                    keys.clear();
+                    self.version_keys(&blocks[part], number, word, &index, &mut keys, &guard);
+                    keys.iter().try_for_each(|key| run.push(key, tid))?;
+                }
+            }
+            Ok(())
+        })?;
+        let mut list = self.indexes().to_vec();
+        if index.spec().unique != Uniqueness::No {
+            self.check_unique(&index, &blocks, list.len())?;
+        }
+        let index = Arc::new(index);
+        list.push(Arc::clone(&index));
+        self.set_indexes(list);
+        Ok(index)
+    }
+
+    /// Finds two rows of one key.
+    fn check_unique(
+        &self,
+        index: &TableIndex,
+        blocks: &[Arc<Block>],
+        number: usize,
+    ) -> Result<(), WriteError> {
+        if index.spec().kind == IndexKind::Ordered {
+            return self.check_unique_ordered(index, number);
+        }
+        let distinct = index.spec().unique == Uniqueness::Distinct;
+        for block in blocks {
+            for row in 0..block.rows() as u32 {
+                let guard = epoch::pin();
+                let tid = Tid::new(block.id(), row);
+                with_scratch(|scratch| {
+                    let mut key = KeyBuffer::new();
+                    newest_key(block, row, index, &mut scratch.row, &mut key);
+                    if distinct && key.has_null() || !self.has(index, &key, tid, scratch, &guard) {
+                        return Ok(());
+                    }
+                    match self.find_holder(index, &key, TxnId::NONE, Some(tid), scratch, &guard) {
+                        Holder::Nobody => Ok(()),
+                        Holder::Row(tid) => Err(WriteError::Duplicate { index: number, tid }),
+                        Holder::Running(txn) => Err(WriteError::Wait(txn)),
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::check_unique`], by neighbours in the order of keys.
+    fn check_unique_ordered(&self, index: &TableIndex, number: usize) -> Result<(), WriteError> {
+        let all = KeyRange { low: std::ops::Bound::Unbounded, high: std::ops::Bound::Unbounded };
+        let mut cursor = index.range(all, Direction::Forward);
+        let mut last: Option<(Vec<u8>, Tid)> = None;
+        let distinct = index.spec().unique == Uniqueness::Distinct;
+        while let Some((key, tid)) = cursor.next() {
+            let guard = epoch::pin();
+            let same = last.as_ref().is_some_and(|(other, _)| other[..] == *key);
+            with_scratch(|scratch| {
+                if distinct && self.has_null(index, tid, scratch, &guard)
+                    || !self.has(index, key, tid, scratch, &guard)
+                {
+                    return Ok(());
+                }
+                match &mut last {
+                    Some((_, tid)) if same => {
+                        Err(WriteError::Duplicate { index: number, tid: *tid })
+                    }
+                    Some((other, other_tid)) => {
+                        other.clear();
+                        other.extend_from_slice(key);
+                        *other_tid = tid;
+                        Ok(())
+                    }
+                    None => {
+                        last = Some((key.to_vec(), tid));
+                        Ok(())
+                    }
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// True when the newest version of row `tid` has `key`.
+    fn has(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        tid: Tid,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> bool {
+        self.holder(index, key, tid, TxnId::NONE, scratch, guard) != Holder::Nobody
+    }
+
+    fn has_null(
+        &self,
+        index: &TableIndex,
+        tid: Tid,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> bool {
+        self.directory.get(tid.block(), guard).is_some_and(|block| {
+            let mut key = KeyBuffer::new();
+            newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
+            key.has_null()
+        })
+    }
+
+    /// The keys of all versions of a row, each once.
+    fn version_keys(
+        &self,
+        block: &Block,
+        row: u32,
+        word: u64,
+        index: &TableIndex,
+        keys: &mut Vec<KeyBuffer>,
+        guard: &Guard,
+    ) {
+        let mut version = super::entries::Version::newest(block, row);
+        let mut buffer = RowBuffer::new();
+        let mut next = newest(word, guard);
+        loop {
+            let mut key = KeyBuffer::new();
+            version.key(index, &mut buffer, &mut key);
+            if keys.iter().all(|other| other[..] != key[..]) {
+                keys.push(key);
+            }
+            let Some(record) = next else { break };
+            if record.kind() == Kind::Void {
+                keys.clear();
+                break;
+            }
+            version.undo(record);
+            next = record.older();
+        }
+    }
+}
+
+/// The key of the newest values of a row.
+fn newest_key(
+    block: &Block,
+    row: u32,
+    index: &TableIndex,
+    values: &mut RowBuffer,
+    key: &mut KeyBuffer,
+) {
+    values.clear();
+    for column in &index.spec().columns {
+        block.push_newest(&[column.ordinal], row, values);
+    }
+    let mut next = 0;
+    encode_key(index, key, |_| {
+        next += 1;
+        values.get(next - 1)
+    });
+}

@@ -1,0 +1,428 @@
+//! Which index entries a row needs: made by writes, removed by roll-back and collection.
+//!
+//! ```text
+//! insert   latch unique keys -> nobody has them -> publish the row -> entries -> unlatch
+//! update   lock the row -> new keys as above, where a key column changes -> publish -> entries
+//! undo     entries of the undone key go, unless another version of the row has that key
+//! collect  entries of unlinked versions go, unless a version that stays has the key
+//! ```
+//! Invariants: an index has an entry for every version of a row that some snapshot may see. Entries
+//! are made after the row is published and removed under its latch, so that a key that comes back
+//! (A, B, A) is either found in the row by who removes, or its entry made after the removal.
+//! A thread holds key latches in the order of the indexes, and takes latches of rows for an instant
+//! while it does; who has a row latched takes no key latch.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_epoch::Guard;
+use parking_lot::MutexGuard;
+
+use super::{Table, WriteError};
+use crate::block::{Block, NEVER};
+use crate::datum::{Datum, RowBuffer};
+use crate::index::{KeyBuffer, TableIndex, Uniqueness};
+use crate::row::{latch, newest};
+use crate::tid::Tid;
+use crate::undo::{Image, Kind, RecordRef};
+use crate::version::{TxnId, is_running};
+use crate::versions::DEAD;
+
+/// Memory used again from write to write.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// By index.
+    pub(super) keys: Vec<KeyBuffer>,
+    pub(super) row: RowBuffer,
+    key: KeyBuffer,
+    tids: Vec<Tid>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Runs `f` with the thread's scratch memory; inside it with other memory.
+pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.take().unwrap_or_default();
+    let result = f(&mut scratch);
+    SCRATCH.set(Some(scratch));
+    result
+}
+
+/// Columns of a key for which no memory is allocated.
+const KEY_COLUMNS: usize = 8;
+
+/// The key of a row whose values `value` tells by ordinal.
+#[inline]
+pub(super) fn encode_key<'a>(
+    index: &TableIndex,
+    key: &mut KeyBuffer,
+    mut value: impl FnMut(usize) -> Datum<'a>,
+) {
+    let columns = &index.spec().columns;
+    if columns.len() <= KEY_COLUMNS {
+        let mut values = [Datum::Null; KEY_COLUMNS];
+        for (slot, column) in values.iter_mut().zip(columns) {
+            *slot = value(column.ordinal);
+        }
+        index.encode(&values[..columns.len()], key);
+    } else {
+        let values: Vec<Datum<'_>> = columns.iter().map(|c| value(c.ordinal)).collect();
+        index.encode(&values, key);
+    }
+}
+
+/// True when one of `columns` is part of the key.
+pub(super) fn is_affected(index: &TableIndex, mut columns: impl Iterator<Item = usize>) -> bool {
+    columns.any(|column| index.spec().columns.iter().any(|c| c.ordinal == column))
+}
+
+/// Latches of keys, given back together.
+#[derive(Default)]
+pub(super) struct KeyLatches<'i> {
+    held: [Option<MutexGuard<'i, ()>>; 4],
+    count: usize,
+    more: Vec<MutexGuard<'i, ()>>,
+}
+
+impl<'i> KeyLatches<'i> {
+    fn hold(&mut self, latch: MutexGuard<'i, ()>) {
+        match self.held.get_mut(self.count) {
+            Some(slot) => *slot = Some(latch),
+            None => self.more.push(latch),
+        }
+        self.count += 1;
+    }
+}
+
+/// A version of a row: its newest values with some before-images put over them.
+pub(super) struct Version<'b> {
+    block: &'b Block,
+    row: u32,
+    over: Vec<Image>,
+}
+
+impl<'b> Version<'b> {
+    pub(super) fn newest(block: &'b Block, row: u32) -> Self {
+        Self { block, row, over: Vec::new() }
+    }
+
+    /// Goes back over `record`.
+    pub(super) fn undo(&mut self, record: RecordRef<'_>) {
+        for image in record.images() {
+            match self.over.iter_mut().find(|o| o.column == image.column) {
+                Some(over) => *over = *image,
+                None => self.over.push(*image),
+            }
+        }
+    }
+
+    pub(super) fn key(&self, index: &TableIndex, row: &mut RowBuffer, key: &mut KeyBuffer) {
+        row.clear();
+        for column in &index.spec().columns {
+            let over = self.over.iter().find(|o| usize::from(o.column) == column.ordinal);
+            match over {
+                Some(image) => row.push(self.block.image_datum(image)),
+                None => self.block.push_newest(&[column.ordinal], self.row, row),
+            }
+        }
+        let mut next = 0;
+        encode_key(index, key, |_| {
+            next += 1;
+            row.get(next - 1)
+        });
+    }
+
+    fn has_key(&self, index: &TableIndex, wanted: &[u8], scratch: &mut Scratch) -> bool {
+        self.key(index, &mut scratch.row, &mut scratch.key);
+        scratch.key[..] == *wanted
+    }
+}
+
+impl Table {
+    /// Latches the unique ones of `keys` that `wanted` names by number, and makes sure that no
+    /// other row than `own` has them.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`], [`WriteError::Duplicate`].
+    pub(super) fn admit_keys<'i>(
+        &self,
+        indexes: &'i [Arc<TableIndex>],
+        scratch: &mut Scratch,
+        wanted: impl Fn(usize) -> bool,
+        (txn, own): (TxnId, Option<Tid>),
+        guard: &Guard,
+    ) -> Result<KeyLatches<'i>, WriteError> {
+        let mut latches = KeyLatches::default();
+        for (i, index) in indexes.iter().enumerate().filter(|(i, _)| wanted(*i)) {
+            let is_unique = match index.spec().unique {
+                Uniqueness::No => false,
+                Uniqueness::Distinct => !scratch.keys[i].has_null(),
+                Uniqueness::NullsNotDistinct => true,
+            };
+            if !is_unique {
+                continue;
+            }
+            let key = std::mem::take(&mut scratch.keys[i]);
+            latches.hold(index.latch_key(&key));
+            let result = self.find_holder(index, &key, txn, own, scratch, guard);
+            scratch.keys[i] = key;
+            match result {
+                Holder::Nobody => {}
+                Holder::Running(txn) => return Err(WriteError::Wait(txn)),
+                Holder::Row(tid) => return Err(WriteError::Duplicate { index: i, tid }),
+            }
+        }
+        Ok(latches)
+    }
+
+    /// Who has `key` in a unique index, besides `own`.
+    pub(super) fn find_holder(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        txn: TxnId,
+        own: Option<Tid>,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> Holder {
+        let mut tids = std::mem::take(&mut scratch.tids);
+        tids.clear();
+        // Rows are looked at outside of the index, which may have latches of its own.
+        let _ = index.lookup(key, |tid| {
+            tids.push(tid);
+            ControlFlow::Continue(())
+        });
+        let others = tids.iter().copied().filter(|&tid| Some(tid) != own);
+        let mut holders = others.map(|tid| self.holder(index, key, tid, txn, scratch, guard));
+        let holder = holders.find(|h| *h != Holder::Nobody).unwrap_or(Holder::Nobody);
+        drop(holders);
+        scratch.tids = tids;
+        holder
+    }
+
+    /// Whether row `tid` has `key` now, or may have it when its writer has ended.
+    pub(super) fn holder(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        tid: Tid,
+        txn: TxnId,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> Holder {
+        let Some(block) = self.directory.get(tid.block(), guard) else {
+            return Holder::Nobody;
+        };
+        let Some(word) = block.word(tid.row()) else {
+            return self.holder_at(index, key, (&block, tid, 0), txn, scratch, guard);
+        };
+        let found = latch(word);
+        let holder = self.holder_at(index, key, (&block, tid, found), txn, scratch, guard);
+        word.store(found, Ordering::Release);
+        holder
+    }
+
+    fn holder_at(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        (block, tid, word): (&Block, Tid, u64),
+        txn: TxnId,
+        scratch: &mut Scratch,
+        guard: &Guard,
+    ) -> Holder {
+        if word == DEAD {
+            return Holder::Nobody;
+        }
+        let mut version = Version::newest(block, tid.row());
+        let mut writer = None;
+        let mut next = newest(word, guard);
+        while let Some(record) = next {
+            let (stamp, kind) = (record.stamp(), record.kind());
+            next = record.older();
+            match (kind, writer) {
+                (Kind::Restored | Kind::Lock, None) => continue,
+                (Kind::Void, _) => return Holder::Nobody,
+                // Older than all that the running writer did: what an undo would bring back.
+                (_, Some(writer)) if stamp != writer => break,
+                (_, None) if is_running(stamp) && stamp != txn.0 => writer = Some(stamp),
+                (Kind::Delete, None) => return Holder::Nobody,
+                (_, None) => {
+                    let has_key = version.has_key(index, key, scratch);
+                    return if has_key { Holder::Row(tid) } else { Holder::Nobody };
+                }
+                _ => {}
+            }
+            let writer = writer.expect("set above");
+            if version.has_key(index, key, scratch) {
+                return Holder::Running(TxnId(writer));
+            }
+            if kind == Kind::Insert {
+                return Holder::Nobody;
+            }
+            version.undo(record);
+        }
+        let created = block.created();
+        if created == NEVER || !version.has_key(index, key, scratch) {
+            return Holder::Nobody;
+        }
+        match writer {
+            Some(writer) => Holder::Running(TxnId(writer)),
+            None if is_running(created) && created != txn.0 => Holder::Running(TxnId(created)),
+            None => Holder::Row(tid),
+        }
+    }
+
+    /// Makes an entry in each index that `wanted` names by number.
+    ///
+    /// # Errors
+    /// 53200 without memory; some entries may have been made.
+    pub(super) fn add_entries(
+        &self,
+        indexes: &[Arc<TableIndex>],
+        keys: &[KeyBuffer],
+        wanted: impl Fn(usize) -> bool,
+        tid: Tid,
+    ) -> types::Result<()> {
+        for (i, index) in indexes.iter().enumerate().filter(|(i, _)| wanted(*i)) {
+            index.insert(&keys[i], tid)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the entries of a row that nobody but its undone writer saw.
+    pub(crate) fn remove_entries(&self, block: &Block, row: u32, guard: &Guard) {
+        let indexes = self.index_list(guard);
+        if indexes.is_empty() {
+            return;
+        }
+        let tid = Tid::new(block.id(), row);
+        let version = Version::newest(block, row);
+        with_scratch(|scratch| {
+            for index in indexes {
+                version.key(index, &mut scratch.row, &mut scratch.key);
+                index.remove(&scratch.key, tid);
+            }
+        });
+    }
+
+    /// Puts the values before `record`, an Update of a running transaction, back, and removes the
+    /// entries of keys that no version has any more.
+    pub(crate) fn undo_update(&self, block: &Block, record: RecordRef<'_>, guard: &Guard) {
+        let row = record.row();
+        let word = block.word(row).expect("the zone of a written row");
+        let found = latch(word);
+        let changed = || record.images().iter().map(|image| usize::from(image.column));
+        let indexes = self.index_list(guard).iter();
+        let affected = indexes.filter(|index| is_affected(index, changed()));
+        let undone: Vec<(&Arc<TableIndex>, KeyBuffer)> = affected
+            .map(|index| {
+                let mut key = KeyBuffer::new();
+                Version::newest(block, row).key(index, &mut RowBuffer::new(), &mut key);
+                (index, key)
+            })
+            .collect();
+        for image in record.images() {
+            let column = usize::from(image.column);
+            block.store_bits(column, row as usize, image.bits);
+            block.store_null(column, row as usize, image.null);
+        }
+        for (index, key) in undone {
+            if !self.any_version_has(block, row, found, index, &key, guard) {
+                index.remove(&key, Tid::new(block.id(), row));
+            }
+        }
+        record.set_kind(Kind::Restored);
+        word.store(found, Ordering::Release);
+    }
+
+    fn any_version_has(
+        &self,
+        block: &Block,
+        row: u32,
+        word: u64,
+        index: &TableIndex,
+        key: &[u8],
+        guard: &Guard,
+    ) -> bool {
+        with_scratch(|scratch| {
+            let mut version = Version::newest(block, row);
+            let mut next = newest(word, guard);
+            loop {
+                if version.has_key(index, key, scratch) {
+                    return true;
+                }
+                let Some(record) = next else { return false };
+                version.undo(record);
+                next = record.older();
+            }
+        })
+    }
+
+    /// Before `record` and all older ones are unlinked: removes the entries that only the versions
+    /// they lead to need; those of the whole row when `record` ends it. The row is latched, `word`
+    /// what it was.
+    pub(crate) fn remove_old_entries(
+        &self,
+        block: &Block,
+        record: RecordRef<'_>,
+        word: u64,
+        guard: &Guard,
+    ) {
+        let indexes = self.index_list(guard);
+        // The entries of an undone insert went when it was undone.
+        if indexes.is_empty() || record.kind() == Kind::Void {
+            return;
+        }
+        let ends = record.kind() == Kind::Delete;
+        let tid = Tid::new(block.id(), record.row());
+        for index in indexes {
+            if !ends && !chain_affects(record, index) {
+                continue;
+            }
+            let (mut kept, mut old): (Vec<KeyBuffer>, Vec<KeyBuffer>) = (Vec::new(), Vec::new());
+            let mut version = Version::newest(block, record.row());
+            let mut is_kept = !ends;
+            let mut next = newest(word, guard);
+            loop {
+                let mut key = KeyBuffer::new();
+                version.key(index, &mut RowBuffer::new(), &mut key);
+                if is_kept { &mut kept } else { &mut old }.push(key);
+                let Some(above) = next else { break };
+                is_kept &= above.address() != record.address();
+                version.undo(above);
+                next = above.older();
+            }
+            for key in old.iter().filter(|old| kept.iter().all(|kept| kept[..] != old[..])) {
+                index.remove(key, tid);
+            }
+        }
+    }
+}
+
+/// True when `record` or an older one changed a column of the key.
+fn chain_affects(record: RecordRef<'_>, index: &TableIndex) -> bool {
+    let mut next = Some(record);
+    while let Some(record) = next {
+        let columns = record.images().iter().map(|image| usize::from(image.column));
+        if is_affected(index, columns) {
+            return true;
+        }
+        next = record.older();
+    }
+    false
+}
+
+/// Who has a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    Nobody,
+    /// This transaction may, depending on how it ends.
+    Running(TxnId),
+    /// This row.
+    Row(Tid),
+}

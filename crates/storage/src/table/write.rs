@@ -1,0 +1,425 @@
+//! Writing one row: insert, update, delete, lock.
+//!
+//! ```text
+//! insert  values -> claimed row -> record -> word
+//! update  record with before-images -> values -> word    in place
+//!         Delete with `moved_to`, insert elsewhere       frozen row, or no room for new strings
+//! delete, lock                      record -> word
+//! ```
+//! Invariant: on an error the row is as it was, and what was recorded of it is undone.
+//! Elsewhere: why others read the right version meanwhile (`row`), index entries (`entries`).
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use crossbeam_epoch::{self as epoch, Guard};
+use types::{Error, Result, SqlState};
+
+use super::entries::{Scratch, encode_key, is_affected, with_scratch};
+use super::{BlockRef, Table, WriteError};
+use crate::block::Block;
+use crate::datum::{Datum, RowBuffer};
+use crate::hot::{Span, bits_of};
+use crate::index::TableIndex;
+use crate::row::{Held, check_write, latch, newest};
+use crate::tid::Tid;
+use crate::undo::{Image, Kind, RecordRef, UndoBuffer};
+use crate::version::Snapshot;
+
+const GONE: WriteError = WriteError::Conflict { moved_to: None };
+
+impl Table {
+    /// Adds a row, values in schema order, to be seen when the transaction of `undo` commits.
+    /// Narrower integers are widened.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; 23502 for NULL in a
+    /// NOT NULL column; 53200 without memory; 54000 for a row of gigabytes.
+    pub fn insert(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        row: &[Datum<'_>],
+    ) -> Result<Tid, WriteError> {
+        if row.len() != self.types.len() {
+            let message = format!("{} values for table {}", row.len(), self.name);
+            return Err(Error::internal(message).into());
+        }
+        let heap_bytes = self.check(row.iter().copied().enumerate())?;
+        if self.freezes_inserts() {
+            return self.insert_frozen_row(undo, row);
+        }
+        self.insert_hot(undo, row, heap_bytes)
+    }
+
+    fn insert_hot(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        row: &[Datum<'_>],
+        heap_bytes: usize,
+    ) -> Result<Tid, WriteError> {
+        let guard = epoch::pin();
+        let indexes = self.index_list(&guard);
+        if indexes.is_empty() {
+            return Ok(self.place_row(undo, row, heap_bytes, &guard)?);
+        }
+        with_scratch(|scratch| {
+            self.encode_keys(indexes, scratch, |column| self.widened(column, row[column]));
+            let who = (undo.txn(), None);
+            let _latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
+            let mark = undo.mark();
+            let tid = self.place_row(undo, row, heap_bytes, &guard)?;
+            if let Err(error) = self.add_entries(indexes, &scratch.keys, |_| true, tid) {
+                undo.rollback_to(mark);
+                return Err(error.into());
+            }
+            Ok(tid)
+        })
+    }
+
+    /// The value in the type of `column`, which it fits.
+    #[inline]
+    pub(super) fn widened<'a>(&self, column: usize, datum: Datum<'a>) -> Datum<'a> {
+        datum.widened(self.types[column]).expect("checked before")
+    }
+
+    /// The keys of a row in all indexes.
+    pub(super) fn encode_keys<'a>(
+        &self,
+        indexes: &[Arc<TableIndex>],
+        scratch: &mut Scratch,
+        mut value: impl FnMut(usize) -> Datum<'a>,
+    ) {
+        if scratch.keys.len() < indexes.len() {
+            scratch.keys.resize_with(indexes.len(), Default::default);
+        }
+        for (index, key) in indexes.iter().zip(&mut scratch.keys) {
+            encode_key(index, key, &mut value);
+        }
+    }
+
+    /// Types and NULLs of values by column; returns the bytes of their strings.
+    fn check<'a>(&self, values: impl Iterator<Item = (usize, Datum<'a>)>) -> Result<usize> {
+        let mut heap_bytes = 0;
+        for (column, datum) in values {
+            let spec = &self.schema.columns()[column];
+            match datum {
+                Datum::Null if spec.not_null => return Err(self.null_violation(column)),
+                Datum::Null => {}
+                Datum::Str(text) if self.types[column] == types::PhysicalType::Str => {
+                    heap_bytes += text.len();
+                }
+                datum if datum.widened(self.types[column]).is_some() => {}
+                datum => {
+                    let message = format!("{datum:?} for a column of {:?}", self.types[column]);
+                    return Err(Error::internal(message));
+                }
+            }
+        }
+        Ok(heap_bytes)
+    }
+
+    pub(super) fn null_violation(&self, column: usize) -> Error {
+        let message = format!(
+            "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+            self.schema.columns()[column].name,
+            self.name
+        );
+        Error::new(SqlState::NOT_NULL_VIOLATION, message)
+    }
+
+    /// Writes and publishes a checked row at the end of the table.
+    fn place_row(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        row: &[Datum<'_>],
+        heap_bytes: usize,
+        guard: &Guard,
+    ) -> Result<Tid> {
+        for (column, &datum) in row.iter().enumerate() {
+            self.bounds.admit(column, self.widened(column, datum), guard);
+        }
+        let (block, rows) = self.claim(1, heap_bytes, guard)?;
+        let number = rows.start;
+        let mut place = || -> Result<RecordRef<'_>> {
+            let mut text_at = block.hot().heap.reserve(heap_bytes)?;
+            for (column, &datum) in row.iter().enumerate() {
+                self.put(block.get(), column, number, datum, &mut text_at);
+            }
+            undo.add(self, block, number, Kind::Insert, 0)
+        };
+        match place() {
+            Ok(record) => {
+                publish_insert(undo, block.get(), record);
+                Ok(Tid::new(block.id(), number))
+            }
+            Err(error) => {
+                self.bury(block.get(), 1, guard);
+                Err(error)
+            }
+        }
+    }
+
+    /// Counts claimed rows that were never published.
+    pub(super) fn bury(&self, block: &Block, rows: usize, guard: &Guard) {
+        if block.bury(rows) {
+            self.drop_block(block, guard);
+        }
+    }
+
+    /// Stores a value in a row that the caller holds; strings go to `text_at`, which is reserved.
+    #[inline]
+    fn put(&self, block: &Block, column: usize, row: u32, datum: Datum<'_>, text_at: &mut u32) {
+        let row = row as usize;
+        let bits = match self.widened(column, datum) {
+            Datum::Null => return block.store_null(column, row, true),
+            Datum::Str(text) => {
+                // SAFETY: the caller reserved the bytes of all strings of the row, and no span
+                // covers these yet.
+                unsafe { block.hot().heap.write(*text_at, text) };
+                let span = Span::new(*text_at, text.len());
+                *text_at += text.len() as u32;
+                [span.0, 0]
+            }
+            fixed => bits_of(fixed),
+        };
+        block.store_bits(column, row, bits);
+        block.store_null(column, row, false);
+    }
+
+    /// Changes columns, each named once, of the row `tid`, which `at` sees; returns its TID, a new
+    /// one if it moved.
+    ///
+    /// # Errors
+    /// As [`Self::insert`]; [`WriteError::Conflict`] when the row changed after `at`.
+    pub fn update(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        tid: Tid,
+        changes: &[(usize, Datum<'_>)],
+    ) -> Result<Tid, WriteError> {
+        let guard = epoch::pin();
+        let block = self.locate(tid, &guard).ok_or(GONE)?;
+        let heap_bytes = self.check(changes.iter().copied())?;
+        if block.hot.is_none() || heap_bytes > 0 && block.is_heap_full(heap_bytes) {
+            return self.move_row(undo, at, block, tid, changes, &guard);
+        }
+        let indexes = self.index_list(&guard);
+        let affected = |i: usize| is_affected(&indexes[i], changes.iter().map(|c| c.0));
+        if !(0..indexes.len()).any(affected) {
+            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
+            return Ok(tid);
+        }
+        let mark = undo.mark();
+        // Nobody else changes the row while its new keys are made.
+        self.hold(undo, at, block, tid.row(), &guard)?;
+        let result = with_scratch(|scratch| {
+            self.encode_changed(indexes, scratch, block.get(), tid.row(), changes);
+            let who = (undo.txn(), Some(tid));
+            let _latches = self.admit_keys(indexes, scratch, affected, who, &guard)?;
+            self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
+            self.add_entries(indexes, &scratch.keys, affected, tid)?;
+            Ok(tid)
+        });
+        if result.is_err() {
+            undo.rollback_to(mark);
+        }
+        result
+    }
+
+    /// The keys of a row that the caller holds, after `changes`.
+    fn encode_changed(
+        &self,
+        indexes: &[Arc<TableIndex>],
+        scratch: &mut Scratch,
+        block: &Block,
+        row: u32,
+        changes: &[(usize, Datum<'_>)],
+    ) {
+        let mut values = std::mem::take(&mut scratch.row);
+        values.clear();
+        for column in indexes.iter().flat_map(|index| &index.spec().columns) {
+            match changes.iter().find(|c| c.0 == column.ordinal) {
+                Some(&(column, datum)) => values.push(self.widened(column, datum)),
+                None => block.push_newest(&[column.ordinal], row, &mut values),
+            }
+        }
+        let mut next = 0;
+        self.encode_keys(indexes, scratch, |_| {
+            next += 1;
+            values.get(next - 1)
+        });
+        scratch.row = values;
+    }
+
+    fn update_in_place(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        block: BlockRef<'_>,
+        row: u32,
+        (changes, heap_bytes): (&[(usize, Datum<'_>)], usize),
+        guard: &Guard,
+    ) -> Result<(), WriteError> {
+        for &(column, datum) in changes {
+            self.bounds.admit(column, self.widened(column, datum), guard);
+        }
+        let mut text_at = block.hot().heap.reserve(heap_bytes)?;
+        let record = undo.add(self, block, row, Kind::Update, changes.len())?;
+        let columns = changes.iter().map(|c| c.0);
+        let link = self.link(undo, at, block.get(), record, columns, guard);
+        let (word, _) = link.inspect_err(|_| undo.take_back(changes.len()))?;
+        // Who sees a new value finds the word latched, or the record.
+        fence(Ordering::Release);
+        for &(column, datum) in changes {
+            self.put(block.get(), column, row, datum, &mut text_at);
+        }
+        word.store(record.address(), Ordering::Release);
+        undo.count(record, 0);
+        Ok(())
+    }
+
+    /// Latches the row of `record` if it may be written, fills in before-images of `columns`, and
+    /// links older records; storing the record to the word, which is returned, publishes it. On an
+    /// error the word is as it was.
+    fn link<'b>(
+        &self,
+        undo: &UndoBuffer,
+        at: Snapshot,
+        block: &'b Block,
+        record: RecordRef<'_>,
+        columns: impl Iterator<Item = usize>,
+        guard: &Guard,
+    ) -> Result<(&'b std::sync::atomic::AtomicU64, Held), WriteError> {
+        let row = record.row();
+        let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
+        let word = zone.word(row);
+        let found = latch(word);
+        let held = match check_write(found, at, undo.txn(), block.created(), guard) {
+            Ok(held) => held,
+            Err(error) => {
+                word.store(found, Ordering::Release);
+                return Err(error);
+            }
+        };
+        for (i, column) in columns.enumerate() {
+            let bits = block.load_bits(column, row as usize);
+            let null = block.load_null(column, row as usize);
+            // SAFETY: the record was made with room for these images and is not linked yet.
+            unsafe { record.set_image(i, Image { bits, column: column as u16, null }) };
+        }
+        let older = newest(found, guard);
+        record.set_older(older);
+        match older {
+            Some(older) => older.set_newer(record),
+            None => zone.touch(1),
+        }
+        Ok((word, held))
+    }
+
+    /// Adds a record without images.
+    fn mark_row<'r>(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        block: BlockRef<'_>,
+        row: u32,
+        kind: Kind,
+        guard: &Guard,
+    ) -> Result<RecordRef<'r>, WriteError> {
+        let record = undo.add(self, block, row, kind, 0)?;
+        let link = self.link(undo, at, block.get(), record, std::iter::empty(), guard);
+        let (word, _) = link.inspect_err(|_| undo.take_back(0))?;
+        word.store(record.address(), Ordering::Release);
+        undo.count(record, if kind == Kind::Delete { -1 } else { 0 });
+        Ok(record)
+    }
+
+    /// Locks the row unless the transaction has it.
+    fn hold(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        block: BlockRef<'_>,
+        row: u32,
+        guard: &Guard,
+    ) -> Result<(), WriteError> {
+        if let Some(word) = block.word(row) {
+            let found = latch(word);
+            let held = check_write(found, at, undo.txn(), block.created(), guard);
+            word.store(found, Ordering::Release);
+            if held? == Held::Yes {
+                return Ok(());
+            }
+        }
+        self.mark_row(undo, at, block, row, Kind::Lock, guard)?;
+        Ok(())
+    }
+
+    /// Deletes the row and inserts it, changed, as a hot row elsewhere.
+    fn move_row(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        block: BlockRef<'_>,
+        tid: Tid,
+        changes: &[(usize, Datum<'_>)],
+        guard: &Guard,
+    ) -> Result<Tid, WriteError> {
+        let mark = undo.mark();
+        let record = self.mark_row(undo, at, block, tid.row(), Kind::Delete, guard)?;
+        let columns: Vec<usize> = (0..self.types.len()).collect();
+        let mut values = RowBuffer::new();
+        block.push_newest(&columns, tid.row(), &mut values);
+        let mut row: Vec<Datum<'_>> = values.iter().collect();
+        changes.iter().for_each(|&(column, datum)| row[column] = datum);
+        let inserted = match self.check(row.iter().copied().enumerate()) {
+            Ok(heap_bytes) => self.insert_hot(undo, &row, heap_bytes),
+            Err(error) => Err(error.into()),
+        };
+        match inserted {
+            Ok(target) => record.set_moved_to(target),
+            Err(_) => undo.rollback_to(mark),
+        }
+        inserted
+    }
+
+    /// Removes the row `tid`, which `at` sees.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`], [`WriteError::Conflict`]; 53200 without memory.
+    pub fn delete(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        tid: Tid,
+    ) -> Result<(), WriteError> {
+        let guard = epoch::pin();
+        let block = self.locate(tid, &guard).ok_or(GONE)?;
+        self.mark_row(undo, at, block, tid.row(), Kind::Delete, &guard)?;
+        Ok(())
+    }
+
+    /// Keeps others from changing the row `tid` until the transaction ends (SELECT FOR UPDATE).
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub fn lock(
+        self: &Arc<Self>,
+        undo: &mut UndoBuffer,
+        at: Snapshot,
+        tid: Tid,
+    ) -> Result<(), WriteError> {
+        let guard = epoch::pin();
+        let block = self.locate(tid, &guard).ok_or(GONE)?;
+        self.hold(undo, at, block, tid.row(), &guard)
+    }
+}
+
+/// Makes a claimed row, whose values are stored, known.
+#[inline]
+pub(super) fn publish_insert(undo: &mut UndoBuffer, block: &Block, record: RecordRef<'_>) {
+    let word = block.word(record.row()).expect("claiming made the zone");
+    word.store(record.address(), Ordering::Release);
+    undo.count(record, 1);
+}
