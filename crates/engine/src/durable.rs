@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use storage::Timestamp;
-use txn::checkpoint::{Directory, Manifest};
+use txn::checkpoint::Directory;
 use txn::io::{Io, RealIo};
 use txn::log::{Log, LogOptions};
 use types::{Error, Result, SqlState};
@@ -41,8 +41,9 @@ use files::BlockFiles;
 pub use txn::log::{Background, Lsn};
 pub use verify::CheckReport;
 
-pub(crate) use open::{check, open};
+pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
+pub(crate) use verify::tables as check_tables;
 
 /// Bytes of log after which a checkpoint is written: recovery reads no more than about twice that.
 pub(crate) const CHECKPOINT_WAL_BYTES: u64 = 256 << 20;
@@ -90,8 +91,8 @@ pub(crate) struct Durable {
     log: Log,
     /// Which block is in which file.
     files: Mutex<BlockFiles>,
-    /// The newest checkpoint; held while the next one is written.
-    newest: Mutex<Option<Manifest>>,
+    /// Held while a checkpoint is written.
+    writing: Mutex<()>,
     /// Version of the next block file.
     next_version: AtomicU64,
     /// Where the log was when the newest checkpoint began, or the last attempt at one.

@@ -19,6 +19,7 @@ use types::{Error, Result, SqlState};
 use crate::CancelHandle;
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::database::Inner;
+use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
 use crate::validate::Reads;
 
@@ -300,14 +301,18 @@ fn commit(
         Some(durable) => {
             let old = inner.relations.snapshot();
             let state = catalog.as_deref().map(|new| (&*old, new));
-            Some(durable.encode(txn.changes(), state, sequences)?)
+            durable.encode(txn.changes(), state, sequences)?
         }
         None => None,
     };
     let mut ending = Ending { inner, catalog, redo, reads, lsn: None };
     txn.commit(&mut ending)?;
     match (&inner.durable, ending.lsn, durability) {
-        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn),
+        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn, inner),
+        (Some(durable), Some(lsn), Durability::Later) => {
+            durable.wait_not(lsn, inner);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -316,9 +321,9 @@ fn commit(
 struct Ending<'a> {
     inner: &'a Inner,
     catalog: Option<Arc<State>>,
-    redo: Option<Vec<u8>>,
+    redo: Option<Redo<'a>>,
     reads: &'a Reads,
-    lsn: Option<crate::durable::Lsn>,
+    lsn: Option<Lsn>,
 }
 
 impl CommitWork for Ending<'_> {
@@ -327,8 +332,8 @@ impl CommitWork for Ending<'_> {
     }
 
     fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
-        if let (Some(durable), Some(redo)) = (&self.inner.durable, &self.redo) {
-            self.lsn = Some(durable.append(ts, redo)?);
+        if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
+            self.lsn = Some(durable.append(ts, redo, self.catalog.as_deref(), self.inner)?);
         }
         if let Some(state) = self.catalog.take() {
             self.inner.relations.publish(state);

@@ -8,14 +8,15 @@ use sql::catalog::{
     ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, KeyDef, KeyNulls, Uniqueness,
 };
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Truncate,
-    WithData,
+    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
+    Truncate, WithData,
 };
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
 
 use super::{index, layout_of, local_name, may_create, view};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
+use crate::durable::temporary_table;
 use crate::locks::{LockMode, TableLock};
 use crate::session::Run;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
@@ -63,8 +64,11 @@ pub(crate) fn foreign_index(key: &ForeignKeyDef) -> IndexMeta {
 pub(crate) fn new_storage(session: &Session, def: &TableDef) -> Result<Arc<Table>> {
     let inner = session.inner();
     let schema = schema_of(&def.columns);
-    let table =
-        Table::new(inner.next_object_id(), def.name.clone(), schema, def.layout, inner.pool.clone());
+    let id = match def.persistence {
+        Persistence::Permanent => inner.next_object_id(),
+        Persistence::Temporary => temporary_table(inner.next_object_id()),
+    };
+    let table = Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone());
     for meta in &def.indexes {
         index::add(session, &table, &def.name, meta)?;
     }

@@ -111,7 +111,8 @@ impl LoadedBlocks<'_> {
         let image = images.get(&block);
         let image = image.ok_or_else(|| Error::internal("a loaded block is in its table"))?;
         let version = self.durable.next_version();
-        let (dead, bytes) = image.write();
+        let dead = image.dead();
+        let bytes = image.write(&dead)?;
         let dead = dead_bytes(&dead);
         let file = self.durable.directory.write_block(table, block, version, &bytes, &dead)?;
         Ok(LoadedBlock { table, file, temperature: temperature_of(image.layout()) })

@@ -16,19 +16,10 @@ pub(super) struct LoadedBlock {
     pub(super) temperature: BlockTemperature,
 }
 
-/// Whether a file still says what the block holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Freshness {
-    /// As far as its timestamp says.
-    Known,
-    /// Replay changed the block.
-    Replayed,
-}
-
 /// The newest file of each block, by table and block.
 #[derive(Debug, Default)]
 pub(super) struct BlockFiles {
-    known: HashMap<(u64, u64), (BlockEntry, Freshness)>,
+    known: HashMap<(u64, u64), BlockEntry>,
 }
 
 /// How a block gets into a checkpoint.
@@ -62,14 +53,7 @@ impl BlockFiles {
     pub(super) fn add(&mut self, ts: Timestamp, loaded: impl IntoIterator<Item = LoadedBlock>) {
         for LoadedBlock { table, file, temperature } in loaded {
             let entry = BlockEntry { file, changed: ts, temperature, dead: None };
-            self.known.insert((table, file.block), (entry, Freshness::Known));
-        }
-    }
-
-    /// Replay changed a block.
-    pub(super) fn touch(&mut self, table: u64, block: u64) {
-        if let Some((_, freshness)) = self.known.get_mut(&(table, block)) {
-            *freshness = Freshness::Replayed;
+            self.known.insert((table, file.block), entry);
         }
     }
 
@@ -83,8 +67,8 @@ impl BlockFiles {
     ) -> Need {
         let frozen = BlockTemperature::Frozen;
         match self.known.get(&(table, block)) {
-            Some((entry, Freshness::Known)) if changed <= entry.changed => Need::Nothing(*entry),
-            Some((entry, _)) if temperature == frozen && entry.temperature == frozen => {
+            Some(entry) if changed <= entry.changed => Need::Nothing(*entry),
+            Some(entry) if temperature == frozen && entry.temperature == frozen => {
                 Need::Dead(*entry)
             }
             _ => Need::Block,
@@ -93,8 +77,8 @@ impl BlockFiles {
 
     /// The files of commits up to `at`, in the shape of a manifest: to be compared with the next.
     pub(super) fn up_to(&self, at: Timestamp) -> Manifest {
-        let entries = self.known.iter().filter(|(_, (entry, _))| entry.changed <= at);
-        let table = |(&(id, _), (entry, _)): (&(u64, u64), &(BlockEntry, Freshness))| TableFiles {
+        let entries = self.known.iter().filter(|(_, entry)| entry.changed <= at);
+        let table = |(&(id, _), entry): (&(u64, u64), &BlockEntry)| TableFiles {
             id,
             next_block: 0,
             blocks: vec![*entry],
@@ -105,18 +89,19 @@ impl BlockFiles {
     /// `manifest` is the newest checkpoint now: what it does not name of the commits it holds has
     /// no file any more.
     pub(super) fn replace(&mut self, manifest: &Manifest) {
-        self.known.retain(|_, (entry, _)| entry.changed > manifest.snapshot);
+        self.known.retain(|_, entry| entry.changed > manifest.snapshot);
         for table in &manifest.tables {
             for entry in &table.blocks {
                 let place = (table.id, entry.file.block);
-                self.known.insert(place, (*entry, Freshness::Known));
+    }
+}
             }
         }
     }
 
     /// Whether `name` is one of them.
     pub(super) fn contains(&self, name: &BlockFileName) -> bool {
-        self.known.get(&(name.table, name.block)).is_some_and(|(entry, _)| {
+        self.known.get(&(name.table, name.block)).is_some_and(|entry| {
             entry.file.version == name.version
                 || entry.dead.is_some_and(|dead| dead.version == name.version)
         })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use storage::{Datum, Table, TableIndex, Tid, Timestamp};
+use storage::{BufferPool, Datum, Table, TableIndex, Tid, Timestamp, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
 use txn::log::LogReader;
 use txn::redo::{Redo, RedoReader};
@@ -18,12 +18,11 @@ use types::{Error, Result, SqlState};
 
 use super::damaged;
 use super::encode::datum_of;
-use super::files::{BlockFiles, LoadedBlock};
+use super::files::{BlockFiles, LoadedBlock, temperature_of};
 use super::objects::Objects;
 use crate::Config;
 use crate::catalog::{State, TableEntry};
 use crate::define::index::spec_of;
-use storage::BufferPool;
 
 /// A database as its files have it.
 pub(super) struct Recovered {
@@ -75,6 +74,9 @@ impl<'a> Means<'a> {
             let applied = replay.apply(ts, record.payload);
             applied.map_err(|error| in_record(error, &log, lsn))?;
         }
+        for entry in replay.objects.state.tables.values() {
+            entry.storage().end_recovery(replay.last);
+        }
         let mut last_object = replay.objects.last_table;
         self.build_indexes(&replay.objects.state, &mut last_object)?;
         Ok(Recovered {
@@ -96,30 +98,34 @@ impl<'a> Means<'a> {
             let storage = objects.tables.get(&table.id).ok_or_else(|| {
                 damaged(format!("the manifest has blocks of table {}, which is none", table.id))
             })?;
-            storage.reserve_blocks(table.next_block);
+            storage.set_next_block(table.next_block);
             work.extend(table.blocks.iter().map(|entry| (storage, entry)));
         }
         self.in_parallel(work.len(), |i| {
             let (table, entry) = work[i];
-            self.restore_block(table, entry)
+            self.restore_block(table, entry).map(|_| ())
         })
     }
 
-    fn restore_block(&self, table: &Arc<Table>, entry: &BlockEntry) -> Result<()> {
+    fn restore_block(&self, table: &Table, entry: &BlockEntry) -> Result<BlockTemperature> {
         let file = self.directory.read_block(table.id(), &entry.file)?;
         let newer = match &entry.dead {
-            Some(dead) => {
-                Some(self.directory.read_dead(table.id(), entry.file.block, dead)?)
-            }
+            Some(dead) => Some(self.directory.read_dead(table.id(), entry.file.block, dead)?),
             None => None,
         };
         let dead = dead_words(newer.as_ref().unwrap_or(&file).dead());
         let restored =
             table.restore_block(entry.file.block, file.content(), &dead, entry.changed);
-        restored.map_err(|error| {
-            let name = format!("block {} of table {}", entry.file.block, table.name());
-            error.with_detail(format!("It is in the file of version {}: {name}.", entry.file.version))
-        })
+        let layout = restored.map_err(|error| match error.state() {
+            SqlState::DATA_CORRUPTED => {
+                let path = self.directory.path_of(table.id(), &entry.file);
+                let message =
+                    format!("\"{}\" is damaged: {}", path.display(), error.message());
+                Error::new(SqlState::DATA_CORRUPTED, message)
+            }
+            _ => error,
+        })?;
+        Ok(temperature_of(layout))
     }
 
     /// Runs `work` for `0..count`; the first error ends it.
@@ -162,13 +168,14 @@ impl<'a> Means<'a> {
     ) -> Result<()> {
         let table = entry.storage();
         let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
-        table.add_index(index, self.threads).map_err(|error| {
-            if error.state() != SqlState::UNIQUE_VIOLATION {
-                return error;
+        match table.add_index(index, self.threads) {
+            Ok(_) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
+            Err(_) => {
+                let (table, index) = (&entry.def.name, &meta.name);
+                Err(damaged(format!("rows of table {table} have equal keys in index {index}")))
             }
-            let what = format!("rows of table {} break index {}", entry.def.name, meta.name);
-            damaged(what).with_detail(error.message().to_owned())
-        })
+        }
     }
 }
 
@@ -203,9 +210,16 @@ struct Replay<'a> {
     last: Timestamp,
     next_version: u64,
     commits: u64,
-    /// The table and block that the entry before changed.
-    touched: Option<(u64, u64)>,
     catalog_changed: bool,
+    /// Memory used again from entry to entry; empty between them.
+    row: Vec<Datum<'static>>,
+    changes: Vec<(usize, Datum<'static>)>,
+}
+
+/// An empty vector in the memory of `used`.
+fn recycle<A, B>(mut used: Vec<A>) -> Vec<B> {
+    used.clear();
+    used.into_iter().map(|_| unreachable!("it is empty")).collect()
 }
 
 impl<'a> Replay<'a> {
@@ -217,8 +231,9 @@ impl<'a> Replay<'a> {
             last: Timestamp(1),
             next_version: 1,
             commits: 0,
-            touched: None,
             catalog_changed: false,
+            row: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -240,9 +255,8 @@ impl<'a> Replay<'a> {
     /// Does what a transaction did.
     fn apply(&mut self, ts: Timestamp, payload: &[u8]) -> Result<()> {
         let mut reader = RedoReader::new(payload);
-        let mut row: Vec<Datum<'static>> = Vec::new();
         while let Some(entry) = reader.next()? {
-            row = self.apply_entry(ts, entry, row)?;
+            self.apply_entry(ts, entry)?;
         }
         if std::mem::take(&mut self.catalog_changed) {
             self.objects.forget_dropped();
@@ -252,56 +266,34 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn apply_entry(
-        &mut self,
-        ts: Timestamp,
-        entry: Redo<'_>,
-        scratch: Vec<Datum<'static>>,
-    ) -> Result<Vec<Datum<'static>>> {
-        let mut row = scratch;
+    fn apply_entry(&mut self, ts: Timestamp, entry: Redo<'_>) -> Result<()> {
         match entry {
             Redo::Insert { table, tid, values } => {
-                let storage = self.change(table, Tid(tid))?;
-                if values.len() != storage.schema().len() {
-                    return Err(damaged("a row has another number of columns than its table"));
-                }
-                row = with_datums(row, values, |row| storage.recover_insert(Tid(tid), row))?;
+                let mut row: Vec<Datum<'_>> = recycle(std::mem::take(&mut self.row));
+                row.extend(values.iter().map(datum_of));
+                self.table(table)?.recover_insert(Tid(tid), &row)?;
+                self.row = recycle(row);
             }
             Redo::Update { table, tid, columns, values } => {
-                let storage = self.change(table, Tid(tid))?;
-                if columns.last().is_some_and(|&last| last >= storage.schema().len()) {
-                    return Err(damaged("a change is beyond the columns of its table"));
-                }
-                let values = values.iter().map(datum_of);
-                let changes: Vec<_> = columns.iter().copied().zip(values).collect();
-                storage.recover_update(Tid(tid), &changes)?;
+                let mut changes: Vec<(usize, Datum<'_>)> = recycle(std::mem::take(&mut self.changes));
+                changes.extend(columns.iter().copied().zip(values.iter().map(datum_of)));
+                self.table(table)?.recover_update(Tid(tid), &changes)?;
+                self.changes = recycle(changes);
             }
-            Redo::Delete { table, tid, .. } => {
-                self.change(table, Tid(tid))?.recover_delete(Tid(tid))?;
-            }
+            Redo::Delete { table, tid, .. } => self.table(table)?.recover_delete(Tid(tid))?,
             Redo::Block { table, file } => self.load_block(ts, table, &file)?,
             Redo::Catalog { kind, name, bytes } => {
                 self.objects.apply(kind, name, bytes)?;
                 self.catalog_changed = true;
-                self.touched = None;
             }
             Redo::Sequence { .. } => return Err(damaged("a sequence has a number")),
         }
-        Ok(row)
+        Ok(())
     }
 
-    /// The table, one of whose rows changes.
-    fn change(&mut self, table: u64, tid: Tid) -> Result<Arc<Table>> {
-        if self.touched != Some((table, tid.block())) {
-            self.files.touch(table, tid.block());
-            self.touched = Some((table, tid.block()));
-        }
-        self.table(table)
-    }
-
-    fn table(&self, id: u64) -> Result<Arc<Table>> {
+    fn table(&self, id: u64) -> Result<&Arc<Table>> {
         let table = self.objects.tables.get(&id);
-        table.cloned().ok_or_else(|| damaged(format!("rows of table {id}, which is none")))
+        table.ok_or_else(|| damaged(format!("rows of table {id}, which is none")))
     }
 
     fn load_block(
@@ -310,15 +302,11 @@ impl<'a> Replay<'a> {
         table: u64,
         file: &txn::redo::BlockReference,
     ) -> Result<()> {
-        let storage = self.table(table)?;
-        let temperature = match storage.block_layout(file.block) {
-            _ => BlockTemperature::Hot,
-        };
-        let entry = BlockEntry { file: *file, changed: ts, temperature, dead: None };
-        self.means.restore_block(&storage, &entry)?;
+        let hot = BlockTemperature::Hot;
+        let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead: None };
+        let temperature = self.means.restore_block(self.table(table)?, &entry)?;
         self.next_version = self.next_version.max(file.version + 1);
         self.files.add(ts, [LoadedBlock { table, file: *file, temperature }]);
-        self.touched = None;
         Ok(())
     }
 }
