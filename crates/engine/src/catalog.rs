@@ -6,7 +6,7 @@ pub(crate) mod codec;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
@@ -223,6 +223,8 @@ impl TableInfo {
 #[derive(Default)]
 pub(crate) struct Relations {
     state: RwLock<Arc<State>>,
+    /// Changes of the catalog so far.
+    version: AtomicU64,
 }
 
 impl Relations {
@@ -231,9 +233,15 @@ impl Relations {
         Arc::clone(&self.state.read())
     }
 
+    /// Changes of the catalog so far.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
     /// Replaces the catalog: by a commit, under the commit latch.
     pub(crate) fn publish(&self, state: Arc<State>) {
         *self.state.write() = state;
+        self.version.fetch_add(1, Ordering::Release);
     }
 }
 

@@ -18,6 +18,7 @@ mod database;
 mod define;
 mod durable;
 mod locks;
+pub mod native;
 mod prepared;
 pub mod registry;
 mod result;

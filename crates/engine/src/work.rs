@@ -165,6 +165,20 @@ impl Work {
         Ok(value)
     }
 
+    /// Whether the lock is among those it holds.
+    pub(crate) fn holds(&self, lock: &Arc<TableLock>) -> bool {
+        self.locks.iter().any(|held| Arc::ptr_eq(held, lock))
+    }
+
+    /// Asks for the lock without waiting.
+    pub(crate) fn ask(&mut self, lock: &Arc<TableLock>, mode: LockMode) -> Asked {
+        let asked = lock.ask(self.txn.id(), mode);
+        if asked == Asked::Granted {
+            self.locks.push(Arc::clone(lock));
+        }
+        asked
+    }
+
     /// Takes the lock, waiting for others; true when it waited.
     ///
     /// # Errors
@@ -177,12 +191,8 @@ impl Work {
     ) -> Result<bool> {
         let mut waited = false;
         loop {
-            match lock.ask(self.txn.id(), mode) {
-                Asked::Held => return Ok(waited),
-                Asked::Granted => {
-                    self.locks.push(Arc::clone(lock));
-                    return Ok(waited);
-                }
+            match self.ask(lock, mode) {
+                Asked::Held | Asked::Granted => return Ok(waited),
                 Asked::Wait(other) => {
                     waited = true;
                     self.txn.wait(other, || cancel.check())?;

@@ -7,6 +7,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
 use sched::{Scheduler, Ticket};
+use sql::catalog::SequencesRef;
 use storage::{BufferPool, Snapshot, Table, TableSnapshot, Tid};
 use types::{Error, Result, SqlState, Value};
 
@@ -62,6 +63,8 @@ pub struct QueryContext {
     pub at: Snapshot,
     /// Rows of the statement's target to look at again, and nothing else of it.
     pub recheck: Option<Recheck>,
+    /// What nextval and its kin ask; without it they are 0A000.
+    pub sequences: Option<SequencesRef>,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -96,6 +99,7 @@ impl QueryContext {
             inputs: Vec::new(),
             at: Snapshot::ALL,
             recheck: None,
+            sequences: None,
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),

@@ -20,6 +20,7 @@
 mod node;
 mod compile;
 mod functions;
+mod sequence;
 mod evaluate;
 mod select;
 mod branch;

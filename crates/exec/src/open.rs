@@ -217,6 +217,13 @@ impl Opener {
         for child in children_mut(&mut expr.kind) {
             self.resolve_in(child)?;
         }
+        if let ExprKind::Call(function, arguments) = &mut expr.kind
+            && function.reads_sequences()
+        {
+            let missing = || Error::unsupported("a function of sequences in this place");
+            let sequences = self.context.sequences.clone().ok_or_else(missing)?;
+            expr.kind = ExprKind::Sequence(sequences, *function, std::mem::take(arguments));
+        }
         Ok(())
     }
 
@@ -256,7 +263,9 @@ pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
         | ExprKind::Literal(_)
         | ExprKind::Parameter(_)
         | ExprKind::Scalar(_) => Vec::new(),
-        ExprKind::Call(_, arguments) => arguments.iter_mut().collect(),
+        ExprKind::Call(_, arguments) | ExprKind::Sequence(_, _, arguments) => {
+            arguments.iter_mut().collect()
+        }
         ExprKind::And(operands) | ExprKind::Or(operands) => operands.iter_mut().collect(),
         ExprKind::Compare(_, a, b) => vec![a, b],
         ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => vec![e],
@@ -285,7 +294,10 @@ pub fn columns_of(expr: &Expr) -> Vec<usize> {
         match kind {
             ExprKind::Column(column) => columns.push(*column),
             ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_) => {}
-            ExprKind::Call(_, list) | ExprKind::And(list) | ExprKind::Or(list) => {
+            ExprKind::Call(_, list)
+            | ExprKind::Sequence(_, _, list)
+            | ExprKind::And(list)
+            | ExprKind::Or(list) => {
                 list.iter().for_each(visit);
             }
             ExprKind::Compare(_, a, b) => {

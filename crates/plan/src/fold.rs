@@ -72,13 +72,12 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
 fn fold_constant(statistics: &dyn Statistics, expr: &mut Expr) -> bool {
     let mut literals = true;
     tree::operands(expr, &mut |e| literals &= matches!(e.kind, ExprKind::Literal(_)));
-    let volatile = matches!(
-        expr.kind,
-        ExprKind::Call(Function::Random | Function::GenRandomUuid, _)
-            | ExprKind::ScalarSubquery(_)
-            | ExprKind::Exists(_)
-            | ExprKind::Quantified { .. }
-    );
+    let volatile = matches!(&expr.kind, ExprKind::Call(function, _) if function.is_volatile());
+    let volatile = volatile
+        || matches!(
+            expr.kind,
+            ExprKind::ScalarSubquery(_) | ExprKind::Exists(_) | ExprKind::Quantified { .. }
+        );
     if !literals || volatile {
         return false;
     }

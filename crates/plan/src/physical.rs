@@ -12,7 +12,7 @@ use sql::algebra::{
     AggregateFunction, CompareOp, Direction, Duplicates, FrameUnits, Function, LikeCase,
     NullsOrder, SetOperator, WindowFunction,
 };
-use sql::catalog::{TableFunctionRef, TableRef};
+use sql::catalog::{SequencesRef, TableFunctionRef, TableRef};
 use types::{DataType, PhysicalType, Value};
 
 /// An expression over the columns of one input.
@@ -40,6 +40,9 @@ pub enum ExprKind {
     /// A function; see [`Function`] for the types of arguments. NUMERIC operands of arithmetic may
     /// be held as I64 or I128 independently of each other and of the result.
     Call(Function, Vec<Expr>),
+    /// A function of sequences and whom it asks: made of [`ExprKind::Call`] by the executor, never
+    /// by the planner.
+    Sequence(SequencesRef, Function, Vec<Expr>),
     /// Comparison of operands of one type (NUMERIC: one scale, possibly different physical types).
     Compare(CompareOp, Box<Expr>, Box<Expr>),
     /// Conjunction.

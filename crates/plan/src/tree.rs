@@ -355,7 +355,7 @@ pub(crate) fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
 
 /// True when two evaluations may differ.
 pub(crate) fn is_volatile(expr: &Expr) -> bool {
-    any(expr, &|e| matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _)))
+    any(expr, &|e| matches!(e.kind, ExprKind::Call(function, _) if function.is_volatile()))
 }
 
 /// True when `expr` holds a sub-query.
@@ -368,7 +368,7 @@ pub(crate) fn is_constant(expr: &Expr) -> bool {
     !any(expr, &|e| {
         matches!(e.kind, ExprKind::Column(_))
             || sub_plan(e).is_some()
-            || matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _))
+            || matches!(e.kind, ExprKind::Call(function, _) if function.is_volatile())
     })
 }
 

@@ -17,8 +17,18 @@ mod coerce;
 mod scope;
 mod statement;
 mod ddl;
+mod write;
 mod insert;
+mod conflict;
+mod merge;
+mod lock;
+mod session;
+mod sequence;
+mod constraint;
+mod alter;
+mod index;
 mod row_expr;
+mod state;
 mod query;
 mod cte;
 mod set_ops;
@@ -46,7 +56,7 @@ use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{ParsedStatement, too_deep};
+use crate::parse::{Overriding, ParsedStatement, too_deep};
 use crate::statement::{RelationName, Statement};
 use scope::Level;
 
@@ -134,6 +144,9 @@ struct Binder<'a> {
     ctes: Vec<cte::CteEntry>,
     depth: usize,
     view_depth: usize,
+    /// Set while the SELECT is bound whose rows are locked.
+    locking: Option<lock::Locking>,
+    overriding: Overriding,
 }
 
 impl<'a> Binder<'a> {
@@ -147,6 +160,8 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             view_depth: 0,
+            locking: None,
+            overriding: Overriding::No,
         }
     }
 

@@ -266,6 +266,59 @@ impl PartialEq for TableFunctionRef {
     }
 }
 
+/// What nextval and its kin ask of the session that runs a query. Sequences are named as
+/// [`RelationName::parse`] reads them.
+pub trait Sequences: Send + Sync {
+    /// The next values of `sequence`, as many as `values` has room for, in order.
+    ///
+    /// # Errors
+    /// 42P01 when there is no such sequence, 2200H at its end.
+    fn next(&self, sequence: &str, values: &mut [i64]) -> Result<()>;
+
+    /// The value that this session last got from `sequence`.
+    ///
+    /// # Errors
+    /// 42P01; 55000 when it got none yet.
+    fn current(&self, sequence: &str) -> Result<i64>;
+
+    /// The value that this session last got from any sequence.
+    ///
+    /// # Errors
+    /// 55000 when it got none yet.
+    fn last(&self) -> Result<i64>;
+
+    /// Sets `sequence`; when `called`, the next value is the one after `value`.
+    ///
+    /// # Errors
+    /// 42P01; 22003 when the value is out of bounds.
+    fn set(&self, sequence: &str, value: i64, called: SequenceCalled) -> Result<()>;
+}
+
+/// The third argument of setval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceCalled {
+    /// The next value is the one after.
+    Yes,
+    /// The next value is this.
+    No,
+}
+
+/// Shared [`Sequences`].
+#[derive(Clone)]
+pub struct SequencesRef(pub Arc<dyn Sequences>);
+
+impl fmt::Debug for SequencesRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sequences")
+    }
+}
+
+impl PartialEq for SequencesRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// What a name in FROM stands for.
 pub enum Relation {
     /// A table.

@@ -4,8 +4,10 @@
 
 mod dialect;
 mod reserved;
+mod session;
 
 pub(crate) use reserved::is_reserved;
+pub(crate) use session::{Overriding, SequenceOption};
 
 use std::ops::Range;
 
@@ -14,6 +16,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
 use types::{Error, Position, Result, SqlState};
+
+use crate::statement::{
+    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RowLockStrength, TableLockMode,
+    TransactionModes,
+};
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
 const DEPTH_MAX: usize = 100;
@@ -39,8 +46,80 @@ pub struct ParsedStatement {
 /// What a statement was parsed to.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
-    Sql(Box<ast::Statement>),
+    Sql(Box<SqlTree>),
     Copy(Box<CopyTree>),
+    Session(Box<SessionTree>),
+    Prepare(Box<PrepareTree>),
+}
+
+/// What sqlparser parsed, and what was taken out of the text before.
+#[derive(Clone, Debug)]
+pub(crate) struct SqlTree {
+    pub(crate) statement: ast::Statement,
+    /// FOR UPDATE and its kin at the end of the statement.
+    pub(crate) locks: Vec<LockTree>,
+    pub(crate) overriding: Overriding,
+}
+
+/// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
+#[derive(Clone, Debug)]
+pub(crate) struct LockTree {
+    pub(crate) strength: RowLockStrength,
+    pub(crate) of: Vec<ast::Ident>,
+    pub(crate) wait: LockWait,
+    pub(crate) at: Option<Position>,
+}
+
+/// PREPARE name (types) AS statement.
+#[derive(Clone, Debug)]
+pub(crate) struct PrepareTree {
+    pub(crate) name: String,
+    pub(crate) types: Vec<ast::DataType>,
+    pub(crate) statement: ParsedStatement,
+}
+
+/// A statement that is parsed here: see `session`.
+#[derive(Clone, Debug)]
+pub(crate) enum SessionTree {
+    Begin(TransactionModes),
+    Commit(Chain),
+    Rollback(Chain),
+    Savepoint(String),
+    Release(String),
+    RollbackTo(String),
+    SetTransaction(TransactionModes),
+    SetSessionTransaction(TransactionModes),
+    LockTable {
+        tables: Vec<ast::ObjectName>,
+        mode: TableLockMode,
+        wait: LockWait,
+    },
+    Execute {
+        name: ast::Ident,
+        arguments: Vec<ast::Expr>,
+    },
+    Deallocate(Option<String>),
+    Discard(Discard),
+    Checkpoint,
+    Vacuum {
+        tables: Vec<ast::ObjectName>,
+    },
+    CreateSequence {
+        name: ast::ObjectName,
+        if_exists: IfExists,
+        persistence: Persistence,
+        options: Vec<SequenceOption>,
+    },
+    AlterSequence {
+        name: ast::ObjectName,
+        if_missing: IfMissing,
+        options: Vec<SequenceOption>,
+    },
+    RenameSequence {
+        name: ast::ObjectName,
+        if_missing: IfMissing,
+        to: String,
+    },
 }
 
 /// COPY.
@@ -71,29 +150,67 @@ pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
     let index = LineIndex::new(text);
     let mut statements = Vec::new();
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
-        let significant =
-            |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
-        let Some(first) = tokens.iter().find(significant) else {
-            continue;
-        };
-        let Some(last) = tokens.iter().rev().find(significant) else {
-            continue;
-        };
-        let range = index.offset(first.span.start)..index.offset(last.span.end);
-        check_chains(tokens)?;
-        let tree =
-            parse_tree(prepare(tokens)).map_err(|error| match at_location(last.span.end) {
-                Some(end) => error.at(end),
-                None => error,
-            })?;
-        statements.push(ParsedStatement {
-            text: text.get(range.clone()).unwrap_or_default().to_owned(),
-            range,
-            start: position(first.span).unwrap_or(Position { line: 1, column: 1 }),
-            tree,
-        });
+        statements.extend(parse_statement(text, &index, tokens)?);
     }
     Ok(statements)
+}
+
+/// Parses the statement that `tokens` of `text` are; None when there is nothing but blanks.
+fn parse_statement(
+    text: &str,
+    index: &LineIndex<'_>,
+    tokens: &[TokenWithSpan],
+) -> Result<Option<ParsedStatement>> {
+    let significant =
+        |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+    let Some(first) = tokens.iter().find(significant) else {
+        return Ok(None);
+    };
+    let Some(last) = tokens.iter().rev().find(significant) else {
+        return Ok(None);
+    };
+    let range = index.offset(first.span.start)..index.offset(last.span.end);
+    check_chains(tokens)?;
+    let tree = match is_keyword(first, Keyword::PREPARE) {
+        true => Ok(Tree::Prepare(Box::new(parse_prepare(text, index, tokens)?))),
+        false => parse_tree(prepare(tokens)),
+    };
+    let tree = tree.map_err(|error| match at_location(last.span.end) {
+        Some(end) => error.at(end),
+        None => error,
+    })?;
+    Ok(Some(ParsedStatement {
+        text: text.get(range.clone()).unwrap_or_default().to_owned(),
+        range,
+        start: position(first.span).unwrap_or(Position { line: 1, column: 1 }),
+        tree,
+    }))
+}
+
+/// `PREPARE name [(types)] AS statement`.
+fn parse_prepare(
+    text: &str,
+    index: &LineIndex<'_>,
+    tokens: &[TokenWithSpan],
+) -> Result<PrepareTree> {
+    let mut parser = parser(tokens.to_vec());
+    let mut head = || {
+        parser.expect_keyword(Keyword::PREPARE)?;
+        let name = parser.parse_identifier()?;
+        let mut types = Vec::new();
+        if parser.consume_token(&Token::LParen) {
+            types = parser.parse_comma_separated(Parser::parse_data_type)?;
+            parser.expect_token(&Token::RParen)?;
+        }
+        parser.expect_keyword(Keyword::AS)?;
+        Ok((crate::bind::folded(&name), types))
+    };
+    let (name, types) = head().map_err(syntax_error)?;
+    let rest = tokens.get(parser.index()..).unwrap_or_default();
+    match parse_statement(text, index, rest)? {
+        Some(statement) => Ok(PrepareTree { name, types, statement }),
+        None => Err(near("EOF", None)),
+    }
 }
 
 /// Parses one scalar expression, a column default say.
@@ -112,7 +229,7 @@ pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
 pub(crate) fn parse_query(text: &str) -> Result<ast::Query> {
     let mut statements = parse(text)?;
     match statements.pop().map(|statement| statement.tree) {
-        Some(Tree::Sql(statement)) if statements.is_empty() => match *statement {
+        Some(Tree::Sql(tree)) if statements.is_empty() => match tree.statement {
             ast::Statement::Query(query) => Ok(*query),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a view must be a query")),
         },
@@ -161,12 +278,18 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
     Parser::new(&DIALECT).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens)
 }
 
-fn parse_tree(tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+    let locks = session::take_locks(&mut tokens).map_err(syntax_error)?;
+    let overriding = session::take_overriding(&mut tokens);
+    session::order_identity_options(&mut tokens);
     let mut parser = parser(tokens);
     let tree = if parser.peek_keyword(Keyword::COPY) {
         Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
+    } else if let Some(tree) = session::parse(&mut parser).map_err(syntax_error)? {
+        Tree::Session(Box::new(tree))
     } else {
-        Tree::Sql(Box::new(parser.parse_statement().map_err(syntax_error)?))
+        let statement = parser.parse_statement().map_err(syntax_error)?;
+        Tree::Sql(Box::new(SqlTree { statement, locks, overriding }))
     };
     expect_end(&parser)?;
     Ok(tree)

@@ -18,7 +18,7 @@ pub use write::{
     OnConflict, Returning, RowLock, RowLockStrength, SelectForUpdate, Update,
 };
 
-use types::DataType;
+use types::{DataType, Error, Result, SqlState};
 
 use crate::algebra::Query;
 use crate::catalog::{Arguments, TableRef};
@@ -37,6 +37,61 @@ impl std::fmt::Display for RelationName {
         match &self.schema {
             Some(schema) => write!(f, "{schema}.{}", self.name),
             None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl RelationName {
+    /// The name that `text` writes by SQL's rules for identifiers, as nextval takes it.
+    ///
+    /// # Errors
+    /// 42602 for text that is no name of one or two parts.
+    pub fn parse(text: &str) -> Result<Self> {
+        let invalid = || Error::new(SqlState(*b"42602"), "invalid name syntax");
+        let mut parts: Vec<String> = Vec::new();
+        let mut rest = text.trim();
+        loop {
+            let (part, after) = match rest.strip_prefix('"') {
+                Some(quoted) => {
+                    let end = quoted.find('"').ok_or_else(invalid)?;
+                    (quoted[..end].to_owned(), &quoted[end + 1..])
+                }
+                None => {
+                    let end = rest.find('.').unwrap_or(rest.len());
+                    (rest[..end].trim().to_lowercase(), &rest[end..])
+                }
+            };
+            if part.is_empty() {
+                return Err(invalid());
+            }
+            parts.push(part);
+            match after.strip_prefix('.') {
+                Some(after) => rest = after,
+                None if after.is_empty() => break,
+                None => return Err(invalid()),
+            }
+        }
+        match <[String; 2]>::try_from(parts) {
+            Ok([schema, name]) => Ok(Self { schema: Some(schema), name }),
+            Err(mut parts) if parts.len() == 1 => {
+                Ok(Self { schema: None, name: parts.swap_remove(0) })
+            }
+            Err(_) => Err(invalid()),
+        }
+    }
+
+    /// The name as [`Self::parse`] reads it back.
+    pub fn quoted(&self) -> String {
+        let part = |part: &String| {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            match part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
+                true => part.clone(),
+                false => format!("\"{part}\""),
+            }
+        };
+        match &self.schema {
+            Some(schema) => format!("{}.{}", part(schema), part(&self.name)),
+            None => part(&self.name),
         }
     }
 }

@@ -380,6 +380,18 @@ impl Plan {
         }
     }
 
+    /// True when the plan reads a CTE, in a sub-query perhaps.
+    pub fn reads_cte(&self) -> bool {
+        fn in_expr(expr: &Expr) -> bool {
+            let mut found = expr.subquery().is_some_and(Plan::reads_cte);
+            expr.each_child(&mut |child| found |= in_expr(child));
+            found
+        }
+        let mut found = matches!(self, Self::CteScan { .. });
+        self.each_expr(&mut |expr| found |= in_expr(expr));
+        found || self.inputs().into_iter().any(Plan::reads_cte)
+    }
+
     /// A plan that gives one row without columns.
     pub fn one_row() -> Self {
         Self::Values { columns: Vec::new(), rows: vec![Vec::new()] }

@@ -16,30 +16,71 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, BoundTableFunction, Catalog, ColumnDef, KeyDef, Relation, TableFunctionRef,
-    TableMeta, TableRef,
+    Arguments, BoundTableFunction, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity,
+    IndexColumn, IndexKind, IndexMeta, KeyDef, Relation, SequenceDef, TableFunctionRef, TableMeta,
+    TableRef, Uniqueness,
 };
-use sql::statement::Statement;
+use sql::statement::{
+    AlterAction, ColumnSequence, ConflictAction, CreateTable, Returning, Statement,
+};
 use types::{DataType, Result};
 
 /// 2024-05-06 07:08:09.5 UTC.
 const NOW: i64 = 1_714_979_289_500_000;
 
 struct Table {
-    name: String,
-    columns: Vec<ColumnDef>,
-    keys: Vec<KeyDef>,
+    create: CreateTable,
+    indexes: Vec<IndexMeta>,
+    identities: Vec<(usize, Identity)>,
+}
+
+impl Table {
+    /// The table as an engine would make it: an index for each key, sequences as named.
+    fn new(create: CreateTable) -> Self {
+        let column = |&ordinal: &usize| IndexColumn {
+            ordinal,
+            direction: sql::algebra::Direction::Ascending,
+            nulls: sql::algebra::NullsOrder::Last,
+        };
+        let index = |key: &KeyDef| IndexMeta {
+            name: key.name.clone(),
+            columns: key.columns.iter().map(column).collect(),
+            unique: Uniqueness::Distinct,
+            kind: IndexKind::Ordered,
+        };
+        let identity = |sequence: &ColumnSequence| {
+            let kind = sequence.identity?;
+            Some((sequence.column, Identity { kind, sequence: sequence.name.clone() }))
+        };
+        Self {
+            indexes: create.keys.iter().map(index).collect(),
+            identities: create.sequences.iter().filter_map(identity).collect(),
+            create,
+        }
+    }
 }
 
 impl TableMeta for Table {
     fn name(&self) -> &str {
-        &self.name
+        &self.create.name.name
     }
     fn columns(&self) -> &[ColumnDef] {
-        &self.columns
+        &self.create.columns
     }
     fn keys(&self) -> &[KeyDef] {
-        &self.keys
+        &self.create.keys
+    }
+    fn checks(&self) -> &[CheckDef] {
+        &self.create.checks
+    }
+    fn foreign_keys(&self) -> &[ForeignKeyDef] {
+        &self.create.foreign_keys
+    }
+    fn identity(&self, ordinal: usize) -> Option<&Identity> {
+        self.identities.iter().find(|(at, _)| *at == ordinal).map(|(_, identity)| identity)
+    }
+    fn indexes(&self) -> &[IndexMeta] {
+        &self.indexes
     }
     fn object(&self) -> Arc<dyn Any + Send + Sync> {
         Arc::new(())
@@ -68,21 +109,24 @@ impl BoundTableFunction for File {
 /// Tables of a schema script, and a few views.
 struct TestCatalog {
     tables: Vec<TableRef>,
+    sequences: Vec<(String, SequenceDef)>,
 }
 
 impl TestCatalog {
     fn new() -> Self {
-        let mut catalog = Self { tables: Vec::new() };
+        let mut catalog = Self { tables: Vec::new(), sequences: Vec::new() };
         let schema = std::fs::read_to_string(testdata("schema.sql")).expect("schema.sql");
         for statement in sql::parse(&schema).expect("the schema parses") {
             match sql::bind(&statement, &catalog, &[]) {
                 Ok(Statement::CreateTable(create)) => {
-                    let table = Table {
-                        name: create.name.name,
-                        columns: create.columns,
-                        keys: create.keys,
-                    };
-                    catalog.tables.push(TableRef(Arc::new(table)));
+                    for sequence in &create.sequences {
+                        let name = sequence.name.name.clone();
+                        catalog.sequences.push((name, sequence.definition.clone()));
+                    }
+                    catalog.tables.push(TableRef(Arc::new(Table::new(*create))));
+                }
+                Ok(Statement::CreateSequence(create)) => {
+                    catalog.sequences.push((create.name.name, create.definition));
                 }
                 other => panic!("{}: {other:?}", statement.text),
             }
@@ -128,6 +172,15 @@ impl Catalog for TestCatalog {
         Some(Ok(TableFunctionRef(Arc::new(File { columns }))))
     }
 
+    fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
+        let found = self.sequences.iter().find(|(known, _)| known == name);
+        found.filter(|_| schema.is_none_or(|s| s == "public")).map(|(_, known)| known.clone())
+    }
+
+    fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
+        (name == "p").then(|| vec![DataType::Integer, DataType::Text])
+    }
+
     fn now_micros(&self) -> i64 {
         NOW
     }
@@ -146,6 +199,9 @@ fn outcome(text: &str, catalog: &TestCatalog, columns_only: bool) -> String {
     match bound {
         Err(error) => {
             let _ = writeln!(out, "ERROR {error}");
+            if let Some(detail) = error.detail() {
+                let _ = writeln!(out, "DETAIL {detail}");
+            }
             if let Some(hint) = error.hint() {
                 let _ = writeln!(out, "HINT {hint}");
             }
@@ -160,21 +216,118 @@ fn outcome(text: &str, catalog: &TestCatalog, columns_only: bool) -> String {
 }
 
 fn show(out: &mut String, statement: &Statement, columns_only: bool) {
-    let (label, query) = match statement {
-        Statement::Query(query) => ("", query),
+    match statement {
+        Statement::Query(query) => show_query(out, "", query, columns_only),
         Statement::Insert(insert) => {
             assert!(insert.source.is_exact(), "INSERT rows are exact");
-            ("insert ", &insert.source)
+            show_query(out, "insert ", &insert.source, columns_only);
+            if let Some(conflict) = &insert.on_conflict {
+                let _ = writeln!(out, "on conflict {:?}", conflict.target);
+                if let ConflictAction::Update { columns, assignments } = &conflict.action {
+                    let _ = writeln!(out, "update {columns:?}");
+                    show_query(out, "assign ", assignments, columns_only);
+                }
+            }
+            show_returning(out, insert.returning.as_ref(), columns_only);
         }
+        Statement::Update(update) => {
+            assert!(update.source.is_exact(), "UPDATE rows are exact");
+            let _ = writeln!(out, "update {:?} {:?}", update.columns, update.matches);
+            show_query(out, "", &update.source, columns_only);
+            show_returning(out, update.returning.as_ref(), columns_only);
+        }
+        Statement::Delete(delete) => {
+            assert!(delete.source.is_exact(), "DELETE rows are exact");
+            let _ = writeln!(out, "delete {:?}", delete.matches);
+            show_query(out, "", &delete.source, columns_only);
+            show_returning(out, delete.returning.as_ref(), columns_only);
+        }
+        Statement::Merge(merge) => {
+            assert!(merge.source.is_exact(), "MERGE rows are exact");
+            let _ = writeln!(out, "merge {:?} extras {}", merge.actions, merge.extras_from);
+            show_query(out, "", &merge.source, columns_only);
+            show_returning(out, merge.returning.as_ref(), columns_only);
+        }
+        Statement::SelectForUpdate(select) => {
+            let _ = writeln!(out, "lock {:?} width {}", select.locks, select.width);
+            show_query(out, "", &select.query, columns_only);
+            for (label, count) in [("limit ", &select.limit), ("offset ", &select.offset)] {
+                if let Some(count) = count {
+                    show_query(out, label, count, columns_only);
+                }
+            }
+        }
+        Statement::AlterTable(Some(alter)) => {
+            for action in &alter.actions {
+                show_action(out, action);
+            }
+            if let Some(rewrite) = &alter.rewrite {
+                assert!(rewrite.is_exact(), "rewritten rows are exact");
+                show_query(out, "rewrite ", rewrite, columns_only);
+            }
+        }
+        Statement::Execute(execute) => {
+            let _ = writeln!(out, "execute {}", execute.name);
+            if let Some(arguments) = &execute.arguments {
+                show_query(out, "", arguments, columns_only);
+            }
+        }
+        Statement::Prepare(prepare) => {
+            let _ = writeln!(
+                out,
+                "prepare {} {:?} {:?}",
+                prepare.name, prepare.parameters, prepare.statement.text
+            );
+        }
+        Statement::CreateTable(create) => show_table(out, create),
         Statement::Explain { statement, mode } => {
             let _ = writeln!(out, "explain {mode:?}");
-            return show(out, statement, columns_only);
+            show(out, statement, columns_only);
         }
         other => {
             let _ = writeln!(out, "{other:?}");
-            return;
         }
-    };
+    }
+}
+
+fn show_returning(out: &mut String, returning: Option<&Returning>, columns_only: bool) {
+    if let Some(returning) = returning {
+        show_query(out, "returning ", &returning.query, columns_only);
+    }
+}
+
+fn show_action(out: &mut String, action: &AlterAction) {
+    let _ = writeln!(out, "{action:?}");
+}
+
+fn show_table(out: &mut String, create: &CreateTable) {
+    let CreateTable { name, columns, keys, checks, foreign_keys, sequences, .. } = create;
+    let _ = writeln!(
+        out,
+        "table {name} {:?} {:?} {:?}",
+        create.if_exists, create.persistence, create.options
+    );
+    for column in columns {
+        let not_null = if column.not_null { " not null" } else { "" };
+        let default = column.default.as_ref().map_or(String::new(), |text| format!(" = {text}"));
+        let ty = sql::display::type_text(column.ty);
+        let _ = writeln!(out, "  {}: {ty}{not_null}{default}", column.name);
+    }
+    for key in keys {
+        let _ = writeln!(out, "  {key:?}");
+    }
+    for check in checks {
+        let _ = writeln!(out, "  {check:?}");
+    }
+    for key in foreign_keys {
+        let _ = writeln!(out, "  {key:?}");
+    }
+    for sequence in sequences {
+        let _ = writeln!(out, "  {sequence:?}");
+    }
+}
+
+fn show_query(out: &mut String, label: &str, query: &sql::algebra::Query, columns_only: bool) {
     check_ids(query);
     if !columns_only {
         out.push_str(&query.plan.to_string());
@@ -282,4 +435,7 @@ macro_rules! scripts {
     };
 }
 
-scripts! { tpch correlated queries grouping types functions errors statements }
+scripts! {
+    tpch correlated queries grouping types functions errors statements writes definitions
+    transactions write_errors
+}

@@ -8,7 +8,7 @@
 use types::{Interval, PhysicalType, Value};
 
 /// A value in its physical form.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Datum<'a> {
     /// NULL of any type.
     Null,

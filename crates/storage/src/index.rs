@@ -9,13 +9,26 @@
 //! Elsewhere: the format of keys (`key`), which entries a row needs (`table`, `undo`).
 
 mod key;
+mod range;
+mod sync;
+mod latch;
+mod tail;
+mod form;
+mod node;
+mod arena;
+mod counter;
+mod tree;
+mod hash;
+#[cfg(test)]
+mod tests;
 
-use std::collections::BTreeSet;
-use std::ops::{Bound, ControlFlow};
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kernels::keys::{SortDirection, SortField, SortNulls};
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use types::Result;
 
 use crate::datum::Datum;
@@ -23,8 +36,13 @@ use crate::memory::BufferPool;
 use crate::schema::Schema;
 use crate::tid::Tid;
 
-use key::KeyEncoder;
 pub use key::{KeyBuffer, KeyRange};
+pub use range::{RangeCursor, RangeState};
+
+use form::{Fixed, Long};
+use hash::HashIndex;
+use key::KeyEncoder;
+use tree::{Run, Tree};
 
 /// One column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +114,45 @@ pub struct TableIndex {
     spec: IndexSpec,
     encoder: KeyEncoder,
     latches: [Mutex<()>; LATCH_COUNT],
-    entries: RwLock<BTreeSet<(Vec<u8>, Tid)>>,
+    structure: Structure,
+    /// A row changed its key: entries may lead to rows that have another one.
+    rekeyed: AtomicBool,
+}
+
+/// The entries, by kind of index and length of keys.
+enum Structure {
+    Tree1(Tree<Fixed<1>>),
+    Tree2(Tree<Fixed<2>>),
+    TreeLong(Tree<Long>),
+    Hash1(HashIndex<Fixed<1>>),
+    Hash2(HashIndex<Fixed<2>>),
+    HashLong(HashIndex<Long>),
+}
+
+/// The same for every structure.
+macro_rules! structure {
+    ($index:expr, $structure:ident => $same:expr) => {
+        match &$index.structure {
+            Structure::Tree1($structure) => $same,
+            Structure::Tree2($structure) => $same,
+            Structure::TreeLong($structure) => $same,
+            Structure::Hash1($structure) => $same,
+            Structure::Hash2($structure) => $same,
+            Structure::HashLong($structure) => $same,
+        }
+    };
+}
+
+/// The same for every tree, and something else for hash indexes.
+macro_rules! tree {
+    ($index:expr, $tree:ident => $same:expr, _ => $other:expr) => {
+        match &$index.structure {
+            Structure::Tree1($tree) => $same,
+            Structure::Tree2($tree) => $same,
+            Structure::TreeLong($tree) => $same,
+            _ => $other,
+        }
+    };
 }
 
 impl TableIndex {
@@ -109,9 +165,30 @@ impl TableIndex {
     /// If a column is not in the schema.
     pub fn new(spec: IndexSpec, schema: &Schema, pool: &Arc<BufferPool>) -> Result<Self> {
         let encoder = KeyEncoder::new(&spec.columns, schema);
-        let _ = pool;
+        let width = encoder.width();
+        let structure = match (spec.kind, width) {
+            (IndexKind::Ordered, Some(w @ 0..=8)) => Structure::Tree1(Tree::new(pool, w)?),
+            (IndexKind::Ordered, Some(w @ 9..=16)) => Structure::Tree2(Tree::new(pool, w)?),
+            (IndexKind::Ordered, _) => Structure::TreeLong(Tree::new(pool, 0)?),
+            (IndexKind::Hash, Some(w @ 0..=8)) => Structure::Hash1(HashIndex::new(pool, w)?),
+            (IndexKind::Hash, Some(w @ 9..=16)) => Structure::Hash2(HashIndex::new(pool, w)?),
+            (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
+        };
         let latches = std::array::from_fn(|_| Mutex::new(()));
-        Ok(Self { spec, encoder, latches, entries: RwLock::default() })
+        Ok(Self { spec, encoder, latches, structure, rekeyed: AtomicBool::new(false) })
+    }
+
+    /// Whether a row of the table ever changed its key in place.
+    #[inline]
+    pub(crate) fn is_rekeyed(&self) -> bool {
+        self.rekeyed.load(Ordering::Acquire)
+    }
+
+    /// A row is about to change its key in place.
+    pub(crate) fn note_rekeyed(&self) {
+        if !self.is_rekeyed() {
+            self.rekeyed.store(true, Ordering::SeqCst);
+        }
     }
 
     /// What it is.
@@ -130,6 +207,7 @@ impl TableIndex {
     /// # Panics
     /// If there are more values than columns, a value has another type than its column, or is NULL
     /// in a NOT NULL column.
+    #[inline]
     pub fn encode(&self, values: &[Datum<'_>], key: &mut KeyBuffer) {
         self.encoder.encode(values, key);
     }
@@ -137,33 +215,37 @@ impl TableIndex {
     /// The latch behind which a unique key is tested and inserted. Keys share latches: a thread
     /// holds one at a time, and for an instant.
     pub fn latch_key(&self, key: &[u8]) -> MutexGuard<'_, ()> {
-        let hash = key.iter().fold(0u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        self.latches[(hash >> 32) as usize % LATCH_COUNT].lock()
+        let hash = foldhash::fast::FixedState::default().hash_one(key);
+        self.latches[hash as usize % LATCH_COUNT].lock()
     }
 
     /// Adds an entry; false when it was there.
     ///
     /// # Errors
     /// 53200 when the limit would be passed; nothing was changed.
+    ///
+    /// # Panics
+    /// If `key` is not a whole key of this index, or the TID is the largest number.
     pub fn insert(&self, key: &[u8], tid: Tid) -> Result<bool> {
-        Ok(self.entries.write().insert((key.to_vec(), tid)))
+        structure!(self, s => s.insert(key, tid))
     }
 
     /// Removes an entry; false when it was not there.
+    ///
+    /// # Panics
+    /// If `key` is not a whole key of this index.
     pub fn remove(&self, key: &[u8], tid: Tid) -> bool {
-        self.entries.write().remove(&(key.to_vec(), tid))
+        structure!(self, s => s.remove(key, tid))
     }
 
     /// Calls `found` with the TIDs of `key`, in ascending order if the index is ordered, until it
     /// breaks. Entries that come or go meanwhile may be found or not; `found` may use the index.
-    pub fn lookup(
-        &self,
-        key: &[u8],
-        mut found: impl FnMut(Tid) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let range = (key.to_vec(), Tid(0))..=(key.to_vec(), Tid(u64::MAX));
-        let tids: Vec<Tid> = self.entries.read().range(range).map(|e| e.1).collect();
-        tids.into_iter().try_for_each(&mut found)
+    ///
+    /// # Panics
+    /// If `key` is not a whole key of this index.
+    #[inline]
+    pub fn lookup(&self, key: &[u8], found: impl FnMut(Tid) -> ControlFlow<()>) -> ControlFlow<()> {
+        structure!(self, s => s.lookup(key, found))
     }
 
     /// A cursor over the entries whose keys are in `range`. Entries that are there all the time
@@ -172,49 +254,35 @@ impl TableIndex {
     /// # Panics
     /// If the index is not ordered.
     pub fn range(&self, range: KeyRange<'_>, direction: Direction) -> RangeCursor<'_> {
-        let mut state = RangeState::default();
+        let mut state = RangeState::new();
         self.start(range, direction, &mut state);
         RangeCursor { index: self, state }
     }
 
     /// As [`Self::range`], for a cursor that does not borrow the index: `state` is set to the
-    /// start, and [`Self::next`] goes on.
+    /// start, and [`Self::next`] goes on. Allocates nothing once `state` has grown.
     ///
     /// # Panics
     /// If the index is not ordered.
     pub fn start(&self, range: KeyRange<'_>, direction: Direction, state: &mut RangeState) {
-        assert_eq!(self.spec.kind, IndexKind::Ordered, "only ordered indexes have ranges");
-        let inside = |key: &[u8]| {
-            (match range.low {
-                Bound::Included(low) => key >= low,
-                Bound::Excluded(low) => key > low,
-                Bound::Unbounded => true,
-            }) && match range.high {
-                Bound::Included(high) => key <= high,
-                Bound::Excluded(high) => key < high,
-                Bound::Unbounded => true,
-            }
-        };
-        let entries = self.entries.read();
-        state.entries = entries.iter().filter(|e| inside(&e.0)).cloned().collect();
-        if direction == Direction::Backward {
-            state.entries.reverse();
-        }
-        state.next = 0;
+        tree!(self, t => t.start(range, direction, state), _ => no_ranges());
     }
 
     /// The next entry of a range started by [`Self::start`] of the same index.
+    #[inline]
     pub fn next<'s>(&self, state: &'s mut RangeState) -> Option<(&'s [u8], Tid)> {
-        let entry = state.entries.get(state.next)?;
-        state.next += 1;
-        Some((&entry.0, entry.1))
+        if state.wants_more() {
+            tree!(self, t => t.fill(state), _ => no_ranges());
+        }
+        state.take()
     }
 
     /// Fills the empty index: `part(i, run)` pushes the entries of part `i` of `part_count`, in
-    /// any order; parts are taken by `threads` threads.
+    /// any order; parts are taken by `threads` threads. Nobody may write meanwhile.
     ///
     /// # Errors
-    /// 53200 when the limit would be passed, or what a part returns; the index is then empty.
+    /// 53200 when the limit would be passed, or what a part returns; the index is then to be
+    /// dropped.
     ///
     /// # Panics
     /// If the index is not empty.
@@ -222,19 +290,26 @@ impl TableIndex {
         &self,
         threads: usize,
         part_count: usize,
-        part: impl Fn(usize, &mut KeyRun) -> Result<()> + Sync,
+        part: impl Fn(usize, &mut KeyRun<'_, '_>) -> Result<()> + Sync,
     ) -> Result<()> {
-        let _ = threads;
-        assert_eq!(self.len(), 0, "only an empty index is built in bulk");
-        let mut run = KeyRun { entries: Vec::new() };
-        (0..part_count).try_for_each(|i| part(i, &mut run))?;
-        self.entries.write().extend(run.entries);
-        Ok(())
+        assert!(self.is_empty(), "only an empty index is built in bulk");
+        match &self.structure {
+            Structure::Tree1(tree) => {
+                tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::Run1(run))))
+            }
+            Structure::Tree2(tree) => {
+                tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::Run2(run))))
+            }
+            Structure::TreeLong(tree) => {
+                tree.build(threads, part_count, |i, run| part(i, &mut KeyRun(Target::RunLong(run))))
+            }
+            _ => in_parallel(threads, part_count, |i| part(i, &mut KeyRun(Target::Hash(self)))),
+        }
     }
 
-    /// Entries.
+    /// Entries; exact when nobody changes them.
     pub fn len(&self) -> u64 {
-        self.entries.read().len() as u64
+        structure!(self, s => s.len())
     }
 
     /// True when there are none.
@@ -244,7 +319,7 @@ impl TableIndex {
 
     /// Bytes held, as counted in the pool.
     pub fn bytes(&self) -> u64 {
-        0
+        structure!(self, s => s.bytes())
     }
 
     /// Tests the structure; nobody may write meanwhile.
@@ -252,43 +327,63 @@ impl TableIndex {
     /// # Errors
     /// What is wrong first.
     pub fn check(&self) -> std::result::Result<(), String> {
-        Ok(())
+        structure!(self, s => s.check()).map_err(|e| format!("index {}: {e}", self.spec.name))
     }
 }
 
-/// Entries on their way into an index.
-pub struct KeyRun {
-    entries: Vec<(Vec<u8>, Tid)>,
+fn no_ranges() -> ! {
+    panic!("only ordered indexes have ranges")
 }
 
-impl KeyRun {
+/// Does all parts by `threads` threads, this one included; stops at an error.
+fn in_parallel(
+    threads: usize,
+    part_count: usize,
+    part: impl Fn(usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || loop {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        if i >= part_count {
+            return Ok(());
+        }
+        part(i).inspect_err(|_| next.store(part_count, Ordering::Relaxed))?;
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(part_count)).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        others.into_iter().fold(own, |result, thread| {
+            let joined = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            result.and(joined)
+        })
+    })
+}
+
+/// Where entries are put on their way into an index.
+pub struct KeyRun<'r, 't>(Target<'r, 't>);
+
+enum Target<'r, 't> {
+    Run1(&'r mut Run<'t, Fixed<1>>),
+    Run2(&'r mut Run<'t, Fixed<2>>),
+    RunLong(&'r mut Run<'t, Long>),
+    Hash(&'t TableIndex),
+}
+
+impl KeyRun<'_, '_> {
     /// Adds an entry.
     ///
     /// # Errors
     /// 53200 when the limit would be passed.
+    ///
+    /// # Panics
+    /// If `key` is not a whole key of the index, or the TID is the largest number.
+    #[inline]
     pub fn push(&mut self, key: &[u8], tid: Tid) -> Result<()> {
-        self.entries.push((key.to_vec(), tid));
-        Ok(())
-    }
-}
-
-/// Where a range is; reusable.
-#[derive(Debug, Default)]
-pub struct RangeState {
-    entries: Vec<(Vec<u8>, Tid)>,
-    next: usize,
-}
-
-/// A range of an index being read.
-pub struct RangeCursor<'i> {
-    index: &'i TableIndex,
-    state: RangeState,
-}
-
-impl RangeCursor<'_> {
-    /// The next key and TID.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Option<(&[u8], Tid)> {
-        self.index.next(&mut self.state)
+        match &mut self.0 {
+            Target::Run1(run) => run.push(key, tid),
+            Target::Run2(run) => run.push(key, tid),
+            Target::RunLong(run) => run.push(key, tid),
+            Target::Hash(index) => index.insert(key, tid).map(|_| ()),
+        }
     }
 }

@@ -21,6 +21,7 @@ mod recover;
 #[cfg(test)]
 pub(crate) mod tests;
 mod write;
+mod find;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! seed -> random -> uniform, skewed, words, decimals      (benches, load tests)
 //!            '----> values                                (property tests)
 //! tests/slt -> slt -> Backend: postgres | Tessera         (feature `slt`)
+//! sessions -> histories -> cycles of dependencies          (isolation)
+//! child -> torture -> what a kill left                        (durability)
 //! verify, bench -> duckdb                                 (a peer process)
 //! ```
 //! Invariant: the same seed gives the same data on every machine and in every build.
@@ -14,6 +16,8 @@
 mod random;
 mod data;
 mod values;
+pub mod histories;
+pub mod torture;
 pub mod duckdb;
 #[cfg(feature = "slt")]
 pub mod slt;

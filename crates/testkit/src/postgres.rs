@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::slt::{Backend, Connection, Database, SqlError};
+use crate::slt::{Answer, Backend, Connection, Database, SqlError};
 use wire::Wire;
 
 /// Settings the expected results depend on, and speed over durability.
@@ -31,6 +31,7 @@ synchronous_commit = off
 full_page_writes = off
 autovacuum = off
 jit = off
+deadlock_timeout = 100ms
 ";
 
 /// The major version whose answers are the expected ones.
@@ -104,6 +105,10 @@ impl Backend for Postgres {
         "postgres"
     }
 
+    fn is_oracle(&self) -> bool {
+        true
+    }
+
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
         let name = format!("slt{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut admin = Wire::connect(&self.home, "postgres")?;
@@ -121,6 +126,48 @@ impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
         Ok(Box::new(Wire::connect(&self.socket, &self.name)?))
     }
+
+    fn waiting(&self) -> Result<Vec<String>, SqlError> {
+        let mut monitor = Wire::connect(&self.socket, "postgres")?;
+        let Answer::Rows { rows, .. } = monitor.run(&WAITS.replace("$1", &self.name))? else {
+            return Ok(Vec::new());
+        };
+        let ids = |text: Option<String>| -> Vec<String> {
+            text.iter().flat_map(|t| t.split_whitespace()).map(str::to_owned).collect()
+        };
+        let mut waits: Vec<(String, Vec<String>)> = Vec::new();
+        for row in rows {
+            let mut cells = row.into_iter();
+            let pid = cells.next().flatten().unwrap_or_default();
+            waits.push((pid, ids(cells.next().flatten())));
+        }
+        Ok(waits.iter().filter(|(pid, _)| ends(&waits, pid)).map(|(pid, _)| pid.clone()).collect())
+    }
+}
+
+/// Sessions of a database that wait, and for whom.
+const WAITS: &str = "SELECT pid, array_to_string(blockers, ' ') FROM (SELECT pid, \
+     pg_blocking_pids(pid) || pg_safe_snapshot_blocking_pids(pid) AS blockers \
+     FROM pg_stat_activity WHERE datname = '$1') s WHERE blockers <> '{}'";
+
+/// Whether some way from `pid` along its waits leads to a session that does not wait.
+fn ends(waits: &[(String, Vec<String>)], pid: &str) -> bool {
+    let mut seen = vec![pid];
+    let mut at = 0;
+    while at < seen.len() {
+        match waits.iter().find(|(waiter, _)| waiter == seen[at]) {
+            None => return true,
+            Some((_, blockers)) => {
+                for blocker in blockers {
+                    if !seen.contains(&blocker.as_str()) {
+                        seen.push(blocker);
+                    }
+                }
+            }
+        }
+        at += 1;
+    }
+    false
 }
 
 /// The directory with `initdb` and `postgres`.

@@ -23,6 +23,10 @@ impl Database for Fake {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
         Ok(Box::new(Fake))
     }
+
+    fn waiting(&self) -> Result<Vec<String>, SqlError> {
+        Ok(Vec::new())
+    }
 }
 
 impl Connection for Fake {

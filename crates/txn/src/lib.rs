@@ -1,4 +1,4 @@
-//! Transactions that survive: log, checkpoints, and the files below them.
+//! Transactions that survive: who sees what, log, checkpoints, and the files below them.
 //!
 //! ```text
 //! manager: begin, snapshots, commit order, waits, garbage
@@ -14,6 +14,7 @@
 pub mod manager;
 mod codec;
 mod damage;
+pub mod manager;
 pub mod io;
 pub mod log;
 pub mod redo;

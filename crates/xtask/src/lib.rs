@@ -3,6 +3,8 @@
 //! ```text
 //! check -> manifests, layers, sources [-> cargo fmt, cargo clippy]
 //! slt   -> tests/slt against PostgreSQL, or against Tessera in every layout
+//! histories -> random transactions on lists, their cycles
+//! torture -> kill -9 at random, recovery, audit
 //! test  -> check, cargo test (tests/slt included)          what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
 //! ```
@@ -12,6 +14,8 @@
 
 pub mod check;
 pub mod slt;
+pub mod histories;
+pub mod torture;
 pub mod test;
 #[cfg(feature = "tessera")]
 pub mod tessera;

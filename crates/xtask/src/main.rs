@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use xtask::{Outcome, check, slt, test};
+use xtask::torture::TortureArgs;
+use xtask::{Outcome, check, histories, slt, test, torture};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
@@ -24,6 +25,13 @@ enum Command {
     },
     /// Runs tests/slt: against Tessera, or against PostgreSQL to check the expected results
     Slt(SltArgs),
+    /// Runs random transactions on lists and searches their histories for anomalies
+    Histories(HistoriesArgs),
+    /// Kills a database at random points and audits what it recovers
+    Torture(TortureArgs),
+    /// What `torture` starts and kills
+    #[command(hide = true)]
+    TortureChild(TortureArgs),
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -63,6 +71,28 @@ struct SltArgs {
     show: usize,
     /// Files or directories; all of tests/slt without
     paths: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+struct HistoriesArgs {
+    /// Run PostgreSQL instead of Tessera
+    #[arg(long)]
+    postgres: bool,
+    /// Histories of each level and shape
+    #[arg(long, default_value_t = 200)]
+    count: usize,
+    /// Sessions side by side
+    #[arg(long, default_value_t = 8)]
+    sessions: usize,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl HistoriesArgs {
+    fn options(&self) -> histories::Options {
+        histories::Options { count: self.count, sessions: self.sessions, seed: self.seed }
+    }
 }
 
 #[derive(Args)]
@@ -107,6 +137,9 @@ fn run(command: Command) -> Outcome {
         Command::Check { full } => check::run(full),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
+        Command::Histories(args) if args.postgres => histories::postgres(&args.options()),
+        Command::Torture(args) if !args.store.needs_product() => torture::run(&args),
+        Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
         product => run_product(product),
     }
 }
@@ -130,6 +163,12 @@ fn run_product(command: Command) -> Outcome {
             let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
             slt::run(&args.paths, &backend, args.show)
         }
+        Command::Histories(args) => {
+            let backend = xtask::tessera::Tessera::new("auto", 2)?;
+            histories::on(&backend, &args.options())
+        }
+        Command::Torture(args) => torture::run(&args),
+        Command::TortureChild(args) => torture::child(&args),
         Command::Verify(args) => xtask::verify::run(&options(&args)),
         Command::Bench { suite, peer: Peer::Duckdb, runs, peer_file } => {
             let options = options(&suite);

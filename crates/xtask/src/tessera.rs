@@ -58,7 +58,15 @@ impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
         Ok(Box::new(OneSession(self.0.session())))
     }
+
+    fn waiting(&self) -> Result<Vec<String>, SqlError> {
+        let result = self.0.session().execute(WAITING).map_err(sql_error)?;
+        Ok(result.text_rows().into_iter().flatten().flatten().collect())
+    }
 }
+
+/// The sessions that wait for another one.
+const WAITING: &str = "SELECT session_id FROM tessera_sessions() WHERE state = 'waiting'";
 
 struct OneSession(Session);
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sql::catalog::{self, IndexMeta};
-use storage::{IndexColumn, IndexSpec, Table, TableIndex};
-use types::Result;
+use storage::{IndexColumn, IndexSpec, Table, TableIndex, WriteError};
+use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -55,7 +55,17 @@ pub(crate) fn add(
     let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
     let threads = session.database().threads();
     let _ = (entry_name, newest(session.work()));
-    table.add_index(index, threads)
+    match table.add_index(index, threads) {
+        Ok(_) => Ok(()),
+        Err(WriteError::Failed(error)) => Err(error),
+        Err(WriteError::Duplicate { .. }) => {
+            let message = format!("could not create unique index \"{}\"", meta.name);
+            Err(Error::new(SqlState(*b"23505"), message))
+        }
+        Err(WriteError::Wait(_) | WriteError::Conflict { .. }) => {
+            Err(Error::internal("a table without writers has no conflicts"))
+        }
+    }
 }
 
 /// Builds the indexes of a table from a generator before its first write.

@@ -19,7 +19,7 @@ use storage::{Datum, RowBuffer, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
-use super::rows::{RowError, Rows, attempt, key_of, newest, read_rows};
+use super::rows::{RowError, Rows, attempt, index_number, key_of, newest, read_rows};
 use crate::Session;
 use crate::catalog::TableEntry;
 
@@ -64,6 +64,7 @@ fn find(
     key: &[Datum<'_>],
     enough: usize,
 ) -> Result<Vec<Tid>> {
+    let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
     let cancel = session.cancel_handle();
     let work = session.work_mut();
     let txn = work.txn.id();

@@ -16,8 +16,8 @@ use crate::work::Work;
 pub(crate) enum RowError {
     /// Another transaction changed it after the snapshot; where it went if it moved.
     Conflict(Option<Tid>),
-    /// A row with the same key exists: id of the index, and the row.
-    Duplicate(u64, Tid),
+    /// A row with the same key exists: number of the index in storage, and the row.
+    Duplicate(usize, Tid),
     /// Anything else.
     Failed(Error),
 }
@@ -78,7 +78,7 @@ impl RowError {
 }
 
 /// 23505 with the key of the row that is there.
-fn duplicate_key(work: &Work, entry: &TableEntry, index: u64, tid: Tid) -> Error {
+fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Error {
     let Some(position) = index_position(entry, index) else {
         return Error::internal("a key of an index that is not there");
     };
@@ -91,9 +91,17 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: u64, tid: Tid) -> Error
     }
 }
 
-/// The position of the index with this id.
-pub(crate) fn index_position(entry: &TableEntry, id: u64) -> Option<usize> {
-    entry.storage().indexes().iter().position(|index| index.spec().id == id)
+/// The position in the definition of the index with this number in storage.
+pub(crate) fn index_position(entry: &TableEntry, number: usize) -> Option<usize> {
+    let indexes = entry.storage().indexes();
+    let name = &indexes.get(number)?.spec().name;
+    entry.def.indexes.iter().position(|index| index.name == *name)
+}
+
+/// The number in storage of the index at this position in the definition.
+pub(crate) fn index_number(entry: &TableEntry, position: usize) -> Option<usize> {
+    let name = &entry.def.indexes.get(position)?.name;
+    entry.storage().indexes().iter().position(|index| index.spec().name == *name)
 }
 
 /// "(a, b)=(1, x)" of the row.

@@ -7,9 +7,9 @@ use plan::physical::{Expr, ExprKind};
 use sql::algebra::{CompareOp, Function, LikeCase};
 use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
 
-use super::functions;
 use super::membership::Members;
 use super::node::{Node, NodeKind, Traits};
+use super::{functions, sequence};
 
 /// Raises errors.
 const FALLIBLE: Traits = Traits { fallible: true, volatile: false };
@@ -46,6 +46,10 @@ pub(super) fn compile(expr: &Expr) -> Result<Node> {
             let branches = branches.iter().map(branch).collect::<Result<_>>()?;
             let kind = NodeKind::Case { branches, otherwise: boxed(otherwise)? };
             Node::new(kind, expr.physical, Traits::NONE)
+        }
+        ExprKind::Sequence(sequences, function, arguments) => {
+            let kind = NodeKind::Call(sequence::kernel(sequences, *function), all(arguments)?);
+            Node::new(kind, expr.physical, sequence::TRAITS)
         }
         ExprKind::Cast(inner) => convert(inner, expr)?,
         ExprKind::InList(operand, list) => membership(operand, list)?,

@@ -57,7 +57,7 @@ pub(crate) fn filtered(
 fn may_sample(expr: &Expr) -> bool {
     !tree::any(expr, &|e| {
         matches!(e.kind, ExprKind::Parameter(_))
-            || matches!(e.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _))
+            || matches!(e.kind, ExprKind::Call(function, _) if function.is_volatile())
             || tree::sub_plan(e).is_some()
     })
 }

@@ -62,7 +62,9 @@ fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
         ExprKind::Literal(value) => write_value(value, expr.ty, out),
         ExprKind::Parameter(number) => drop(write!(out, "parameter {}", number + 1)),
         ExprKind::Scalar(index) => drop(write!(out, "${index}")),
-        ExprKind::Call(function, arguments) => write_call(*function, arguments, columns, out),
+        ExprKind::Call(function, arguments) | ExprKind::Sequence(_, function, arguments) => {
+            write_call(*function, arguments, columns, out);
+        }
         ExprKind::Compare(op, left, right) => {
             write_operand(left, columns, out);
             let _ = write!(out, " {} ", compare_name(*op));

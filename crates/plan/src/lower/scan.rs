@@ -191,7 +191,10 @@ fn to_column_zero(expr: &mut Expr) {
         | ExprKind::Literal(_)
         | ExprKind::Parameter(_)
         | ExprKind::Scalar(_) => {}
-        ExprKind::Call(_, list) | ExprKind::And(list) | ExprKind::Or(list) => {
+        ExprKind::Call(_, list)
+        | ExprKind::Sequence(_, _, list)
+        | ExprKind::And(list)
+        | ExprKind::Or(list) => {
             list.iter_mut().for_each(to_column_zero);
         }
         ExprKind::Compare(_, a, b) => {

@@ -272,6 +272,15 @@ pub enum Function {
     Greatest,
     /// Smallest argument, NULLs ignored.
     Least,
+    /// nextval(TEXT sequence) -> BIGINT; volatile, as are the other functions of sequences. What
+    /// they do is up to the session: see [`crate::catalog::Sequences`].
+    NextVal,
+    /// currval(TEXT sequence) -> BIGINT.
+    CurrVal,
+    /// setval(TEXT sequence, BIGINT value [, BOOLEAN called]) -> BIGINT.
+    SetVal,
+    /// lastval() -> BIGINT.
+    LastVal,
     /// gen_random_uuid(); volatile.
     GenRandomUuid,
     /// hash of the argument, for tests of skew: hashtext(TEXT) -> INTEGER.
@@ -281,4 +290,17 @@ pub enum Function {
     /// Text as CHAR(n) or VARCHAR(n), the expression's type, by the rules of assignment: 22001
     /// where a cast would cut. Made for INSERT.
     AssignText,
+}
+
+impl Function {
+    /// True when two calls with equal arguments may differ, so that calls are neither folded nor
+    /// merged nor moved.
+    pub fn is_volatile(self) -> bool {
+        matches!(self, Self::Random | Self::GenRandomUuid) || self.reads_sequences()
+    }
+
+    /// True for nextval and its kin.
+    pub fn reads_sequences(self) -> bool {
+        matches!(self, Self::NextVal | Self::CurrVal | Self::SetVal | Self::LastVal)
+    }
 }

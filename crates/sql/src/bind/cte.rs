@@ -31,12 +31,14 @@ enum CteUse {
 }
 
 /// A bound CTE that is yet to be put around the query that reads it.
+#[derive(Clone)]
 pub(super) struct Definition {
     cte: CteId,
     name: Arc<str>,
     kind: DefinitionKind,
 }
 
+#[derive(Clone)]
 enum DefinitionKind {
     Plain(Plan),
     Recursive { base: Plan, step: Plan, duplicates: Duplicates },

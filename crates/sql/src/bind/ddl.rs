@@ -6,22 +6,15 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, Tokenizer};
 use types::{DataType, Result, SqlState};
 
-use super::name::{expr_at, folded, ident_at, object_at, refuse_reserved};
-use super::types::data_type;
+use super::constraint::Definition;
+use super::name::{folded, ident_at, object_at};
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
-use crate::catalog::{ColumnDef, KeyDef, KeyNulls};
+use crate::catalog::ColumnDef;
 use crate::statement::{
     CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
     Persistence, RelationName, Statement, WithData,
 };
-
-/// A table being defined.
-struct Definition {
-    table: String,
-    columns: Vec<ColumnDef>,
-    keys: Vec<KeyDef>,
-}
 
 impl Binder<'_> {
     pub(super) fn bind_create_table(&mut self, create: &ast::CreateTable) -> Result<Statement> {
@@ -40,22 +33,23 @@ impl Binder<'_> {
             let head = TableHead { name, if_exists, options, persistence };
             return self.bind_create_as(create, query, head);
         }
-        let mut definition =
-            Definition { table: name.name.clone(), columns: Vec::new(), keys: Vec::new() };
+        let mut definition = Definition::new(name.clone());
         for column in &create.columns {
+            refuse_repeat(&definition.columns, &folded(&column.name), ident_at(&column.name))?;
             self.define_column(&mut definition, column)?;
         }
         for constraint in &create.constraints {
-            add_constraint(&mut definition, constraint)?;
+            definition.add_constraint(constraint)?;
         }
-        let Definition { columns, keys, .. } = definition;
+        self.finish_constraints(&mut definition)?;
+        let Definition { columns, keys, checks, foreign_keys, sequences, .. } = definition;
         Ok(Statement::CreateTable(Box::new(CreateTable {
             name,
             columns,
             keys,
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            sequences: Vec::new(),
+            checks,
+            foreign_keys,
+            sequences,
             if_exists,
             options,
             persistence,
@@ -93,67 +87,6 @@ impl Binder<'_> {
             persistence,
             data,
         })))
-    }
-
-    fn define_column(
-        &mut self,
-        definition: &mut Definition,
-        column: &ast::ColumnDef,
-    ) -> Result<()> {
-        refuse_reserved(&column.name)?;
-        let (name, at) = (folded(&column.name), ident_at(&column.name));
-        refuse_repeat(&definition.columns, &name, at)?;
-        let ty = data_type(&column.data_type, at)?;
-        let ordinal = definition.columns.len();
-        let mut def = ColumnDef { name: name.clone(), ty, not_null: false, default: None };
-        for option in &column.options {
-            let constraint = option.name.as_ref().map(folded);
-            match &option.option {
-                ast::ColumnOption::Null => {}
-                ast::ColumnOption::NotNull => def.not_null = true,
-                ast::ColumnOption::Default(expr) => {
-                    // Bound once to find errors now; bound again by each INSERT.
-                    self.default_value(expr, ty, &name)?;
-                    def.default = Some(expr.to_string());
-                }
-                ast::ColumnOption::PrimaryKey(_) => {
-                    def.not_null = true;
-                    let name = constraint.unwrap_or_else(|| format!("{}_pkey", definition.table));
-                    add_key(
-                        definition,
-                        KeyDef {
-                            name,
-                            columns: vec![ordinal],
-                            primary: true,
-                            nulls: KeyNulls::Distinct,
-                        },
-                        at,
-                    )?;
-                }
-                ast::ColumnOption::Unique(_) => {
-                    let name = constraint
-                        .unwrap_or_else(|| format!("{}_{}_key", definition.table, def.name));
-                    let key = KeyDef {
-                        name,
-                        columns: vec![ordinal],
-                        primary: false,
-                        nulls: KeyNulls::Distinct,
-                    };
-                    add_key(definition, key, at)?;
-                }
-                ast::ColumnOption::ForeignKey(_) => return unsupported("REFERENCES", at),
-                ast::ColumnOption::Check(_) => return unsupported("CHECK", at),
-                ast::ColumnOption::Generated { .. } | ast::ColumnOption::Identity(_) => {
-                    return unsupported("a generated column", at);
-                }
-                ast::ColumnOption::Collation(name) => {
-                    return unsupported(format!("COLLATE {name}"), at);
-                }
-                other => return unsupported(format!("column option {other}"), at),
-            }
-        }
-        definition.columns.push(def);
-        Ok(())
     }
 
     pub(super) fn bind_create_view(
@@ -218,6 +151,8 @@ impl Binder<'_> {
         match object_type {
             ast::ObjectType::Table => Ok(Statement::DropTable(drop)),
             ast::ObjectType::View => Ok(Statement::DropView(drop)),
+            ast::ObjectType::Index => Ok(Statement::DropIndex(drop)),
+            ast::ObjectType::Sequence => Ok(Statement::DropSequence(drop)),
             other => unsupported(format!("DROP {other}"), None),
         }
     }
@@ -237,65 +172,6 @@ fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
         return fail(SqlState::DUPLICATE_COLUMN, message, at);
     }
     Ok(())
-}
-
-fn add_key(definition: &mut Definition, key: KeyDef, at: Place) -> Result<()> {
-    if key.primary && definition.keys.iter().any(|known| known.primary) {
-        let message =
-            format!("multiple primary keys for table \"{}\" are not allowed", definition.table);
-        return fail(SqlState::INVALID_DEFINITION, message, at);
-    }
-    definition.keys.push(key);
-    Ok(())
-}
-
-fn add_constraint(definition: &mut Definition, constraint: &ast::TableConstraint) -> Result<()> {
-    let (name, columns, primary) = match constraint {
-        ast::TableConstraint::PrimaryKey(key) => (&key.name, &key.columns, true),
-        ast::TableConstraint::Unique(key) => (&key.name, &key.columns, false),
-        ast::TableConstraint::ForeignKey(key) => {
-            return unsupported("FOREIGN KEY", key.name.as_ref().and_then(ident_at));
-        }
-        ast::TableConstraint::Check(check) => return unsupported("CHECK", expr_at(&check.expr)),
-        other => return unsupported(format!("constraint {other}"), None),
-    };
-    let mut ordinals = Vec::with_capacity(columns.len());
-    let mut names = Vec::with_capacity(columns.len());
-    let mut place = None;
-    for column in columns {
-        let ast::Expr::Identifier(ident) = &column.column.expr else {
-            return unsupported("a key over an expression", expr_at(&column.column.expr));
-        };
-        let (column, at) = (folded(ident), ident_at(ident));
-        place = place.or(at);
-        let Some(ordinal) = definition.columns.iter().position(|known| known.name == column) else {
-            let message = format!("column \"{column}\" named in key does not exist");
-            return fail(SqlState::UNDEFINED_COLUMN, message, at);
-        };
-        if ordinals.contains(&ordinal) {
-            let message = format!("column \"{column}\" appears twice in constraint");
-            return fail(SqlState::DUPLICATE_COLUMN, message, at);
-        }
-        ordinals.push(ordinal);
-        names.push(column);
-    }
-    let name = match (name, primary) {
-        (Some(name), _) => folded(name),
-        (None, true) => format!("{}_pkey", definition.table),
-        (None, false) => format!("{}_{}_key", definition.table, names.join("_")),
-    };
-    if primary {
-        for &ordinal in &ordinals {
-            if let Some(column) = definition.columns.get_mut(ordinal) {
-                column.not_null = true;
-            }
-        }
-    }
-    add_key(
-        definition,
-        KeyDef { name, columns: ordinals, primary, nulls: KeyNulls::Distinct },
-        place,
-    )
 }
 
 fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(String, String)>> {

@@ -126,6 +126,11 @@ impl Binder<'_> {
     /// An explicit cast.
     pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
+        if let ast::DataType::Regclass = ty {
+            // The name of a relation, as nextval takes it.
+            let expr = self.coerce(bound, DataType::Text, Context::Explicit)?;
+            return Ok(Bound::new(expr, at));
+        }
         let (ty, digits) = without_precision(ty);
         let ty = data_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.

@@ -206,10 +206,9 @@ impl Binder<'_> {
         }
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => {
-                let (plan, mut relation) = self.scan(table, &full.name, alias);
-                relation.at = at;
-                relation.schema = full.schema;
-                Ok((plan, Scope::of(with_alias(relation, alias)?)))
+                let (mut plan, scope) = self.bind_table(table, name, alias)?;
+                self.lock_scan(&mut plan, &scope);
+                Ok((plan, scope))
             }
             Some(Relation::View { sql, columns }) => {
                 let mut bound = self.bind_view(&sql, at)?;
@@ -230,6 +229,20 @@ impl Binder<'_> {
                 fail(SqlState::UNDEFINED_TABLE, message, at)
             }
         }
+    }
+
+    /// A scan of `table`, called `name`.
+    pub(super) fn bind_table(
+        &mut self,
+        table: TableRef,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<(Plan, Scope)> {
+        let full = self.relation_name(name)?;
+        let (plan, mut relation) = self.scan(table, &full.name, alias);
+        relation.at = object_at(name);
+        relation.schema = full.schema;
+        Ok((plan, Scope::of(with_alias(relation, alias)?)))
     }
 
     /// A scan of all columns of a table.

@@ -53,6 +53,9 @@ impl Binder<'_> {
     pub(super) fn call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let mut arguments: Vec<Bound> =
             arguments.into_iter().map(|bound| self.retyped(bound)).collect();
+        if let Some(bound) = self.sequence_call(name, &arguments, at)? {
+            return Ok(bound);
+        }
         match name {
             "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
             "nullif" => return self.null_if(arguments, at),

@@ -4,35 +4,79 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::name::{folded, object_at};
-use super::scope::{Clause, Level};
+use super::scope::{Clause, Level, Scope};
 use super::types::{Context, can_cast};
+use super::write::column_at;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
-use crate::catalog::{ColumnDef, TableRef};
+use crate::catalog::{ColumnDef, IdentityKind, TableRef};
+use crate::parse::Overriding;
 use crate::statement::Insert;
 
 impl Binder<'_> {
-    pub(super) fn bind_insert(&mut self, insert: &ast::Insert) -> Result<Insert> {
+    /// INSERT under the CTEs of `with`.
+    pub(super) fn bind_insert(
+        &mut self,
+        insert: &ast::Insert,
+        with: Option<&ast::With>,
+    ) -> Result<Insert> {
         let ast::TableObject::TableName(name) = &insert.table else {
             return unsupported("INSERT into a function", None);
         };
         let at = object_at(name);
-        if insert.on.is_some() {
-            return unsupported("ON CONFLICT", at);
-        }
-        if insert.returning.is_some() {
-            return unsupported("RETURNING", at);
-        }
         if insert.overwrite || insert.replace_into || insert.or.is_some() || insert.ignore {
             return unsupported("this form of INSERT", at);
         }
+        if !insert.assignments.is_empty() || insert.output.is_some() {
+            return unsupported("this form of INSERT", at);
+        }
+        let definitions = self.definitions(with)?;
         let table = self.table_named(name)?;
-        let ordinals = self.target_ordinals(&table, &insert.columns)?;
-        let source = match insert.source.as_deref() {
-            None => BoundQuery { plan: Plan::one_row(), columns: Vec::new() },
+        let source = self.insert_source(&table, insert, at)?;
+        let (plan, columns) = self.exact(source);
+        let source = BoundQuery { plan, columns };
+        let alias = insert.table_alias.as_ref().map(|alias| ast::TableAlias {
+            explicit: alias.explicit,
+            name: alias.alias.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
+        let (target, _) = self.target_named(name, alias.as_ref())?;
+        let conflict = match &insert.on {
+            None => None,
+            Some(ast::OnInsert::OnConflict(conflict)) => {
+                Some(self.bind_conflict(conflict, &target, at)?)
+            }
+            Some(_) => return unsupported("ON DUPLICATE KEY UPDATE", at),
+        };
+        let returning = self.in_level(Clause::Returning, |binder| {
+            binder.level()?.scope = Scope::of(target.relation.clone());
+            binder.bind_returning(insert.returning.as_deref(), &target)
+        })?;
+        let on_conflict = match conflict {
+            Some(conflict) => Some(self.finish_conflict(conflict, &definitions)?),
+            None => None,
+        };
+        let (source, returning) = self.finish_write(source, returning, definitions)?;
+        Ok(Insert { table, source, on_conflict, returning })
+    }
+
+    /// The rows to insert, with all columns of the table.
+    fn insert_source(
+        &mut self,
+        table: &TableRef,
+        insert: &ast::Insert,
+        at: Place,
+    ) -> Result<BoundQuery> {
+        let ordinals = self.target_ordinals(table, &insert.columns)?;
+        let (source, defaults) = match insert.source.as_deref() {
+            None => (BoundQuery { plan: Plan::one_row(), columns: Vec::new() }, Vec::new()),
             Some(query) => match plain_values(query) {
-                Some(values) => self.bind_value_rows(&table, &ordinals, values)?,
-                None => self.bind_query(query, Unknowns::Keep)?,
+                Some(values) => (
+                    self.bind_value_rows(table, &ordinals, values)?,
+                    default_columns(values, ordinals.len()),
+                ),
+                None => (self.bind_query(query, Unknowns::Keep)?, Vec::new()),
             },
         };
         let implicit = insert.columns.is_empty();
@@ -51,14 +95,48 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, message, extra.or(at));
             }
         };
-        let source = self.assigned(&table, &named, source)?;
-        let source = self.with_defaults(&table, &named, source)?;
-        let (plan, columns) = self.exact(source);
-        let source = self.finish(BoundQuery { plan, columns })?;
-        Ok(Insert { table, source, on_conflict: None, returning: None })
+        let source = self.assigned(table, &named, source)?;
+        let named = self.identities_given(table, named, &defaults)?;
+        self.with_defaults(table, &named, source)
     }
 
-    fn target_ordinals(&self, table: &TableRef, columns: &[ast::ObjectName]) -> Result<Vec<usize>> {
+    /// The ordinals of the source's columns; None for those whose value does not count because
+    /// the column has its own (OVERRIDING USER VALUE).
+    pub(super) fn identities_given(
+        &self,
+        table: &TableRef,
+        named: Vec<usize>,
+        defaults: &[bool],
+    ) -> Result<Vec<Option<usize>>> {
+        let given = |(at, ordinal): (usize, usize)| {
+            let Some(identity) = table.identity(ordinal) else {
+                return Ok(Some(ordinal));
+            };
+            let is_default = defaults.get(at).copied().unwrap_or(false);
+            match (self.overriding, identity.kind) {
+                (Overriding::User, _) => Ok(None),
+                (Overriding::No, IdentityKind::Always) if !is_default => {
+                    let name = &column_at(table, ordinal)?.name;
+                    let message =
+                        format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+                    let detail = format!(
+                        "Column \"{name}\" is an identity column defined as GENERATED ALWAYS."
+                    );
+                    Err(types::Error::new(super::state::GENERATED_ALWAYS, message)
+                        .with_detail(detail)
+                        .with_hint("Use OVERRIDING SYSTEM VALUE to override."))
+                }
+                _ => Ok(Some(ordinal)),
+            }
+        };
+        named.into_iter().enumerate().map(given).collect()
+    }
+
+    pub(super) fn target_ordinals(
+        &self,
+        table: &TableRef,
+        columns: &[ast::ObjectName],
+    ) -> Result<Vec<usize>> {
         let mut idents = Vec::with_capacity(columns.len());
         for name in columns {
             match name.0.as_slice() {
@@ -89,10 +167,11 @@ impl Binder<'_> {
             for (position, expr) in row.content.iter().enumerate() {
                 let column =
                     ordinals.get(position).and_then(|ordinal| table.columns().get(*ordinal));
+                let ordinal = ordinals.get(position).copied().unwrap_or_default();
                 bound.push(match column {
                     None => self.bind_expr(expr)?,
-                    Some(column) if is_default(expr) => {
-                        Bound::new(self.column_default(column)?, None)
+                    Some(_) if is_default(expr) => {
+                        Bound::new(self.column_default(table, ordinal)?, None)
                     }
                     Some(column) => {
                         let bound = self.bind_expr(expr)?;
@@ -108,7 +187,7 @@ impl Binder<'_> {
     }
 
     /// `bound` as a value for `column`, by the rules of assignment.
-    fn assign(&mut self, bound: Bound, column: &ColumnDef) -> Result<Expr> {
+    pub(super) fn assign(&mut self, bound: Bound, column: &ColumnDef) -> Result<Expr> {
         let bound = self.retyped(bound);
         if !can_cast(bound.ty(), column.ty, Context::Assignment) {
             let error = types::Error::new(
@@ -152,18 +231,18 @@ impl Binder<'_> {
     fn with_defaults(
         &mut self,
         table: &TableRef,
-        named: &[usize],
+        named: &[Option<usize>],
         source: BoundQuery,
     ) -> Result<BoundQuery> {
         let mut columns: Vec<BoundColumn> = Vec::with_capacity(table.columns().len());
         let mut added = Vec::new();
         for (ordinal, def) in table.columns().iter().enumerate() {
-            let given = named.iter().position(|known| *known == ordinal);
+            let given = named.iter().position(|known| *known == Some(ordinal));
             let column = match given.and_then(|position| source.columns.get(position)) {
                 Some(column) => BoundColumn { name: def.name.clone(), ..column.clone() },
                 None => {
                     let id = self.fresh();
-                    added.push((id, self.column_default(def)?));
+                    added.push((id, self.column_default(table, ordinal)?));
                     BoundColumn { name: def.name.clone(), ty: def.ty, id, at: None }
                 }
             };
@@ -184,8 +263,13 @@ impl Binder<'_> {
         Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns })
     }
 
-    /// The default of a column, bound; NULL when it has none.
-    fn column_default(&mut self, column: &ColumnDef) -> Result<Expr> {
+    /// The default of a column, bound: its identity's next value, or NULL when it has none.
+    pub(super) fn column_default(&mut self, table: &TableRef, ordinal: usize) -> Result<Expr> {
+        let column = column_at(table, ordinal)?;
+        if let Some(identity) = table.identity(ordinal) {
+            let next = super::sequence::next_value(&identity.sequence);
+            return self.coerce(Bound::new(next, None), column.ty, Context::Assignment);
+        }
         match &column.default {
             None => Ok(Expr::null(column.ty)),
             Some(text) => {
@@ -243,7 +327,14 @@ fn plain_values(query: &ast::Query) -> Option<&ast::Values> {
     }
 }
 
-fn is_default(expr: &ast::Expr) -> bool {
+/// For each column of VALUES whether all its values are DEFAULT.
+fn default_columns(values: &ast::Values, width: usize) -> Vec<bool> {
+    let all = |at: usize| values.rows.iter().all(|row| row.content.get(at).is_some_and(is_default));
+    (0..width).map(all).collect()
+}
+
+/// True for the word DEFAULT.
+pub(super) fn is_default(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Identifier(ident) => ident.quote_style.is_none() && folded(ident) == "default",
         _ => false,

@@ -128,7 +128,11 @@ impl Binder<'_> {
         }
     }
 
-    fn bind_limit(&mut self, query: &ast::Query, bound: BoundQuery) -> Result<BoundQuery> {
+    /// LIMIT (or FETCH) and OFFSET.
+    pub(super) fn count_clauses(
+        &mut self,
+        query: &ast::Query,
+    ) -> Result<(Option<Expr>, Option<Expr>)> {
         let (limit, offset) = match &query.limit_clause {
             None => (None, None),
             Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }) => {
@@ -162,6 +166,11 @@ impl Binder<'_> {
             None => None,
             Some(expr) => self.bind_count(expr, "OFFSET", SqlState::INVALID_OFFSET)?,
         };
+        Ok((limit, offset))
+    }
+
+    fn bind_limit(&mut self, query: &ast::Query, bound: BoundQuery) -> Result<BoundQuery> {
+        let (limit, offset) = self.count_clauses(query)?;
         let with_ties = query.fetch.as_ref().is_some_and(|fetch| fetch.with_ties);
         if let (true, Some(limit)) = (with_ties, &limit) {
             return self.limit_with_ties(bound, limit.clone(), offset);
@@ -252,7 +261,8 @@ impl Binder<'_> {
     }
 }
 
-fn order_list(query: &ast::Query) -> Result<&[ast::OrderByExpr]> {
+/// The items of ORDER BY.
+pub(super) fn order_list(query: &ast::Query) -> Result<&[ast::OrderByExpr]> {
     let Some(order_by) = &query.order_by else {
         return Ok(&[]);
     };

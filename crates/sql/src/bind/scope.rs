@@ -53,6 +53,11 @@ pub(super) enum Clause {
     Values,
     Default,
     Check,
+    Update,
+    Returning,
+    Merge,
+    Execute,
+    Using,
 }
 
 impl Clause {
@@ -71,6 +76,11 @@ impl Clause {
             Self::Values => "VALUES",
             Self::Default => "DEFAULT expressions",
             Self::Check => "check constraints",
+            Self::Update => "UPDATE",
+            Self::Returning => "RETURNING",
+            Self::Merge => "MERGE WHEN conditions",
+            Self::Execute => "EXECUTE parameters",
+            Self::Using => "transform expressions",
         }
     }
 

@@ -70,7 +70,8 @@ impl Binder<'_> {
             plan = filter(plan, predicate);
         }
         self.define_windows(&select.named_window)?;
-        let mut targets = self.in_clause(Clause::Select, |binder| binder.bind_targets(select))?;
+        let mut targets =
+            self.in_clause(Clause::Select, |binder| binder.bind_items(&select.projection))?;
         let keep = unknowns == Unknowns::Keep && select.distinct.is_none() && order_by.is_empty();
         if !keep {
             for target in &mut targets {
@@ -90,6 +91,7 @@ impl Binder<'_> {
         })?;
         let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
         let sets = self.bind_group_by(&select.group_by, &targets)?;
+        targets.extend(self.lock_targets()?);
         let mut clauses = Clauses { targets, having, order, distinct };
         plan = self.aggregate(plan, sets, &mut clauses)?;
         if let Some(having) = clauses.having.take() {
@@ -116,9 +118,10 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn bind_targets(&mut self, select: &ast::Select) -> Result<Vec<Target>> {
+    /// A select list, or that of RETURNING.
+    pub(super) fn bind_items(&mut self, items: &[ast::SelectItem]) -> Result<Vec<Target>> {
         let mut targets = Vec::new();
-        for item in &select.projection {
+        for item in items {
             match item {
                 ast::SelectItem::UnnamedExpr(expr) => {
                     let bound = self.bind_expr(expr)?;

@@ -1,90 +1,103 @@
-//! Statements that are no queries and define nothing: EXPLAIN, COPY, CALL, SET, transactions.
+//! Which statement goes where; EXPLAIN, COPY, CALL, TRUNCATE, SET.
 
 use sqlparser::ast::{self, Statement as Ast};
 use types::{Result, SqlState};
 
+use super::lock::refuse_locks;
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::Clause;
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
-use crate::parse::{CopySource, CopyTree, Tree};
+use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
-    AccessMode, Chain, Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode,
-    Isolation, SetScope, SetValue, Statement, TransactionModes, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, SetScope, SetValue,
+    Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
     /// Binds a whole statement; `text` is its source.
     pub(super) fn bind_tree(&mut self, tree: &Tree, text: &str) -> Result<Statement> {
         match tree {
-            Tree::Sql(statement) => self.bind_statement(statement, text),
+            Tree::Sql(tree) => {
+                self.overriding = tree.overriding;
+                self.bind_statement(&tree.statement, &tree.locks, text)
+            }
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
+            Tree::Session(tree) => self.bind_session(tree),
+            Tree::Prepare(tree) => self.bind_prepare(tree),
         }
     }
 
-    fn bind_statement(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
+    fn bind_statement(
+        &mut self,
+        statement: &Ast,
+        locks: &[LockTree],
+        text: &str,
+    ) -> Result<Statement> {
         match statement {
-            Ast::Query(query) => self.top_query(query).map(Statement::Query),
+            Ast::Query(query) => match &*query.body {
+                ast::SetExpr::Insert(inner)
+                | ast::SetExpr::Update(inner)
+                | ast::SetExpr::Delete(inner)
+                | ast::SetExpr::Merge(inner) => {
+                    refuse_locks(locks, "this statement")?;
+                    self.bind_write(inner, query.with.as_ref())
+                }
+                _ if locks.is_empty() => self.top_query(query).map(Statement::Query),
+                _ => {
+                    let select = self.bind_locking(query, locks.to_vec())?;
+                    Ok(Statement::SelectForUpdate(Box::new(select)))
+                }
+            },
             Ast::Explain { analyze, statement, options, format, .. } => {
-                self.bind_explain(*analyze, options.as_deref(), format.as_ref(), statement, text)
+                let mode = explain_mode(
+                    *analyze,
+                    options.as_deref().unwrap_or_default(),
+                    format.as_ref(),
+                )?;
+                let statement = Box::new(self.bind_statement(statement, locks, text)?);
+                Ok(Statement::Explain { mode, statement })
+            }
+            other => {
+                refuse_locks(locks, "this statement")?;
+                self.bind_unlocked(other, text)
+            }
+        }
+    }
+
+    /// Binds a statement in which no rows are locked.
+    fn bind_unlocked(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
+        match statement {
+            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => {
+                self.bind_write(statement, None)
             }
             Ast::CreateTable(create) => self.bind_create_table(create),
             Ast::CreateView(create) => self.bind_create_view(create, text),
+            Ast::CreateIndex(create) => self.bind_create_index(create),
+            Ast::AlterTable(alter) => self.bind_alter_table(alter),
             Ast::Drop { .. } => self.bind_drop(statement),
-            Ast::Insert(insert) => Ok(Statement::Insert(Box::new(self.bind_insert(insert)?))),
             Ast::Truncate(truncate) => self.bind_truncate(truncate),
             Ast::Call(function) => self.bind_call(function),
             Ast::Analyze(analyze) => self.bind_analyze(analyze),
-            _ => bind_session(statement),
+            _ => bind_setting(statement),
         }
+    }
+
+    /// Binds a statement that changes rows, under the CTEs of `with`.
+    fn bind_write(&mut self, statement: &Ast, with: Option<&ast::With>) -> Result<Statement> {
+        Ok(match statement {
+            Ast::Insert(insert) => Statement::Insert(Box::new(self.bind_insert(insert, with)?)),
+            Ast::Update(update) => Statement::Update(Box::new(self.bind_update(update, with)?)),
+            Ast::Delete(delete) => Statement::Delete(Box::new(self.bind_delete(delete, with)?)),
+            Ast::Merge(merge) => Statement::Merge(Box::new(self.bind_merge(merge, with)?)),
+            other => return unsupported(feature(other), None),
+        })
     }
 
     /// A query that is a statement or the source of one.
     pub(super) fn top_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
         let bound = self.bind_query(query, Unknowns::Text)?;
         self.finish(bound)
-    }
-
-    fn bind_explain(
-        &mut self,
-        analyze: bool,
-        options: Option<&[ast::UtilityOption]>,
-        format: Option<&ast::AnalyzeFormatKind>,
-        statement: &Ast,
-        text: &str,
-    ) -> Result<Statement> {
-        if let Some(format) = format {
-            return unsupported(format!("EXPLAIN {format}"), None);
-        }
-        let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
-        for option in options.unwrap_or_default() {
-            let on = match option.arg.as_ref().map(Self::word) {
-                None => true,
-                Some(Some(word)) => !matches!(word.to_lowercase().as_str(), "off" | "false" | "0"),
-                Some(None) => true,
-            };
-            match (folded(&option.name).as_str(), on) {
-                ("analyze", true) => mode = ExplainMode::Analyze,
-                ("analyze", false) => mode = ExplainMode::Plan,
-                // What these switch is always shown or costs nothing.
-                (
-                    "verbose" | "costs" | "timing" | "buffers" | "summary" | "settings" | "wal",
-                    _,
-                ) => {}
-                ("format", _)
-                    if option
-                        .arg
-                        .as_ref()
-                        .and_then(Self::word)
-                        .is_some_and(|word| word.eq_ignore_ascii_case("text")) => {}
-                (name, _) => {
-                    let message = format!("unrecognized EXPLAIN option \"{name}\"");
-                    return fail(SqlState::SYNTAX_ERROR, message, ident_at(&option.name));
-                }
-            }
-        }
-        let statement = Box::new(self.bind_statement(statement, text)?);
-        Ok(Statement::Explain { mode, statement })
     }
 
     /// A table (no view) by name, for statements that need one.
@@ -188,8 +201,14 @@ impl Binder<'_> {
         }
         Ok(Statement::Truncate(Truncate {
             tables,
-            identity: TruncateIdentity::Continue,
-            behaviour: DropBehaviour::Restrict,
+            identity: match truncate.identity {
+                Some(ast::TruncateIdentityOption::Restart) => TruncateIdentity::Restart,
+                _ => TruncateIdentity::Continue,
+            },
+            behaviour: match truncate.cascade {
+                Some(ast::CascadeOption::Cascade) => DropBehaviour::Cascade,
+                _ => DropBehaviour::Restrict,
+            },
         }))
     }
 
@@ -205,8 +224,36 @@ impl Binder<'_> {
     }
 }
 
-/// Statements about the session and its transaction, which need no catalog.
-fn bind_session(statement: &Ast) -> Result<Statement> {
+/// EXPLAIN's options.
+fn explain_mode(
+    analyze: bool,
+    options: &[ast::UtilityOption],
+    format: Option<&ast::AnalyzeFormatKind>,
+) -> Result<ExplainMode> {
+    if let Some(format) = format {
+        return unsupported(format!("EXPLAIN {format}"), None);
+    }
+    let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
+    for option in options {
+        let word = option.arg.as_ref().and_then(Binder::word).map(|word| word.to_lowercase());
+        let on = !matches!(word.as_deref(), Some("off" | "false" | "0"));
+        match (folded(&option.name).as_str(), on) {
+            ("analyze", true) => mode = ExplainMode::Analyze,
+            ("analyze", false) => mode = ExplainMode::Plan,
+            // What these switch is always shown or costs nothing.
+            ("verbose" | "costs" | "timing" | "buffers" | "summary" | "settings" | "wal", _) => {}
+            ("format", _) if word.as_deref() == Some("text") => {}
+            (name, _) => {
+                let message = format!("unrecognized EXPLAIN option \"{name}\"");
+                return fail(SqlState::SYNTAX_ERROR, message, ident_at(&option.name));
+            }
+        }
+    }
+    Ok(mode)
+}
+
+/// Statements about the settings of the session, which need no catalog.
+fn bind_setting(statement: &Ast) -> Result<Statement> {
     match statement {
         Ast::Set(set) => bind_set(set),
         Ast::ShowVariable { variable } => Ok(Statement::Show { name: dotted(variable) }),
@@ -221,36 +268,19 @@ fn bind_session(statement: &Ast) -> Result<Statement> {
                 ast::Reset::ConfigurationParameter(name) => Some(object_parts(name)?.join(".")),
             },
         }),
-        Ast::StartTransaction { modes, .. } => Ok(Statement::Begin(transaction_modes(modes)?)),
-        Ast::Commit { chain: false, .. } => Ok(Statement::Commit(Chain::No)),
-        Ast::Rollback { chain: false, savepoint: None } => Ok(Statement::Rollback(Chain::No)),
-        Ast::Commit { .. } | Ast::Rollback { savepoint: None, .. } => {
-            unsupported("AND CHAIN", None)
-        }
-        Ast::Savepoint { name } => unsupported("SAVEPOINT", ident_at(name)),
-        Ast::ReleaseSavepoint { name } => unsupported("RELEASE SAVEPOINT", ident_at(name)),
-        Ast::Rollback { .. } => unsupported("ROLLBACK TO SAVEPOINT", None),
         other => unsupported(feature(other), None),
     }
 }
 
 /// How a statement is named that is not supported: its first words.
 fn feature(statement: &Ast) -> String {
-    match statement {
-        Ast::Update(_) => "UPDATE".to_owned(),
-        Ast::Delete(_) => "DELETE".to_owned(),
-        Ast::Merge(_) => "MERGE".to_owned(),
-        Ast::AlterTable(_) => "ALTER TABLE".to_owned(),
-        other => {
-            let text = other.to_string();
-            let words: Vec<&str> = text
-                .split_whitespace()
-                .take(2)
-                .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
-                .collect();
-            if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
-        }
-    }
+    let text = statement.to_string();
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .take(2)
+        .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
+        .collect();
+    if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
 }
 
 fn bind_set(set: &ast::Set) -> Result<Statement> {
@@ -269,9 +299,6 @@ fn bind_set(set: &ast::Set) -> Result<Statement> {
             value: SetValue::Text(charset_name.value.clone()),
             scope: SetScope::Session,
         }),
-        ast::Set::SetTransaction { modes, session: false, snapshot: None } => {
-            Ok(Statement::SetTransaction(transaction_modes(modes)?))
-        }
         other => unsupported(format!("{other}"), None),
     }
 }
@@ -303,25 +330,4 @@ fn dotted(parts: &[ast::Ident]) -> String {
         }
         parts => parts.join("."),
     }
-}
-
-fn transaction_modes(modes: &[ast::TransactionMode]) -> Result<TransactionModes> {
-    let mut result = TransactionModes::default();
-    for mode in modes {
-        match mode {
-            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly) => {
-                result.access = Some(AccessMode::ReadOnly);
-            }
-            ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadWrite) => {
-                result.access = Some(AccessMode::ReadWrite);
-            }
-            ast::TransactionMode::IsolationLevel(level) => {
-                result.isolation = Some(match level {
-                    ast::TransactionIsolationLevel::Serializable => Isolation::Serializable,
-                    _ => Isolation::Snapshot,
-                });
-            }
-        }
-    }
-    Ok(result)
 }

@@ -52,7 +52,7 @@ fn line(plan: &Plan) -> String {
         Plan::Scan { table, columns, alias } => {
             let defs = table.columns();
             let column = |(id, ordinal): &(ColumnId, usize)| {
-                let name = defs.get(*ordinal).map_or("?", |def| def.name.as_str());
+                let name = defs.get(*ordinal).map_or("tid", |def| def.name.as_str());
                 format!("{} = {name}", numbered(*id))
             };
             let columns: Vec<String> = columns.iter().map(column).collect();

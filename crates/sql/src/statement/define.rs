@@ -195,7 +195,7 @@ pub enum AlterAction {
         /// Its sequence, for `serial` and identity columns.
         sequence: Option<Box<ColumnSequence>>,
     },
-    /// DROP COLUMN.
+    /// DROP COLUMN. Constraints that involve the column were dropped by actions before.
     DropColumn {
         /// Its ordinal.
         column: usize,
@@ -210,6 +210,8 @@ pub enum AlterAction {
         column: usize,
         /// The new name.
         name: String,
+        /// All CHECK constraints of the table as they are then.
+        checks: Vec<CheckDef>,
     },
     /// RENAME TO.
     Rename(String),
@@ -243,11 +245,6 @@ pub enum AlterAction {
     },
     /// ADD GENERATED ... AS IDENTITY.
     AddIdentity(Box<ColumnSequence>),
-    /// DROP IDENTITY: its sequence goes too.
-    DropIdentity {
-        /// Ordinal of the column.
-        column: usize,
-    },
     /// ADD PRIMARY KEY or UNIQUE. Columns of a primary key become NOT NULL.
     AddKey(KeyDef),
     /// ADD CHECK.

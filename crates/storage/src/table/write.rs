@@ -213,6 +213,7 @@ impl Table {
         let mark = undo.mark();
         // Nobody else changes the row while its new keys are made.
         self.hold(undo, at, block, tid.row(), &guard)?;
+        (0..indexes.len()).filter(|&i| affected(i)).for_each(|i| indexes[i].note_rekeyed());
         let result = with_scratch(|scratch| {
             self.encode_changed(indexes, scratch, block.get(), tid.row(), changes);
             let who = (undo.txn(), Some(tid));

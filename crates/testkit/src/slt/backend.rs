@@ -50,18 +50,31 @@ pub trait Connection: Send {
 }
 
 /// A database for one file; dropped when the file is done.
-pub trait Database: Send {
+pub trait Database: Send + Sync {
     /// A new session on it.
     ///
     /// # Errors
     /// When the database cannot be reached.
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError>;
+
+    /// Sessions, by their `pg_backend_pid()`, that wait for a lock of another one. A session is
+    /// listed from when it starts to wait until whoever it waits for lets it go; sessions in a
+    /// circle of waits are not listed, for one of them is about to fail.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    fn waiting(&self) -> Result<Vec<String>, SqlError>;
 }
 
 /// A database system under test.
 pub trait Backend: Send + Sync {
     /// Its name: the condition of `skipif` and `onlyif`.
     fn name(&self) -> &str;
+
+    /// Whether its answers define the expected ones, so that no tolerance applies to it.
+    fn is_oracle(&self) -> bool {
+        false
+    }
 
     /// A new, empty database.
     ///

@@ -12,6 +12,7 @@ use sqllogictest::{
 
 use super::backend::cell_text;
 use super::{Answer, Backend, Connection, Database, SqlError};
+use super::{script, sessions};
 
 /// The variable that names a directory of the file's own, writable by every backend:
 /// `COPY t TO '$__COPY_DIR__/t.csv'` after `control substitution on`.
@@ -65,6 +66,10 @@ pub fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
 /// # Errors
 /// When the file cannot be parsed, or the database not made.
 pub fn run_file(path: &Path, backend: &dyn Backend) -> Result<Report, SqlError> {
+    let text = fs::read_to_string(path).map_err(SqlError::internal)?;
+    if script::is_script(&text) {
+        return sessions::run(&script::parse(&text)?, backend);
+    }
     let bench = Bench::new(backend)?;
     let mut runner = bench.runner();
     let mut report = Report::default();
@@ -89,6 +94,19 @@ pub fn run_file(path: &Path, backend: &dyn Backend) -> Result<Report, SqlError> 
 /// # Errors
 /// When the file cannot be parsed or written, or the database not made.
 pub fn rewrite_file(path: &Path, backend: &dyn Backend) -> Result<bool, SqlError> {
+    let before = fs::read_to_string(path).map_err(SqlError::internal)?;
+    let text = match script::is_script(&before) {
+        true => script::print(&sessions::renew(&script::parse(&before)?, backend)?),
+        false => renewed_file(path, backend)?,
+    };
+    if text != before {
+        fs::write(path, &text).map_err(SqlError::internal)?;
+    }
+    Ok(text != before)
+}
+
+/// A file of one session with what came as its expectation.
+fn renewed_file(path: &Path, backend: &dyn Backend) -> Result<String, SqlError> {
     let bench = Bench::new(backend)?;
     let mut runner = bench.runner();
     let mut text = String::new();
@@ -98,12 +116,7 @@ pub fn rewrite_file(path: &Path, backend: &dyn Backend) -> Result<bool, SqlError
         text.push('\n');
     }
     runner.shutdown();
-    let text = format!("{}\n", text.trim_end());
-    let before = fs::read_to_string(path).map_err(SqlError::internal)?;
-    if text != before {
-        fs::write(path, &text).map_err(SqlError::internal)?;
-    }
-    Ok(text != before)
+    Ok(format!("{}\n", text.trim_end()))
 }
 
 fn parse(path: &Path) -> Result<Vec<Rec>, SqlError> {

@@ -1,0 +1,401 @@
+//! Transactions without SQL: rows by key and by range, for crate `procs`.
+//!
+//! A native transaction is a session whose statements are calls: the same snapshots, locks,
+//! constraints and log. Writes are of one row each; a call that fails changes nothing.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use kernels::{Batch, Column, VectorBuilder};
+use sql::catalog::TableMeta;
+use sql::statement::AccessMode;
+use storage::{Datum, Direction, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError};
+use txn::manager::Isolation;
+use types::{Error, Result, SqlState};
+
+use crate::catalog::{TableEntry, undefined_table};
+use crate::locks::{Asked, LockMode};
+use crate::session::Session;
+use crate::work::{Begun, Modes, Work, stale};
+use crate::write::rows::{RowReader, attempt, newest, push};
+use crate::write::{change, foreign};
+use crate::{CancelHandle, Database};
+
+/// A table and the state of the catalog in which it was looked up. Look it up once, use it in all
+/// transactions: when the table changes, calls end with 40001 and a new handle is needed.
+#[derive(Clone)]
+pub struct TableHandle {
+    entry: Arc<TableEntry>,
+    version: u64,
+    /// CHECK and foreign keys, of this table or to it.
+    constrained: bool,
+}
+
+impl TableHandle {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.entry.name()
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> &[sql::catalog::ColumnDef] {
+        self.entry.columns()
+    }
+
+    /// The ordinal of the column called `name`.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns().iter().position(|c| c.name == name)
+    }
+
+    /// The position of the index called `name`; keys have an index of their name.
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.entry.indexes().iter().position(|i| i.name == name)
+    }
+
+    /// The position of the primary key's index.
+    pub fn primary_key(&self) -> Option<usize> {
+        let key = self.entry.keys().iter().find(|k| k.primary)?;
+        self.index(&key.name)
+    }
+}
+
+/// What a native transaction is.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeOptions {
+    /// What it sees of others.
+    pub isolation: Isolation,
+    /// Whether it may write.
+    pub access: AccessMode,
+}
+
+impl Default for NativeOptions {
+    fn default() -> Self {
+        Self { isolation: Isolation::Snapshot, access: AccessMode::ReadWrite }
+    }
+}
+
+/// One user of native transactions: at most one runs at a time.
+pub struct NativeSession {
+    session: Session,
+    cancel: CancelHandle,
+    key: KeyBuffer,
+    high: KeyBuffer,
+    successor: KeyBuffer,
+}
+
+impl Database {
+    /// The table called `name`, its indexes built.
+    ///
+    /// # Errors
+    /// 42P01; 53200 when indexes that were put off cannot be built.
+    pub fn handle(&self, name: &str) -> Result<TableHandle> {
+        let version = self.inner().relations.version();
+        let state = self.inner().relations.snapshot();
+        let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
+        let refers_here = |t: &Arc<TableEntry>| {
+            t.foreign_keys().iter().any(|fk| fk.table.name == entry.name())
+        };
+        let constrained = !entry.checks().is_empty()
+            || !entry.foreign_keys().is_empty()
+            || state.tables.values().any(refers_here);
+        let mut session = self.session();
+        session.begin_statement()?;
+        let prepared = session.lock_table(name, entry.storage(), LockMode::Write);
+        session.work.take().into_iter().for_each(Work::rollback);
+        prepared?;
+        Ok(TableHandle { entry, version, constrained })
+    }
+
+    /// A session for native transactions.
+    pub fn native(&self) -> NativeSession {
+        let session = self.session();
+        let cancel = session.cancel_handle();
+        let (key, high, successor) = Default::default();
+        NativeSession { session, cancel, key, high, successor }
+    }
+}
+
+impl NativeSession {
+    /// A handle to cancel waits.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.cancel.clone()
+    }
+
+    /// Whether COMMIT waits for the disk; by default it does.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_synchronous(&mut self, wait: bool) -> Result<()> {
+        let value = if wait { "on" } else { "off" };
+        self.session.settings.set("synchronous_commit", Some(value))
+    }
+
+    /// Begins a transaction; one that runs is rolled back.
+    ///
+    /// # Errors
+    /// 53300 when too many run.
+    pub fn begin(&mut self, options: NativeOptions) -> Result<()> {
+        self.rollback();
+        let modes = Modes { isolation: options.isolation, access: options.access };
+        self.session.work = Some(Work::begin(self.session.inner(), modes, Begun::Explicitly)?);
+        Ok(())
+    }
+
+    /// Ends the transaction: its changes are visible, and durable unless set otherwise.
+    ///
+    /// # Errors
+    /// 40001 and why the log cannot take it; the transaction is then rolled back.
+    pub fn commit(&mut self) -> Result<()> {
+        self.session.commit_work()
+    }
+
+    /// Ends the transaction and takes its changes back.
+    pub fn rollback(&mut self) {
+        self.session.work.take().into_iter().for_each(Work::rollback);
+    }
+
+    fn running(&mut self) -> Result<&mut Work> {
+        let none = || Error::new(SqlState(*b"25P01"), "there is no transaction in progress");
+        self.session.work.as_mut().ok_or_else(none)
+    }
+
+    fn at(&mut self) -> Result<Snapshot> {
+        Ok(self.running()?.txn.snapshot())
+    }
+
+    /// Reads `columns` of the row that has `key` in all columns of the unique index at position
+    /// `index` into `row`; its TID, None when there is no such row.
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction.
+    pub fn get(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        key: &[Datum<'_>],
+        columns: &[usize],
+        row: &mut RowBuffer,
+    ) -> Result<Option<Tid>> {
+        let at = self.at()?;
+        self.note_key(table, index, key)?;
+        Ok(table.entry.storage().get(index, at, key, &mut self.key, columns, row))
+    }
+
+    /// Reads `columns` of row `tid`; false when it is not there.
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction.
+    pub fn read(
+        &mut self,
+        table: &TableHandle,
+        tid: Tid,
+        columns: &[usize],
+        row: &mut RowBuffer,
+    ) -> Result<bool> {
+        let at = self.at()?;
+        row.clear();
+        Ok(table.entry.storage().read(at, tid, columns, row))
+    }
+
+    /// Visits the rows whose key in the ordered index at position `index` lies between the
+    /// prefixes `low` and `high`, rows that begin with them included, in `direction`, until
+    /// `visit` breaks.
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction; what `visit` breaks with.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the range; none has a default.
+    pub fn range(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        low: &[Datum<'_>],
+        high: &[Datum<'_>],
+        direction: Direction,
+        columns: &[usize],
+        row: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let at = self.at()?;
+        if self.running()?.txn.isolation() == Isolation::Serializable {
+            self.running()?.reads.add(table.entry.storage(), &[]);
+        }
+        let storage = table.entry.storage();
+        let indexes = storage.indexes();
+        indexes[index].encode(low, &mut self.key);
+        indexes[index].encode(high, &mut self.high);
+        let bounded = self.successor.set_successor(&self.high);
+        let high = if bounded { Bound::Excluded(&*self.successor) } else { Bound::Unbounded };
+        let range = KeyRange { low: Bound::Included(&*self.key), high };
+        storage.range(index, at, range, direction, columns, row, |tid, row| visit(tid, row));
+        Ok(())
+    }
+
+    /// Remembers a point read for validation.
+    fn note_key(&mut self, table: &TableHandle, index: usize, key: &[Datum<'_>]) -> Result<()> {
+        let work = self.running()?;
+        if work.txn.isolation() == Isolation::Serializable {
+            let columns = &table.entry.def.indexes[index].columns;
+            let key = columns.iter().zip(key).map(|(c, d)| (c.ordinal, d.to_value())).collect();
+            work.reads.add_key(table.entry.storage(), key);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the transaction may write the table.
+    fn lock(&mut self, table: &TableHandle) -> Result<()> {
+        let version = self.session.inner().relations.version();
+        let work = self.running()?;
+        work.check_writable("a write")?;
+        if version == table.version && work.holds(&table.entry.lock) {
+            return Ok(());
+        }
+        self.lock_slowly(table)
+    }
+
+    fn lock_slowly(&mut self, table: &TableHandle) -> Result<()> {
+        let work = self.running()?;
+        while let Asked::Wait(other) = work.ask(&table.entry.lock, LockMode::Write) {
+            let cancel = self.cancel.clone();
+            let work = self.running()?;
+            work.txn.wait(other, || cancel.check())?;
+            return self.lock_slowly(table);
+        }
+        let state = self.session.state();
+        let current = state.tables.get(table.name());
+        if current.is_some_and(|entry| Arc::ptr_eq(entry, &table.entry)) {
+            return Ok(());
+        }
+        let error = stale();
+        let message = format!("table \"{}\" changed: {}", table.name(), error.message());
+        Err(Error::new(SqlState(*b"40001"), message))
+    }
+
+    /// Does one write; when it fails nothing of it stays.
+    fn write<T>(
+        &mut self,
+        table: &TableHandle,
+        mut write: impl FnMut(&mut storage::UndoBuffer, Snapshot) -> Result<T, WriteError>,
+    ) -> Result<T> {
+        self.lock(table)?;
+        let cancel = self.cancel.clone();
+        let work = self.running()?;
+        let (at, mark) = (work.txn.snapshot(), work.txn.mark());
+        let outcome = attempt(work, &cancel, |undo| {
+            write(undo, at).inspect_err(|_| undo.rollback_to(mark))
+        });
+        outcome.map_err(|error| error.into_error(self.session.work(), &table.entry))
+    }
+
+    /// Inserts a row: all columns in order, in their physical types.
+    ///
+    /// # Errors
+    /// 23502, 23503, 23505, 23514; 40001; 25006 when the transaction is read-only.
+    pub fn insert(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
+        let storage = Arc::clone(table.entry.storage());
+        if !table.constrained {
+            return self.write(table, |undo, _| storage.insert(undo, row));
+        }
+        let place = self.running()?.place();
+        let inserted = self.insert_constrained(table, row);
+        inserted.inspect_err(|_| self.session.work_mut().go_back(&place))
+    }
+
+    fn insert_constrained(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
+        let storage = Arc::clone(table.entry.storage());
+        let batch = one_row(&storage, row);
+        table.entry.checks.verify(&table.entry.def, &batch)?;
+        let tid = self.write(table, |undo, _| storage.insert(undo, row))?;
+        foreign::check_present(&mut self.session, &table.entry, &batch, None)?;
+        Ok(tid)
+    }
+
+    /// Changes columns of row `tid`; its TID from now on.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub fn update(
+        &mut self,
+        table: &TableHandle,
+        tid: Tid,
+        changes: &[(usize, Datum<'_>)],
+    ) -> Result<Tid> {
+        let storage = Arc::clone(table.entry.storage());
+        if !table.constrained {
+            return self.write(table, |undo, at| storage.update(undo, at, tid, changes));
+        }
+        let columns: Vec<usize> = changes.iter().map(|(column, _)| *column).collect();
+        let mut batch = vec![tid_column(tid)];
+        for (column, datum) in changes {
+            let mut builder =
+                VectorBuilder::new(storage.schema().columns()[*column].physical());
+            push(&mut builder, *datum);
+            batch.push(Column::plain(builder.finish()));
+        }
+        self.change(table, change::Action::Update(&columns), Batch::new(batch, 1))?;
+        Ok(tid)
+    }
+
+    /// Deletes row `tid`.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub fn delete(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
+        let storage = Arc::clone(table.entry.storage());
+        if !table.constrained {
+            return self.write(table, |undo, at| storage.delete(undo, at, tid));
+        }
+        let batch = Batch::new(vec![tid_column(tid)], 1);
+        self.change(table, change::Action::Delete, batch)
+    }
+
+    /// One row changed by the way of SQL, with its constraints.
+    fn change(
+        &mut self,
+        table: &TableHandle,
+        action: change::Action<'_>,
+        batch: Batch,
+    ) -> Result<()> {
+        self.lock(table)?;
+        let place = self.running()?.place();
+        let changed = change::apply_rows(&mut self.session, &table.entry, action, &batch);
+        changed.map(|_| ()).inspect_err(|_| self.session.work_mut().go_back(&place))
+    }
+
+    /// Locks row `tid` until the transaction ends.
+    ///
+    /// # Errors
+    /// 40001.
+    pub fn lock_row(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
+        let storage = Arc::clone(table.entry.storage());
+        self.write(table, |undo, at| storage.lock(undo, at, tid))
+    }
+
+    /// All columns of row `tid` with the transaction's own changes.
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction.
+    pub fn row(&mut self, table: &TableHandle, tid: Tid) -> Result<Option<Batch>> {
+        let now = newest(self.running()?);
+        let mut reader = RowReader::new(table.entry.storage());
+        if reader.read(now, tid) == crate::write::rows::Found::Nothing {
+            return Ok(None);
+        }
+        reader.keep();
+        Ok(Some(Batch::new(reader.finish(), 1)))
+    }
+}
+
+fn one_row(table: &storage::Table, row: &[Datum<'_>]) -> Batch {
+    let column = |(spec, datum): (&storage::ColumnSpec, &Datum<'_>)| {
+        let mut builder = VectorBuilder::new(spec.physical());
+        push(&mut builder, *datum);
+        Column::plain(builder.finish())
+    };
+    Batch::new(table.schema().columns().iter().zip(row).map(column).collect(), 1)
+}
+
+fn tid_column(tid: Tid) -> Column {
+    let mut builder = VectorBuilder::new(types::PhysicalType::I64);
+    builder.push_value(&types::Value::I64(tid.0 as i64));
+    Column::plain(builder.finish())
+}

@@ -1,0 +1,253 @@
+//! Running closures as transactions, again when another transaction was first.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use engine::Database;
+use engine::native::{NativeOptions, NativeSession};
+use storage::{Datum, Direction, RowBuffer, Tid};
+use types::{Error, Result, SqlState};
+
+use crate::field::Field;
+use crate::record::{Record, Table};
+
+/// How often a transaction is tried, and how long it pauses between.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// Tries in all, at least one.
+    pub tries: u32,
+    /// Pause after the first failure; it doubles with each, up to a hundred times.
+    pub pause: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { tries: 20, pause: Duration::from_micros(20) }
+    }
+}
+
+/// Runs transactions of one thread.
+pub struct Procedures {
+    database: Database,
+    session: NativeSession,
+    retry: Retry,
+    options: NativeOptions,
+}
+
+/// A running transaction, for a closure.
+pub struct Transaction<'p> {
+    session: &'p mut NativeSession,
+    row: RowBuffer,
+}
+
+/// Whether it is worth to try again: serialization failure or deadlock.
+fn is_retryable(error: &Error) -> bool {
+    error.state() == SqlState(*b"40001") || error.state() == SqlState(*b"40P01")
+}
+
+impl Procedures {
+    /// For one thread; make one for each.
+    pub fn new(database: &Database) -> Self {
+        Self {
+            database: database.clone(),
+            session: database.native(),
+            retry: Retry::default(),
+            options: NativeOptions::default(),
+        }
+    }
+
+    /// How often transactions are tried.
+    pub fn set_retry(&mut self, retry: Retry) {
+        self.retry = retry;
+    }
+
+    /// Isolation and access mode of the transactions from now on.
+    pub fn set_options(&mut self, options: NativeOptions) {
+        self.options = options;
+    }
+
+    /// The session below: calls without types, and whether commits wait for the disk.
+    pub fn session(&mut self) -> &mut NativeSession {
+        &mut self.session
+    }
+
+    /// The table of `R`.
+    ///
+    /// # Errors
+    /// 42P01, 42703.
+    pub fn table<R: Record>(&self) -> Result<Table<R>> {
+        Table::new(self.database.handle(R::TABLE)?)
+    }
+
+    /// Runs `body` as a transaction and commits it.
+    ///
+    /// # Errors
+    /// What `body` says, after a roll-back; 40001 or 40P01 when all tries failed; why the log
+    /// cannot take it.
+    pub fn run<T>(
+        &mut self,
+        mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut pause = self.retry.pause;
+        for attempt in 1.. {
+            self.session.begin(self.options)?;
+            let mut transaction =
+                Transaction { session: &mut self.session, row: RowBuffer::new() };
+            let outcome = body(&mut transaction);
+            let outcome = match outcome {
+                Ok(value) => self.session.commit().map(|()| value),
+                Err(error) => {
+                    self.session.rollback();
+                    Err(error)
+                }
+            };
+            match outcome {
+                Err(error) if is_retryable(&error) && attempt < self.retry.tries => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(self.retry.pause * 100);
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(Error::internal("a transaction is tried at least once"))
+    }
+}
+
+impl Transaction<'_> {
+    /// The session, for calls without types.
+    pub fn session(&mut self) -> &mut NativeSession {
+        self.session
+    }
+
+    /// The TID of the row with this primary key; its fields are read.
+    fn find<R: Record>(&mut self, table: &Table<R>, key: &[&dyn Key]) -> Result<Option<Tid>> {
+        let primary = table.primary.ok_or_else(|| {
+            let message = format!("table \"{}\" has no primary key", R::TABLE);
+            Error::new(SqlState(*b"42704"), message)
+        })?;
+        let key: Vec<Datum<'_>> = key.iter().map(|k| k.key()).collect();
+        self.session.get(&table.handle, primary, &key, &table.columns, &mut self.row)
+    }
+
+    /// The row with this primary key.
+    ///
+    /// # Errors
+    /// 42804, 22004 when a field does not fit its column.
+    pub fn get<R: Record>(&mut self, table: &Table<R>, key: &[&dyn Key]) -> Result<Option<R>> {
+        match self.find(table, key)? {
+            Some(_) => R::from_row(&self.row).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Inserts a row. Columns without a field are NULL.
+    ///
+    /// # Errors
+    /// 23502, 23503, 23505, 23514, 40001.
+    pub fn insert<R: Record>(&mut self, table: &Table<R>, record: &R) -> Result<()> {
+        let mut row = vec![Datum::Null; table.handle.columns().len()];
+        let mut next = 0;
+        record.visit(&mut |datum| {
+            row[table.columns[next]] = datum;
+            next += 1;
+        });
+        self.session.insert(&table.handle, &row).map(|_| ())
+    }
+
+    /// Changes the row with this primary key; the fields that `change` touches are written.
+    ///
+    /// # Errors
+    /// P0002 without such a row; as [`Self::insert`].
+    pub fn change<R: Record + Clone>(
+        &mut self,
+        table: &Table<R>,
+        key: &[&dyn Key],
+        change: impl FnOnce(&mut R),
+    ) -> Result<()> {
+        let Some(tid) = self.find(table, key)? else { return Err(no_row::<R>()) };
+        let old = R::from_row(&self.row)?;
+        let mut new = old.clone();
+        change(&mut new);
+        let mut before = Vec::with_capacity(table.columns.len());
+        old.visit(&mut |datum| before.push(datum));
+        let mut changes = Vec::new();
+        let mut next = 0;
+        new.visit(&mut |datum| {
+            if before[next] != datum {
+                changes.push((table.columns[next], datum));
+            }
+            next += 1;
+        });
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.session.update(&table.handle, tid, &changes).map(|_| ())
+    }
+
+    /// Deletes the row with this primary key; whether there was one.
+    ///
+    /// # Errors
+    /// 23503, 40001.
+    pub fn delete<R: Record>(&mut self, table: &Table<R>, key: &[&dyn Key]) -> Result<bool> {
+        match self.find(table, key)? {
+            Some(tid) => self.session.delete(&table.handle, tid).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The rows whose key in the index called `index` begins with values from `low` to `high`, in
+    /// `direction`, until `visit` breaks.
+    ///
+    /// # Errors
+    /// 42704 without such an index; 42804, 22004 when a field does not fit.
+    pub fn range<R: Record>(
+        &mut self,
+        table: &Table<R>,
+        index: &str,
+        low: &[&dyn Key],
+        high: &[&dyn Key],
+        direction: Direction,
+        mut visit: impl FnMut(R) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let number = table.handle.index(index).ok_or_else(|| {
+            Error::new(SqlState(*b"42704"), format!("index \"{index}\" does not exist"))
+        })?;
+        let low: Vec<Datum<'_>> = low.iter().map(|k| k.key()).collect();
+        let high: Vec<Datum<'_>> = high.iter().map(|k| k.key()).collect();
+        let mut outcome = Ok(());
+        let handle = &table.handle;
+        let (columns, row) = (&table.columns, &mut self.row);
+        self.session.range(handle, number, &low, &high, direction, columns, row, |_, row| {
+            match R::from_row(row) {
+                Ok(record) => visit(record),
+                Err(error) => {
+                    outcome = Err(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        outcome
+    }
+}
+
+fn no_row<R: Record>() -> Error {
+    Error::new(SqlState(*b"P0002"), format!("there is no such row in \"{}\"", R::TABLE))
+}
+
+/// A value of a key.
+pub trait Key {
+    /// As storage takes it.
+    fn key(&self) -> Datum<'_>;
+}
+
+impl<T: Field> Key for T {
+    fn key(&self) -> Datum<'_> {
+        self.datum()
+    }
+}
+
+impl Key for &str {
+    fn key(&self) -> Datum<'_> {
+        Datum::Str(self.as_bytes())
+    }
+}

@@ -1,0 +1,476 @@
+//! ALTER TABLE: each change is checked against the table as the changes before leave it, and the
+//! row that results is computed along the way.
+
+use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
+use types::{DataType, Error, Result, SqlState};
+
+use super::constraint::{Definition, identity_kind, renamed_column};
+use super::name::{folded, ident_at, object_at, object_parts};
+use super::scope::{Clause, Scope};
+use super::types::{Context, can_cast, data_type};
+use super::{Binder, Bound, fail, place, unsupported};
+use crate::algebra::{Expr, Place};
+use crate::catalog::{CheckDef, TableRef};
+use crate::statement::{AlterAction, AlterTable, DropBehaviour, Nullability, Statement};
+
+/// A table while it is altered.
+struct Altered {
+    table: TableRef,
+    definition: Definition,
+    /// Ordinals of identity columns.
+    identities: Vec<usize>,
+    /// What each column holds, over a scan of the table as it was.
+    row: Vec<Expr>,
+    scope: Scope,
+    actions: Vec<AlterAction>,
+    /// Values change, so rows must be written anew.
+    rewrites: bool,
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_alter_table(&mut self, alter: &ast::AlterTable) -> Result<Statement> {
+        let at = object_at(&alter.name);
+        let name = self.relation_name(&alter.name)?;
+        let exists = self.catalog.relation(name.schema.as_deref(), &name.name).is_some();
+        if alter.if_exists && !exists {
+            return Ok(Statement::AlterTable(None));
+        }
+        let table = self.table_named(&alter.name)?;
+        let (scan, scope) = self.bind_table(table.clone(), &alter.name, None)?;
+        let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();
+        let identities = (0..table.columns().len()).filter(|at| table.identity(*at).is_some());
+        let mut altered = Altered {
+            identities: identities.collect(),
+            definition: Definition::of(name, &table),
+            table,
+            row,
+            scope,
+            actions: Vec::new(),
+            rewrites: false,
+        };
+        for operation in &alter.operations {
+            self.alter(&mut altered, operation, at)?;
+        }
+        let rewrite = match altered.rewrites {
+            false => None,
+            true => {
+                let query = self.projected_exprs(scan, altered.row);
+                let mut query = self.finish(query)?;
+                for (column, def) in query.columns.iter_mut().zip(&altered.definition.columns) {
+                    column.name.clone_from(&def.name);
+                }
+                Some(Box::new(query))
+            }
+        };
+        let (table, actions) = (altered.table, altered.actions);
+        Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
+    }
+
+    fn alter(&mut self, altered: &mut Altered, operation: &Op, at: Place) -> Result<()> {
+        match operation {
+            Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+                self.add_column(altered, column_def, *if_not_exists)
+            }
+            Op::AddConstraint { constraint, not_valid: false } => {
+                let before = altered.constraints();
+                altered.definition.add_constraint(constraint)?;
+                self.add_constraints(altered, before)
+            }
+            Op::AddConstraint { .. } => unsupported("NOT VALID", at),
+            Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                for ident in column_names {
+                    let found = altered.find(ident);
+                    match (found, if_exists) {
+                        (None, true) => {}
+                        _ => self.drop_column(altered, ident, behaviour(*drop_behavior))?,
+                    }
+                }
+                Ok(())
+            }
+            Op::DropConstraint { if_exists, name, drop_behavior } => {
+                altered.drop_constraint(name, *if_exists, behaviour(*drop_behavior))
+            }
+            Op::RenameColumn { old_column_name, new_column_name } => {
+                altered.rename_column(old_column_name, new_column_name)
+            }
+            Op::RenameTable { table_name: ast::RenameTableNameKind::To(name) } => {
+                let name = object_parts(name)?.pop().unwrap_or_default();
+                altered.definition.name.name.clone_from(&name);
+                altered.actions.push(AlterAction::Rename(name));
+                Ok(())
+            }
+            Op::RenameConstraint { old_name, new_name } => {
+                altered.rename_constraint(old_name, new_name)
+            }
+            Op::AlterColumn { column_name, op } => self.alter_column(altered, column_name, op),
+            other => unsupported(format!("ALTER TABLE {other}"), at),
+        }
+    }
+
+    fn add_column(
+        &mut self,
+        altered: &mut Altered,
+        column: &ast::ColumnDef,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        if altered.find(&column.name).is_some() {
+            if if_not_exists {
+                return Ok(());
+            }
+            let message = format!(
+                "column \"{}\" of relation \"{}\" already exists",
+                folded(&column.name),
+                altered.definition.name.name
+            );
+            return fail(SqlState::DUPLICATE_COLUMN, message, ident_at(&column.name));
+        }
+        let (ordinal, before) = (altered.definition.columns.len(), altered.constraints());
+        self.define_column(&mut altered.definition, column)?;
+        let sequence = altered.definition.sequences.pop();
+        let Some(def) = altered.definition.columns.get(ordinal).cloned() else {
+            return Err(Error::internal("a column was added"));
+        };
+        let value = match (&sequence, &def.default) {
+            (Some(sequence), _) => {
+                let next = super::sequence::next_value(&sequence.name);
+                self.coerce(Bound::new(next, None), def.ty, Context::Assignment)?
+            }
+            (None, None) => Expr::null(def.ty),
+            (None, Some(text)) => {
+                let expr = crate::parse::parse_expr(text)?;
+                self.default_value(&expr, def.ty, &def.name)?
+            }
+        };
+        altered.row.push(value);
+        altered.rewrites = true;
+        if sequence.as_ref().is_some_and(|sequence| sequence.identity.is_some()) {
+            altered.identities.push(ordinal);
+        }
+        let sequence = sequence.map(Box::new);
+        altered.actions.push(AlterAction::AddColumn { column: def, sequence });
+        self.add_constraints(altered, before)
+    }
+
+    /// Binds the constraints that an action brought, and adds actions for those beyond `before`.
+    fn add_constraints(&mut self, altered: &mut Altered, before: [usize; 3]) -> Result<()> {
+        let definition = &mut altered.definition;
+        self.finish_constraints(definition)?;
+        let [keys, checks, foreign_keys] = before;
+        for key in definition.keys.iter().skip(keys) {
+            altered.actions.push(AlterAction::AddKey(key.clone()));
+        }
+        for check in definition.checks.iter().skip(checks) {
+            altered.actions.push(AlterAction::AddCheck(check.clone()));
+        }
+        for key in definition.foreign_keys.iter().skip(foreign_keys) {
+            altered.actions.push(AlterAction::AddForeignKey(Box::new(key.clone())));
+        }
+        Ok(())
+    }
+
+    /// DROP COLUMN, after the constraints that involve the column.
+    fn drop_column(
+        &mut self,
+        altered: &mut Altered,
+        ident: &ast::Ident,
+        behaviour: DropBehaviour,
+    ) -> Result<()> {
+        let ordinal = altered.ordinal(ident)?;
+        if altered.definition.columns.len() == 1 {
+            return unsupported("dropping the only column", ident_at(ident));
+        }
+        let definition = &altered.definition;
+        let keys = definition.keys.iter().filter(|key| key.columns.contains(&ordinal));
+        let mut names: Vec<String> = keys.map(|key| key.name.clone()).collect();
+        let foreign = definition.foreign_keys.iter();
+        let foreign = foreign.filter(|key| key.columns.contains(&ordinal));
+        names.extend(foreign.map(|key| key.name.clone()));
+        for check in &definition.checks {
+            let expr = crate::parse::parse_expr(&check.sql)?;
+            let bound = self.check_condition(&expr, &definition.name.name, &definition.columns)?;
+            let mut used = false;
+            bound.each_column(&mut |id| used |= id.0 as usize == ordinal);
+            if used {
+                names.push(check.name.clone());
+            }
+        }
+        for name in names {
+            altered.forget_constraint(&name);
+            altered.actions.push(AlterAction::DropConstraint { name, behaviour });
+        }
+        let definition = &mut altered.definition;
+        let name = definition.columns.remove(ordinal).name;
+        definition.column_removed(ordinal);
+        altered.row.remove(ordinal);
+        altered.identities.retain(|identity| *identity != ordinal);
+        for identity in &mut altered.identities {
+            *identity -= usize::from(*identity > ordinal);
+        }
+        altered.actions.push(AlterAction::DropColumn { column: ordinal, name, behaviour });
+        Ok(())
+    }
+
+    fn alter_column(
+        &mut self,
+        altered: &mut Altered,
+        ident: &ast::Ident,
+        op: &ColumnOp,
+    ) -> Result<()> {
+        let column = altered.ordinal(ident)?;
+        let at = ident_at(ident);
+        let Some(def) = altered.definition.columns.get(column).cloned() else {
+            return Err(Error::internal("column out of range"));
+        };
+        let is_identity = altered.identities.contains(&column);
+        let of =
+            format!("column \"{}\" of relation \"{}\"", def.name, altered.definition.name.name);
+        let refuse_identity = || match is_identity {
+            true => fail(SqlState::SYNTAX_ERROR, format!("{of} is an identity column"), at),
+            false => Ok(()),
+        };
+        let action = match op {
+            ColumnOp::SetNotNull => {
+                altered.set_not_null(column, true);
+                AlterAction::SetNullable { column, nulls: Nullability::NotNull }
+            }
+            ColumnOp::DropNotNull => {
+                refuse_identity()?;
+                let mut keys = altered.definition.keys.iter();
+                if keys.any(|key| key.primary && key.columns.contains(&column)) {
+                    let message = format!("column \"{}\" is in a primary key", def.name);
+                    return fail(SqlState::INVALID_DEFINITION, message, at);
+                }
+                altered.set_not_null(column, false);
+                AlterAction::SetNullable { column, nulls: Nullability::Nullable }
+            }
+            ColumnOp::SetDefault { value } => {
+                refuse_identity()?;
+                self.default_value(value, def.ty, &def.name)?;
+                altered.set_default(column, Some(value.to_string()))
+            }
+            ColumnOp::DropDefault => {
+                refuse_identity()?;
+                altered.set_default(column, None)
+            }
+            ColumnOp::SetDataType { data_type: ty, using, .. } => {
+                let ty = data_type(ty, at)?;
+                return self.set_type(altered, column, ty, using.as_ref(), at);
+            }
+            ColumnOp::AddGenerated { generated_as, sequence_options } => {
+                let refused = match (is_identity, def.not_null, &def.default) {
+                    (true, ..) => Some(format!("{of} is already an identity column")),
+                    (_, false, _) => {
+                        Some(format!("{of} must be declared NOT NULL before identity can be added"))
+                    }
+                    (.., Some(_)) => Some(format!("{of} already has a default value")),
+                    _ => None,
+                };
+                if let Some(message) = refused {
+                    return fail(super::state::OBJECT_STATE, message, at);
+                }
+                let kind =
+                    identity_kind(generated_as.as_ref().unwrap_or(&ast::GeneratedAs::Always));
+                let options = sequence_options.as_deref().unwrap_or_default();
+                self.define_identity(&mut altered.definition, column, kind, options, at)?;
+                altered.identities.push(column);
+                match altered.definition.sequences.pop() {
+                    Some(sequence) => AlterAction::AddIdentity(Box::new(sequence)),
+                    None => return Err(Error::internal("an identity has a sequence")),
+                }
+            }
+        };
+        altered.actions.push(action);
+        Ok(())
+    }
+
+    /// ALTER COLUMN ... TYPE: values are converted as by assignment, or as USING says.
+    fn set_type(
+        &mut self,
+        altered: &mut Altered,
+        column: usize,
+        ty: DataType,
+        using: Option<&ast::Expr>,
+        at: Place,
+    ) -> Result<()> {
+        let Some(def) = altered.definition.columns.get(column).cloned() else {
+            return Err(Error::internal("column out of range"));
+        };
+        let bound = match (using, altered.row.get(column)) {
+            (Some(expr), _) => self.in_level(Clause::Using, |binder| {
+                binder.level()?.scope = altered.scope.clone();
+                binder.bind_expr(expr)
+            })?,
+            (None, Some(expr)) => Bound::new(expr.clone(), at),
+            (None, None) => return Err(Error::internal("column out of range")),
+        };
+        if !can_cast(bound.ty(), ty, Context::Assignment) {
+            let (name, to) = (&def.name, ty.name());
+            let (message, hint) = match using {
+                None => (
+                    format!("column \"{name}\" cannot be cast automatically to type {to}"),
+                    format!("You might need to specify \"USING {name}::{to}\"."),
+                ),
+                Some(_) => (
+                    format!(
+                        "result of USING clause for column \"{name}\" cannot be cast \
+                         automatically to type {to}"
+                    ),
+                    "You might need to add an explicit cast.".to_owned(),
+                ),
+            };
+            return Err(place(
+                Error::new(SqlState::DATATYPE_MISMATCH, message).with_hint(hint),
+                at,
+            ));
+        }
+        let value = self.coerce(bound, ty, Context::Assignment)?;
+        if let Some(text) = &def.default {
+            let expr = crate::parse::parse_expr(text)?;
+            self.default_value(&expr, ty, &def.name).map_err(|_| {
+                let message = format!(
+                    "default for column \"{}\" cannot be cast automatically to type {}",
+                    def.name,
+                    ty.name()
+                );
+                place(Error::new(SqlState::DATATYPE_MISMATCH, message), at)
+            })?;
+        }
+        if let Some(slot) = altered.row.get_mut(column) {
+            *slot = value;
+        }
+        if let Some(def) = altered.definition.columns.get_mut(column) {
+            def.ty = ty;
+        }
+        altered.rewrites |= def.ty != ty || using.is_some();
+        altered.actions.push(AlterAction::SetType { column, ty });
+        Ok(())
+    }
+}
+
+impl Altered {
+    fn find(&self, ident: &ast::Ident) -> Option<usize> {
+        let name = folded(ident);
+        self.definition.columns.iter().position(|column| column.name == name)
+    }
+
+    fn ordinal(&self, ident: &ast::Ident) -> Result<usize> {
+        match self.find(ident) {
+            Some(ordinal) => Ok(ordinal),
+            None => {
+                let message = format!(
+                    "column \"{}\" of relation \"{}\" does not exist",
+                    folded(ident),
+                    self.definition.name.name
+                );
+                fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
+            }
+        }
+    }
+
+    /// How many keys, checks and foreign keys there are.
+    fn constraints(&self) -> [usize; 3] {
+        let definition = &self.definition;
+        [definition.keys.len(), definition.checks.len(), definition.foreign_keys.len()]
+    }
+
+    fn has_constraint(&self, name: &str) -> bool {
+        let definition = &self.definition;
+        definition.keys.iter().any(|key| key.name == name)
+            || definition.checks.iter().any(|check| check.name == name)
+            || definition.foreign_keys.iter().any(|key| key.name == name)
+    }
+
+    fn forget_constraint(&mut self, name: &str) {
+        self.definition.keys.retain(|key| key.name != name);
+        self.definition.checks.retain(|check| check.name != name);
+        self.definition.foreign_keys.retain(|key| key.name != name);
+    }
+
+    fn drop_constraint(
+        &mut self,
+        ident: &ast::Ident,
+        if_exists: bool,
+        behaviour: DropBehaviour,
+    ) -> Result<()> {
+        let name = folded(ident);
+        if !self.has_constraint(&name) {
+            if if_exists {
+                return Ok(());
+            }
+            let message = format!(
+                "constraint \"{name}\" of relation \"{}\" does not exist",
+                self.definition.name.name
+            );
+            return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
+        }
+        self.forget_constraint(&name);
+        self.actions.push(AlterAction::DropConstraint { name, behaviour });
+        Ok(())
+    }
+
+    fn rename_constraint(&mut self, from: &ast::Ident, to: &ast::Ident) -> Result<()> {
+        let (from, to, at) = (folded(from), folded(to), ident_at(from));
+        let table = &self.definition.name.name;
+        if !self.has_constraint(&from) {
+            let message = format!("constraint \"{from}\" for table \"{table}\" does not exist");
+            return fail(SqlState::UNDEFINED_OBJECT, message, at);
+        }
+        if self.has_constraint(&to) {
+            let message = format!("constraint \"{to}\" for relation \"{table}\" already exists");
+            return fail(super::state::DUPLICATE_OBJECT, message, at);
+        }
+        let definition = &mut self.definition;
+        let names = definition.keys.iter_mut().map(|key| &mut key.name);
+        let names = names.chain(definition.checks.iter_mut().map(|check| &mut check.name));
+        let names = names.chain(definition.foreign_keys.iter_mut().map(|key| &mut key.name));
+        for name in names.filter(|name| **name == from) {
+            name.clone_from(&to);
+        }
+        self.actions.push(AlterAction::RenameConstraint { from, to });
+        Ok(())
+    }
+
+    fn rename_column(&mut self, from: &ast::Ident, to: &ast::Ident) -> Result<()> {
+        let column = self.ordinal(from)?;
+        let name = folded(to);
+        super::name::refuse_reserved(to)?;
+        if self.find(to).is_some() {
+            let message = format!(
+                "column \"{name}\" of relation \"{}\" already exists",
+                self.definition.name.name
+            );
+            return fail(SqlState::DUPLICATE_COLUMN, message, ident_at(to));
+        }
+        let before = folded(from);
+        for check in &mut self.definition.checks {
+            let sql = renamed_column(&check.sql, &before, to)?;
+            *check = CheckDef { name: check.name.clone(), sql };
+        }
+        if let Some(def) = self.definition.columns.get_mut(column) {
+            def.name.clone_from(&name);
+        }
+        let checks = self.definition.checks.clone();
+        self.actions.push(AlterAction::RenameColumn { column, name, checks });
+        Ok(())
+    }
+
+    fn set_not_null(&mut self, column: usize, not_null: bool) {
+        if let Some(def) = self.definition.columns.get_mut(column) {
+            def.not_null = not_null;
+        }
+    }
+
+    fn set_default(&mut self, column: usize, default: Option<String>) -> AlterAction {
+        if let Some(def) = self.definition.columns.get_mut(column) {
+            def.default.clone_from(&default);
+        }
+        AlterAction::SetDefault { column, default }
+    }
+}
+
+fn behaviour(behaviour: Option<ast::DropBehavior>) -> DropBehaviour {
+    match behaviour {
+        Some(ast::DropBehavior::Cascade) => DropBehaviour::Cascade,
+        _ => DropBehaviour::Restrict,
+    }
+}

@@ -1,0 +1,599 @@
+//! A table being defined or altered: its columns and constraints, named as PostgreSQL names them.
+//!
+//! CHECK and FOREIGN KEY wait until all columns and keys are known ([`Definition::waiting`]).
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::name::{expr_at, folded, ident_at, object_at, object_parts, refuse_reserved};
+use super::types::{comparison_type, data_type};
+use super::{Binder, fail, place, unsupported};
+use crate::algebra::Place;
+use crate::catalog::{
+    CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls, ReferentialAction,
+    Relation, TableRef, Uniqueness,
+};
+use crate::statement::{ColumnSequence, RelationName};
+
+/// Bytes of a name that PostgreSQL keeps.
+const NAME_MAX: usize = 63;
+
+/// A table being defined.
+pub(super) struct Definition {
+    pub(super) name: RelationName,
+    pub(super) columns: Vec<ColumnDef>,
+    pub(super) keys: Vec<KeyDef>,
+    pub(super) checks: Vec<CheckDef>,
+    pub(super) foreign_keys: Vec<ForeignKeyDef>,
+    pub(super) sequences: Vec<ColumnSequence>,
+    /// Unique indexes that are no constraints, as keys that a foreign key may refer to.
+    unique: Vec<Vec<usize>>,
+    waiting: Vec<Waiting>,
+}
+
+/// A constraint that is bound last.
+enum Waiting {
+    Check { name: Option<String>, expr: ast::Expr },
+    ForeignKey { columns: Vec<usize>, key: ast::ForeignKeyConstraint },
+}
+
+impl Definition {
+    pub(super) fn new(name: RelationName) -> Self {
+        Self {
+            name,
+            columns: Vec::new(),
+            keys: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            sequences: Vec::new(),
+            unique: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// The definition of a table that exists.
+    pub(super) fn of(name: RelationName, table: &TableRef) -> Self {
+        let unique = table.indexes().iter().filter(|index| index.unique != Uniqueness::No);
+        let unique =
+            unique.map(|index| index.columns.iter().map(|column| column.ordinal).collect());
+        Self {
+            columns: table.columns().to_vec(),
+            keys: table.keys().to_vec(),
+            checks: table.checks().to_vec(),
+            foreign_keys: table.foreign_keys().to_vec(),
+            unique: unique.collect(),
+            ..Self::new(name)
+        }
+    }
+
+    fn has_constraint(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+            || self.checks.iter().any(|check| check.name == name)
+            || self.foreign_keys.iter().any(|key| key.name == name)
+    }
+
+    /// `name`, or one that PostgreSQL would choose; 42710 when the given one is taken.
+    fn constraint_name(
+        &self,
+        name: Option<String>,
+        columns: &[&str],
+        label: &str,
+        at: Place,
+    ) -> Result<String> {
+        if let Some(name) = name {
+            if self.has_constraint(&name) {
+                let message = format!(
+                    "constraint \"{name}\" for relation \"{}\" already exists",
+                    self.name.name
+                );
+                return fail(super::state::DUPLICATE_OBJECT, message, at);
+            }
+            return Ok(name);
+        }
+        let mut number = 0u32;
+        loop {
+            let label = if number == 0 { label.to_owned() } else { format!("{label}{number}") };
+            let name = object_name(&self.name.name, columns, &label);
+            if !self.has_constraint(&name) {
+                return Ok(name);
+            }
+            number += 1;
+        }
+    }
+
+    /// Moves ordinals after column `ordinal` was taken out.
+    pub(super) fn column_removed(&mut self, ordinal: usize) {
+        let keys = self.keys.iter_mut().map(|key| &mut key.columns);
+        let keys = keys.chain(self.foreign_keys.iter_mut().map(|key| &mut key.columns));
+        self.unique.retain(|columns| !columns.contains(&ordinal));
+        for column in keys.chain(&mut self.unique).flatten() {
+            *column -= usize::from(*column > ordinal);
+        }
+    }
+
+    fn names(&self, ordinals: &[usize]) -> Vec<&str> {
+        let name = |ordinal: &usize| self.columns.get(*ordinal).map_or("", |c| c.name.as_str());
+        ordinals.iter().map(name).collect()
+    }
+
+    /// Ordinals of named columns; `missing` makes the message for one that is not there.
+    fn ordinals(
+        &self,
+        idents: &[&ast::Ident],
+        missing: impl Fn(&str) -> String,
+    ) -> Result<Vec<usize>> {
+        let mut ordinals = Vec::with_capacity(idents.len());
+        for ident in idents {
+            let (name, at) = (folded(ident), ident_at(ident));
+            let Some(ordinal) = self.columns.iter().position(|known| known.name == name) else {
+                return fail(SqlState::UNDEFINED_COLUMN, missing(&name), at);
+            };
+            if ordinals.contains(&ordinal) {
+                let message = format!("column \"{name}\" appears twice in constraint");
+                return fail(SqlState::DUPLICATE_COLUMN, message, at);
+            }
+            ordinals.push(ordinal);
+        }
+        Ok(ordinals)
+    }
+
+    fn add_key(
+        &mut self,
+        name: Option<String>,
+        columns: Vec<usize>,
+        kind: (bool, KeyNulls),
+        at: Place,
+    ) -> Result<()> {
+        let (primary, nulls) = kind;
+        if primary && self.keys.iter().any(|known| known.primary) {
+            let message =
+                format!("multiple primary keys for table \"{}\" are not allowed", self.name.name);
+            return fail(SqlState::INVALID_DEFINITION, message, at);
+        }
+        let names = self.names(&columns);
+        let name = match primary {
+            true => self.constraint_name(name, &[], "pkey", at)?,
+            false => self.constraint_name(name, &names, "key", at)?,
+        };
+        if primary {
+            for &ordinal in &columns {
+                if let Some(column) = self.columns.get_mut(ordinal) {
+                    column.not_null = true;
+                }
+            }
+        }
+        self.keys.push(KeyDef { name, columns, primary, nulls });
+        Ok(())
+    }
+
+    /// Adds a constraint of the table.
+    pub(super) fn add_constraint(&mut self, constraint: &ast::TableConstraint) -> Result<()> {
+        let (name, columns, kind) = match constraint {
+            ast::TableConstraint::PrimaryKey(key) => {
+                refuse_key_options(&key.include, key.characteristics.as_ref())?;
+                (&key.name, &key.columns, (true, KeyNulls::Distinct))
+            }
+            ast::TableConstraint::Unique(key) => {
+                refuse_key_options(&key.include, key.characteristics.as_ref())?;
+                (&key.name, &key.columns, (false, key_nulls(key.nulls_distinct)))
+            }
+            ast::TableConstraint::ForeignKey(key) => {
+                let idents: Vec<&ast::Ident> = key.columns.iter().collect();
+                let columns = self.ordinals(&idents, missing_in_foreign_key)?;
+                self.waiting.push(Waiting::ForeignKey { columns, key: key.clone() });
+                return Ok(());
+            }
+            ast::TableConstraint::Check(check) => {
+                let name = check.name.as_ref().map(folded);
+                self.waiting.push(Waiting::Check { name, expr: (*check.expr).clone() });
+                return Ok(());
+            }
+            other => return unsupported(format!("constraint {other}"), None),
+        };
+        let mut idents = Vec::with_capacity(columns.len());
+        for column in columns {
+            match &column.column.expr {
+                ast::Expr::Identifier(ident) => idents.push(ident),
+                expr => return unsupported("a key over an expression", expr_at(expr)),
+            }
+        }
+        let missing = |name: &str| format!("column \"{name}\" named in key does not exist");
+        let ordinals = self.ordinals(&idents, missing)?;
+        let at = idents.first().and_then(|ident| ident_at(ident));
+        self.add_key(name.as_ref().map(folded), ordinals, kind, at)
+    }
+}
+
+fn missing_in_foreign_key(name: &str) -> String {
+    format!("column \"{name}\" referenced in foreign key constraint does not exist")
+}
+
+impl Binder<'_> {
+    /// Adds a column with its constraints.
+    pub(super) fn define_column(
+        &mut self,
+        definition: &mut Definition,
+        column: &ast::ColumnDef,
+    ) -> Result<()> {
+        refuse_reserved(&column.name)?;
+        let (name, at) = (folded(&column.name), ident_at(&column.name));
+        let ordinal = definition.columns.len();
+        let serial = serial_type(&column.data_type);
+        let ty = match serial {
+            Some(ty) => ty,
+            None => data_type(&column.data_type, at)?,
+        };
+        let mut def = ColumnDef { name: name.clone(), ty, not_null: false, default: None };
+        if serial.is_some() {
+            let sequence = self.column_sequence(definition, &name);
+            def.not_null = true;
+            def.default = Some(format!("nextval('{}')", sequence.quoted().replace('\'', "''")));
+            definition.sequences.push(ColumnSequence {
+                column: ordinal,
+                identity: None,
+                name: sequence,
+                definition: Self::serial_definition(ty)?,
+            });
+        }
+        definition.columns.push(def);
+        for option in &column.options {
+            self.column_option(definition, ordinal, option, at)?;
+        }
+        let is_identity = definition
+            .sequences
+            .iter()
+            .any(|sequence| sequence.column == ordinal && sequence.identity.is_some());
+        if is_identity && definition.columns.get(ordinal).is_some_and(|def| def.default.is_some()) {
+            let message = format!(
+                "both default and identity specified for column \"{name}\" of table \"{}\"",
+                definition.name.name
+            );
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        Ok(())
+    }
+
+    fn column_option(
+        &mut self,
+        definition: &mut Definition,
+        ordinal: usize,
+        option: &ast::ColumnOptionDef,
+        at: Place,
+    ) -> Result<()> {
+        let constraint = option.name.as_ref().map(folded);
+        let Some(def) = definition.columns.get_mut(ordinal) else {
+            return Err(Error::internal("column out of range"));
+        };
+        match &option.option {
+            ast::ColumnOption::Null => {}
+            ast::ColumnOption::NotNull => def.not_null = true,
+            ast::ColumnOption::Default(expr) => {
+                // Bound once to find errors now; bound again by each INSERT.
+                self.default_value(expr, def.ty, &def.name)?;
+                def.default = Some(expr.to_string());
+            }
+            ast::ColumnOption::PrimaryKey(key) => {
+                refuse_key_options(&key.include, key.characteristics.as_ref())?;
+                definition.add_key(constraint, vec![ordinal], (true, KeyNulls::Distinct), at)?;
+            }
+            ast::ColumnOption::Unique(key) => {
+                refuse_key_options(&key.include, key.characteristics.as_ref())?;
+                let kind = (false, key_nulls(key.nulls_distinct));
+                definition.add_key(constraint, vec![ordinal], kind, at)?;
+            }
+            ast::ColumnOption::ForeignKey(key) => {
+                let mut key = key.clone();
+                key.name = option.name.clone();
+                definition.waiting.push(Waiting::ForeignKey { columns: vec![ordinal], key });
+            }
+            ast::ColumnOption::Check(check) => {
+                let expr = (*check.expr).clone();
+                definition.waiting.push(Waiting::Check { name: constraint, expr });
+            }
+            ast::ColumnOption::Generated { generation_expr: Some(_), .. } => {
+                return unsupported("a generated column", at);
+            }
+            ast::ColumnOption::Generated { generated_as, sequence_options, .. } => {
+                let kind = identity_kind(generated_as);
+                let options = sequence_options.as_deref().unwrap_or_default();
+                self.define_identity(definition, ordinal, kind, options, at)?;
+            }
+            ast::ColumnOption::Collation(name) => match name.to_string().trim_matches('"') {
+                "C" | "POSIX" | "default" | "ucs_basic" => {}
+                _ => return unsupported(format!("COLLATE {name}"), at),
+            },
+            other => return unsupported(format!("column option {other}"), at),
+        }
+        Ok(())
+    }
+
+    /// GENERATED ... AS IDENTITY of column `ordinal`.
+    pub(super) fn define_identity(
+        &mut self,
+        definition: &mut Definition,
+        ordinal: usize,
+        kind: IdentityKind,
+        options: &[ast::SequenceOptions],
+        at: Place,
+    ) -> Result<()> {
+        let Some(def) = definition.columns.get_mut(ordinal) else {
+            return Err(Error::internal("column out of range"));
+        };
+        let ty = def.ty;
+        if !matches!(ty, DataType::SmallInt | DataType::Integer | DataType::BigInt) {
+            let message = "identity column type must be smallint, integer, or bigint";
+            return fail(SqlState::INVALID_PARAMETER, message, at);
+        }
+        def.not_null = true;
+        let column = def.name.clone();
+        let name = self.column_sequence(definition, &column);
+        let sequence = self.identity_definition(options, ty).map_err(|error| place(error, at))?;
+        definition.sequences.push(ColumnSequence {
+            column: ordinal,
+            identity: Some(kind),
+            name,
+            definition: sequence,
+        });
+        Ok(())
+    }
+
+    /// A free name for the sequence of a column.
+    fn column_sequence(&self, definition: &Definition, column: &str) -> RelationName {
+        let schema = definition.name.schema.clone();
+        let mut number = 0u32;
+        loop {
+            let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };
+            let name = object_name(&definition.name.name, &[column], &label);
+            let taken = self.catalog.sequence(schema.as_deref(), &name).is_some()
+                || self.catalog.relation(schema.as_deref(), &name).is_some();
+            let full = RelationName { schema: schema.clone(), name };
+            if !taken && !definition.sequences.iter().any(|known| known.name == full) {
+                return full;
+            }
+            number += 1;
+        }
+    }
+
+    /// Binds the constraints that waited for all columns and keys.
+    pub(super) fn finish_constraints(&mut self, definition: &mut Definition) -> Result<()> {
+        for waiting in std::mem::take(&mut definition.waiting) {
+            match waiting {
+                Waiting::Check { name, expr } => self.add_check(definition, name, &expr)?,
+                Waiting::ForeignKey { columns, key } => {
+                    self.add_foreign_key(definition, columns, &key)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_check(
+        &mut self,
+        definition: &mut Definition,
+        name: Option<String>,
+        expr: &ast::Expr,
+    ) -> Result<()> {
+        let bound = self.check_condition(expr, &definition.name.name, &definition.columns)?;
+        let mut used = Vec::new();
+        bound.each_column(&mut |id| used.push(id.0 as usize));
+        used.sort_unstable();
+        used.dedup();
+        let columns = if used.len() == 1 { definition.names(&used) } else { Vec::new() };
+        let name = definition.constraint_name(name, &columns, "check", expr_at(expr))?;
+        definition.checks.push(CheckDef { name, sql: unqualified(expr).to_string() });
+        Ok(())
+    }
+
+    fn add_foreign_key(
+        &mut self,
+        definition: &mut Definition,
+        columns: Vec<usize>,
+        key: &ast::ForeignKeyConstraint,
+    ) -> Result<()> {
+        let at = object_at(&key.foreign_table);
+        refuse_key_options(&[], key.characteristics.as_ref())?;
+        match key.match_kind {
+            None | Some(ast::ConstraintReferenceMatchKind::Simple) => {}
+            Some(ast::ConstraintReferenceMatchKind::Full) if columns.len() == 1 => {}
+            Some(ast::ConstraintReferenceMatchKind::Full) => return unsupported("MATCH FULL", at),
+            Some(_) => return unsupported("MATCH PARTIAL", at),
+        }
+        let names = definition.names(&columns);
+        let name = definition.constraint_name(key.name.as_ref().map(folded), &names, "fkey", at)?;
+        let table = self.relation_name(&key.foreign_table)?;
+        let is_self = table.name == definition.name.name
+            && (table.schema == definition.name.schema || table.schema.is_none());
+        let other;
+        let target = if is_self {
+            &*definition
+        } else {
+            other = self.referenced(&table, at)?;
+            &other
+        };
+        let references = referenced_columns(target, &key.referred_columns, at)?;
+        if references.len() != columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return fail(super::state::INVALID_FOREIGN_KEY, message, at);
+        }
+        for (own, other) in columns.iter().zip(&references) {
+            let (Some(own), Some(other)) =
+                (definition.columns.get(*own), target.columns.get(*other))
+            else {
+                continue;
+            };
+            if comparison_type(own.ty, other.ty).is_none() {
+                let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+                let detail = format!(
+                    "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                    own.name,
+                    other.name,
+                    own.ty.name(),
+                    other.ty.name()
+                );
+                let error = Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail);
+                return Err(place(error, at));
+            }
+        }
+        definition.foreign_keys.push(ForeignKeyDef {
+            name,
+            columns,
+            table,
+            references,
+            on_delete: referential_action(key.on_delete.as_ref()),
+            on_update: referential_action(key.on_update.as_ref()),
+        });
+        Ok(())
+    }
+
+    /// The table that a foreign key refers to.
+    fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
+        match self.catalog.relation(name.schema.as_deref(), &name.name) {
+            Some(Relation::Table(table)) => Ok(Definition::of(name.clone(), &table)),
+            Some(Relation::View { .. }) => {
+                let message = format!("referenced relation \"{name}\" is not a table");
+                fail(SqlState::WRONG_OBJECT_TYPE, message, at)
+            }
+            None => {
+                let message = format!("relation \"{name}\" does not exist");
+                fail(SqlState::UNDEFINED_TABLE, message, at)
+            }
+        }
+    }
+}
+
+/// Ordinals of the referenced columns: those named, which must be a key, or the primary key.
+fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return match target.keys.iter().find(|key| key.primary) {
+            Some(key) => Ok(key.columns.clone()),
+            None => {
+                let message = format!(
+                    "there is no primary key for referenced table \"{}\"",
+                    target.name.name
+                );
+                fail(SqlState::UNDEFINED_OBJECT, message, at)
+            }
+        };
+    }
+    let idents: Vec<&ast::Ident> = names.iter().collect();
+    let references = target.ordinals(&idents, missing_in_foreign_key)?;
+    let same = |columns: &[usize]| {
+        columns.len() == references.len()
+            && columns.iter().all(|column| references.contains(column))
+    };
+    let known = target.keys.iter().any(|key| same(&key.columns))
+        || target.unique.iter().any(|columns| same(columns));
+    if known {
+        return Ok(references);
+    }
+    let message = format!(
+        "there is no unique constraint matching given keys for referenced table \"{}\"",
+        target.name.name
+    );
+    fail(super::state::INVALID_FOREIGN_KEY, message, at)
+}
+
+/// `table_column_label`, shortened to what PostgreSQL keeps of a name.
+pub(super) fn object_name(table: &str, columns: &[&str], label: &str) -> String {
+    let (mut table, mut middle) = (table.to_owned(), columns.join("_"));
+    let joined = |table: &str, middle: &str| match middle.is_empty() {
+        true => format!("{table}_{label}"),
+        false => format!("{table}_{middle}_{label}"),
+    };
+    while joined(&table, &middle).len() > NAME_MAX {
+        let longer = if table.len() > middle.len() { &mut table } else { &mut middle };
+        if longer.pop().is_none() {
+            break;
+        }
+    }
+    joined(&table, &middle)
+}
+
+/// `expr` with column names that no table name qualifies, so that it outlives a new table name.
+pub(super) fn unqualified(expr: &ast::Expr) -> ast::Expr {
+    let mut expr = expr.clone();
+    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+        if let ast::Expr::CompoundIdentifier(parts) = inner
+            && let Some(last) = parts.pop()
+        {
+            *inner = ast::Expr::Identifier(last);
+        }
+        ControlFlow::Continue(())
+    });
+    expr
+}
+
+/// The SQL text of a condition in which column `from` is called `to`.
+pub(super) fn renamed_column(sql: &str, from: &str, to: &ast::Ident) -> Result<String> {
+    let mut expr = crate::parse::parse_expr(sql)?;
+    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+        if let ast::Expr::Identifier(ident) = inner
+            && folded(ident) == from
+        {
+            *ident = to.clone();
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(expr.to_string())
+}
+
+/// The type of a `serial` column.
+fn serial_type(ty: &ast::DataType) -> Option<DataType> {
+    let ast::DataType::Custom(name, modifiers) = ty else {
+        return None;
+    };
+    let parts = object_parts(name).ok()?;
+    match parts.last().map(String::as_str) {
+        _ if !modifiers.is_empty() => None,
+        Some("serial" | "serial4") => Some(DataType::Integer),
+        Some("bigserial" | "serial8") => Some(DataType::BigInt),
+        Some("smallserial" | "serial2") => Some(DataType::SmallInt),
+        _ => None,
+    }
+}
+
+pub(super) fn identity_kind(generated: &ast::GeneratedAs) -> IdentityKind {
+    match generated {
+        ast::GeneratedAs::ByDefault => IdentityKind::ByDefault,
+        _ => IdentityKind::Always,
+    }
+}
+
+fn key_nulls(option: ast::NullsDistinctOption) -> KeyNulls {
+    match option {
+        ast::NullsDistinctOption::NotDistinct => KeyNulls::NotDistinct,
+        _ => KeyNulls::Distinct,
+    }
+}
+
+fn referential_action(action: Option<&ast::ReferentialAction>) -> ReferentialAction {
+    match action {
+        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
+        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
+        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
+        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
+    }
+}
+
+fn refuse_key_options(
+    include: &[ast::Ident],
+    characteristics: Option<&ast::ConstraintCharacteristics>,
+) -> Result<()> {
+    if let Some(ident) = include.first() {
+        return unsupported("INCLUDE in a constraint", ident_at(ident));
+    }
+    let Some(characteristics) = characteristics else {
+        return Ok(());
+    };
+    let deferred = characteristics.initially == Some(ast::DeferrableInitial::Deferred);
+    if characteristics.deferrable == Some(true) || deferred {
+        return unsupported("a DEFERRABLE constraint", None);
+    }
+    match characteristics.enforced {
+        Some(false) => unsupported("a constraint that is NOT ENFORCED", None),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,350 @@
+//! Sequences: their definitions, and nextval and its kin.
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::literal::constant_text;
+use super::name::{expr_at, object_at};
+use super::types::{Context, data_type};
+use super::{Binder, Bound, fail, place, unsupported};
+use crate::algebra::{Expr, Function, Place};
+use crate::catalog::{SequenceDef, SequenceWrap, TableRef};
+use crate::parse::SequenceOption;
+use crate::statement::{
+    AlterSequence, CreateSequence, IfExists, IfMissing, Persistence, RelationName, SequenceChange,
+    Statement,
+};
+
+/// `nextval` of a sequence known by name.
+pub(super) fn next_value(sequence: &RelationName) -> Expr {
+    let name = Expr::text(&sequence.quoted());
+    Expr::call(Function::NextVal, vec![name], DataType::BigInt)
+}
+
+/// The options of a sequence, as far as given.
+#[derive(Default)]
+pub(super) struct Options {
+    ty: Option<DataType>,
+    increment: Option<i64>,
+    min: Option<Option<i64>>,
+    max: Option<Option<i64>>,
+    start: Option<i64>,
+    restart: Option<Option<i64>>,
+    cache: Option<i64>,
+    cycle: Option<bool>,
+    owner: Option<Option<(TableRef, usize)>>,
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_create_sequence(
+        &mut self,
+        name: &ast::ObjectName,
+        if_exists: IfExists,
+        persistence: Persistence,
+        options: &[SequenceOption],
+    ) -> Result<Statement> {
+        let at = object_at(name);
+        let name = self.relation_name(name)?;
+        let options = self.sequence_options(options)?;
+        if options.restart.is_some() {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"RESTART\"", at);
+        }
+        let owner = options.owner.clone().flatten();
+        let definition = define(&options, None).map_err(|error| place(error, at))?;
+        let create = CreateSequence { name, definition, owner, if_exists, persistence };
+        Ok(Statement::CreateSequence(Box::new(create)))
+    }
+
+    pub(super) fn bind_alter_sequence(
+        &mut self,
+        name: &ast::ObjectName,
+        if_missing: IfMissing,
+        options: &[SequenceOption],
+    ) -> Result<Statement> {
+        let at = object_at(name);
+        let Some((name, known)) = self.sequence_named(name, if_missing)? else {
+            return Ok(Statement::AlterSequence(None));
+        };
+        let options = self.sequence_options(options)?;
+        let definition = define(&options, Some(&known)).map_err(|error| place(error, at))?;
+        let restart = options.restart.map(|value| value.unwrap_or(definition.start));
+        if let Some(value) = restart {
+            check_bounds("RESTART", value, &definition).map_err(|error| place(error, at))?;
+        }
+        let change = SequenceChange::Options { definition, restart, owner: options.owner };
+        Ok(Statement::AlterSequence(Some(Box::new(AlterSequence { name, if_missing, change }))))
+    }
+
+    pub(super) fn bind_rename_sequence(
+        &mut self,
+        name: &ast::ObjectName,
+        if_missing: IfMissing,
+        to: &str,
+    ) -> Result<Statement> {
+        let Some((name, _)) = self.sequence_named(name, if_missing)? else {
+            return Ok(Statement::AlterSequence(None));
+        };
+        let change = SequenceChange::Rename(to.to_owned());
+        Ok(Statement::AlterSequence(Some(Box::new(AlterSequence { name, if_missing, change }))))
+    }
+
+    fn sequence_named(
+        &self,
+        name: &ast::ObjectName,
+        if_missing: IfMissing,
+    ) -> Result<Option<(RelationName, SequenceDef)>> {
+        let full = self.relation_name(name)?;
+        match self.catalog.sequence(full.schema.as_deref(), &full.name) {
+            Some(definition) => Ok(Some((full, definition))),
+            None if if_missing == IfMissing::Skip => Ok(None),
+            None => match self.catalog.relation(full.schema.as_deref(), &full.name) {
+                Some(_) => {
+                    let message = format!("\"{full}\" is not a sequence");
+                    fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(name))
+                }
+                None => {
+                    let message = format!("relation \"{full}\" does not exist");
+                    fail(SqlState::UNDEFINED_TABLE, message, object_at(name))
+                }
+            },
+        }
+    }
+
+    fn sequence_options(&mut self, list: &[SequenceOption]) -> Result<Options> {
+        let mut options = Options::default();
+        for option in list {
+            let repeated = match option {
+                SequenceOption::As(ty) => {
+                    options.ty.replace(sequence_type(data_type(ty, None)?)?).is_some()
+                }
+                SequenceOption::Increment(value) => {
+                    options.increment.replace(self.whole(value)?).is_some()
+                }
+                SequenceOption::Min(value) => {
+                    let value = value.as_ref().map(|value| self.whole(value)).transpose()?;
+                    options.min.replace(value).is_some()
+                }
+                SequenceOption::Max(value) => {
+                    let value = value.as_ref().map(|value| self.whole(value)).transpose()?;
+                    options.max.replace(value).is_some()
+                }
+                SequenceOption::Start(value) => options.start.replace(self.whole(value)?).is_some(),
+                SequenceOption::Restart(value) => {
+                    let value = value.as_ref().map(|value| self.whole(value)).transpose()?;
+                    options.restart.replace(value).is_some()
+                }
+                SequenceOption::Cache(value) => options.cache.replace(self.whole(value)?).is_some(),
+                SequenceOption::Cycle(cycle) => options.cycle.replace(*cycle).is_some(),
+                SequenceOption::Owner(owner) => {
+                    let owner = owner.as_ref().map(|owner| self.owner(owner)).transpose()?;
+                    options.owner.replace(owner).is_some()
+                }
+            };
+            if repeated {
+                return fail(SqlState::SYNTAX_ERROR, "conflicting or redundant options", None);
+            }
+        }
+        Ok(options)
+    }
+
+    /// The definition that sqlparser's options of an identity column give.
+    pub(super) fn identity_definition(
+        &mut self,
+        list: &[ast::SequenceOptions],
+        ty: DataType,
+    ) -> Result<SequenceDef> {
+        let mut options = Options { ty: Some(sequence_type(ty)?), ..Options::default() };
+        let optional = |binder: &mut Self, value: &Option<ast::Expr>| {
+            value.as_ref().map(|value| binder.whole(value)).transpose()
+        };
+        for option in list {
+            match option {
+                ast::SequenceOptions::IncrementBy(value, _) => {
+                    options.increment = Some(self.whole(value)?);
+                }
+                ast::SequenceOptions::MinValue(value) => {
+                    options.min = Some(optional(self, value)?);
+                }
+                ast::SequenceOptions::MaxValue(value) => {
+                    options.max = Some(optional(self, value)?);
+                }
+                ast::SequenceOptions::StartWith(value, _) => {
+                    options.start = Some(self.whole(value)?);
+                }
+                ast::SequenceOptions::Cache(value) => options.cache = Some(self.whole(value)?),
+                // sqlparser's flag is true for NO CYCLE.
+                ast::SequenceOptions::Cycle(no) => options.cycle = Some(!no),
+            }
+        }
+        define(&options, None)
+    }
+
+    /// The sequence of a `serial` column of type `ty`.
+    pub(super) fn serial_definition(ty: DataType) -> Result<SequenceDef> {
+        define(&Options { ty: Some(ty), ..Options::default() }, None)
+    }
+
+    /// A whole number that a definition needs.
+    fn whole(&mut self, expr: &ast::Expr) -> Result<i64> {
+        let at = expr_at(expr);
+        let text = Self::word(expr).unwrap_or_default();
+        let text = match expr {
+            ast::Expr::UnaryOp { op: ast::UnaryOperator::Plus, expr } => {
+                Self::word(expr).unwrap_or_default()
+            }
+            _ => text,
+        };
+        match text.parse::<i64>() {
+            Ok(value) => Ok(value),
+            Err(_) => fail(SqlState::SYNTAX_ERROR, "a whole number is needed here", at),
+        }
+    }
+
+    /// `table.column` of OWNED BY.
+    fn owner(&self, name: &ast::ObjectName) -> Result<(TableRef, usize)> {
+        let at = object_at(name);
+        let mut parts = name.0.clone();
+        let Some(last) = parts.pop().filter(|_| !parts.is_empty()) else {
+            let error = Error::new(SqlState::SYNTAX_ERROR, "invalid OWNED BY option")
+                .with_hint("Specify OWNED BY table.column or OWNED BY NONE.");
+            return Err(place(error, at));
+        };
+        let table = self.table_named(&ast::ObjectName(parts))?;
+        let ast::ObjectNamePart::Identifier(column) = last else {
+            return unsupported("this form of column name", at);
+        };
+        let ordinals = self.column_ordinals(&table, std::slice::from_ref(&column))?;
+        Ok((table, ordinals.first().copied().unwrap_or_default()))
+    }
+
+    /// nextval, currval, setval and lastval; None for other functions.
+    pub(super) fn sequence_call(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let function = match (name, arguments.len()) {
+            ("nextval", 1) => Function::NextVal,
+            ("currval", 1) => Function::CurrVal,
+            ("setval", 2 | 3) => Function::SetVal,
+            ("lastval", 0) => Function::LastVal,
+            _ => return Ok(None),
+        };
+        let types = [DataType::Text, DataType::BigInt, DataType::Boolean];
+        let mut list = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.iter().zip(types) {
+            let bound = self.retyped(argument.clone());
+            list.push(self.coerce(bound, ty, Context::Implicit)?);
+        }
+        if let Some(sequence) = list.first_mut()
+            && let Some(text) = constant_text(sequence)
+        {
+            let full = RelationName::parse(&text).map_err(|error| place(error, at))?;
+            if self.catalog.sequence(full.schema.as_deref(), &full.name).is_none() {
+                let (state, message) = match self.is_relation(&full) {
+                    true => (SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a sequence")),
+                    false => {
+                        (SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"))
+                    }
+                };
+                return fail(state, message, arguments.first().and_then(|bound| bound.at).or(at));
+            }
+            *sequence = Expr::text(&full.quoted());
+        }
+        Ok(Some(Bound::new(Expr::call(function, list, DataType::BigInt), at)))
+    }
+
+    fn is_relation(&self, name: &RelationName) -> bool {
+        self.catalog.relation(name.schema.as_deref(), &name.name).is_some()
+    }
+}
+
+/// 22023 unless a sequence can be of type `ty`.
+fn sequence_type(ty: DataType) -> Result<DataType> {
+    match ty {
+        DataType::SmallInt | DataType::Integer | DataType::BigInt => Ok(ty),
+        _ => {
+            let message = "sequence type must be smallint, integer, or bigint";
+            Err(Error::new(SqlState::INVALID_PARAMETER, message))
+        }
+    }
+}
+
+fn invalid<T>(message: String) -> Result<T> {
+    Err(Error::new(SqlState::INVALID_PARAMETER, message))
+}
+
+/// The definition that `options` give, over `known` when it exists already.
+fn define(options: &Options, known: Option<&SequenceDef>) -> Result<SequenceDef> {
+    let ty = options.ty.or(known.map(|known| known.ty)).unwrap_or(DataType::BigInt);
+    let (lowest, highest) = match ty {
+        DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    let increment = options.increment.or(known.map(|known| known.increment)).unwrap_or(1);
+    if increment == 0 {
+        return invalid("INCREMENT must not be zero".to_owned());
+    }
+    let ascending = increment > 0;
+    let kept = known.filter(|known| known.ty == ty);
+    let max = match options.max {
+        Some(Some(max)) => max,
+        Some(None) => {
+            if ascending {
+                highest
+            } else {
+                -1
+            }
+        }
+        None => kept.map_or(if ascending { highest } else { -1 }, |known| known.max),
+    };
+    let min = match options.min {
+        Some(Some(min)) => min,
+        Some(None) => {
+            if ascending {
+                1
+            } else {
+                lowest
+            }
+        }
+        None => kept.map_or(if ascending { 1 } else { lowest }, |known| known.min),
+    };
+    for (name, value) in [("MAXVALUE", max), ("MINVALUE", min)] {
+        if value < lowest || value > highest {
+            let ty = ty.name();
+            return invalid(format!(
+                "{name} ({value}) is out of range for sequence data type {ty}"
+            ));
+        }
+    }
+    if min >= max {
+        return invalid(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})"));
+    }
+    let first = if ascending { min } else { max };
+    let start = options.start.or(known.map(|known| known.start)).unwrap_or(first);
+    let cache = options.cache.or(known.map(|known| known.cache)).unwrap_or(1);
+    if cache < 1 {
+        return invalid(format!("CACHE ({cache}) must be greater than zero"));
+    }
+    let wrap = match (options.cycle, known) {
+        (Some(true), _) => SequenceWrap::Cycle,
+        (Some(false), _) | (None, None) => SequenceWrap::Fail,
+        (None, Some(known)) => known.wrap,
+    };
+    let definition = SequenceDef { ty, increment, min, max, start, cache, wrap };
+    check_bounds("START", start, &definition)?;
+    Ok(definition)
+}
+
+fn check_bounds(name: &str, value: i64, definition: &SequenceDef) -> Result<()> {
+    let SequenceDef { min, max, .. } = definition;
+    if value < *min {
+        return invalid(format!("{name} value ({value}) cannot be less than MINVALUE ({min})"));
+    }
+    if value > *max {
+        return invalid(format!("{name} value ({value}) cannot be greater than MAXVALUE ({max})"));
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Statements about transactions, locks and prepared statements.
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::name::{expr_at, folded, ident_at};
+use super::scope::Clause;
+use super::types::{Context, can_cast, data_type};
+use super::{Binder, fail, place, unsupported};
+use crate::algebra::{Expr, Plan, Query};
+use crate::catalog::TableRef;
+use crate::parse::{PrepareTree, SessionTree, Tree};
+use crate::statement::{Execute, LockTable, Prepare, Statement};
+
+impl Binder<'_> {
+    pub(super) fn bind_session(&mut self, tree: &SessionTree) -> Result<Statement> {
+        Ok(match tree {
+            SessionTree::Begin(modes) => Statement::Begin(*modes),
+            SessionTree::Commit(chain) => Statement::Commit(*chain),
+            SessionTree::Rollback(chain) => Statement::Rollback(*chain),
+            SessionTree::Savepoint(name) => Statement::Savepoint(name.clone()),
+            SessionTree::Release(name) => Statement::Release(name.clone()),
+            SessionTree::RollbackTo(name) => Statement::RollbackTo(name.clone()),
+            SessionTree::SetTransaction(modes) => Statement::SetTransaction(*modes),
+            SessionTree::SetSessionTransaction(modes) => Statement::SetSessionTransaction(*modes),
+            SessionTree::LockTable { tables, mode, wait } => Statement::LockTable(LockTable {
+                tables: self.tables_named(tables)?,
+                mode: *mode,
+                wait: *wait,
+            }),
+            SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
+            SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
+            SessionTree::Discard(what) => Statement::Discard(*what),
+            SessionTree::Checkpoint => Statement::Checkpoint,
+            SessionTree::Vacuum { tables } => {
+                Statement::Vacuum { tables: self.tables_named(tables)? }
+            }
+            SessionTree::CreateSequence { name, if_exists, persistence, options } => {
+                self.bind_create_sequence(name, *if_exists, *persistence, options)?
+            }
+            SessionTree::AlterSequence { name, if_missing, options } => {
+                self.bind_alter_sequence(name, *if_missing, options)?
+            }
+            SessionTree::RenameSequence { name, if_missing, to } => {
+                self.bind_rename_sequence(name, *if_missing, to)?
+            }
+        })
+    }
+
+    fn tables_named(&self, names: &[ast::ObjectName]) -> Result<Vec<TableRef>> {
+        names.iter().map(|name| self.table_named(name)).collect()
+    }
+
+    /// PREPARE: the statement is bound for its errors and the types of its parameters.
+    pub(super) fn bind_prepare(&mut self, tree: &PrepareTree) -> Result<Statement> {
+        let mut types = Vec::with_capacity(tree.types.len());
+        for ty in &tree.types {
+            types.push(match ty {
+                ast::DataType::Custom(name, _)
+                    if name.to_string().eq_ignore_ascii_case("unknown") =>
+                {
+                    DataType::Unknown
+                }
+                ty => data_type(ty, None)?,
+            });
+        }
+        let preparable = match &tree.statement.tree {
+            Tree::Sql(tree) => matches!(
+                tree.statement,
+                ast::Statement::Query(_)
+                    | ast::Statement::Insert(_)
+                    | ast::Statement::Update(_)
+                    | ast::Statement::Delete(_)
+                    | ast::Statement::Merge(_)
+            ),
+            _ => false,
+        };
+        if !preparable {
+            let word = tree.statement.text.split_whitespace().next().unwrap_or_default();
+            let message = format!("syntax error at or near \"{word}\"");
+            return fail(SqlState::SYNTAX_ERROR, message, Some(tree.statement.start));
+        }
+        let statement = super::bind(&tree.statement, self.catalog, &types)?;
+        let inferred = statement.parameters();
+        let parameters = if inferred.is_empty() { types } else { inferred.to_vec() };
+        let (name, statement) = (tree.name.clone(), tree.statement.clone());
+        Ok(Statement::Prepare(Box::new(Prepare { name, parameters, statement })))
+    }
+
+    fn bind_execute(&mut self, ident: &ast::Ident, arguments: &[ast::Expr]) -> Result<Statement> {
+        let (name, at) = (folded(ident), ident_at(ident));
+        let Some(types) = self.catalog.prepared(&name) else {
+            let message = format!("prepared statement \"{name}\" does not exist");
+            return fail(super::state::INVALID_STATEMENT_NAME, message, at);
+        };
+        if types.len() != arguments.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let detail =
+                format!("Expected {} parameters but got {}.", types.len(), arguments.len());
+            return Err(place(Error::new(SqlState::SYNTAX_ERROR, message).with_detail(detail), at));
+        }
+        let arguments = match arguments {
+            [] => None,
+            list => Some(Box::new(self.execute_arguments(list, &types)?)),
+        };
+        Ok(Statement::Execute(Execute { name, arguments }))
+    }
+
+    fn execute_arguments(&mut self, list: &[ast::Expr], types: &[DataType]) -> Result<Query> {
+        let exprs = self.in_level(Clause::Execute, |binder| {
+            let mut exprs: Vec<Expr> = Vec::with_capacity(list.len());
+            for (number, (expr, ty)) in list.iter().zip(types).enumerate() {
+                let bound = binder.bind_expr(expr)?;
+                let bound = binder.retyped(bound);
+                let at = expr_at(expr);
+                if super::insert::contains_subquery(&bound.expr) {
+                    return unsupported("a sub-query in EXECUTE", at);
+                }
+                if !can_cast(bound.ty(), *ty, Context::Assignment) {
+                    let message = format!(
+                        "parameter ${} of type {} cannot be coerced to the expected type {}",
+                        number + 1,
+                        bound.ty().name(),
+                        ty.name()
+                    );
+                    let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
+                        .with_hint("You will need to rewrite or cast the expression.");
+                    return Err(place(error, at));
+                }
+                exprs.push(binder.coerce(bound, *ty, Context::Assignment)?);
+            }
+            Ok(exprs)
+        })?;
+        let query = self.projected_exprs(Plan::one_row(), exprs);
+        self.finish(query)
+    }
+}

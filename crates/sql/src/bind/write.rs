@@ -1,0 +1,436 @@
+//! UPDATE and DELETE, and what all statements that change rows have in common: their target,
+//! assignments, RETURNING.
+//!
+//! ```text
+//! Scan target (with TID) -> Join FROM/USING -> Filter WHERE -> Project tid, values, extras
+//! Input 0 (columns of the target, extras) -> Project RETURNING
+//! ```
+//! RETURNING is bound in the scope of the source, so both plans use the same column ids.
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::cte::Definition;
+use super::from::join;
+use super::name::{expr_at, folded, ident_at, object_at};
+use super::scope::{Clause, Scope, ScopeRelation};
+use super::select::{Target as Item, filter};
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
+use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
+use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
+use crate::statement::{Delete, Matches, Returning, Update};
+
+/// The table that a statement changes, in its scope.
+pub(super) struct Target {
+    pub(super) table: TableRef,
+    pub(super) relation: ScopeRelation,
+    /// Ids of the columns, by ordinal.
+    pub(super) ids: Vec<ColumnId>,
+    pub(super) tid: ColumnId,
+}
+
+/// RETURNING, bound, and the columns of other tables that it reads.
+pub(super) struct BoundReturning {
+    query: BoundQuery,
+    pub(super) extras: Vec<(ColumnId, DataType)>,
+}
+
+/// An assignment of SET: the ordinal and its value.
+pub(super) type Assigned = (usize, Expr);
+
+impl Binder<'_> {
+    /// UPDATE under the CTEs of `with`.
+    pub(super) fn bind_update(
+        &mut self,
+        update: &ast::Update,
+        with: Option<&ast::With>,
+    ) -> Result<Update> {
+        let at = super::at_span(update.update_token.0.span);
+        if update.or.is_some() || update.output.is_some() || !update.order_by.is_empty() {
+            return unsupported("this form of UPDATE", at);
+        }
+        if update.limit.is_some() {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"LIMIT\"", at);
+        }
+        let from: &[ast::TableWithJoins] = match &update.from {
+            None => &[],
+            Some(ast::UpdateTableFromKind::AfterSet(from)) => from,
+            Some(ast::UpdateTableFromKind::BeforeSet(_)) => {
+                return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"FROM\"", at);
+            }
+        };
+        let definitions = self.definitions(with)?;
+        let (source, columns, target, returning) = self.in_level(Clause::From, |binder| {
+            let (target, plan) =
+                binder.joined_target(&update.table, from, update.selection.as_ref())?;
+            let (plan, assigned) = binder.in_clause(Clause::Update, |binder| {
+                binder.bind_assignments(&target.table, &update.assignments, plan)
+            })?;
+            let returning = binder.bind_returning(update.returning.as_deref(), &target)?;
+            let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
+            let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
+            let source = binder.write_source(plan, &target, values, extras);
+            Ok((source, columns, target, returning))
+        })?;
+        let matches = if from.is_empty() { Matches::Once } else { Matches::Repeated };
+        let (source, returning) = self.finish_write(source, returning, definitions)?;
+        Ok(Update { table: target.table, columns, source, matches, returning })
+    }
+
+    /// DELETE under the CTEs of `with`.
+    pub(super) fn bind_delete(
+        &mut self,
+        delete: &ast::Delete,
+        with: Option<&ast::With>,
+    ) -> Result<Delete> {
+        let at = super::at_span(delete.delete_token.0.span);
+        if delete.output.is_some() || !delete.order_by.is_empty() || delete.limit.is_some() {
+            return unsupported("this form of DELETE", at);
+        }
+        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+            &delete.from;
+        let [table] = from.as_slice() else {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error: DELETE takes one table", at);
+        };
+        if !delete.tables.is_empty() {
+            return fail(SqlState::SYNTAX_ERROR, "syntax error in DELETE", at);
+        }
+        let using = delete.using.as_deref().unwrap_or_default();
+        let definitions = self.definitions(with)?;
+        let (source, target, returning) = self.in_level(Clause::From, |binder| {
+            let (target, plan) = binder.joined_target(table, using, delete.selection.as_ref())?;
+            let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
+            let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
+            let source = binder.write_source(plan, &target, Vec::new(), extras);
+            Ok((source, target, returning))
+        })?;
+        let matches = if using.is_empty() { Matches::Once } else { Matches::Repeated };
+        let (source, returning) = self.finish_write(source, returning, definitions)?;
+        Ok(Delete { table: target.table, source, matches, returning })
+    }
+
+    /// The CTEs of `with`, in sight from now on.
+    pub(super) fn definitions(&mut self, with: Option<&ast::With>) -> Result<Vec<Definition>> {
+        match with {
+            Some(with) => self.bind_with(with),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Target, FROM or USING, and WHERE; the level's scope is all of them.
+    fn joined_target(
+        &mut self,
+        table: &ast::TableWithJoins,
+        from: &[ast::TableWithJoins],
+        selection: Option<&ast::Expr>,
+    ) -> Result<(Target, Plan)> {
+        if !table.joins.is_empty() {
+            let at = super::at_span(sqlparser::ast::Spanned::span(table));
+            return fail(SqlState::SYNTAX_ERROR, "syntax error: the target is one table", at);
+        }
+        let (target, mut plan) = self.bind_target(&table.relation)?;
+        // The target is not in sight of FROM.
+        let right = self.bind_from(from)?;
+        let mut scope = Scope::of(target.relation.clone());
+        scope.extend(std::mem::take(&mut self.level()?.scope))?;
+        self.level()?.scope = scope;
+        if !from.is_empty() {
+            plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
+        }
+        if let Some(expr) = selection {
+            plan = filter(plan, self.bind_condition(expr, Clause::Where)?);
+        }
+        Ok((target, plan))
+    }
+
+    /// A scan of the table to change, with its TID.
+    pub(super) fn bind_target(&mut self, factor: &ast::TableFactor) -> Result<(Target, Plan)> {
+        let ast::TableFactor::Table { name, alias, args: None, .. } = factor else {
+            return unsupported("a target that is no table", None);
+        };
+        self.target_named(name, alias.as_ref())
+    }
+
+    /// As [`Self::bind_target`], by name.
+    pub(super) fn target_named(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<(Target, Plan)> {
+        let table = self.table_named(name)?;
+        let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias)?;
+        let tid = self.fresh();
+        let mut ids = Vec::new();
+        if let Plan::Scan { columns, .. } = &mut plan {
+            ids = columns.iter().map(|(id, _)| *id).collect();
+            columns.insert(0, (tid, TID_COLUMN));
+        }
+        let relation = match scope.relations.pop() {
+            Some(relation) => relation,
+            None => return Err(Error::internal("a table is a relation")),
+        };
+        Ok((Target { table, relation, ids, tid }, plan))
+    }
+
+    /// SET: ordinals and values of their columns' types, over `plan`, which a sub-query with
+    /// several columns is joined to.
+    pub(super) fn bind_assignments(
+        &mut self,
+        table: &TableRef,
+        assignments: &[ast::Assignment],
+        mut plan: Plan,
+    ) -> Result<(Plan, Vec<Assigned>)> {
+        let mut assigned: Vec<Assigned> = Vec::new();
+        for assignment in assignments {
+            let names: &[ast::ObjectName] = match &assignment.target {
+                ast::AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
+                ast::AssignmentTarget::Tuple(names) => names,
+            };
+            let mut ordinals = Vec::with_capacity(names.len());
+            for name in names {
+                let ordinal = assigned_column(table, name)?;
+                let known = assigned.iter().map(|(known, _)| known).chain(&ordinals);
+                if known.into_iter().any(|known| *known == ordinal) {
+                    let column = folded_last(name);
+                    let message = format!("multiple assignments to same column \"{column}\"");
+                    return fail(SqlState::SYNTAX_ERROR, message, object_at(name));
+                }
+                ordinals.push(ordinal);
+            }
+            match &assignment.target {
+                ast::AssignmentTarget::ColumnName(_) => {
+                    for ordinal in ordinals {
+                        let value = self.assigned_value(table, ordinal, &assignment.value)?;
+                        assigned.push((ordinal, value));
+                    }
+                }
+                ast::AssignmentTarget::Tuple(_) => {
+                    plan = self.assign_row(table, &ordinals, assignment, plan, &mut assigned)?;
+                }
+            }
+        }
+        Ok((plan, assigned))
+    }
+
+    /// `SET (a, b) = ...`.
+    fn assign_row(
+        &mut self,
+        table: &TableRef,
+        ordinals: &[usize],
+        assignment: &ast::Assignment,
+        plan: Plan,
+        assigned: &mut Vec<Assigned>,
+    ) -> Result<Plan> {
+        let at = expr_at(&assignment.value);
+        let mut value = &assignment.value;
+        while let ast::Expr::Nested(inner) = value {
+            value = inner;
+        }
+        let count = |found: usize| match found == ordinals.len() {
+            true => Ok(()),
+            false => {
+                let message = "number of columns does not match number of values";
+                fail(SqlState::SYNTAX_ERROR, message, at)
+            }
+        };
+        if let Some(fields) = super::row::row_fields(value) {
+            count(fields.len())?;
+            for (ordinal, field) in ordinals.iter().zip(fields) {
+                assigned.push((*ordinal, self.assigned_value(table, *ordinal, field)?));
+            }
+            return Ok(plan);
+        }
+        let ast::Expr::Subquery(query) = value else {
+            let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() \
+                           expression";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        };
+        let bound = self.bind_query(query, super::Unknowns::Keep)?;
+        count(bound.columns.len())?;
+        let (right, columns) = self.exact(bound);
+        for (ordinal, column) in ordinals.iter().zip(&columns) {
+            let def = column_at(table, *ordinal)?;
+            self.refuse_generated(table, *ordinal)?;
+            let value = Bound::new(Expr::column(column.id, column.ty), column.at.or(at));
+            assigned.push((*ordinal, self.assign(value, def)?));
+        }
+        Ok(join(plan, right, JoinKind::Single, Expr::boolean(true)))
+    }
+
+    fn assigned_value(
+        &mut self,
+        table: &TableRef,
+        ordinal: usize,
+        value: &ast::Expr,
+    ) -> Result<Expr> {
+        let column = column_at(table, ordinal)?;
+        if super::insert::is_default(value) {
+            return self.column_default(table, ordinal);
+        }
+        self.refuse_generated(table, ordinal)?;
+        let bound = self.bind_expr(value)?;
+        self.assign(bound, column)
+    }
+
+    /// 428C9 for a GENERATED ALWAYS column that gets a value.
+    fn refuse_generated(&self, table: &TableRef, ordinal: usize) -> Result<()> {
+        match table.identity(ordinal) {
+            Some(identity) if identity.kind == IdentityKind::Always => {
+                let name = &column_at(table, ordinal)?.name;
+                let message = format!("column \"{name}\" can only be updated to DEFAULT");
+                let detail =
+                    format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.");
+                Err(Error::new(super::state::GENERATED_ALWAYS, message).with_detail(detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// RETURNING over a row of `target` and whatever else is in the level's scope.
+    pub(super) fn bind_returning(
+        &mut self,
+        items: Option<&[ast::SelectItem]>,
+        target: &Target,
+    ) -> Result<Option<BoundReturning>> {
+        let Some(items) = items else {
+            return Ok(None);
+        };
+        self.level()?.references.clear();
+        let mut items = self.in_clause(Clause::Returning, |binder| binder.bind_items(items))?;
+        for item in &mut items {
+            self.settle(&mut item.bound)?;
+        }
+        let extras = self.extras(target)?;
+        let width = target.ids.len();
+        let own = target.ids.iter().zip(target.table.columns()).enumerate();
+        let own = own.map(|(ordinal, (id, def))| InputColumn { id: *id, ordinal, ty: def.ty });
+        let other = extras.iter().enumerate();
+        let other =
+            other.map(|(at, (id, ty))| InputColumn { id: *id, ordinal: width + at, ty: *ty });
+        let columns = own.chain(other).collect();
+        let name = format!("rows of {}", target.table.name()).into();
+        let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items);
+        Ok(Some(BoundReturning { query, extras }))
+    }
+
+    /// Columns of other relations than the target that the level's expressions refer to.
+    fn extras(&mut self, target: &Target) -> Result<Vec<(ColumnId, DataType)>> {
+        let level = self.level()?;
+        let mut types = std::collections::HashMap::new();
+        for column in level.scope.relations.iter().flat_map(|relation| &relation.columns) {
+            note_types(&column.expr, &mut types);
+        }
+        let mut extras: Vec<(ColumnId, DataType)> = Vec::new();
+        for (id, _) in &level.references {
+            let known = target.ids.contains(id) || extras.iter().any(|(extra, _)| extra == id);
+            if let (false, Some(ty)) = (known, types.get(id)) {
+                extras.push((*id, *ty));
+            }
+        }
+        Ok(extras)
+    }
+
+    /// `items` over `input`, each in a column of its own.
+    pub(super) fn projected_items(&mut self, input: Plan, items: Vec<Item>) -> BoundQuery {
+        let mut columns = Vec::with_capacity(items.len());
+        let mut project = Vec::with_capacity(items.len());
+        for item in items {
+            let (ty, at, id) = (item.bound.ty(), item.bound.at, self.fresh());
+            project.push((id, item.bound.expr));
+            columns.push(BoundColumn { name: item.name, ty, id, at });
+        }
+        let plan = Plan::Project { input: Box::new(input), columns: project };
+        BoundQuery { plan, columns }
+    }
+
+    /// TID, values, extras over `plan`.
+    fn write_source(
+        &mut self,
+        plan: Plan,
+        target: &Target,
+        values: Vec<Expr>,
+        extras: &[(ColumnId, DataType)],
+    ) -> BoundQuery {
+        let tid = Expr::column(target.tid, DataType::BigInt);
+        let extras = extras.iter().map(|(id, ty)| Expr::column(*id, *ty));
+        let exprs = std::iter::once(tid).chain(values).chain(extras).collect();
+        self.projected_exprs(plan, exprs)
+    }
+
+    /// `exprs` over `input`; those that are columns keep their ids.
+    pub(super) fn projected_exprs(&mut self, input: Plan, exprs: Vec<Expr>) -> BoundQuery {
+        let mut project: Vec<(ColumnId, Expr)> = Vec::with_capacity(exprs.len());
+        let mut columns = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            let ty = expr.ty;
+            let kept = expr.as_column().filter(|id| project.iter().all(|(known, _)| known != id));
+            let id = kept.unwrap_or_else(|| self.fresh());
+            project.push((id, expr));
+            columns.push(BoundColumn { name: String::new(), ty, id, at: None });
+        }
+        let plan = Plan::Project { input: Box::new(input), columns: project };
+        BoundQuery { plan, columns }
+    }
+
+    /// Source and RETURNING as the caller of the binder gets them, under their CTEs.
+    pub(super) fn finish_write(
+        &mut self,
+        mut source: BoundQuery,
+        returning: Option<BoundReturning>,
+        definitions: Vec<Definition>,
+    ) -> Result<(Query, Option<Returning>)> {
+        let mut returning = returning.map(|returning| returning.query);
+        for definition in definitions.into_iter().rev() {
+            if let Some(query) = &mut returning
+                && query.plan.reads_cte()
+            {
+                let plan = std::mem::replace(&mut query.plan, Plan::one_row());
+                query.plan = definition.clone().around(plan);
+            }
+            source.plan = definition.around(source.plan);
+        }
+        let source = self.finish(source)?;
+        let returning = match returning {
+            Some(query) => Some(Returning { query: self.finish(query)? }),
+            None => None,
+        };
+        Ok((source, returning))
+    }
+}
+
+/// The column `ordinal` of `table`.
+pub(super) fn column_at(table: &TableRef, ordinal: usize) -> Result<&ColumnDef> {
+    table.columns().get(ordinal).ok_or_else(|| Error::internal("column out of range"))
+}
+
+fn folded_last(name: &ast::ObjectName) -> String {
+    let parts = super::name::object_parts(name).unwrap_or_default();
+    parts.last().cloned().unwrap_or_default()
+}
+
+/// The ordinal of a column named in SET.
+fn assigned_column(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
+    let [ast::ObjectNamePart::Identifier(ident), rest @ ..] = name.0.as_slice() else {
+        return unsupported("this form of column name", object_at(name));
+    };
+    let (column, at): (String, Place) = (folded(ident), ident_at(ident));
+    let found = table.columns().iter().position(|known| known.name == column);
+    if let (Some(ordinal), []) = (found, rest) {
+        return Ok(ordinal);
+    }
+    let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name());
+    let error = Error::new(SqlState::UNDEFINED_COLUMN, message);
+    let error = match rest {
+        [] => error,
+        _ => error.with_hint("SET target columns cannot be qualified with the relation name."),
+    };
+    Err(place(error, at))
+}
+
+/// The types of the columns that `expr` mentions.
+fn note_types(expr: &Expr, types: &mut std::collections::HashMap<ColumnId, DataType>) {
+    if let Some(id) = expr.as_column() {
+        types.insert(id, expr.ty);
+    }
+    expr.each_child(&mut |child| note_types(child, types));
+}

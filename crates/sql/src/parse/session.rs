@@ -1,0 +1,499 @@
+//! Statements parsed here and not by sqlparser, whose forms of them are incomplete: transactions,
+//! table locks, prepared statements, sequences, maintenance.
+
+use sqlparser::ast;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::{LockTree, SessionTree, opens_call};
+use crate::statement::{
+    AccessMode, Chain, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
+    RowLockStrength, TableLockMode, TransactionModes,
+};
+
+type Parsed<T> = std::result::Result<T, ParserError>;
+
+/// An option of CREATE or ALTER SEQUENCE.
+#[derive(Clone, Debug)]
+pub(crate) enum SequenceOption {
+    As(ast::DataType),
+    Increment(ast::Expr),
+    /// None for NO MINVALUE.
+    Min(Option<ast::Expr>),
+    /// None for NO MAXVALUE.
+    Max(Option<ast::Expr>),
+    Start(ast::Expr),
+    /// RESTART [WITH].
+    Restart(Option<ast::Expr>),
+    Cache(ast::Expr),
+    Cycle(bool),
+    /// OWNED BY; None for NONE.
+    Owner(Option<ast::ObjectName>),
+}
+
+/// True when the unquoted word `text` comes next; it is consumed.
+fn word(parser: &mut Parser<'_>, text: &str) -> bool {
+    let found = peek_word(parser, 0, text);
+    if found {
+        parser.next_token();
+    }
+    found
+}
+
+fn peek_word(parser: &Parser<'_>, at: usize, text: &str) -> bool {
+    match &parser.peek_nth_token_ref(at).token {
+        Token::Word(word) => super::is_word(word, text),
+        _ => false,
+    }
+}
+
+/// Consumes all of `texts` if they come next.
+fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
+    let found = texts.iter().enumerate().all(|(at, text)| peek_word(parser, at, text));
+    if found {
+        texts.iter().for_each(|_| {
+            parser.next_token();
+        });
+    }
+    found
+}
+
+fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
+    match word(parser, text) {
+        true => Ok(()),
+        false => parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref()),
+    }
+}
+
+fn name(parser: &mut Parser<'_>) -> Parsed<String> {
+    Ok(crate::bind::folded(&parser.parse_identifier()?))
+}
+
+fn at_end(parser: &Parser<'_>) -> bool {
+    parser.peek_token_ref().token == Token::EOF
+}
+
+/// The statement, when it is one of those parsed here.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    let Token::Word(first) = parser.peek_token_ref().token.clone() else {
+        return Ok(None);
+    };
+    let second = |text: &str| peek_word(parser, 1, text);
+    let tree = match first.value.to_ascii_lowercase().as_str() {
+        "begin" | "start" => begin(parser)?,
+        "commit" | "end" => SessionTree::Commit(finish(parser)?),
+        "abort" => SessionTree::Rollback(finish(parser)?),
+        "rollback" => rollback(parser)?,
+        "savepoint" => {
+            parser.next_token();
+            SessionTree::Savepoint(name(parser)?)
+        }
+        "release" => {
+            parser.next_token();
+            word(parser, "savepoint");
+            SessionTree::Release(name(parser)?)
+        }
+        "set" if second("transaction") => {
+            words(parser, &["set", "transaction"]);
+            SessionTree::SetTransaction(modes(parser)?)
+        }
+        "set" if second("session") && peek_word(parser, 2, "characteristics") => {
+            words(parser, &["set", "session", "characteristics"]);
+            expect(parser, "as")?;
+            expect(parser, "transaction")?;
+            SessionTree::SetSessionTransaction(modes(parser)?)
+        }
+        "lock" => lock_table(parser)?,
+        "execute" => execute(parser)?,
+        "deallocate" => {
+            parser.next_token();
+            word(parser, "prepare");
+            let all = word(parser, "all");
+            SessionTree::Deallocate(if all { None } else { Some(name(parser)?) })
+        }
+        "discard" => discard(parser)?,
+        "checkpoint" => {
+            parser.next_token();
+            SessionTree::Checkpoint
+        }
+        "vacuum" => vacuum(parser)?,
+        _ => return definition(parser),
+    };
+    Ok(Some(tree))
+}
+
+/// Statements about sequences and identities.
+fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    if words(parser, &["alter", "sequence"]) {
+        return alter_sequence(parser).map(Some);
+    }
+    let temporary = ["temp", "temporary"]
+        .iter()
+        .any(|temporary| words(parser, &["create", temporary, "sequence"]));
+    if temporary || words(parser, &["create", "sequence"]) {
+        let exists = words(parser, &["if", "not", "exists"]);
+        let name = parser.parse_object_name(false)?;
+        return Ok(Some(SessionTree::CreateSequence {
+            name,
+            if_exists: if exists { IfExists::Skip } else { IfExists::Fail },
+            persistence: match temporary {
+                true => Persistence::Temporary,
+                false => Persistence::Permanent,
+            },
+            options: sequence_options(parser)?,
+        }));
+    }
+    Ok(None)
+}
+
+fn alter_sequence(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    let missing = words(parser, &["if", "exists"]);
+    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+    let sequence = parser.parse_object_name(false)?;
+    if words(parser, &["rename", "to"]) {
+        let to = name(parser)?;
+        return Ok(SessionTree::RenameSequence { name: sequence, if_missing, to });
+    }
+    let options = sequence_options(parser)?;
+    if options.is_empty() {
+        return parser.expected_ref("sequence options", parser.peek_token_ref());
+    }
+    Ok(SessionTree::AlterSequence { name: sequence, if_missing, options })
+}
+
+fn sequence_options(parser: &mut Parser<'_>) -> Parsed<Vec<SequenceOption>> {
+    let mut options = Vec::new();
+    while !at_end(parser) {
+        options.push(sequence_option(parser)?);
+    }
+    Ok(options)
+}
+
+fn sequence_option(parser: &mut Parser<'_>) -> Parsed<SequenceOption> {
+    let number = |parser: &mut Parser<'_>| parser.parse_prefix();
+    if word(parser, "as") {
+        return Ok(SequenceOption::As(parser.parse_data_type()?));
+    }
+    if word(parser, "increment") {
+        word(parser, "by");
+        return number(parser).map(SequenceOption::Increment);
+    }
+    if word(parser, "minvalue") {
+        return Ok(SequenceOption::Min(Some(number(parser)?)));
+    }
+    if word(parser, "maxvalue") {
+        return Ok(SequenceOption::Max(Some(number(parser)?)));
+    }
+    if word(parser, "start") {
+        word(parser, "with");
+        return number(parser).map(SequenceOption::Start);
+    }
+    if word(parser, "restart") {
+        let with = word(parser, "with");
+        let given =
+            matches!(parser.peek_token_ref().token, Token::Number(..) | Token::Minus | Token::Plus);
+        let value = if with || given { Some(number(parser)?) } else { None };
+        return Ok(SequenceOption::Restart(value));
+    }
+    if word(parser, "cache") {
+        return number(parser).map(SequenceOption::Cache);
+    }
+    if word(parser, "cycle") {
+        return Ok(SequenceOption::Cycle(true));
+    }
+    if words(parser, &["no", "minvalue"]) {
+        return Ok(SequenceOption::Min(None));
+    }
+    if words(parser, &["no", "maxvalue"]) {
+        return Ok(SequenceOption::Max(None));
+    }
+    if words(parser, &["no", "cycle"]) {
+        return Ok(SequenceOption::Cycle(false));
+    }
+    if words(parser, &["owned", "by"]) {
+        let none = word(parser, "none");
+        let owner = if none { None } else { Some(parser.parse_object_name(false)?) };
+        return Ok(SequenceOption::Owner(owner));
+    }
+    parser.expected_ref("a sequence option", parser.peek_token_ref())
+}
+
+fn begin(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    if word(parser, "start") {
+        expect(parser, "transaction")?;
+    } else {
+        parser.next_token();
+        let _ = word(parser, "work") || word(parser, "transaction");
+    }
+    if at_end(parser) {
+        return Ok(SessionTree::Begin(TransactionModes::default()));
+    }
+    modes(parser).map(SessionTree::Begin)
+}
+
+/// What follows COMMIT, END or ABORT.
+fn finish(parser: &mut Parser<'_>) -> Parsed<Chain> {
+    parser.next_token();
+    let _ = word(parser, "work") || word(parser, "transaction");
+    if !word(parser, "and") {
+        return Ok(Chain::No);
+    }
+    let no = word(parser, "no");
+    expect(parser, "chain")?;
+    Ok(if no { Chain::No } else { Chain::Yes })
+}
+
+fn rollback(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    let chain = finish(parser)?;
+    if chain == Chain::No && word(parser, "to") {
+        word(parser, "savepoint");
+        return Ok(SessionTree::RollbackTo(name(parser)?));
+    }
+    Ok(SessionTree::Rollback(chain))
+}
+
+fn modes(parser: &mut Parser<'_>) -> Parsed<TransactionModes> {
+    let mut modes = TransactionModes::default();
+    loop {
+        if words(parser, &["isolation", "level"]) {
+            modes.isolation = Some(isolation(parser)?);
+        } else if words(parser, &["read", "only"]) {
+            modes.access = Some(AccessMode::ReadOnly);
+        } else if words(parser, &["read", "write"]) {
+            modes.access = Some(AccessMode::ReadWrite);
+        } else if !words(parser, &["not", "deferrable"]) && !word(parser, "deferrable") {
+            return parser.expected_ref("transaction mode", parser.peek_token_ref());
+        }
+        let comma = parser.consume_token(&Token::Comma);
+        if !comma && at_end(parser) {
+            return Ok(modes);
+        }
+    }
+}
+
+fn isolation(parser: &mut Parser<'_>) -> Parsed<Isolation> {
+    if word(parser, "serializable") {
+        return Ok(Isolation::Serializable);
+    }
+    if words(parser, &["repeatable", "read"]) || word(parser, "snapshot") {
+        return Ok(Isolation::Snapshot);
+    }
+    if words(parser, &["read", "committed"]) || words(parser, &["read", "uncommitted"]) {
+        return Ok(Isolation::ReadCommitted);
+    }
+    parser.expected_ref("isolation level", parser.peek_token_ref())
+}
+
+fn lock_table(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    parser.next_token();
+    word(parser, "table");
+    let tables = parser.parse_comma_separated(|parser| {
+        word(parser, "only");
+        parser.parse_object_name(false)
+    })?;
+    let mut mode = TableLockMode::AccessExclusive;
+    if word(parser, "in") {
+        use TableLockMode as M;
+        let known: [(&[&str], M); 8] = [
+            (&["access", "share"], M::AccessShare),
+            (&["row", "share"], M::RowShare),
+            (&["row", "exclusive"], M::RowExclusive),
+            (&["share", "update", "exclusive"], M::ShareUpdateExclusive),
+            (&["share", "row", "exclusive"], M::ShareRowExclusive),
+            (&["share"], M::Share),
+            (&["exclusive"], M::Exclusive),
+            (&["access", "exclusive"], M::AccessExclusive),
+        ];
+        match known.iter().find(|(names, _)| words(parser, names)) {
+            Some((_, found)) => mode = *found,
+            None => return parser.expected_ref("lock mode", parser.peek_token_ref()),
+        }
+        expect(parser, "mode")?;
+    }
+    let wait = if word(parser, "nowait") { LockWait::Fail } else { LockWait::Wait };
+    Ok(SessionTree::LockTable { tables, mode, wait })
+}
+
+fn execute(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    parser.next_token();
+    let ident = parser.parse_identifier()?;
+    let mut arguments = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        arguments = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(SessionTree::Execute { name: ident, arguments })
+}
+
+fn discard(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    parser.next_token();
+    let known = [
+        ("all", Discard::All),
+        ("plans", Discard::Plans),
+        ("sequences", Discard::Sequences),
+        ("temp", Discard::Temporary),
+        ("temporary", Discard::Temporary),
+    ];
+    match known.iter().find(|(text, _)| word(parser, text)) {
+        Some((_, what)) => Ok(SessionTree::Discard(*what)),
+        None => parser.expected_ref("ALL, PLANS, SEQUENCES or TEMP", parser.peek_token_ref()),
+    }
+}
+
+fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    parser.next_token();
+    if parser.consume_token(&Token::LParen) {
+        while !parser.consume_token(&Token::RParen) {
+            if at_end(parser) {
+                return parser.expected_ref(")", parser.peek_token_ref());
+            }
+            parser.next_token();
+        }
+    }
+    while ["full", "freeze", "verbose", "analyze"].iter().any(|text| word(parser, text)) {}
+    let mut tables = Vec::new();
+    if !at_end(parser) {
+        tables = parser.parse_comma_separated(|parser| {
+            let table = parser.parse_object_name(false)?;
+            if parser.consume_token(&Token::LParen) {
+                parser.parse_comma_separated(Parser::parse_identifier)?;
+                parser.expect_token(&Token::RParen)?;
+            }
+            Ok(table)
+        })?;
+    }
+    Ok(SessionTree::Vacuum { tables })
+}
+
+/// Takes `FOR UPDATE ...` and its kin, outside parentheses, out of `tokens`.
+pub(super) fn take_locks(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree>> {
+    let mut locks = Vec::new();
+    let mut depth = 0i32;
+    let mut at = 0;
+    while at < tokens.len() {
+        match &tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::Word(word) if depth == 0 && word.keyword == Keyword::FOR => {
+                let mut parser = super::parser(tokens[at..].to_vec());
+                let begin = parser.index();
+                if let Some(mut lock) = lock_clause(&mut parser)? {
+                    lock.at = super::position(tokens[at].span);
+                    tokens.drain(at..at + parser.index() - begin);
+                    locks.push(lock);
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(locks)
+}
+
+fn lock_clause(parser: &mut Parser<'_>) -> Parsed<Option<LockTree>> {
+    let known: [(&[&str], RowLockStrength); 4] = [
+        (&["for", "update"], RowLockStrength::Update),
+        (&["for", "no", "key", "update"], RowLockStrength::NoKeyUpdate),
+        (&["for", "share"], RowLockStrength::Share),
+        (&["for", "key", "share"], RowLockStrength::KeyShare),
+    ];
+    let Some((_, strength)) = known.iter().find(|(names, _)| words(parser, names)) else {
+        return Ok(None);
+    };
+    let mut of = Vec::new();
+    if word(parser, "of") {
+        of = parser.parse_comma_separated(|parser| parser.parse_identifier())?;
+    }
+    let wait = if word(parser, "nowait") {
+        LockWait::Fail
+    } else if words(parser, &["skip", "locked"]) {
+        LockWait::Skip
+    } else {
+        LockWait::Wait
+    };
+    Ok(Some(LockTree { strength: *strength, of, wait, at: None }))
+}
+
+/// Whether a given value of an identity column counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overriding {
+    /// It may not be given for ALWAYS.
+    No,
+    /// OVERRIDING SYSTEM VALUE: it counts.
+    System,
+    /// OVERRIDING USER VALUE: the sequence's counts.
+    User,
+}
+
+/// Positions of the tokens that are no blanks.
+fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let is_blank = |at: &usize| matches!(tokens[*at].token, Token::Whitespace(_));
+    (0..tokens.len()).filter(|at| !is_blank(at)).collect()
+}
+
+fn token_is(token: &TokenWithSpan, text: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if super::is_word(word, text))
+}
+
+/// Takes OVERRIDING ... VALUE out of `tokens`.
+pub(super) fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Overriding {
+    if !tokens.iter().any(|token| token_is(token, "overriding")) {
+        return Overriding::No;
+    }
+    for three in significant(tokens).windows(3) {
+        let is = |at: usize, text: &str| token_is(&tokens[three[at]], text);
+        let known = [("system", Overriding::System), ("user", Overriding::User)];
+        let found = known.iter().find(|(text, _)| is(1, text));
+        if let Some((_, overriding)) = found
+            && is(0, "overriding")
+            && is(2, "value")
+        {
+            tokens.drain(three[0]..=three[2]);
+            return *overriding;
+        }
+    }
+    Overriding::No
+}
+
+/// Brings the options of `IDENTITY (...)` into the only order that sqlparser reads.
+pub(super) fn order_identity_options(tokens: &mut [TokenWithSpan]) {
+    for at in 0..tokens.len() {
+        if !token_is(&tokens[at], "identity") || !opens_call(tokens, at) {
+            continue;
+        }
+        let is = |from: usize, token: &Token| {
+            tokens[from..].iter().position(|t| t.token == *token).map(|found| from + found)
+        };
+        if let Some(open) = is(at, &Token::LParen)
+            && let Some(close) = is(open, &Token::RParen)
+        {
+            let sorted = sorted_options(&tokens[open + 1..close]);
+            tokens[open + 1..close].clone_from_slice(&sorted);
+        }
+    }
+}
+
+fn sorted_options(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    const ORDER: [&str; 6] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle"];
+    let rank = |token: &TokenWithSpan| ORDER.iter().position(|text| token_is(token, text));
+    let mut groups: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
+    let mut after_no = false;
+    for (at, token) in tokens.iter().enumerate() {
+        let is_no = token_is(token, "no");
+        let begins = match (is_no, after_no) {
+            (true, _) => tokens[at..].iter().find_map(rank),
+            (false, true) => None,
+            (false, false) => rank(token),
+        };
+        after_no = is_no || (after_no && matches!(token.token, Token::Whitespace(_)));
+        match (begins, groups.last_mut()) {
+            (Some(rank), _) => groups.push((rank, vec![token.clone()])),
+            (None, Some((_, group))) => group.push(token.clone()),
+            (None, None) => groups.push((0, vec![token.clone()])),
+        }
+    }
+    groups.sort_by_key(|(rank, _)| *rank);
+    groups.into_iter().flat_map(|(_, group)| group).collect()
+}

@@ -1,0 +1,214 @@
+//! Rows by key: index entries, and whether their rows have the key in a snapshot.
+//!
+//! An entry may be of a version that the snapshot does not see: then the row is not there, or has
+//! another key. Keys of an index none of whose rows ever changed its key need no second look.
+
+use std::ops::ControlFlow;
+
+use crossbeam_epoch as epoch;
+use crossbeam_epoch::Guard;
+
+use super::entries::{Holder, with_scratch};
+use super::{Table, WriteError};
+use crate::datum::{Datum, RowBuffer};
+use crate::index::{Direction, KeyBuffer, KeyRange, TableIndex};
+use crate::tid::Tid;
+use crate::version::{Snapshot, TxnId};
+
+impl Table {
+    /// Puts `columns` of the row that `at` sees with `key` in all columns of the unique index
+    /// number `index` into `out`; its TID. `buffer` is memory for the key. When a non-unique index
+    /// has several such rows it is one of them.
+    ///
+    /// # Panics
+    /// If there is no such index or column, or the key does not fit it.
+    pub fn get(
+        &self,
+        index: usize,
+        at: Snapshot,
+        key: &[Datum<'_>],
+        buffer: &mut KeyBuffer,
+        columns: &[usize],
+        out: &mut RowBuffer,
+    ) -> Option<Tid> {
+        let guard = epoch::pin();
+        let index = &self.index_list(&guard)[index];
+        index.encode(key, buffer);
+        let mut found = None;
+        let _ = index.lookup(buffer, |tid| {
+            if self.read_entry(index, buffer, at, tid, columns, out, &guard) {
+                found = Some(tid);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        found
+    }
+
+    /// Reads the row of an entry; false when `at` does not see the row with this key.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
+    #[inline]
+    fn read_entry(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        at: Snapshot,
+        tid: Tid,
+        columns: &[usize],
+        out: &mut RowBuffer,
+        guard: &Guard,
+    ) -> bool {
+        let Some(block) = self.locate(tid, guard) else { return false };
+        if !block.read(tid.row(), at, columns, out, guard) {
+            return false;
+        }
+        // Looked at after the row: a new key that was read was noted before it was written.
+        !index.is_rekeyed() || self.has_key(index, key, at, tid, guard)
+    }
+
+    /// Whether the row has `key` in snapshot `at`.
+    #[cold]
+    fn has_key(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        at: Snapshot,
+        tid: Tid,
+        guard: &Guard,
+    ) -> bool {
+        let ordinals: Vec<usize> = index.spec().columns.iter().map(|c| c.ordinal).collect();
+        let mut row = RowBuffer::new();
+        let seen = self
+            .locate(tid, guard)
+            .is_some_and(|block| block.read(tid.row(), at, &ordinals, &mut row, guard));
+        if !seen {
+            return false;
+        }
+        let values: Vec<Datum<'_>> = row.iter().collect();
+        let mut found = KeyBuffer::new();
+        index.encode(&values, &mut found);
+        found[..] == *key
+    }
+
+    /// Visits the rows that `at` sees with keys in `range` of the ordered index number `index`, in
+    /// `direction`, with `columns` of each in `out`, until `visit` breaks.
+    ///
+    /// # Panics
+    /// If there is no such index or column, or the index has no order.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the range; none has a default.
+    pub fn range(
+        &self,
+        index: usize,
+        at: Snapshot,
+        range: KeyRange<'_>,
+        direction: Direction,
+        columns: &[usize],
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) {
+        let guard = epoch::pin();
+        let index = &self.index_list(&guard)[index];
+        let mut cursor = index.range(range, direction);
+        while let Some((key, tid)) = cursor.next() {
+            if self.read_entry(index, key, at, tid, columns, out, &guard)
+                && visit(tid, out).is_break()
+            {
+                return;
+            }
+        }
+    }
+
+    /// The TIDs, in the order of the index, of rows that `at` sees with keys in `range` of the
+    /// ordered index number `index`, into `tids`.
+    ///
+    /// # Panics
+    /// If there is no such index, or it has no order.
+    pub fn tids_in(
+        &self,
+        index: usize,
+        at: Snapshot,
+        range: KeyRange<'_>,
+        direction: Direction,
+        tids: &mut Vec<Tid>,
+    ) {
+        let mut row = RowBuffer::new();
+        self.range(index, at, range, direction, &[], &mut row, |tid, _| {
+            tids.push(tid);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The TIDs of rows that `at` sees with `key` in all columns of index number `index`.
+    ///
+    /// # Panics
+    /// If there is no such index, or the key does not fit it.
+    pub fn tids_of(
+        &self,
+        index: usize,
+        at: Snapshot,
+        key: &[Datum<'_>],
+        buffer: &mut KeyBuffer,
+        tids: &mut Vec<Tid>,
+    ) {
+        let guard = epoch::pin();
+        let index = &self.index_list(&guard)[index];
+        index.encode(key, buffer);
+        let mut row = RowBuffer::new();
+        let _ = index.lookup(buffer, |tid| {
+            if self.read_entry(index, buffer, at, tid, &[], &mut row, &guard) {
+                tids.push(tid);
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+
+    /// Visits the rows that begin with `key` in the first columns of index number `index`, in their
+    /// newest state: committed, or written by `txn` itself.
+    ///
+    /// # Errors
+    /// [`WriteError::Wait`] for a running transaction that makes or unmakes such a row.
+    ///
+    /// # Panics
+    /// If there is no such index, the key does not fit it, or is a prefix and the index has no
+    /// order.
+    pub fn find(
+        &self,
+        index: usize,
+        key: &[Datum<'_>],
+        txn: TxnId,
+        mut found: impl FnMut(Tid) -> ControlFlow<()>,
+    ) -> Result<(), WriteError> {
+        let guard = epoch::pin();
+        let index = &self.index_list(&guard)[index];
+        let mut prefix = KeyBuffer::new();
+        index.encode(key, &mut prefix);
+        let mut entries: Vec<(Vec<u8>, Tid)> = Vec::new();
+        if key.len() == index.spec().columns.len() {
+            let _ = index.lookup(&prefix, |tid| {
+                entries.push((prefix.to_vec(), tid));
+                ControlFlow::<()>::Continue(())
+            });
+        } else {
+            let mut successor = KeyBuffer::new();
+            let mut cursor =
+                index.range(KeyRange::prefix(&prefix, &mut successor), Direction::Forward);
+            while let Some((key, tid)) = cursor.next() {
+                entries.push((key.to_vec(), tid));
+            }
+        }
+        for (key, tid) in entries {
+            let holder =
+                with_scratch(|scratch| self.holder(index, &key, tid, txn, scratch, &guard));
+            match holder {
+                Holder::Nobody => {}
+                Holder::Running(other) => return Err(WriteError::Wait(other)),
+                Holder::Row(tid) => {
+                    if found(tid).is_break() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
