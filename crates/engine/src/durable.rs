@@ -38,11 +38,12 @@ use crate::database::Inner;
 use background::Checkpointer;
 use files::BlockFiles;
 
-pub use txn::log::{Background, Lsn};
+pub use txn::log::Background;
 pub use verify::CheckReport;
 
 pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
+pub(crate) use txn::log::Lsn;
 pub(crate) use verify::tables as check_tables;
 
 /// Bytes of log after which a checkpoint is written: recovery reads no more than about twice that.

@@ -11,7 +11,6 @@
 //! Elsewhere: versions of rows (`storage`), statements and the catalog (`engine`).
 #![forbid(unsafe_code)]
 
-pub mod manager;
 mod codec;
 mod damage;
 pub mod manager;

@@ -92,9 +92,7 @@ impl BlockFiles {
         self.known.retain(|_, entry| entry.changed > manifest.snapshot);
         for table in &manifest.tables {
             for entry in &table.blocks {
-                let place = (table.id, entry.file.block);
-    }
-}
+                self.known.insert((table.id, entry.file.block), *entry);
             }
         }
     }
