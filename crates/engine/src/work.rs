@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sql::statement::{AccessMode, TransactionModes};
-use storage::{Table, UndoBuffer, UndoMark};
 use storage::Timestamp;
+use storage::{Table, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 

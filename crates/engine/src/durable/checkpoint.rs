@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! commits held: snapshot, position in the log, catalog
-//! then: changed blocks -> files -> log durable up to the position -> manifest -> old files, segments
+//! then: changed blocks -> files -> log durable up to there -> manifest -> old files, segments go
 //! ```
 //! Invariants: the manifest holds exactly the commits before its position in the log; the snapshot
 //! is a running transaction until all blocks are written; after an error the newest checkpoint is
@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 
 use storage::{BlockImage, Table, Timestamp};
 use txn::checkpoint::{BlockEntry, Manifest, TableEntry as TableFiles};
-use txn::manager::{Isolation, Transaction};
 use txn::log::Position;
+use txn::manager::{Isolation, Transaction};
 use types::Result;
 
 use super::encode::dead_bytes;

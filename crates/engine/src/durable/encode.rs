@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use storage::{BlockImage, Change, ChangeKind, Datum, Snapshot, Table, Timestamp, UndoBuffer};
 use sql::statement::Persistence;
+use storage::{BlockImage, Change, ChangeKind, Datum, Snapshot, Table, Timestamp, UndoBuffer};
 use txn::redo::{RedoValue, RedoWriter};
 use types::{Error, Result};
 

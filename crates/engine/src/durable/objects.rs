@@ -1,7 +1,7 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence | value of a sequence | gone: 16 + ..
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value of a sequence | gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows.
@@ -216,8 +216,7 @@ impl Objects {
         if storage.schema().len() != def.columns.len() {
             return Err(damaged(format!("table {name} has other columns than its rows")));
         }
-        let entry =
-            TableEntry::new(def, Arc::clone(storage), Arc::<TableLock>::default(), indexes);
+        let entry = TableEntry::new(def, Arc::clone(storage), Arc::<TableLock>::default(), indexes);
         self.state.tables.insert(name, Arc::new(entry));
         Ok(())
     }

@@ -114,13 +114,11 @@ impl<'a> Means<'a> {
             None => None,
         };
         let dead = dead_words(newer.as_ref().unwrap_or(&file).dead());
-        let restored =
-            table.restore_block(entry.file.block, file.content(), &dead, entry.changed);
+        let restored = table.restore_block(entry.file.block, file.content(), &dead, entry.changed);
         let layout = restored.map_err(|error| match error.state() {
             SqlState::DATA_CORRUPTED => {
                 let path = self.directory.path_of(table.id(), &entry.file);
-                let message =
-                    format!("\"{}\" is damaged: {}", path.display(), error.message());
+                let message = format!("\"{}\" is damaged: {}", path.display(), error.message());
                 Error::new(SqlState::DATA_CORRUPTED, message)
             }
             _ => error,
@@ -275,7 +273,8 @@ impl<'a> Replay<'a> {
                 self.row = recycle(row);
             }
             Redo::Update { table, tid, columns, values } => {
-                let mut changes: Vec<(usize, Datum<'_>)> = recycle(std::mem::take(&mut self.changes));
+                let mut changes: Vec<(usize, Datum<'_>)> =
+                    recycle(std::mem::take(&mut self.changes));
                 changes.extend(columns.iter().copied().zip(values.iter().map(datum_of)));
                 self.table(table)?.recover_update(Tid(tid), &changes)?;
                 self.changes = recycle(changes);

@@ -71,10 +71,11 @@ impl<'d> Redo<'d> {
         let output = self.scratch.record.output();
         for ValuePlace { sequence, at } in &self.values {
             let found = state.sequences.get(&sequence.name);
-            let found = found.filter(|f| Arc::ptr_eq(&f.value, &sequence.value)).ok_or_else(|| {
-                let message = format!("sequence \"{}\" changed concurrently", sequence.name);
-                Error::new(SqlState(*b"40001"), message)
-            })?;
+            let found =
+                found.filter(|f| Arc::ptr_eq(&f.value, &sequence.value)).ok_or_else(|| {
+                    let message = format!("sequence \"{}\" changed concurrently", sequence.name);
+                    Error::new(SqlState(*b"40001"), message)
+                })?;
             let value = *found.value.lock();
             output[*at..*at + VALUE_BYTES].copy_from_slice(&value_bytes(value));
         }

@@ -153,7 +153,10 @@ fn a_checkpoint_writes_what_changed_only() {
     let database = open(&io);
     let mut session = database.session();
     run(&mut session, "CREATE TABLE t (a BIGINT, b TEXT) WITH (layout = frozen)");
-    run(&mut session, "INSERT INTO t SELECT i, 'text ' || i FROM generate_series(1, 200000) AS g(i)");
+    run(
+        &mut session,
+        "INSERT INTO t SELECT i, 'text ' || i FROM generate_series(1, 200000) AS g(i)",
+    );
     run(&mut session, "CREATE TABLE small (a INT)");
     run(&mut session, "INSERT INTO small VALUES (1)");
     let block_files = || -> Vec<_> {
@@ -188,7 +191,10 @@ fn statistics_are_right_after_recovery() {
     let database = open(&io);
     let mut session = database.session();
     run(&mut session, "CREATE TABLE t (a INT, b TEXT)");
-    run(&mut session, "INSERT INTO t SELECT i, 'v' || i % 10 FROM generate_series(1, 10000) AS g(i)");
+    run(
+        &mut session,
+        "INSERT INTO t SELECT i, 'v' || i % 10 FROM generate_series(1, 10000) AS g(i)",
+    );
     run(&mut session, "CHECKPOINT");
     run(&mut session, "DELETE FROM t WHERE a > 9000");
     run(&mut session, "INSERT INTO t VALUES (20000, 'last')");

@@ -61,7 +61,11 @@ fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
     let mut check = |key: &[u8], tid: Tid| {
         entries += 1;
         if !table.read(Snapshot::ALL, tid, &columns, &mut row) {
-            return Err(format!("an entry leads to row {} of block {}, which is none", tid.row(), tid.block()));
+            return Err(format!(
+                "an entry leads to row {} of block {}, which is none",
+                tid.row(),
+                tid.block()
+            ));
         }
         let values: Vec<_> = row.iter().collect();
         index.encode(&values, &mut wanted);
