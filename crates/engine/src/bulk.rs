@@ -64,8 +64,7 @@ impl BulkLoad {
         let table =
             Table::new(inner.next_object_id(), name, schema, layout, Arc::clone(&inner.pool));
         let lock = Arc::<TableLock>::default();
-        let indexes =
-            if def.indexes.is_empty() { Indexes::Built } else { Indexes::Deferred };
+        let indexes = if def.indexes.is_empty() { Indexes::Built } else { Indexes::Deferred };
         let entry = TableEntry::new(def, Arc::clone(&table), lock, indexes);
         self.entries.push(Arc::new(entry));
         table

@@ -5,8 +5,8 @@ pub(crate) mod codec;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
@@ -57,6 +57,11 @@ impl TableDef {
             persistence: Persistence::Permanent,
         }
     }
+
+    /// Whether the index of this name only serves a foreign key.
+    pub(crate) fn serves_foreign_key(&self, index: &str) -> bool {
+        self.foreign_keys.iter().any(|fk| fk.name == index)
+    }
 }
 
 /// A table: its definition and its rows.
@@ -64,9 +69,10 @@ pub struct TableEntry {
     pub(crate) def: TableDef,
     storage: Arc<Table>,
     pub(crate) lock: Arc<TableLock>,
-    /// False while the indexes of a table from a generator are not built: its keys hold by
-    /// construction, so they wait for the first writer.
-    indexed: AtomicBool,
+    /// Numbers of the indexes in storage, by position in the definition. Not there while the
+    /// indexes of a table from a generator are not built: its keys hold by construction, so they
+    /// wait for the first writer.
+    index_ids: OnceLock<Vec<u64>>,
     pub(crate) checks: Checks,
 }
 
@@ -80,22 +86,28 @@ pub(crate) enum Indexes {
 }
 
 impl TableEntry {
-    /// A table of `storage`, whose lock is `lock`.
+    /// A table of `storage`, whose lock is `lock`. Indexes that are built have the names of the
+    /// definition.
     pub(crate) fn new(
         def: TableDef,
         storage: Arc<Table>,
         lock: Arc<TableLock>,
         indexes: Indexes,
     ) -> Self {
-        let indexed = AtomicBool::new(indexes == Indexes::Built);
-        Self { def, storage, lock, indexed, checks: Checks::default() }
+        let index_ids = OnceLock::new();
+        let entry = Self { def, storage, lock, index_ids, checks: Checks::default() };
+        if indexes == Indexes::Built {
+            entry.set_indexed();
+        }
+        entry
     }
 
-    /// The same rows under another definition.
-    pub(crate) fn redefined(&self, def: TableDef) -> Self {
-        let indexed = AtomicBool::new(self.is_indexed());
+    /// The same rows under another definition, whose indexes have the numbers `index_ids` in
+    /// storage.
+    pub(crate) fn redefined(&self, def: TableDef, index_ids: Vec<u64>) -> Self {
+        debug_assert_eq!(def.indexes.len(), index_ids.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        Self { def, storage, lock, indexed, checks: Checks::default() }
+        Self { def, storage, lock, index_ids: index_ids.into(), checks: Checks::default() }
     }
 
     /// Its rows.
@@ -105,12 +117,28 @@ impl TableEntry {
 
     /// Whether the storage has the indexes of the definition.
     pub(crate) fn is_indexed(&self) -> bool {
-        self.indexed.load(Ordering::Acquire)
+        self.index_ids.get().is_some()
     }
 
-    /// The indexes were built.
+    /// The indexes were built, under the names of the definition.
     pub(crate) fn set_indexed(&self) {
-        self.indexed.store(true, Ordering::Release);
+        let built = self.storage.indexes();
+        let id = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name);
+        let ids = self.def.indexes.iter().filter_map(id).map(|i| i.spec().id).collect::<Vec<_>>();
+        if ids.len() == self.def.indexes.len() {
+            self.index_ids.get_or_init(|| ids);
+        }
+    }
+
+    /// Numbers of the indexes in storage, by position in the definition; none while they are not
+    /// built.
+    pub(crate) fn index_ids(&self) -> &[u64] {
+        self.index_ids.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the index at this position only serves a foreign key: its name is not a relation's.
+    pub(crate) fn serves_foreign_key(&self, position: usize) -> bool {
+        self.def.serves_foreign_key(&self.def.indexes[position].name)
     }
 }
 
@@ -171,12 +199,14 @@ pub(crate) struct SequenceValue {
 /// A sequence. Its value is outside transactions: it never goes back.
 #[derive(Debug)]
 pub(crate) struct Sequence {
+    /// Its number in the database; it stays when the sequence is renamed or restarted.
+    pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) def: SequenceDef,
     /// Table and column it goes with.
     pub(crate) owner: Option<(String, String)>,
     pub(crate) persistence: Persistence,
-    /// Shared by all definitions of the sequence.
+    /// Shared by all definitions of the sequence until it is restarted.
     pub(crate) value: Arc<Mutex<SequenceValue>>,
 }
 
@@ -205,6 +235,10 @@ pub struct TableInfo {
     pub checks: Vec<CheckDef>,
     /// Its FOREIGN KEY constraints.
     pub foreign_keys: Vec<ForeignKeyDef>,
+    /// Its identity columns, by ordinal.
+    pub identities: Vec<(usize, Identity)>,
+    /// How it counts and the column it goes with, for a sequence.
+    pub sequence: Option<(SequenceDef, Option<(String, String)>)>,
     /// Rows, for a table.
     pub rows: u64,
     /// Bytes in memory, for a table.
@@ -215,7 +249,20 @@ impl TableInfo {
     fn new(name: &str, kind: &'static str, columns: Vec<ColumnDef>) -> Self {
         let name = name.to_owned();
         let (keys, indexes, checks, foreign_keys) = Default::default();
-        Self { name, kind, columns, keys, indexes, checks, foreign_keys, rows: 0, bytes: 0 }
+        let (identities, sequence) = Default::default();
+        Self {
+            name,
+            kind,
+            columns,
+            keys,
+            indexes,
+            checks,
+            foreign_keys,
+            identities,
+            sequence,
+            rows: 0,
+            bytes: 0,
+        }
     }
 }
 
@@ -268,15 +315,75 @@ impl State {
     pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
         self.tables.values().find_map(|table| {
             let position = table.def.indexes.iter().position(|i| i.name == name)?;
-            Some((table, position))
+            (!table.serves_foreign_key(position)).then_some((table, position))
         })
+    }
+
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
+    }
+
+    /// How long the relation of this name lives, if it exists; an index lives with its table.
+    pub(crate) fn persistence_of(&self, name: &str) -> Option<Persistence> {
+        if let Some(table) = self.tables.get(name) {
+            Some(table.def.persistence)
+        } else if let Some(view) = self.views.get(name) {
+            Some(view.persistence)
+        } else if let Some(sequence) = self.sequences.get(name) {
+            Some(sequence.persistence)
+        } else {
+            self.index(name).map(|(table, _)| table.def.persistence)
+        }
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.tables.contains_key(name)
+            || self.views.contains_key(name)
+            || self.sequences.contains_key(name)
+    }
+
+    /// These relations and the session's temporary ones, which hide others of their names.
+    pub(crate) fn with_temporary(&self, temporary: &Self) -> Self {
+        let mut all = self.clone();
+        all.retain(|name, _| !temporary.has_name(name));
+        all.tables.extend(temporary.tables.clone());
+        all.views.extend(temporary.views.clone());
+        all.sequences.extend(temporary.sequences.clone());
+        all
+    }
+
+    fn retain(&mut self, keep: impl Fn(&str, Persistence) -> bool) {
+        self.tables.retain(|name, table| keep(name, table.def.persistence));
+        self.views.retain(|name, view| keep(name, view.persistence));
+        self.sequences.retain(|name, sequence| keep(name, sequence.persistence));
+    }
+
+    /// Undoes [`Self::with_temporary`] after `self` was changed: the permanent relations and the
+    /// temporary ones. `shared` and `temporary` are as they were before.
+    pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
+        let mut mine = self.clone();
+        mine.retain(|_, persistence| persistence == Persistence::Temporary);
+        self.retain(|_, persistence| persistence == Persistence::Permanent);
+        // What temporary relations hid or hide now is still there.
+        let mut hidden = shared.clone();
+        hidden.retain(|name, _| temporary.has_name(name) || mine.has_name(name));
+        self.tables.extend(hidden.tables);
+        self.views.extend(hidden.views);
+        self.sequences.extend(hidden.sequences);
+        (self, mine)
     }
 
     /// Everything, for `\d`.
     pub(crate) fn infos(&self) -> Vec<TableInfo> {
         let table = |entry: &Arc<TableEntry>| TableInfo {
             keys: entry.def.keys.clone(),
-            indexes: entry.def.indexes.clone(),
+            indexes: {
+                let mut indexes = entry.def.indexes.clone();
+                indexes.retain(|index| !entry.def.serves_foreign_key(&index.name));
+                indexes
+            },
+            identities: entry.def.identities.clone(),
             checks: entry.def.checks.clone(),
             foreign_keys: entry.def.foreign_keys.clone(),
             rows: entry.storage.live_rows(),
@@ -294,7 +401,10 @@ impl State {
         };
         let mut all: Vec<TableInfo> = self.tables.values().map(table).collect();
         all.extend(self.views.iter().map(view));
-        all.extend(self.sequences.keys().map(|n| TableInfo::new(n, "sequence", Vec::new())));
+        all.extend(self.sequences.iter().map(|(name, sequence)| TableInfo {
+            sequence: Some((sequence.def.clone(), sequence.owner.clone())),
+            ..TableInfo::new(name, "sequence", Vec::new())
+        }));
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -310,7 +420,7 @@ pub(crate) struct StatementCatalog<'a> {
 }
 
 fn is_local(schema: Option<&str>) -> bool {
-    schema.is_none_or(|s| s == "public" || s == "main")
+    schema.is_none_or(|s| s == "public" || s == "main" || s == "pg_temp")
 }
 
 impl Catalog for StatementCatalog<'_> {
@@ -320,6 +430,15 @@ impl Catalog for StatementCatalog<'_> {
         }
         if let Some(entry) = self.state.tables.get(name) {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
+        }
+        if let Some(sequence) = self.state.sequences.get(name) {
+            // Where it stands now: one row, as in PostgreSQL.
+            let SequenceValue { last, called } = *sequence.value.lock();
+            let sql = format!(
+                "SELECT CAST('{last}' AS BIGINT) AS last_value, CAST(0 AS BIGINT) AS log_cnt, \
+                 {called} AS is_called"
+            );
+            return Some(Relation::View { sql, columns: Vec::new() });
         }
         let view = self.state.views.get(name)?;
         Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() })

@@ -1,5 +1,6 @@
 //! A database: memory, workers, catalog, and what is registered with it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,6 +15,7 @@ use crate::catalog::{Relations, State, TableEntry, TableInfo, undefined_table};
 use crate::durable::{self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files};
 use crate::locks::TableLock;
 use crate::registry::Registry;
+use crate::session::SessionInfo;
 use crate::{BulkLoad, Config, Session, system};
 
 /// A database. Sessions share it; it ends with the last of them.
@@ -47,6 +49,9 @@ pub(crate) struct Inner {
     pub(crate) index_building: Mutex<()>,
     /// Numbers of tables and indexes.
     pub(crate) objects_made: AtomicU64,
+    sessions_made: AtomicU64,
+    /// Sessions by number; those that ended are forgotten when the next one begins.
+    sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
     /// Bytes of log after which a checkpoint is written.
     pub(crate) checkpoint_wal_bytes: AtomicU64,
     /// Log and checkpoints; None in memory.
@@ -162,6 +167,8 @@ impl Database {
             catalog_lock: Arc::default(),
             index_building: Mutex::default(),
             objects_made: AtomicU64::new(last_object),
+            sessions_made: AtomicU64::new(0),
+            sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
             durable,
         }));
@@ -195,7 +202,19 @@ impl Database {
 
     /// A new session.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        let info = Arc::<SessionInfo>::default();
+        let mut sessions = self.0.sessions.lock();
+        sessions.retain(|_, known| known.strong_count() > 0);
+        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        sessions.insert(id, Arc::downgrade(&info));
+        drop(sessions);
+        Session::new(self.clone(), info)
+    }
+
+    /// The sessions that exist, by number.
+    pub(crate) fn sessions(&self) -> Vec<(u64, Arc<SessionInfo>)> {
+        let sessions = self.0.sessions.lock();
+        sessions.iter().filter_map(|(id, info)| Some((*id, info.upgrade()?))).collect()
     }
 
     /// Where table functions, procedures and formats are added.

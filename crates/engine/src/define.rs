@@ -4,26 +4,99 @@
 
 pub(crate) mod index;
 pub(crate) mod table;
+mod alter;
+mod drop;
+mod names;
+mod redefined;
+mod sequence;
+#[cfg(test)]
+mod tests;
+mod validate;
 mod view;
 
-use sql::statement::{IfExists, RelationName, Statement};
+use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
 use storage::Layout;
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
+use crate::work::Begun;
 use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
     match statement {
+        Statement::Discard(discard) => return run_discard(session, discard),
+        Statement::Comment => return Ok(QueryResult::command("COMMENT")),
+        _ => {}
+    }
+    session.work().check_writable(command_of(&statement))?;
+    // From here on the catalog stays as it is but for this transaction.
+    session.lock_catalog()?;
+    match statement {
         Statement::CreateTable(create) => table::create(session, *create),
         Statement::CreateTableAs(create) => table::create_as(session, *create),
         Statement::CreateView(create) => view::create(session, *create),
-        Statement::DropTable(drop) => table::drop_all(session, &drop),
+        Statement::CreateIndex(create) => index::create(session, *create),
+        Statement::CreateSequence(create) => sequence::create(session, *create),
+        Statement::AlterTable(Some(alter)) => alter::alter(session, &alter),
+        Statement::AlterTable(None) => Ok(QueryResult::command("ALTER TABLE")),
+        Statement::AlterSequence(Some(alter)) => sequence::alter(session, *alter),
+        Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
+        Statement::RenameIndex { name, to } => index::rename(session, &name, to),
+        Statement::DropTable(drop) => drop::tables(session, &drop),
         Statement::DropView(drop) => view::drop_all(session, &drop),
+        Statement::DropIndex(drop) => drop::indexes(session, &drop),
+        Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
         _ => Err(Error::unsupported("this statement")),
     }
+}
+
+/// How PostgreSQL names a statement in errors.
+fn command_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::CreateTable(_) => "CREATE TABLE",
+        Statement::CreateTableAs(_) => "CREATE TABLE AS",
+        Statement::CreateView(_) => "CREATE VIEW",
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::AlterSequence(_) => "ALTER SEQUENCE",
+        Statement::RenameIndex { .. } => "ALTER INDEX",
+        Statement::DropTable(_) => "DROP TABLE",
+        Statement::DropView(_) => "DROP VIEW",
+        Statement::DropIndex(_) => "DROP INDEX",
+        Statement::DropSequence(_) => "DROP SEQUENCE",
+        Statement::Truncate(_) => "TRUNCATE TABLE",
+        _ => "this statement",
+    }
+}
+
+fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
+    let tag = match discard {
+        Discard::All => {
+            if session.work().begun == Begun::Explicitly {
+                let message = "DISCARD ALL cannot run inside a transaction block";
+                return Err(Error::new(SqlState(*b"25001"), message));
+            }
+            session.prepared.clear();
+            session.settings.reset();
+            *session.sequences.lock() = Default::default();
+            drop::temporary(session)?;
+            "DISCARD ALL"
+        }
+        // Plans are made for each run.
+        Discard::Plans => "DISCARD PLANS",
+        Discard::Sequences => {
+            *session.sequences.lock() = Default::default();
+            "DISCARD SEQUENCES"
+        }
+        Discard::Temporary => {
+            drop::temporary(session)?;
+            "DISCARD TEMP"
+        }
+    };
+    Ok(QueryResult::command(tag))
 }
 
 /// The name without schema; only `public` (and `main`, as DuckDB calls it) exists.
@@ -34,6 +107,14 @@ pub(crate) fn local_name(name: &RelationName) -> Result<&str> {
             let message = format!("schema \"{schema}\" does not exist");
             Err(Error::new(SqlState(*b"3F000"), message))
         }
+    }
+}
+
+/// How long a relation of this name is to live: those of `pg_temp` as long as the session.
+fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
+    match name.schema.as_deref() {
+        Some("pg_temp") => Persistence::Temporary,
+        _ => declared,
     }
 }
 
@@ -55,13 +136,30 @@ fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> 
 }
 
 /// Whether a relation of this name may be created: `Ok(false)` when IF NOT EXISTS skips it.
-fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
+/// A temporary relation may have the name of a permanent one, which it hides. Departure from
+/// PostgreSQL: not the other way round.
+fn may_create(
+    state: &State,
+    name: &str,
+    if_exists: IfExists,
+    persistence: Persistence,
+) -> Result<bool> {
+    let taken = match state.persistence_of(name) {
+        None => false,
+        Some(Persistence::Permanent) => persistence == Persistence::Permanent,
+        Some(Persistence::Temporary) => true,
+    };
     match if_exists {
-        _ if !state.contains(name) => Ok(true),
+        _ if !taken => Ok(true),
         IfExists::Skip => Ok(false),
-        IfExists::Fail | IfExists::Replace => {
-            let message = format!("relation \"{name}\" already exists");
-            Err(Error::new(SqlState::DUPLICATE_TABLE, message))
-        }
+        IfExists::Fail | IfExists::Replace => Err(names::taken(name)),
     }
+}
+
+/// 2BP01 for dropping `what` while `dependent` needs it.
+fn needed(what: &str, dependent: &str) -> Error {
+    let message = format!("cannot drop {what} because other objects depend on it");
+    Error::new(SqlState::DEPENDENT_OBJECTS, message)
+        .with_detail(format!("{dependent} depends on {what}"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }

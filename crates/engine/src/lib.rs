@@ -22,6 +22,7 @@ pub mod native;
 mod prepared;
 pub mod registry;
 mod result;
+mod sequence;
 mod session;
 mod settings;
 mod statistics;

@@ -92,9 +92,8 @@ impl Database {
         let version = self.inner().relations.version();
         let state = self.inner().relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
-        let refers_here = |t: &Arc<TableEntry>| {
-            t.foreign_keys().iter().any(|fk| fk.table.name == entry.name())
-        };
+        let refers_here =
+            |t: &Arc<TableEntry>| t.foreign_keys().iter().any(|fk| fk.table.name == entry.name());
         let constrained = !entry.checks().is_empty()
             || !entry.foreign_keys().is_empty()
             || state.tables.values().any(refers_here);
@@ -137,8 +136,7 @@ impl NativeSession {
     pub fn begin(&mut self, options: NativeOptions) -> Result<()> {
         self.rollback();
         let modes = Modes { isolation: options.isolation, access: options.access };
-        self.session.work = Some(Work::begin(self.session.inner(), modes, Begun::Explicitly)?);
-        Ok(())
+        self.session.begin_work(modes, Begun::Explicitly)
     }
 
     /// Ends the transaction: its changes are visible, and durable unless set otherwise.
@@ -280,9 +278,8 @@ impl NativeSession {
         let cancel = self.cancel.clone();
         let work = self.running()?;
         let (at, mark) = (work.txn.snapshot(), work.txn.mark());
-        let outcome = attempt(work, &cancel, |undo| {
-            write(undo, at).inspect_err(|_| undo.rollback_to(mark))
-        });
+        let outcome =
+            attempt(work, &cancel, |undo| write(undo, at).inspect_err(|_| undo.rollback_to(mark)));
         outcome.map_err(|error| error.into_error(self.session.work(), &table.entry))
     }
 
@@ -326,8 +323,7 @@ impl NativeSession {
         let columns: Vec<usize> = changes.iter().map(|(column, _)| *column).collect();
         let mut batch = vec![tid_column(tid)];
         for (column, datum) in changes {
-            let mut builder =
-                VectorBuilder::new(storage.schema().columns()[*column].physical());
+            let mut builder = VectorBuilder::new(storage.schema().columns()[*column].physical());
             push(&mut builder, *datum);
             batch.push(Column::plain(builder.finish()));
         }

@@ -16,16 +16,18 @@ use plan::physical::PhysicalPlan;
 use sched::{Priority, Scheduler, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
-use sql::catalog::TableRef;
+use sql::catalog::{SequencesRef, TableRef};
 use sql::statement::{AccessMode, ExplainMode, SetValue, Statement};
+use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::{State, StatementCatalog, TableEntry};
+use crate::catalog::{State, StatementCatalog, TableEntry, TableInfo};
 use crate::database::Inner;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
 use crate::prepared::PreparedStatements;
+use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
 use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
@@ -92,6 +94,8 @@ pub(crate) struct Run {
     /// Rows of `Input` operators, by slot.
     pub(crate) inputs: Vec<Vec<Batch>>,
     pub(crate) recheck: Option<Recheck>,
+    /// What it sees, when not what the transaction does.
+    pub(crate) at: Option<Snapshot>,
 }
 
 /// One user of a database. A session runs one statement at a time.
@@ -105,10 +109,32 @@ pub struct Session {
     pub(crate) prepared: PreparedStatements,
     /// Values of `$1`... of the statement that runs.
     pub(crate) parameters: Vec<Value>,
+    /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
+    /// hide permanent relations of the same names.
+    temporary: Arc<State>,
+    /// What it got from sequences.
+    pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
+    /// What others may know of it.
+    info: Arc<SessionInfo>,
+}
+
+/// What a session does, for `tessera_sessions()`.
+#[derive(Debug, Default)]
+pub(crate) struct SessionInfo {
+    /// A statement runs.
+    pub(crate) active: AtomicBool,
+    /// Its transaction; 0 without one.
+    pub(crate) txn: AtomicU64,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.work.take().into_iter().for_each(Work::rollback);
+    }
 }
 
 impl Session {
-    pub(crate) fn new(database: Database) -> Self {
+    pub(crate) fn new(database: Database, info: Arc<SessionInfo>) -> Self {
         Self {
             database,
             settings: Settings::default(),
@@ -117,6 +143,9 @@ impl Session {
             work: None,
             prepared: PreparedStatements::default(),
             parameters: Vec::new(),
+            temporary: Arc::default(),
+            sequences: Arc::default(),
+            info,
         }
     }
 
@@ -186,9 +215,24 @@ impl Session {
         parsed: &ParsedStatement,
         types: &[DataType],
     ) -> Result<QueryResult> {
+        self.info.active.store(true, Ordering::Relaxed);
+        let result = self.try_statement(parsed, types);
+        let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
+        self.info.txn.store(txn, Ordering::Relaxed);
+        self.info.active.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Runs one statement, again as long as tables change under it.
+    fn try_statement(
+        &mut self,
+        parsed: &ParsedStatement,
+        types: &[DataType],
+    ) -> Result<QueryResult> {
         let mut tries = 0;
         loop {
             let begun = self.begin_statement()?;
+            self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
             let place = self.work_mut().place();
             let outcome = self.cancel.check().and_then(|()| self.bind_and_run(parsed, types));
             tries += 1;
@@ -234,8 +278,16 @@ impl Session {
             return Ok(Begun::Explicitly);
         }
         let modes = self.modes()?;
-        self.work = Some(Work::begin(self.database.inner(), modes, Begun::ForOneStatement)?);
+        self.begin_work(modes, Begun::ForOneStatement)?;
         Ok(Begun::ForOneStatement)
+    }
+
+    /// Begins a transaction that sees the session's temporary relations.
+    pub(crate) fn begin_work(&mut self, modes: Modes, begun: Begun) -> Result<()> {
+        let mut work = Work::begin(self.database.inner(), modes, begun)?;
+        work.temporary = Arc::clone(&self.temporary);
+        self.work = Some(work);
+        Ok(())
     }
 
     /// Commits the transaction of a single statement.
@@ -254,7 +306,12 @@ impl Session {
             _ => Durability::Wait,
         };
         match self.work.take() {
-            Some(work) => work.commit(self.database.inner(), durability),
+            Some(work) => {
+                let temporary = Arc::clone(&work.temporary);
+                work.commit(self.database.inner(), durability)?;
+                self.temporary = temporary;
+                Ok(())
+            }
             None => Ok(()),
         }
     }
@@ -287,8 +344,14 @@ impl Session {
     pub(crate) fn state(&self) -> Arc<State> {
         match &self.work {
             Some(work) => work.catalog(self.inner()),
-            None => self.inner().relations.snapshot(),
+            None if self.temporary.is_empty() => self.inner().relations.snapshot(),
+            None => Arc::new(self.inner().relations.snapshot().with_temporary(&self.temporary)),
         }
+    }
+
+    /// Tables, views and sequences that the session sees, by name: its temporary ones, too.
+    pub fn relations(&self) -> Vec<TableInfo> {
+        self.state().infos()
     }
 
     pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
@@ -307,6 +370,17 @@ impl Session {
     ) -> Result<T> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         work.change_catalog(self.database.inner(), &self.cancel, change)
+    }
+
+    /// Makes this transaction the only one that changes the catalog.
+    ///
+    /// # Errors
+    /// [`stale`] when it had to wait; 40P01, 57014 from waiting.
+    pub(crate) fn lock_catalog(&mut self) -> Result<()> {
+        let inner = self.database.inner();
+        let work = self.work.as_mut().expect("a statement runs in a transaction");
+        let waited = work.lock(&inner.catalog_lock, LockMode::Exclusive, &self.cancel)?;
+        if waited { Err(stale()) } else { Ok(()) }
     }
 
     /// The table of a statement that writes its rows: locked against changes of the table itself,
@@ -439,7 +513,14 @@ impl Session {
         context.recheck = run.recheck;
         context.parameters.clone_from(&self.parameters);
         if let Some(work) = &self.work {
-            context.at = work.txn.snapshot();
+            context.at = run.at.unwrap_or_else(|| work.txn.snapshot());
+            let sequences = SessionSequences {
+                state: self.state(),
+                memory: Arc::clone(&self.sequences),
+                used: Arc::clone(&work.sequences),
+                access: work.access,
+            };
+            context.sequences = Some(SequencesRef(Arc::new(sequences)));
         }
         *self.progress.0.lock() = Some(Arc::clone(&context.progress));
         Arc::new(context)

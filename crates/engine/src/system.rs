@@ -1,16 +1,19 @@
-//! Table functions about the database itself: memory, blocks.
+//! Table functions about the database itself: memory, blocks, definitions, sessions.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{Arguments, TableFunctionRef};
-use storage::SegmentInfo;
+use sql::catalog::{Arguments, IndexKind, TableFunctionRef, Uniqueness};
+use storage::{SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::Database;
+use crate::catalog::{Sequence, TableDef};
 use crate::database::WeakDatabase;
 use crate::registry::{OpenedFile, SourceFunction, TableFunction};
+use crate::session::SessionInfo;
 
 /// Rows made at bind time.
 struct Rows(Vec<Batch>);
@@ -161,6 +164,160 @@ impl TableFunction for Blocks {
     }
 }
 
+/// Names of the columns with these ordinals, as `a, b`.
+fn column_list(def: &TableDef, ordinals: impl Iterator<Item = usize>) -> Value {
+    let names: Vec<&str> = ordinals.map(|o| def.columns[o].name.as_str()).collect();
+    Value::text(&names.join(", "))
+}
+
+/// `tessera_indexes()`: every index of every table, those of constraints included.
+struct Indexes(WeakDatabase);
+
+impl TableFunction for Indexes {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_indexes", arguments)?;
+        let database = self.0.upgrade()?;
+        let mut rows = Vec::new();
+        for table in database.inner().relations.snapshot().tables.values() {
+            let built = table.storage().indexes();
+            for (position, meta) in table.def.indexes.iter().enumerate() {
+                let id = table.index_ids().get(position);
+                let index = built.iter().find(|index| Some(&index.spec().id) == id);
+                let count = |number: Option<u64>| number.map_or(Value::Null, bigint);
+                rows.push(vec![
+                    Value::text(&table.def.name),
+                    Value::text(&meta.name),
+                    column_list(&table.def, meta.columns.iter().map(|c| c.ordinal)),
+                    Value::Bool(meta.unique != Uniqueness::No),
+                    Value::text(match meta.kind {
+                        IndexKind::Ordered => "btree",
+                        IndexKind::Hash => "hash",
+                    }),
+                    count(index.map(|i| i.len())),
+                    count(index.map(|i| i.bytes())),
+                ]);
+            }
+        }
+        let columns = [
+            ("table_name", DataType::Text),
+            ("index_name", DataType::Text),
+            ("columns", DataType::Text),
+            ("is_unique", DataType::Boolean),
+            ("method", DataType::Text),
+            ("entries", DataType::BigInt),
+            ("bytes", DataType::BigInt),
+        ];
+        Ok(rows_function("tessera_indexes", &columns, &rows))
+    }
+}
+
+/// `tessera_constraints()`: every constraint of every table, NOT NULL apart.
+struct Constraints(WeakDatabase);
+
+impl TableFunction for Constraints {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_constraints", arguments)?;
+        let database = self.0.upgrade()?;
+        let state = database.inner().relations.snapshot();
+        let mut rows = Vec::new();
+        for table in state.tables.values() {
+            let def = &table.def;
+            let mut add = |name: &str, kind: &str, columns: Value, refers_to: Value| {
+                let texts = [def.name.as_str(), name, kind].map(Value::text);
+                rows.push(texts.into_iter().chain([columns, refers_to]).collect());
+            };
+            for key in &def.keys {
+                let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+                let columns = column_list(def, key.columns.iter().copied());
+                add(&key.name, kind, columns, Value::Null);
+            }
+            for check in &def.checks {
+                add(&check.name, "CHECK", Value::text(&check.sql), Value::Null);
+            }
+            for key in &def.foreign_keys {
+                let columns = column_list(def, key.columns.iter().copied());
+                let other = &key.table.name;
+                add(&key.name, "FOREIGN KEY", columns, Value::text(other));
+            }
+        }
+        let columns = [
+            ("table_name", DataType::Text),
+            ("constraint_name", DataType::Text),
+            ("constraint_type", DataType::Text),
+            ("definition", DataType::Text),
+            ("refers_to", DataType::Text),
+        ];
+        Ok(rows_function("tessera_constraints", &columns, &rows))
+    }
+}
+
+/// `tessera_sequences()`: every sequence and where it stands.
+struct Sequences(WeakDatabase);
+
+impl TableFunction for Sequences {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_sequences", arguments)?;
+        let database = self.0.upgrade()?;
+        let state = database.inner().relations.snapshot();
+        let row = |sequence: &Arc<Sequence>| {
+            let value = *sequence.value.lock();
+            let owner = sequence.owner.as_ref();
+            vec![
+                Value::text(&sequence.name),
+                Value::text(&sequence.def.ty.to_string()),
+                Value::I64(sequence.def.start),
+                Value::I64(sequence.def.increment),
+                Value::I64(sequence.def.min),
+                Value::I64(sequence.def.max),
+                if value.called { Value::I64(value.last) } else { Value::Null },
+                owner.map_or(Value::Null, |(t, c)| Value::text(&format!("{t}.{c}"))),
+            ]
+        };
+        let rows: Vec<Vec<Value>> = state.sequences.values().map(row).collect();
+        let columns = [
+            ("sequence_name", DataType::Text),
+            ("data_type", DataType::Text),
+            ("start_value", DataType::BigInt),
+            ("increment_by", DataType::BigInt),
+            ("min_value", DataType::BigInt),
+            ("max_value", DataType::BigInt),
+            ("last_value", DataType::BigInt),
+            ("owned_by", DataType::Text),
+        ];
+        Ok(rows_function("tessera_sequences", &columns, &rows))
+    }
+}
+
+/// `tessera_sessions()`: what each session does; `snapshot` is the timestamp that its
+/// transaction reads at.
+struct Sessions(WeakDatabase);
+
+impl TableFunction for Sessions {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_sessions", arguments)?;
+        let database = self.0.upgrade()?;
+        let running = database.inner().transactions.running();
+        let row = |(id, info): (u64, Arc<SessionInfo>)| {
+            let txn = TxnId(info.txn.load(Ordering::Relaxed));
+            let found = running.iter().find(|(running, ..)| *running == txn && txn != TxnId::NONE);
+            let state = match found {
+                Some((_, _, Some(_))) => "waiting",
+                _ if info.active.load(Ordering::Relaxed) => "active",
+                _ => "idle",
+            };
+            let snapshot = found.map_or(Value::Null, |(_, ts, _)| bigint(ts.0));
+            vec![bigint(id), Value::text(state), snapshot]
+        };
+        let rows: Vec<Vec<Value>> = database.sessions().into_iter().map(row).collect();
+        let columns = [
+            ("session_id", DataType::BigInt),
+            ("state", DataType::Text),
+            ("snapshot", DataType::BigInt),
+        ];
+        Ok(rows_function("tessera_sessions", &columns, &rows))
+    }
+}
+
 /// Registers the functions of this module.
 pub(crate) fn register(database: &Database) {
     let registry = database.registry();
@@ -168,4 +325,8 @@ pub(crate) fn register(database: &Database) {
     registry.add_function("tessera_check", Arc::new(Check(database.downgrade())));
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
+    registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));
+    registry.add_function("tessera_constraints", Arc::new(Constraints(database.downgrade())));
+    registry.add_function("tessera_sequences", Arc::new(Sequences(database.downgrade())));
+    registry.add_function("tessera_sessions", Arc::new(Sessions(database.downgrade())));
 }

@@ -1,7 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
 
-use sql::statement::{AccessMode, Chain, LockTable, LockWait, Statement, TableLockMode};
 use sql::statement::TransactionModes;
+use sql::statement::{AccessMode, Chain, LockTable, LockWait, Statement, TableLockMode};
 use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};
@@ -55,12 +55,12 @@ pub(crate) fn run_in_failed(
     bound: Result<Statement>,
 ) -> Result<QueryResult> {
     match bound {
-        Ok(
-            ending @ (Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_)),
-        ) => match run(session, ending)? {
-            Ran::Done(result) => Ok(result),
-            Ran::NotOne(_) => Err(Error::internal("an end of a transaction")),
-        },
+        Ok(ending @ (Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_))) => {
+            match run(session, ending)? {
+                Ran::Done(result) => Ok(result),
+                Ran::NotOne(_) => Err(Error::internal("an end of a transaction")),
+            }
+        }
         _ => {
             let message = "current transaction is aborted, commands ignored until end of \
                            transaction block";
@@ -100,7 +100,7 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let modes = session.work().modes();
     session.commit_work()?;
     if explicit && chain == Chain::Yes {
-        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+        session.begin_work(modes, Begun::Explicitly)?;
     }
     Ok("COMMIT")
 }
@@ -110,7 +110,7 @@ fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
     work.rollback();
     if explicit && chain == Chain::Yes {
-        session.work = Some(Work::begin(session.inner(), modes, Begun::Explicitly)?);
+        session.begin_work(modes, Begun::Explicitly)?;
     }
     Ok("ROLLBACK")
 }
@@ -170,8 +170,7 @@ fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
                 Asked::Granted => entry.lock.release(txn),
                 Asked::Held => {}
                 Asked::Wait(_) => {
-                    let message =
-                        format!("could not obtain lock on relation \"{}\"", table.name());
+                    let message = format!("could not obtain lock on relation \"{}\"", table.name());
                     return Err(Error::new(SqlState(*b"55P03"), message));
                 }
             }

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use sql::statement::{AccessMode, TransactionModes};
 use storage::Timestamp;
 use storage::{Table, UndoBuffer, UndoMark};
@@ -52,7 +53,20 @@ struct Savepoint {
 pub(crate) struct Place {
     mark: UndoMark,
     catalog: Option<Arc<State>>,
+    temporary: Arc<State>,
+    index_changes: usize,
 }
+
+/// A change of the indexes of a table that other transactions know.
+enum IndexChange {
+    /// It is taken away again when the work goes back.
+    Added(Arc<Table>, u64),
+    /// It is taken away when the work is committed.
+    Dropped(Arc<Table>, u64),
+}
+
+/// Sequences that a transaction took values of. The functions that take them run anywhere.
+pub(crate) type UsedSequences = Arc<Mutex<Vec<Arc<Sequence>>>>;
 
 /// The work of one transaction.
 pub(crate) struct Work {
@@ -66,10 +80,12 @@ pub(crate) struct Work {
     pub(crate) statements: u64,
     /// The catalog as this transaction changed it.
     catalog: Option<Arc<State>>,
+    /// The session's temporary relations, as this transaction changed them.
+    pub(crate) temporary: Arc<State>,
+    index_changes: Vec<IndexChange>,
     locks: Vec<Arc<TableLock>>,
     savepoints: Vec<Savepoint>,
-    /// Sequences it took values of.
-    pub(crate) sequences: Vec<Arc<Sequence>>,
+    pub(crate) sequences: UsedSequences,
     pub(crate) reads: Reads,
 }
 
@@ -118,9 +134,11 @@ impl Work {
             now_micros: i64::try_from(now.as_micros()).unwrap_or(0),
             statements: 0,
             catalog: None,
+            temporary: Arc::default(),
+            index_changes: Vec::new(),
             locks: Vec::new(),
             savepoints: Vec::new(),
-            sequences: Vec::new(),
+            sequences: UsedSequences::default(),
             reads: Reads::default(),
         })
     }
@@ -144,7 +162,26 @@ impl Work {
 
     /// The catalog as this transaction sees it.
     pub(crate) fn catalog(&self, inner: &Inner) -> Arc<State> {
+        let shared = self.shared_catalog(inner);
+        match self.temporary.is_empty() {
+            true => shared,
+            false => Arc::new(shared.with_temporary(&self.temporary)),
+        }
+    }
+
+    /// The catalog without temporary relations.
+    fn shared_catalog(&self, inner: &Inner) -> Arc<State> {
         self.catalog.clone().unwrap_or_else(|| inner.relations.snapshot())
+    }
+
+    /// An index was added to a table that other transactions know.
+    pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: u64) {
+        self.index_changes.push(IndexChange::Added(Arc::clone(table), id));
+    }
+
+    /// An index is no longer needed once this transaction has committed.
+    pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: u64) {
+        self.index_changes.push(IndexChange::Dropped(Arc::clone(table), id));
     }
 
     /// Changes the catalog for this transaction, and for all when it commits; one transaction at a
@@ -159,9 +196,12 @@ impl Work {
         change: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
         self.lock(&inner.catalog_lock, LockMode::Exclusive, cancel)?;
+        let shared = self.shared_catalog(inner);
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
-        self.catalog = Some(Arc::new(state));
+        let (shared, temporary) = state.split(&shared, &self.temporary);
+        self.catalog = Some(Arc::new(shared));
+        self.temporary = Arc::new(temporary);
         Ok(value)
     }
 
@@ -227,13 +267,20 @@ impl Work {
 
     /// This place, to come back to.
     pub(crate) fn place(&mut self) -> Place {
-        Place { mark: self.txn.mark(), catalog: self.catalog.clone() }
+        Place {
+            mark: self.txn.mark(),
+            catalog: self.catalog.clone(),
+            temporary: Arc::clone(&self.temporary),
+            index_changes: self.index_changes.len(),
+        }
     }
 
     /// Takes back everything since `place`.
     pub(crate) fn go_back(&mut self, place: &Place) {
         self.txn.rollback_to(place.mark);
         self.catalog.clone_from(&place.catalog);
+        self.temporary = Arc::clone(&place.temporary);
+        undo_index_changes(self.index_changes.split_off(place.index_changes));
     }
 
     pub(crate) fn savepoint(&mut self, name: String) {
@@ -271,9 +318,14 @@ impl Work {
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
-        let Self { txn, catalog, locks, sequences, reads, .. } = self;
+        let Self { txn, catalog, index_changes, locks, sequences, reads, .. } = self;
         let id = txn.id();
+        let sequences = std::mem::take(&mut *sequences.lock());
         let result = commit(inner, txn, catalog, &sequences, &reads, durability);
+        match &result {
+            Ok(()) => drop_indexes(index_changes),
+            Err(_) => undo_index_changes(index_changes),
+        }
         locks.iter().for_each(|lock| lock.release(id));
         result
     }
@@ -282,7 +334,27 @@ impl Work {
     pub(crate) fn rollback(self) {
         let id = self.txn.id();
         self.txn.rollback();
+        undo_index_changes(self.index_changes);
         self.locks.iter().for_each(|lock| lock.release(id));
+    }
+}
+
+/// Takes away the indexes that were added.
+fn undo_index_changes(changes: Vec<IndexChange>) {
+    for change in changes.into_iter().rev() {
+        if let IndexChange::Added(table, id) = change {
+            table.remove_index(id);
+        }
+    }
+}
+
+/// Takes away the indexes that were dropped. Queries that still run with an older plan keep the
+/// index; it has all rows of their snapshots, because writers were locked out until now.
+fn drop_indexes(changes: Vec<IndexChange>) {
+    for change in changes {
+        if let IndexChange::Dropped(table, id) = change {
+            table.remove_index(id);
+        }
     }
 }
 

@@ -229,6 +229,13 @@ pub enum Statement {
     CreateTableAs(Box<CreateTableAs>),
     /// ALTER TABLE; None when IF EXISTS found nothing.
     AlterTable(Option<Box<AlterTable>>),
+    /// ALTER INDEX ... RENAME TO.
+    RenameIndex {
+        /// Its name.
+        name: RelationName,
+        /// The new one.
+        to: String,
+    },
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
     /// CREATE INDEX.
@@ -309,6 +316,8 @@ pub enum Statement {
     Deallocate(Option<String>),
     /// DISCARD.
     Discard(Discard),
+    /// COMMENT ON, accepted: nothing is kept of it.
+    Comment,
     /// CHECKPOINT.
     Checkpoint,
     /// ANALYZE; None for every table.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{self, IndexMeta};
-use storage::{IndexColumn, IndexSpec, Table, TableIndex, WriteError};
+use sql::catalog::{self, ColumnDef, IndexMeta};
+use sql::statement::{CreateIndex, Naming, RelationName};
+use storage::{IndexColumn, IndexSpec, RowBuffer, Table, TableIndex, WriteError};
 use types::{Error, Result, SqlState};
 
-use crate::Session;
-use crate::catalog::TableEntry;
-use crate::write::rows::newest;
+use super::redefined::{self, Redefined};
+use super::{local_name, may_create, names};
+use crate::catalog::{State, TableDef, TableEntry, undefined_table};
+use crate::write::rows::{key_of, newest};
+use crate::{QueryResult, Session};
 
 /// What storage needs to know of an index.
 pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
@@ -41,31 +44,101 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
     }
 }
 
-/// Gives the table in storage an index, filled from its rows.
+/// Gives the table in storage an index, filled from its rows by all workers. Its number.
 ///
 /// # Errors
 /// 53200; 23505 when rows have equal keys in a unique index.
 pub(crate) fn add(
     session: &Session,
     table: &Arc<Table>,
-    entry_name: &str,
+    columns: &[ColumnDef],
     meta: &IndexMeta,
-) -> Result<()> {
+) -> Result<u64> {
     let id = session.inner().next_object_id();
     let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
     let threads = session.database().threads();
-    let _ = (entry_name, newest(session.work()));
     match table.add_index(index, threads) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(id),
         Err(WriteError::Failed(error)) => Err(error),
-        Err(WriteError::Duplicate { .. }) => {
+        Err(WriteError::Duplicate { tid, .. }) => {
             let message = format!("could not create unique index \"{}\"", meta.name);
-            Err(Error::new(SqlState(*b"23505"), message))
+            let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
+            let ordinals: Vec<usize> = meta.columns.iter().map(|c| c.ordinal).collect();
+            let mut row = RowBuffer::new();
+            match table.read(newest(session.work()), tid, &ordinals, &mut row) {
+                true => {
+                    let key = key_of(columns, &ordinals, &mut row.iter());
+                    Err(error.with_detail(format!("Key {key} is duplicated.")))
+                }
+                false => Err(error),
+            }
         }
         Err(WriteError::Wait(_) | WriteError::Conflict { .. }) => {
             Err(Error::internal("a table without writers has no conflicts"))
         }
     }
+}
+
+/// CREATE INDEX.
+pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<QueryResult> {
+    let entry = redefined::locked(session, &create.table)?;
+    let done = QueryResult::command("CREATE INDEX");
+    let state = session.state();
+    let name = match create.naming {
+        Naming::Chosen => names::free(&create.name, |n| is_taken(&state, &entry.def, n)),
+        Naming::Given => {
+            if !may_create(&state, &create.name, create.if_exists, entry.def.persistence)? {
+                return Ok(done);
+            }
+            if entry.def.serves_foreign_key(&create.name) {
+                return Err(names::taken(&create.name));
+            }
+            create.name
+        }
+    };
+    let (columns, unique, kind) = (create.columns, create.unique, create.kind);
+    let mut table = Redefined::new(entry);
+    table.add_index(IndexMeta { name, columns, unique, kind });
+    replace(session, table)?;
+    Ok(done)
+}
+
+/// Finishes a redefinition and puts it into the catalog.
+pub(super) fn replace(session: &mut Session, table: Redefined) -> Result<()> {
+    let entry = table.finish(session)?;
+    session.change_catalog(|state| {
+        state.tables.insert(entry.def.name.clone(), entry);
+        Ok(())
+    })
+}
+
+/// Whether a new index of the table cannot have this name.
+pub(super) fn is_taken(state: &State, def: &TableDef, name: &str) -> bool {
+    state.contains(name) || def.serves_foreign_key(name)
+}
+
+/// ALTER INDEX ... RENAME TO: the constraint that has the index is renamed with it.
+pub(super) fn rename(
+    session: &mut Session,
+    name: &RelationName,
+    to: String,
+) -> Result<QueryResult> {
+    let name = local_name(name)?;
+    let state = session.state();
+    let Some((entry, position)) = state.index(name) else {
+        return Err(undefined_table(name));
+    };
+    if is_taken(&state, &entry.def, &to) {
+        return Err(names::taken(&to));
+    }
+    let entry = redefined::locked_named(session, &entry.def.name)?;
+    let mut table = Redefined::new(entry);
+    for key in table.def.keys.iter_mut().filter(|key| key.name == name) {
+        key.name.clone_from(&to);
+    }
+    table.def.indexes[position].name = to;
+    replace(session, table)?;
+    Ok(QueryResult::command("ALTER INDEX"))
 }
 
 /// Builds the indexes of a table from a generator before its first write.
@@ -81,7 +154,7 @@ pub(crate) fn ensure_built(session: &Session, entry: &Arc<TableEntry>) -> Result
         return Ok(());
     }
     for meta in &entry.def.indexes {
-        add(session, entry.storage(), &entry.def.name, meta)?;
+        add(session, entry.storage(), &entry.def.columns, meta)?;
     }
     entry.set_indexed();
     Ok(())

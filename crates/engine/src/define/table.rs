@@ -1,23 +1,22 @@
-//! CREATE, DROP and TRUNCATE TABLE.
+//! CREATE TABLE, CREATE TABLE AS, TRUNCATE.
 
 use std::sync::Arc;
 
 use exec::Opener;
-use sql::algebra::{Direction, NullsOrder};
+use sql::algebra::{Direction, NullsOrder, Query};
 use sql::catalog::{
     ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, KeyDef, KeyNulls, Uniqueness,
 };
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, DropRelations, IfExists, IfMissing, Persistence,
-    Truncate, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, Persistence, Truncate, TruncateIdentity, WithData,
 };
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
 
-use super::{index, layout_of, local_name, may_create, view};
+use super::{index, layout_of, local_name, may_create, names, persistence_of, redefined, sequence};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
-use crate::locks::{LockMode, TableLock};
+use crate::locks::TableLock;
 use crate::session::Run;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
 use crate::{QueryResult, Session};
@@ -60,77 +59,41 @@ pub(crate) fn foreign_index(key: &ForeignKeyDef) -> IndexMeta {
     }
 }
 
-/// Storage for a new table of this definition, its indexes empty.
-pub(crate) fn new_storage(session: &Session, def: &TableDef) -> Result<Arc<Table>> {
+/// Storage for a new table of this definition, without indexes.
+fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
     let inner = session.inner();
     let schema = schema_of(&def.columns);
     let id = match def.persistence {
         Persistence::Permanent => inner.next_object_id(),
         Persistence::Temporary => temporary_table(inner.next_object_id()),
     };
-    let table = Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone());
-    for meta in &def.indexes {
-        index::add(session, &table, &def.name, meta)?;
-    }
-    Ok(table)
+    Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone())
 }
 
-fn new_entry(session: &Session, def: TableDef) -> Result<Arc<TableEntry>> {
-    let storage = new_storage(session, &def)?;
-    Ok(Arc::new(TableEntry::new(def, storage, Arc::<TableLock>::default(), Indexes::Built)))
-}
-
-pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<QueryResult> {
-    let name = local_name(&create.name)?.to_owned();
-    if !may_create(&session.state(), &name, create.if_exists)? {
-        return Ok(QueryResult::command("CREATE TABLE"));
-    }
-    let layout = layout_of(session, &create.options)?;
-    let mut def = TableDef::new(&name, create.columns, layout);
-    def.indexes = create.keys.iter().map(key_index).collect();
-    def.indexes.extend(create.foreign_keys.iter().map(foreign_index));
-    (def.keys, def.checks) = (create.keys, create.checks);
-    def.foreign_keys = create.foreign_keys;
-    def.persistence = create.persistence;
-    let entry = new_entry(session, def)?;
-    session.change_catalog(|state| {
-        if may_create(state, &name, create.if_exists)? {
-            state.tables.insert(name, entry);
-        }
-        Ok(())
-    })?;
-    Ok(QueryResult::command("CREATE TABLE"))
-}
-
-pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
-    let name = local_name(&create.name)?.to_owned();
-    if !may_create(&session.state(), &name, create.if_exists)? {
-        return Ok(QueryResult::command("CREATE TABLE AS"));
-    }
-    let layout = layout_of(session, &create.options)?;
-    let mut def = TableDef::new(&name, create.columns, layout);
-    def.persistence = create.persistence;
-    let entry = new_entry(session, def)?;
-    let mut rows = 0;
-    if create.data == WithData::Fill {
-        rows = fill(session, &entry, &create.query)?;
-    }
-    session.change_catalog(|state| {
-        if may_create(state, &name, IfExists::Fail)? {
-            state.tables.insert(name, entry);
-        }
-        Ok(())
-    })?;
-    Ok(QueryResult::command(format!("SELECT {rows}")))
+/// A new table nobody else knows, filled with the rows of `query`, its indexes built after them;
+/// CHECK and foreign keys are not looked at. How many rows there are.
+///
+/// # Errors
+/// 23502, 23505; what the query raises.
+pub(super) fn new_filled(
+    session: &mut Session,
+    def: TableDef,
+    lock: Arc<TableLock>,
+    query: Option<(&Query, Run)>,
+) -> Result<(Arc<TableEntry>, u64)> {
+    let storage = bare_storage(session, &def);
+    let entry = Arc::new(TableEntry::new(def, storage, lock, Indexes::Deferred));
+    let rows = match query {
+        Some((query, run)) => fill(session, &entry, query, run)?,
+        None => 0,
+    };
+    index::ensure_built(session, &entry)?;
+    Ok((entry, rows))
 }
 
 /// Puts the rows of `query` into a table nobody else knows yet.
-pub(crate) fn fill(
-    session: &mut Session,
-    entry: &Arc<TableEntry>,
-    query: &sql::algebra::Query,
-) -> Result<u64> {
-    let (plan, context) = session.prepare(query, Run::default())?;
+fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run) -> Result<u64> {
+    let (plan, context) = session.prepare(query, run)?;
     if plan.root.rows >= BULK_ROWS {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;
@@ -144,8 +107,71 @@ pub(crate) fn fill(
     Ok(result.rows() as u64)
 }
 
-/// Tables whose foreign keys refer to `name`, other than itself.
-fn referrers(state: &State, name: &str) -> Vec<(String, String)> {
+/// CREATE TABLE.
+pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<QueryResult> {
+    let done = QueryResult::command("CREATE TABLE");
+    let name = local_name(&create.name)?.to_owned();
+    let persistence = persistence_of(&create.name, create.persistence);
+    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        return Ok(done);
+    }
+    let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
+    (def.keys, def.checks) = (create.keys, create.checks);
+    (def.foreign_keys, def.persistence) = (create.foreign_keys, persistence);
+    names::name_keys(&mut def, &session.state())?;
+    for key in &def.foreign_keys {
+        check_persistence(&session.state(), &def, key)?;
+        // Its rows stay while there is no one yet to see that they are referred to.
+        if key.table.name != name {
+            redefined::locked_named(session, &key.table.name)?;
+        }
+    }
+    let sequences = sequence::for_columns(session, &mut def, create.sequences);
+    def.indexes = def.keys.iter().map(key_index).collect();
+    def.indexes.extend(def.foreign_keys.iter().map(foreign_index));
+    let (entry, _) = new_filled(session, def, Arc::default(), None)?;
+    session.change_catalog(|state| {
+        state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
+        state.tables.insert(name, entry);
+        Ok(())
+    })?;
+    Ok(done)
+}
+
+/// 42P16 when one of the two tables of a foreign key outlives the other.
+pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyDef) -> Result<()> {
+    let other = state.persistence_of(&key.table.name).unwrap_or(def.persistence);
+    if other == def.persistence {
+        return Ok(());
+    }
+    let kind = match def.persistence {
+        Persistence::Permanent => "permanent",
+        Persistence::Temporary => "temporary",
+    };
+    let message = format!("constraints on {kind} tables may reference only {kind} tables");
+    Err(Error::new(SqlState::INVALID_DEFINITION, message))
+}
+
+/// CREATE TABLE AS.
+pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
+    let name = local_name(&create.name)?.to_owned();
+    let persistence = persistence_of(&create.name, create.persistence);
+    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        return Ok(QueryResult::command("CREATE TABLE AS"));
+    }
+    let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
+    def.persistence = persistence;
+    let query = (create.data == WithData::Fill).then_some((&create.query, Run::default()));
+    let (entry, rows) = new_filled(session, def, Arc::default(), query)?;
+    session.change_catalog(|state| {
+        state.tables.insert(name, entry);
+        Ok(())
+    })?;
+    Ok(QueryResult::command(format!("SELECT {rows}")))
+}
+
+/// Foreign keys that refer to `name` from other tables: table and constraint.
+pub(super) fn referrers(state: &State, name: &str) -> Vec<(String, String)> {
     let refers = |t: &Arc<TableEntry>| -> Vec<(String, String)> {
         let keys = t.def.foreign_keys.iter().filter(|fk| fk.table.name == name);
         keys.map(|fk| (t.def.name.clone(), fk.name.clone())).collect()
@@ -153,79 +179,21 @@ fn referrers(state: &State, name: &str) -> Vec<(String, String)> {
     state.tables.values().filter(|t| t.def.name != name).flat_map(refers).collect()
 }
 
-pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    for name in &drop.names {
-        let name = local_name(name)?;
-        let entry = session.state().tables.get(name).cloned();
-        if let Some(entry) = entry {
-            session.lock_table(name, entry.storage(), LockMode::Exclusive)?;
-        }
-    }
-    session.change_catalog(|state| {
-        for name in &drop.names {
-            let name = local_name(name)?;
-            match state.kind_of(name) {
-                Some("table") => drop_table(state, name, drop.behaviour, &drop.names)?,
-                Some(other) => return Err(wrong_kind(name, "table", other)),
-                None if drop.if_missing == IfMissing::Skip => {}
-                None => {
-                    let message = format!("table \"{name}\" does not exist");
-                    return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
-                }
-            }
-        }
-        Ok(())
-    })?;
-    Ok(QueryResult::command("DROP TABLE"))
-}
-
-/// 42809 for DROP of another kind of relation.
-pub(super) fn wrong_kind(name: &str, wanted: &str, kind: &str) -> Error {
-    let hint = format!("Use DROP {} to remove a {kind}.", kind.to_uppercase());
-    let message = format!("\"{name}\" is not a {wanted}");
-    Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint)
-}
-
-fn drop_table(
-    state: &mut State,
-    name: &str,
-    behaviour: DropBehaviour,
-    dropped: &[sql::statement::RelationName],
-) -> Result<()> {
-    view::drop_dependents(state, name, behaviour)?;
-    for (table, key) in referrers(state, name) {
-        let goes_too = dropped.iter().any(|d| d.name == table);
-        if behaviour == DropBehaviour::Restrict && !goes_too {
-            let message = format!("cannot drop table {name} because other objects depend on it");
-            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-                .with_detail(format!("constraint {key} on table {table} depends on table {name}"))
-                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        if let Some(entry) = state.tables.get(&table) {
-            let mut def = entry.def.clone();
-            def.foreign_keys.retain(|fk| fk.name != key);
-            let entry = Arc::new(entry.redefined(def));
-            state.tables.insert(table, entry);
-        }
-    }
-    state.tables.remove(name);
-    state.sequences.retain(|_, s| s.owner.as_ref().is_none_or(|(table, _)| table != name));
-    Ok(())
-}
-
+/// TRUNCATE: the tables get new storage, so it is taken back like any change of the catalog.
 pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<QueryResult> {
-    session.work().check_writable("TRUNCATE TABLE")?;
+    for table in &truncate.tables {
+        redefined::locked(session, table)?;
+    }
     let mut names: Vec<String> = truncate.tables.iter().map(|t| t.name().to_owned()).collect();
     let mut at = 0;
     while at < names.len() {
-        for (table, key) in referrers(&session.state(), &names[at]) {
+        for (table, _) in referrers(&session.state(), &names[at]) {
             if names.contains(&table) {
                 continue;
             }
             if truncate.behaviour == DropBehaviour::Restrict {
                 let message = "cannot truncate a table referenced in a foreign key constraint";
                 let detail = format!("Table \"{table}\" references \"{}\".", names[at]);
-                let _ = key;
                 return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
                     .with_detail(detail)
                     .with_hint(format!(
@@ -236,16 +204,18 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
         }
         at += 1;
     }
+    names.sort();
+    names.dedup();
     let mut emptied = Vec::new();
     for name in &names {
-        let entry = session.state().tables.get(name).cloned().ok_or_else(crate::work::stale)?;
-        let entry = session.lock_table(name, entry.storage(), LockMode::Exclusive)?;
-        let storage = new_storage(session, &entry.def)?;
-        let lock = Arc::clone(&entry.lock);
-        let empty = TableEntry::new(entry.def.clone(), storage, lock, Indexes::Built);
-        emptied.push(Arc::new(empty));
+        let entry = redefined::locked_named(session, name)?;
+        let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
+        emptied.push(new_filled(session, def, lock, None)?.0);
     }
     session.change_catalog(|state| {
+        if truncate.identity == TruncateIdentity::Restart {
+            names.iter().for_each(|name| sequence::restart_owned(state, name));
+        }
         for entry in emptied {
             state.tables.insert(entry.def.name.clone(), entry);
         }

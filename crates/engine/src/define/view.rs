@@ -1,26 +1,33 @@
 //! CREATE and DROP VIEW.
 
-use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, IfMissing};
-use types::{Error, Result, SqlState};
+use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement};
+use types::{DataType, Error, Result, SqlState};
 
-use super::table::wrong_kind;
-use super::{local_name, may_create};
+use super::{drop, local_name, may_create, needed, persistence_of};
 use crate::catalog::{State, View};
 use crate::{QueryResult, Session};
 
+/// CREATE VIEW.
 pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryResult> {
     let name = local_name(&create.name)?;
     let depends_on = relations_in(session, &create.sql)?;
+    let state = session.state();
+    let is_temporary = |n: &String| state.persistence_of(n) == Some(Persistence::Temporary);
+    // As in PostgreSQL, a view of temporary relations ends with them.
+    let persistence = match depends_on.iter().any(is_temporary) {
+        true => Persistence::Temporary,
+        false => persistence_of(&create.name, create.persistence),
+    };
     let view = View {
         sql: create.sql,
         columns: create.columns,
         output: create.output,
         depends_on,
-        persistence: create.persistence,
+        persistence,
     };
     session.change_catalog(|state| {
         let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(name);
-        if replaces || may_create(state, name, create.if_exists)? {
+        if replaces || may_create(state, name, create.if_exists, persistence)? {
             state.views.insert(name.to_owned(), view);
         }
         Ok(())
@@ -75,6 +82,7 @@ fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
 /// Drops views that depend on `name`, or fails when there are any and `behaviour` is RESTRICT.
 pub(super) fn drop_dependents(
     state: &mut State,
+    kind: &str,
     name: &str,
     behaviour: DropBehaviour,
 ) -> Result<()> {
@@ -83,35 +91,83 @@ pub(super) fn drop_dependents(
     let dependents: Vec<String> = state.views.iter().filter_map(dependent).collect();
     for view in dependents {
         if behaviour == DropBehaviour::Restrict {
-            let message = format!("cannot drop {name} because other objects depend on it");
-            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
-                .with_detail(format!("view {view} depends on {name}"))
-                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            return Err(needed(&format!("{kind} {name}"), &format!("view {view}")));
         }
         state.views.remove(&view);
-        drop_dependents(state, &view, behaviour)?;
+        drop_dependents(state, "view", &view, behaviour)?;
     }
     Ok(())
 }
 
+/// DROP VIEW.
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
+    let names = drop::existing(&session.state(), drop, "view", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
-        for name in &drop.names {
-            let name = local_name(name)?;
-            match state.kind_of(name) {
-                Some("view") => {
-                    drop_dependents(state, name, drop.behaviour)?;
-                    state.views.remove(name);
-                }
-                Some(other) => return Err(wrong_kind(name, "view", other)),
-                None if drop.if_missing == IfMissing::Skip => {}
-                None => {
-                    let message = format!("view \"{name}\" does not exist");
-                    return Err(Error::new(SqlState::UNDEFINED_TABLE, message));
-                }
-            }
-        }
-        Ok(())
+        // First those that go anyway, so that views of each other may go together.
+        state.views.retain(|name, _| !names.contains(name.as_str()));
+        names.iter().try_for_each(|name| drop_dependents(state, "view", name, drop.behaviour))
     })?;
     Ok(QueryResult::command("DROP VIEW"))
+}
+
+/// Views that read `name`.
+fn readers(state: &State, name: &str) -> Vec<String> {
+    let reads = |(_, view): &(&String, &View)| view.depends_on.iter().any(|d| d == name);
+    state.views.iter().filter(reads).map(|(view, _)| view.clone()).collect()
+}
+
+/// Looks whether views that read the table `name` mean the same after a change of it, which
+/// `state` has; under CASCADE those that do not are dropped.
+///
+/// Departure from PostgreSQL: views are kept as text, so they do not follow new names.
+///
+/// # Errors
+/// 2BP01 when a dropped column was read, 0A000 for other changes.
+pub(super) fn check_readers(
+    session: &mut Session,
+    name: &str,
+    dropped: Option<(&str, DropBehaviour)>,
+) -> Result<()> {
+    for view in readers(&session.state(), name) {
+        let state = session.state();
+        let Some(known) = state.views.get(&view) else { continue };
+        if output_of(session, known).is_ok_and(|output| output == known.output) {
+            continue;
+        }
+        match dropped {
+            Some((_, DropBehaviour::Cascade)) => session.change_catalog(|state| {
+                state.views.remove(&view);
+                drop_dependents(state, "view", &view, DropBehaviour::Cascade)
+            })?,
+            Some((column, DropBehaviour::Restrict)) => {
+                let what = format!("column {column} of table {name}");
+                return Err(needed(&what, &format!("view {view}")));
+            }
+            None => {
+                let message = format!(
+                    "cannot alter table \"{name}\" in a way that view \"{view}\" would notice"
+                );
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+                    .with_hint("Drop the view first, and create it again afterwards."));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names and types of the view's columns as its text says today.
+fn output_of(session: &Session, view: &View) -> Result<Vec<(String, DataType)>> {
+    let statement = sql::parse(&view.sql)?.pop();
+    let statement = statement.ok_or_else(|| Error::internal("a view has a query"))?;
+    match sql::bind(&statement, &session.catalog(), &[])? {
+        Statement::Query(query) => {
+            let mut output: Vec<_> =
+                query.columns.into_iter().map(|c| (c.name.to_string(), c.ty)).collect();
+            for (column, given) in output.iter_mut().zip(&view.columns) {
+                column.0.clone_from(given);
+            }
+            Ok(output)
+        }
+        _ => Err(Error::internal("a view has a query")),
+    }
 }

@@ -155,14 +155,14 @@ pub(super) struct Objects {
     pub(super) state: State,
     /// By number.
     pub(super) tables: HashMap<u64, Arc<Table>>,
-    /// The largest number of a table so far.
-    pub(super) last_table: u64,
+    /// The largest number of a table or sequence so far.
+    pub(super) last_object: u64,
     pool: Arc<BufferPool>,
 }
 
 impl Objects {
     pub(super) fn new(pool: Arc<BufferPool>) -> Self {
-        Self { state: State::default(), tables: HashMap::new(), last_table: 0, pool }
+        Self { state: State::default(), tables: HashMap::new(), last_object: 0, pool }
     }
 
     /// Does what an entry says.
@@ -181,6 +181,7 @@ impl Objects {
             }
             kind::SEQUENCE => {
                 let sequence = decode_sequence(bytes)?;
+                self.last_object = self.last_object.max(sequence.id);
                 state.sequences.insert(name, Arc::new(sequence));
             }
             kind::SEQUENCE_VALUE => {
@@ -208,7 +209,7 @@ impl Objects {
         if def.name != name || super::is_temporary(id) {
             return Err(damaged(format!("table {name} has number {id} and name {}", def.name)));
         }
-        self.last_table = self.last_table.max(id);
+        self.last_object = self.last_object.max(id);
         let storage = self.tables.entry(id).or_insert_with(|| {
             let schema = schema_of(&def.columns);
             Table::new(id, name.clone(), schema, def.layout, Arc::clone(&self.pool))

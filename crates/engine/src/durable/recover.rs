@@ -77,7 +77,7 @@ impl<'a> Means<'a> {
         for entry in replay.objects.state.tables.values() {
             entry.storage().end_recovery(replay.last);
         }
-        let mut last_object = replay.objects.last_table;
+        let mut last_object = replay.objects.last_object;
         self.build_indexes(&replay.objects.state, &mut last_object)?;
         Ok(Recovered {
             state: replay.objects.state,

@@ -19,7 +19,7 @@ use storage::{Datum, RowBuffer, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
-use super::rows::{RowError, Rows, attempt, index_number, key_of, newest, read_rows};
+use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
 use crate::Session;
 use crate::catalog::TableEntry;
 
@@ -161,7 +161,7 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, rows: &Rows, row: usize) -> E
         entry.def.name, fk.name
     );
     let mut values = fk.columns.iter().map(|&c| rows.get(c, row));
-    let key = key_of(entry, &fk.columns, &mut values);
+    let key = key_of(&entry.def.columns, &fk.columns, &mut values);
     let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
     Error::new(SqlState(*b"23503"), message).with_detail(detail)
 }
@@ -204,14 +204,13 @@ pub(crate) fn keys_gone(
 
 /// Whether a key has the same values in the changed row.
 fn same_key(fk: &ForeignKeyDef, key: &[Datum<'_>], new: &RowBuffer) -> bool {
-    fk.references.iter().zip(key).all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
+    fk.references
+        .iter()
+        .zip(key)
+        .all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
 }
 
-fn new_rows(
-    session: &Session,
-    entry: &TableEntry,
-    tids: &[Tid],
-) -> Result<Vec<Option<RowBuffer>>> {
+fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<Option<RowBuffer>>> {
     let now = newest(session.work());
     let ordinals: Vec<usize> = (0..entry.def.columns.len()).collect();
     let read = |&tid: &Tid| {
@@ -292,20 +291,7 @@ fn still_referenced(
         "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
         entry.def.name, fk.name, child.def.name
     );
-    let key = key_of(entry, &fk.references, &mut key.iter().copied());
+    let key = key_of(&entry.def.columns, &fk.references, &mut key.iter().copied());
     let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.name);
     Error::new(SqlState(*b"23503"), message).with_detail(detail)
-}
-
-/// Tests all rows of the table against a new foreign key.
-///
-/// # Errors
-/// 23503.
-pub(crate) fn check_all(
-    session: &mut Session,
-    entry: &Arc<TableEntry>,
-    tids: &[Tid],
-) -> Result<()> {
-    let rows = read_rows(entry.storage(), newest(session.work()), tids)?;
-    check_present(session, entry, &Batch::new(rows, tids.len()), None)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
-use sql::catalog::IndexMeta;
+use sql::catalog::{ColumnDef, IndexMeta};
 use storage::{Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState, text};
@@ -72,9 +72,38 @@ impl RowError {
         match self {
             Self::Conflict(_) => lost_update(),
             Self::Duplicate(index, tid) => duplicate_key(work, entry, index, tid),
-            Self::Failed(error) => error,
+            Self::Failed(error) => renamed(entry, error),
         }
     }
+}
+
+/// The error of storage with today's names: it knows those the table was created with.
+fn renamed(entry: &TableEntry, error: Error) -> Error {
+    if error.state() != SqlState::NOT_NULL_VIOLATION {
+        return error;
+    }
+    let old = entry.storage().schema().columns();
+    let is_meant =
+        |i: &usize| error.message() == null_message(entry.storage().name(), &old[*i].name);
+    let column = (0..old.len().min(entry.def.columns.len())).find(is_meant);
+    match column {
+        Some(i) => {
+            let message = null_message(&entry.def.name, &entry.def.columns[i].name);
+            let renamed = Error::new(SqlState::NOT_NULL_VIOLATION, message);
+            match error.detail() {
+                Some(detail) => renamed.with_detail(detail),
+                None => renamed,
+            }
+        }
+        None => error,
+    }
+}
+
+/// What storage says of a NULL in a NOT NULL column.
+pub(crate) fn null_message(table: &str, column: &str) -> String {
+    format!(
+        "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
+    )
 }
 
 /// 23505 with the key of the row that is there.
@@ -93,15 +122,14 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Err
 
 /// The position in the definition of the index with this number in storage.
 pub(crate) fn index_position(entry: &TableEntry, number: usize) -> Option<usize> {
-    let indexes = entry.storage().indexes();
-    let name = &indexes.get(number)?.spec().name;
-    entry.def.indexes.iter().position(|index| index.name == *name)
+    let id = entry.storage().indexes().get(number)?.spec().id;
+    entry.index_ids().iter().position(|known| *known == id)
 }
 
 /// The number in storage of the index at this position in the definition.
 pub(crate) fn index_number(entry: &TableEntry, position: usize) -> Option<usize> {
-    let name = &entry.def.indexes.get(position)?.name;
-    entry.storage().indexes().iter().position(|index| index.spec().name == *name)
+    let id = *entry.index_ids().get(position)?;
+    entry.storage().indexes().iter().position(|index| index.spec().id == id)
 }
 
 /// "(a, b)=(1, x)" of the row.
@@ -109,16 +137,15 @@ fn key_text(work: &Work, entry: &TableEntry, index: &IndexMeta, tid: Tid) -> Opt
     let ordinals: Vec<usize> = index.columns.iter().map(|c| c.ordinal).collect();
     let mut row = RowBuffer::new();
     let visible = entry.storage().read(newest(work), tid, &ordinals, &mut row);
-    visible.then(|| key_of(entry, &ordinals, &mut row.iter()))
+    visible.then(|| key_of(&entry.def.columns, &ordinals, &mut row.iter()))
 }
 
 /// "(a, b)=(1, x)" from values of the columns `ordinals`.
 pub(crate) fn key_of<'a>(
-    entry: &TableEntry,
+    columns: &[ColumnDef],
     ordinals: &[usize],
     values: &mut dyn Iterator<Item = Datum<'a>>,
 ) -> String {
-    let columns = &entry.def.columns;
     let names: Vec<&str> = ordinals.iter().map(|&o| columns[o].name.as_str()).collect();
     let cell = |(datum, &o): (Datum<'_>, &usize)| {
         let value = datum.to_value();

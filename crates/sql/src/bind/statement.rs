@@ -75,6 +75,17 @@ impl Binder<'_> {
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::CreateIndex(create) => self.bind_create_index(create),
             Ast::AlterTable(alter) => self.bind_alter_table(alter),
+            Ast::AlterIndex { name, operation } => {
+                let ast::AlterIndexOperation::RenameIndex { index_name } = operation;
+                let to = object_parts(index_name)?.pop().unwrap_or_default();
+                Ok(Statement::RenameIndex { name: self.relation_name(name)?, to })
+            }
+            Ast::Comment { object_type, object_name, .. } => {
+                if *object_type == ast::CommentObject::Table {
+                    self.table_named(object_name)?;
+                }
+                Ok(Statement::Comment)
+            }
             Ast::Drop { .. } => self.bind_drop(statement),
             Ast::Truncate(truncate) => self.bind_truncate(truncate),
             Ast::Call(function) => self.bind_call(function),

@@ -64,7 +64,7 @@ record!(TableDef {
     persistence
 });
 record!(View { sql, columns, output, depends_on, persistence });
-record!(Sequence { name, def, owner, persistence, value });
+record!(Sequence { id, name, def, owner, persistence, value });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default });

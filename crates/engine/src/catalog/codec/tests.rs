@@ -75,8 +75,7 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
 }
 
 fn index() -> impl Strategy<Value = IndexMeta> {
-    let unique =
-        select(vec![Uniqueness::No, Uniqueness::Distinct, Uniqueness::NullsNotDistinct]);
+    let unique = select(vec![Uniqueness::No, Uniqueness::Distinct, Uniqueness::NullsNotDistinct]);
     let kind = select(vec![IndexKind::Ordered, IndexKind::Hash]);
     let column = (
         0..4usize,
@@ -84,14 +83,17 @@ fn index() -> impl Strategy<Value = IndexMeta> {
         select(vec![NullsOrder::First, NullsOrder::Last]),
     )
         .prop_map(|(ordinal, direction, nulls)| IndexColumn { ordinal, direction, nulls });
-    (text(), vec(column, 0..4), unique, kind)
-        .prop_map(|(name, columns, unique, kind)| IndexMeta { name, columns, unique, kind })
+    (text(), vec(column, 0..4), unique, kind).prop_map(|(name, columns, unique, kind)| IndexMeta {
+        name,
+        columns,
+        unique,
+        kind,
+    })
 }
 
 fn table() -> impl Strategy<Value = TableDef> {
-    let column = (text(), ty(), any::<bool>(), option::of(text())).prop_map(
-        |(name, ty, not_null, default)| ColumnDef { name, ty, not_null, default },
-    );
+    let column = (text(), ty(), any::<bool>(), option::of(text()))
+        .prop_map(|(name, ty, not_null, default)| ColumnDef { name, ty, not_null, default });
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);
     let identity = (0..4usize, kind, name())
         .prop_map(|(column, kind, sequence)| (column, Identity { kind, sequence }));
@@ -146,9 +148,10 @@ fn sequence() -> impl Strategy<Value = Sequence> {
             let (min, max) = (a.min(b), a.max(b));
             SequenceDef { ty, increment, min, max, start, cache, wrap }
         });
-    let value = any::<(i64, bool)>();
+    let value = any::<(u64, i64, bool)>();
     (text(), def, option::of((text(), text())), persistence(), value).prop_map(
-        |(name, def, owner, persistence, (last, called))| Sequence {
+        |(name, def, owner, persistence, (id, last, called))| Sequence {
+            id,
             name,
             def,
             owner,

@@ -1,0 +1,401 @@
+//! ALTER TABLE.
+//!
+//! ```text
+//! actions -> definition, what it asks of others
+//!   columns, their types or NOT NULL change -> new storage, filled by a query, indexes built after
+//!   otherwise                               -> the same storage, indexes added and dropped
+//! catalog changed -> views still the same? -> new constraints hold for the rows?
+//! ```
+//! Invariant: the table is locked and the newest rows are looked at, whatever the snapshot of the
+//! transaction. Departure from PostgreSQL: SET and DROP NOT NULL write the table anew, because keys
+//! of indexes and blocks know which columns have no NULLs.
+
+use std::sync::Arc;
+
+use sql::algebra::Query;
+use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
+use sql::statement::{AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability};
+use types::{Error, Result, SqlState};
+
+use super::redefined::{self, Redefined};
+use super::table::{check_persistence, foreign_index, key_index, new_filled};
+use super::{drop, names, needed, sequence, validate, view};
+use crate::catalog::{Sequence, State, TableDef, TableEntry};
+use crate::write::rows::null_message;
+use crate::{QueryResult, Session};
+
+/// A column that is gone.
+struct Dropped {
+    ordinal: usize,
+    name: String,
+    behaviour: DropBehaviour,
+}
+
+/// A table being altered.
+struct Altering {
+    table: Redefined,
+    /// Where each column was before; None for a new one.
+    origins: Vec<Option<usize>>,
+    rewrites: bool,
+    sequences: Vec<Sequence>,
+    dropped: Vec<Dropped>,
+    /// Columns by old and new name.
+    renamed: Vec<(String, String)>,
+    /// Foreign keys that go with a key, as table and constraint.
+    lost: Vec<(String, String)>,
+    checks: Vec<CheckDef>,
+    foreign_keys: Vec<ForeignKeyDef>,
+}
+
+/// ALTER TABLE.
+pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryResult> {
+    let entry = redefined::locked(session, &alter.table)?;
+    let mut altering = Altering {
+        origins: (0..entry.def.columns.len()).map(Some).collect(),
+        table: Redefined::new(entry),
+        rewrites: alter.rewrite.is_some(),
+        sequences: Vec::new(),
+        dropped: Vec::new(),
+        renamed: Vec::new(),
+        lost: Vec::new(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+    };
+    for action in &alter.actions {
+        altering.apply(session, action)?;
+    }
+    altering.finish(session, alter.rewrite.as_deref())?;
+    Ok(QueryResult::command("ALTER TABLE"))
+}
+
+impl Altering {
+    fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
+        let def = &mut self.table.def;
+        match action {
+            AlterAction::AddColumn { column, sequence } => {
+                def.columns.push(column.clone());
+                self.origins.push(None);
+                if let Some(sequence) = sequence {
+                    self.add_sequence(session, sequence)?;
+                }
+            }
+            AlterAction::DropColumn { column, name, behaviour } => {
+                self.drop_column(session, *column, name, *behaviour)?;
+            }
+            AlterAction::RenameColumn { column, name, checks } => {
+                let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
+                def.checks.clone_from(checks);
+                self.renamed.push((old, name.clone()));
+            }
+            AlterAction::Rename(to) => self.rename(session, to)?,
+            AlterAction::RenameConstraint { from, to } => {
+                self.rename_constraint(session, from, to)?;
+            }
+            AlterAction::SetDefault { column, default } => {
+                def.columns[*column].default.clone_from(default);
+            }
+            AlterAction::SetNullable { column, nulls } => {
+                self.set_not_null(*column, *nulls == Nullability::NotNull);
+            }
+            AlterAction::SetType { column, ty } => {
+                def.columns[*column].ty = *ty;
+                let keys = def.foreign_keys.iter().filter(|fk| fk.columns.contains(column));
+                self.foreign_keys.extend(keys.cloned());
+            }
+            AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
+            AlterAction::AddKey(key) => {
+                def.keys.push(key.clone());
+                if key.primary {
+                    key.columns.iter().for_each(|&column| self.set_not_null(column, true));
+                }
+                self.add_last_key(session)?;
+            }
+            AlterAction::AddCheck(check) => {
+                def.checks.push(check.clone());
+                self.checks.push(check.clone());
+            }
+            AlterAction::AddForeignKey(key) => self.add_foreign_key(session, key)?,
+            AlterAction::DropConstraint { name, behaviour } => {
+                self.drop_constraint(session, name, *behaviour)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_not_null(&mut self, column: usize, not_null: bool) {
+        let column = &mut self.table.def.columns[column];
+        self.rewrites |= column.not_null != not_null;
+        column.not_null = not_null;
+    }
+
+    fn add_sequence(&mut self, session: &Session, column: &ColumnSequence) -> Result<()> {
+        let state = session.state();
+        let name = column.name.name.clone();
+        if state.contains(&name) || self.sequences.iter().any(|s| s.name == name) {
+            // The rewriting query was bound to this name.
+            return Err(names::taken(&name));
+        }
+        let sequence = sequence::for_column(session, &mut self.table.def, column, name);
+        self.sequences.push(sequence);
+        Ok(())
+    }
+
+    /// Gives the key added last a free name and its index.
+    fn add_last_key(&mut self, session: &Session) -> Result<()> {
+        let def = &mut self.table.def;
+        let Some(key) = def.keys.pop() else { return Ok(()) };
+        let mut named = TableDef::new(&def.name, Vec::new(), def.layout);
+        named.keys.push(key);
+        names::name_keys(&mut named, &session.state())?;
+        for mut key in named.keys {
+            let own = |name: &str| self.table.def.indexes.iter().any(|i| i.name == name);
+            key.name = names::free(&key.name, own);
+            self.table.add_index(key_index(&key));
+            self.table.def.keys.push(key);
+        }
+        Ok(())
+    }
+
+    fn add_foreign_key(&mut self, session: &mut Session, key: &ForeignKeyDef) -> Result<()> {
+        let def = &self.table.def;
+        check_persistence(&session.state(), def, key)?;
+        let is_taken = |name: &str| def.indexes.iter().any(|i| i.name == name);
+        let key = ForeignKeyDef { name: names::free(&key.name, is_taken), ..key.clone() };
+        if key.table.name != def.name {
+            redefined::locked_named(session, &key.table.name)?;
+        }
+        self.table.add_index(foreign_index(&key));
+        self.table.def.foreign_keys.push(key.clone());
+        self.foreign_keys.push(key);
+        Ok(())
+    }
+
+    fn rename(&mut self, session: &Session, to: &str) -> Result<()> {
+        if session.state().contains(to) {
+            return Err(names::taken(to));
+        }
+        let from = std::mem::replace(&mut self.table.def.name, to.to_owned());
+        for key in self.table.def.foreign_keys.iter_mut().filter(|fk| fk.table.name == from) {
+            to.clone_into(&mut key.table.name);
+        }
+        Ok(())
+    }
+
+    fn rename_constraint(&mut self, session: &Session, from: &str, to: &str) -> Result<()> {
+        let def = &mut self.table.def;
+        let is_key = def.keys.iter().any(|key| key.name == from);
+        let is_index = def.indexes.iter().any(|index| index.name == to);
+        if is_index || (is_key && session.state().contains(to)) {
+            return Err(names::taken(to));
+        }
+        let names = def.keys.iter_mut().map(|key| &mut key.name);
+        let names = names.chain(def.checks.iter_mut().map(|check| &mut check.name));
+        let names = names.chain(def.foreign_keys.iter_mut().map(|key| &mut key.name));
+        let names = names.chain(def.indexes.iter_mut().map(|index| &mut index.name));
+        names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        Ok(())
+    }
+
+    /// Drops a constraint, with its index and the foreign keys that rely on that.
+    fn drop_constraint(
+        &mut self,
+        session: &Session,
+        name: &str,
+        behaviour: DropBehaviour,
+    ) -> Result<()> {
+        if self.table.def.keys.iter().any(|key| key.name == name) {
+            let position = self.table.def.indexes.iter().position(|i| i.name == name);
+            if let Some(position) = position {
+                let what = format!("constraint {name} on table {}", self.table.def.name);
+                self.lose_index(session, position, &what, behaviour)?;
+            }
+            self.table.def.keys.retain(|key| key.name != name);
+        } else {
+            self.table.remove_foreign_key(name);
+            self.table.def.checks.retain(|check| check.name != name);
+        }
+        self.checks.retain(|check| check.name != name);
+        self.foreign_keys.retain(|key| key.name != name);
+        Ok(())
+    }
+
+    /// Removes an index and the foreign keys that rely on it.
+    fn lose_index(
+        &mut self,
+        session: &Session,
+        position: usize,
+        what: &str,
+        behaviour: DropBehaviour,
+    ) -> Result<()> {
+        let state = session.state();
+        let unchanged = self.table.def.name == self.table.entry.def.name;
+        let name = self.table.def.indexes[position].name.clone();
+        // Others know the table as it was before this statement.
+        let known = self.table.entry.def.indexes.iter().position(|i| i.name == name);
+        let known = known.filter(|_| unchanged);
+        let relying = known.map_or(Vec::new(), |at| drop::relying(&state, &self.table.entry, at));
+        for (table, key) in relying {
+            if table == self.table.def.name {
+                let gone = !self.table.def.foreign_keys.iter().any(|fk| fk.name == key);
+                if gone {
+                    continue;
+                }
+            }
+            if behaviour == DropBehaviour::Restrict {
+                return Err(needed(what, &format!("constraint {key} on table {table}")));
+            }
+            if table == self.table.def.name {
+                self.table.remove_foreign_key(&key);
+            } else {
+                self.lost.push((table, key));
+            }
+        }
+        self.table.remove_constraint_index(&name);
+        Ok(())
+    }
+
+    fn drop_column(
+        &mut self,
+        session: &Session,
+        ordinal: usize,
+        name: &str,
+        behaviour: DropBehaviour,
+    ) -> Result<()> {
+        let what = format!("column {name} of table {}", self.table.def.name);
+        let over = |index: &sql::catalog::IndexMeta| {
+            index.columns.iter().any(|column| column.ordinal == ordinal)
+        };
+        while let Some(position) = self.table.def.indexes.iter().position(over) {
+            if self.table.def.indexes[position].unique == Uniqueness::No {
+                self.table.remove_index(position);
+            } else {
+                self.lose_index(session, position, &what, behaviour)?;
+            }
+        }
+        let def = &mut self.table.def;
+        def.columns.remove(ordinal);
+        def.identities.retain(|(column, _)| *column != ordinal);
+        let own = def.name.clone();
+        let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
+        let indexes = def.indexes.iter_mut().flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
+        let identities = def.identities.iter_mut().map(|(column, _)| column);
+        let ordinals = keys.chain(indexes).chain(identities);
+        ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
+        for key in def.foreign_keys.iter_mut().chain(&mut self.foreign_keys) {
+            shift(&mut key.columns, ordinal);
+            if key.table.name == own {
+                shift(&mut key.references, ordinal);
+            }
+        }
+        self.origins.remove(ordinal);
+        self.rewrites = true;
+        self.dropped.push(Dropped { ordinal, name: name.to_owned(), behaviour });
+        Ok(())
+    }
+
+    fn finish(mut self, session: &mut Session, rewrite: Option<&Query>) -> Result<()> {
+        let old = self.table.entry.def.name.clone();
+        let sequences = std::mem::take(&mut self.sequences);
+        session.change_catalog(|state| {
+            state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), Arc::new(s))));
+            Ok(())
+        })?;
+        let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
+        let Self { table, origins, rewrites, dropped, renamed, checks, foreign_keys, .. } = self;
+        let entry = match rewrites {
+            true => rewritten(session, &table, &origins, rewrite)?,
+            false => table.finish(session)?,
+        };
+        let def = entry.def.clone();
+        session.change_catalog(|state| {
+            for other in others {
+                state.tables.insert(other.def.name.clone(), other);
+            }
+            state.tables.remove(&old);
+            state.tables.insert(def.name.clone(), entry);
+            for column in &dropped {
+                sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
+            }
+            follow(state, &old, &def.name, &dropped);
+            sequence::change_owned(state, &old, |(_, column)| {
+                let new = renamed.iter().find(|(from, _)| *from == column);
+                (def.name.clone(), new.map_or(column, |(_, to)| to.clone()))
+            });
+            Ok(())
+        })?;
+        let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
+        view::check_readers(session, &old, first)?;
+        for check in &checks {
+            validate::check(session, &def.name, check)?;
+        }
+        for key in &foreign_keys {
+            validate::foreign_key(session, &def, key)?;
+        }
+        Ok(())
+    }
+}
+
+fn shift(ordinals: &mut [usize], gone: usize) {
+    ordinals.iter_mut().for_each(|column| *column -= usize::from(*column > gone));
+}
+
+/// The table with new storage, filled by `rewrite` or from the columns that stay.
+fn rewritten(
+    session: &mut Session,
+    table: &Redefined,
+    origins: &[Option<usize>],
+    rewrite: Option<&Query>,
+) -> Result<Arc<TableEntry>> {
+    let own;
+    let query = match rewrite {
+        Some(query) => query,
+        None => {
+            let old = &table.entry.def;
+            let name = |origin: &Option<usize>| {
+                origin.map(|o| names::quoted(&old.columns[o].name)).unwrap_or_default()
+            };
+            let columns: Vec<String> = origins.iter().map(name).collect();
+            let text = format!("SELECT {} FROM {}", columns.join(", "), names::quoted(&old.name));
+            own = validate::bind(session, &text)?;
+            &own
+        }
+    };
+    let def = table.def.clone();
+    let lock = Arc::clone(&table.entry.lock);
+    let run = validate::run_newest(session);
+    let filled = new_filled(session, def, lock, Some((query, run)));
+    filled.map(|(entry, _)| entry).map_err(|error| contains_nulls(&table.def, error))
+}
+
+/// PostgreSQL's error for rows that have NULL where a column became NOT NULL.
+fn contains_nulls(def: &TableDef, error: Error) -> Error {
+    let is_meant = |column: &&sql::catalog::ColumnDef| {
+        error.message() == null_message(&def.name, &column.name)
+    };
+    match def.columns.iter().find(is_meant) {
+        Some(column) if error.state() == SqlState::NOT_NULL_VIOLATION => {
+            let message = format!(
+                "column \"{}\" of relation \"{}\" contains null values",
+                column.name, def.name
+            );
+            Error::new(SqlState::NOT_NULL_VIOLATION, message)
+        }
+        _ => error,
+    }
+}
+
+/// Foreign keys of other tables follow the table's new name and the new places of its columns.
+fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
+    for entry in state.tables.clone().into_values() {
+        if entry.def.name == new || !entry.def.foreign_keys.iter().any(|fk| fk.table.name == old) {
+            continue;
+        }
+        let mut def = entry.def.clone();
+        for key in def.foreign_keys.iter_mut().filter(|fk| fk.table.name == old) {
+            new.clone_into(&mut key.table.name);
+            dropped.iter().for_each(|column| shift(&mut key.references, column.ordinal));
+        }
+        let changed = entry.redefined(def, entry.index_ids().to_vec());
+        state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+    }
+}

@@ -1,0 +1,170 @@
+//! DROP TABLE, DROP INDEX, and the end of temporary relations.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sql::statement::{DropBehaviour, DropRelations, IfMissing, Persistence};
+use types::{Error, Result, SqlState};
+
+use super::redefined::{self, Redefined};
+use super::{index, local_name, needed, sequence, table, view};
+use crate::catalog::{State, TableEntry};
+use crate::{QueryResult, Session};
+
+/// 42809 for DROP of another kind of relation.
+pub(super) fn wrong_kind(name: &str, wanted: &str, kind: &str) -> Error {
+    let hint = format!("Use DROP {} to remove a {kind}.", kind.to_uppercase());
+    let message = format!("\"{name}\" is not a {wanted}");
+    Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(hint)
+}
+
+/// The names to drop that exist and are of `kind`.
+///
+/// # Errors
+/// `missing` when one does not exist, unless IF EXISTS was given; 42809.
+pub(super) fn existing<'d>(
+    state: &State,
+    drop: &'d DropRelations,
+    kind: &str,
+    missing: SqlState,
+) -> Result<BTreeSet<&'d str>> {
+    let mut names = BTreeSet::new();
+    for name in &drop.names {
+        let name = local_name(name)?;
+        match state.kind_of(name) {
+            Some(found) if found == kind => {
+                names.insert(name);
+            }
+            Some(other) => return Err(wrong_kind(name, kind, other)),
+            None if drop.if_missing == IfMissing::Skip => {}
+            None => {
+                let message = format!("{kind} \"{name}\" does not exist");
+                return Err(Error::new(missing, message));
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// DROP TABLE.
+pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
+    let state = session.state();
+    let names = existing(&state, drop, "table", SqlState::UNDEFINED_TABLE)?;
+    for name in &names {
+        redefined::locked_named(session, name)?;
+    }
+    let mut lost = Vec::new();
+    for &name in &names {
+        for (other, key) in table::referrers(&state, name) {
+            if names.contains(other.as_str()) {
+                continue;
+            }
+            if drop.behaviour == DropBehaviour::Restrict {
+                let dependent = format!("constraint {key} on table {other}");
+                return Err(needed(&format!("table {name}"), &dependent));
+            }
+            lost.push((other, key));
+        }
+    }
+    let changed = without_foreign_keys(session, lost)?;
+    session.change_catalog(|state| {
+        for entry in changed {
+            state.tables.insert(entry.def.name.clone(), entry);
+        }
+        for name in &names {
+            view::drop_dependents(state, "table", name, drop.behaviour)?;
+            state.tables.remove(*name);
+        }
+        for name in &names {
+            sequence::drop_owned(state, name, None, drop.behaviour)?;
+        }
+        Ok(())
+    })?;
+    Ok(QueryResult::command("DROP TABLE"))
+}
+
+/// The tables without these foreign keys, given as table and constraint.
+pub(super) fn without_foreign_keys(
+    session: &mut Session,
+    mut lost: Vec<(String, String)>,
+) -> Result<Vec<Arc<TableEntry>>> {
+    lost.sort();
+    lost.dedup();
+    let mut changed = Vec::new();
+    for of_table in lost.chunk_by(|a, b| a.0 == b.0) {
+        let mut table = Redefined::new(redefined::locked_named(session, &of_table[0].0)?);
+        of_table.iter().for_each(|(_, key)| table.remove_foreign_key(key));
+        changed.push(table.finish(session)?);
+    }
+    Ok(changed)
+}
+
+/// DROP INDEX.
+pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
+    let names = existing(&session.state(), drop, "index", SqlState::UNDEFINED_OBJECT)?;
+    for name in names {
+        let state = session.state();
+        let Some((entry, position)) = state.index(name) else { continue };
+        let table = &entry.def.name;
+        if entry.def.keys.iter().any(|key| key.name == name) {
+            let message = format!(
+                "cannot drop index {name} because constraint {name} on table {table} requires it"
+            );
+            return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
+                .with_hint(format!("You can drop constraint {name} on table {table} instead.")));
+        }
+        let lost = relying(&state, entry, position);
+        if let (Some((other, key)), DropBehaviour::Restrict) = (lost.first(), drop.behaviour) {
+            let dependent = format!("constraint {key} on table {other}");
+            return Err(needed(&format!("index {name}"), &dependent));
+        }
+        let changed = without_foreign_keys(session, lost)?;
+        session.change_catalog(|state| {
+            state.tables.extend(changed.into_iter().map(|e| (e.def.name.clone(), e)));
+            Ok(())
+        })?;
+        // It may have been among those that lost a foreign key.
+        let mut table = Redefined::new(redefined::locked_named(session, table)?);
+        if let Some(position) = table.def.indexes.iter().position(|i| i.name == name) {
+            table.remove_index(position);
+        }
+        index::replace(session, table)?;
+    }
+    Ok(QueryResult::command("DROP INDEX"))
+}
+
+/// Foreign keys, as table and constraint, that need the unique index at `position`.
+pub(super) fn relying(state: &State, entry: &TableEntry, position: usize) -> Vec<(String, String)> {
+    let columns_of = |position: usize| -> BTreeSet<usize> {
+        entry.def.indexes[position].columns.iter().map(|c| c.ordinal).collect()
+    };
+    let is_unique = |i: usize| entry.def.indexes[i].unique != sql::catalog::Uniqueness::No;
+    let columns = columns_of(position);
+    let twin = |i: usize| i != position && is_unique(i) && columns_of(i) == columns;
+    if !is_unique(position) || (0..entry.def.indexes.len()).any(twin) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for table in state.tables.values() {
+        for fk in &table.def.foreign_keys {
+            let references: BTreeSet<usize> = fk.references.iter().copied().collect();
+            if fk.table.name == entry.def.name && references == columns {
+                all.push((table.def.name.clone(), fk.name.clone()));
+            }
+        }
+    }
+    all
+}
+
+/// DISCARD TEMPORARY.
+pub(super) fn temporary(session: &mut Session) -> Result<()> {
+    if session.work().temporary.is_empty() {
+        return Ok(());
+    }
+    session.change_catalog(|state| {
+        state.tables.retain(|_, t| t.def.persistence == Persistence::Permanent);
+        state.views.retain(|_, v| v.persistence == Persistence::Permanent);
+        state.sequences.retain(|_, s| s.persistence == Persistence::Permanent);
+        Ok(())
+    })
+}

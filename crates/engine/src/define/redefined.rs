@@ -1,0 +1,112 @@
+//! A table that others know on its way to a new definition over the same rows.
+//!
+//! ```text
+//! entry -> locked -> changes of `def` and its indexes -> finish: builds and drops indexes -> entry
+//! ```
+//! Invariant: what `finish` does to the storage is noted in the transaction, which takes it back
+//! unless it commits.
+
+use std::sync::Arc;
+
+use sql::catalog::{IndexMeta, TableRef};
+use types::{Error, Result};
+
+use super::index;
+use crate::Session;
+use crate::catalog::{TableDef, TableEntry};
+use crate::locks::LockMode;
+use crate::work::stale;
+
+/// Whether the storage has an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It does, under this number.
+    Built(u64),
+    /// It is to be built.
+    New,
+}
+
+/// A table being redefined.
+pub(super) struct Redefined {
+    pub(super) entry: Arc<TableEntry>,
+    pub(super) def: TableDef,
+    /// By position in `def.indexes`.
+    held: Vec<Held>,
+}
+
+/// The table, which this transaction alone writes from now on.
+///
+/// # Errors
+/// [`stale`] when it is no longer as the statement was bound to it; 40P01, 57014.
+pub(super) fn locked(session: &mut Session, table: &TableRef) -> Result<Arc<TableEntry>> {
+    let entry = locked_named(session, table.name())?;
+    let known = Arc::as_ptr(&table.0).cast::<()>();
+    if std::ptr::eq(known, Arc::as_ptr(&entry).cast::<()>()) { Ok(entry) } else { Err(stale()) }
+}
+
+/// As [`locked`], for a table found through another one.
+pub(super) fn locked_named(session: &mut Session, name: &str) -> Result<Arc<TableEntry>> {
+    let entry = session.state().tables.get(name).cloned().ok_or_else(stale)?;
+    session.lock_table(name, entry.storage(), LockMode::Exclusive)
+}
+
+impl Redefined {
+    /// `entry` is locked.
+    pub(super) fn new(entry: Arc<TableEntry>) -> Self {
+        let def = entry.def.clone();
+        let held = entry.index_ids().iter().map(|&id| Held::Built(id)).collect();
+        Self { entry, def, held }
+    }
+
+    /// Adds an index.
+    pub(super) fn add_index(&mut self, meta: IndexMeta) {
+        self.def.indexes.push(meta);
+        self.held.push(Held::New);
+    }
+
+    /// Removes the index at this position.
+    pub(super) fn remove_index(&mut self, position: usize) {
+        self.def.indexes.remove(position);
+        self.held.remove(position);
+    }
+
+    /// Removes the index that a constraint of this name has.
+    pub(super) fn remove_constraint_index(&mut self, name: &str) {
+        if let Some(position) = self.def.indexes.iter().position(|i| i.name == name) {
+            self.remove_index(position);
+        }
+    }
+
+    /// Removes a foreign key and its index.
+    pub(super) fn remove_foreign_key(&mut self, name: &str) {
+        self.remove_constraint_index(name);
+        self.def.foreign_keys.retain(|fk| fk.name != name);
+    }
+
+    /// The table under its new definition and with its old rows.
+    ///
+    /// # Errors
+    /// 23505 when rows have equal keys in a new unique index; 53200.
+    pub(super) fn finish(self, session: &mut Session) -> Result<Arc<TableEntry>> {
+        let Self { entry, def, held } = self;
+        if held.len() != def.indexes.len() {
+            return Err(Error::internal("a table's indexes are known"));
+        }
+        let storage = entry.storage();
+        let mut ids = Vec::with_capacity(held.len());
+        for (meta, held) in def.indexes.iter().zip(held) {
+            ids.push(match held {
+                Held::Built(id) => id,
+                Held::New => {
+                    let id = index::add(session, storage, &def.columns, meta)?;
+                    session.work_mut().index_added(storage, id);
+                    id
+                }
+            });
+        }
+        for &id in entry.index_ids().iter().filter(|id| !ids.contains(id)) {
+            session.work_mut().index_dropped(storage, id);
+        }
+        Ok(Arc::new(entry.redefined(def, ids)))
+    }
+}

@@ -1,0 +1,314 @@
+//! CREATE, ALTER and DROP SEQUENCE; the sequences of columns.
+//!
+//! To restart a sequence is to give it a new value, which is taken back with the transaction;
+//! setval and nextval change the value in place, which is not.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sql::catalog::{Identity, SequenceDef, TableRef};
+use sql::statement::{
+    AlterSequence, ColumnSequence, CreateSequence, DropBehaviour, DropRelations, RelationName,
+    SequenceChange,
+};
+use types::{Error, Result, SqlState};
+
+use super::{drop, local_name, may_create, names, needed, persistence_of};
+use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
+use crate::{QueryResult, Session};
+
+fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
+    Arc::new(Mutex::new(SequenceValue { last, called: false }))
+}
+
+impl Sequence {
+    /// The same sequence, with the same value.
+    fn again(&self) -> Self {
+        Self {
+            id: self.id,
+            name: self.name.clone(),
+            def: self.def.clone(),
+            owner: self.owner.clone(),
+            persistence: self.persistence,
+            value: Arc::clone(&self.value),
+        }
+    }
+}
+
+fn owner_of(owner: &(TableRef, usize)) -> (String, String) {
+    let (table, column) = owner;
+    (table.name().to_owned(), table.columns()[*column].name.clone())
+}
+
+/// CREATE SEQUENCE.
+pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<QueryResult> {
+    let done = QueryResult::command("CREATE SEQUENCE");
+    let name = local_name(&create.name)?.to_owned();
+    let persistence = persistence_of(&create.name, create.persistence);
+    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        return Ok(done);
+    }
+    let id = session.inner().next_object_id();
+    session.change_catalog(|state| {
+        let owner = create.owner.as_ref().map(owner_of);
+        let value = value_at(create.definition.start);
+        let def = create.definition;
+        let sequence = Sequence { id, name: name.clone(), def, owner, persistence, value };
+        state.sequences.insert(name, Arc::new(sequence));
+        Ok(())
+    })?;
+    Ok(done)
+}
+
+/// The sequences of a new table's columns, under names that are free; defaults and identities of
+/// the columns follow.
+pub(super) fn for_columns(
+    session: &Session,
+    def: &mut TableDef,
+    columns: Vec<ColumnSequence>,
+) -> Vec<Arc<Sequence>> {
+    let state = session.state();
+    let mut made: Vec<Arc<Sequence>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        let is_taken = |name: &str| {
+            let own =
+                made.iter().any(|s| s.name == name) || def.keys.iter().any(|k| k.name == name);
+            own || name == def.name || state.contains(name)
+        };
+        let name = names::free(&column.name.name, is_taken);
+        made.push(Arc::new(for_column(session, def, &column, name)));
+    }
+    made
+}
+
+/// The sequence of a column under a free name.
+pub(super) fn for_column(
+    session: &Session,
+    def: &mut TableDef,
+    column: &ColumnSequence,
+    name: String,
+) -> Sequence {
+    let relation = RelationName { schema: column.name.schema.clone(), name: name.clone() };
+    let ColumnSequence { column: ordinal, identity, definition, .. } = column;
+    match identity {
+        Some(kind) => {
+            let identity = Identity { kind: *kind, sequence: relation };
+            def.identities.push((*ordinal, identity));
+        }
+        None => {
+            if let Some(default) = &mut def.columns[*ordinal].default {
+                *default = renamed(default, &column.name.name, &relation.name);
+            }
+        }
+    }
+    Sequence {
+        id: session.inner().next_object_id(),
+        name,
+        value: value_at(definition.start),
+        def: definition.clone(),
+        owner: Some((def.name.clone(), def.columns[*ordinal].name.clone())),
+        persistence: def.persistence,
+    }
+}
+
+/// How calls of nextval may name a sequence in a default.
+fn literals(name: &str) -> Vec<String> {
+    let schemas = [None, Some("public"), Some("main"), Some("pg_temp")];
+    let literal = |schema: Option<&str>| {
+        let relation = RelationName { schema: schema.map(str::to_owned), name: name.to_owned() };
+        format!("'{}'", relation.quoted().replace('\'', "''"))
+    };
+    schemas.into_iter().map(literal).collect()
+}
+
+/// Whether a default takes values of the sequence.
+fn uses(default: &str, name: &str) -> bool {
+    default.to_ascii_lowercase().contains("val(")
+        && literals(name).iter().any(|literal| default.contains(literal))
+}
+
+/// A default in which the sequence is called `to`.
+fn renamed(default: &str, from: &str, to: &str) -> String {
+    if !uses(default, from) {
+        return default.to_owned();
+    }
+    let pairs = literals(from).into_iter().zip(literals(to));
+    pairs.fold(default.to_owned(), |text, (from, to)| text.replace(&from, &to))
+}
+
+/// ALTER SEQUENCE.
+pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<QueryResult> {
+    let name = local_name(&alter.name)?.to_owned();
+    session.change_catalog(|state| {
+        let known = state.sequences.get(&name).cloned().ok_or_else(|| undefined_table(&name))?;
+        let mut sequence = known.again();
+        match alter.change {
+            SequenceChange::Options { definition, restart, owner } => {
+                change_options(&mut sequence, definition, restart)?;
+                if let Some(owner) = owner {
+                    sequence.owner = owner.as_ref().map(owner_of);
+                }
+                state.sequences.insert(name, Arc::new(sequence));
+            }
+            SequenceChange::Rename(to) => rename(state, sequence, &name, to)?,
+        }
+        Ok(())
+    })?;
+    Ok(QueryResult::command("ALTER SEQUENCE"))
+}
+
+fn change_options(sequence: &mut Sequence, def: SequenceDef, restart: Option<i64>) -> Result<()> {
+    match restart {
+        Some(value) => sequence.value = value_at(value),
+        None => {
+            let last = sequence.value.lock().last;
+            let (bound, limit, side) = match last {
+                last if last < def.min => ("MINVALUE", def.min, "less"),
+                last if last > def.max => ("MAXVALUE", def.max, "greater"),
+                _ => {
+                    sequence.def = def;
+                    return Ok(());
+                }
+            };
+            let message = format!("RESTART value ({last}) cannot be {side} than {bound} ({limit})");
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
+    }
+    sequence.def = def;
+    Ok(())
+}
+
+fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> Result<()> {
+    if state.contains(&to) {
+        return Err(names::taken(&to));
+    }
+    for entry in state.tables.clone().into_values() {
+        let mut def = entry.def.clone();
+        for column in &mut def.columns {
+            if let Some(default) = &mut column.default {
+                *default = renamed(default, from, &to);
+            }
+        }
+        for (_, identity) in &mut def.identities {
+            if identity.sequence.name == from {
+                identity.sequence.name.clone_from(&to);
+            }
+        }
+        if def != entry.def {
+            let changed = entry.redefined(def, entry.index_ids().to_vec());
+            state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+        }
+    }
+    state.sequences.remove(from);
+    sequence.name.clone_from(&to);
+    state.sequences.insert(to, Arc::new(sequence));
+    Ok(())
+}
+
+/// DROP SEQUENCE.
+pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
+    let names = drop::existing(&session.state(), drop, "sequence", SqlState::UNDEFINED_TABLE)?;
+    session.change_catalog(|state| {
+        for name in names {
+            let identity = |t: &Arc<crate::catalog::TableEntry>| {
+                let mut all = t.def.identities.iter();
+                let (column, _) = all.find(|(_, i)| i.sequence.name == name)?;
+                Some((t.def.name.clone(), t.def.columns[*column].name.clone()))
+            };
+            if let Some((table, column)) = state.tables.values().find_map(identity) {
+                let message = format!(
+                    "cannot drop sequence {name} because column {column} of table {table} \
+                     requires it"
+                );
+                let hint = format!("You can drop column {column} of table {table} instead.");
+                return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message).with_hint(hint));
+            }
+            drop_one(state, name, drop.behaviour)?;
+        }
+        Ok(())
+    })?;
+    Ok(QueryResult::command("DROP SEQUENCE"))
+}
+
+/// Drops a sequence, or fails when defaults use it and `behaviour` is RESTRICT.
+fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<()> {
+    for entry in state.tables.clone().into_values() {
+        let mut def = entry.def.clone();
+        for column in &mut def.columns {
+            if !column.default.as_ref().is_some_and(|default| uses(default, name)) {
+                continue;
+            }
+            if behaviour == DropBehaviour::Restrict {
+                let dependent =
+                    format!("default value for column {} of table {}", column.name, def.name);
+                return Err(needed(&format!("sequence {name}"), &dependent));
+            }
+            column.default = None;
+        }
+        if def != entry.def {
+            let changed = entry.redefined(def, entry.index_ids().to_vec());
+            state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+        }
+    }
+    state.sequences.remove(name);
+    Ok(())
+}
+
+/// Drops the sequences that belong to a table that is gone, or to one of its columns that is.
+///
+/// # Errors
+/// 2BP01 when defaults of other columns use one and `behaviour` is RESTRICT.
+pub(super) fn drop_owned(
+    state: &mut State,
+    table: &str,
+    column: Option<&str>,
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    for sequence in owned(state, table) {
+        let of_column = sequence.owner.as_ref().map(|(_, column)| column.as_str());
+        if column.is_none() || of_column == column {
+            drop_one(state, &sequence.name, behaviour)?;
+        }
+    }
+    Ok(())
+}
+
+fn owned(state: &State, table: &str) -> Vec<Arc<Sequence>> {
+    let is_owned = |s: &&Arc<Sequence>| s.owner.as_ref().is_some_and(|(owner, _)| owner == table);
+    state.sequences.values().filter(is_owned).cloned().collect()
+}
+
+/// Changes the owners of sequences that belong to columns of `table`.
+pub(super) fn change_owned(
+    state: &mut State,
+    table: &str,
+    change: impl Fn((String, String)) -> (String, String),
+) {
+    for sequence in owned(state, table) {
+        let mut sequence = sequence.again();
+        sequence.owner = sequence.owner.map(&change);
+        state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+    }
+}
+
+/// TRUNCATE ... RESTART IDENTITY: the sequences of the table start anew.
+pub(super) fn restart_owned(state: &mut State, table: &str) {
+    for sequence in owned(state, table) {
+        let mut sequence = sequence.again();
+        sequence.value = value_at(sequence.def.start);
+        state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_follow_their_sequence() {
+        assert_eq!(renamed("nextval('s')", "s", "t"), "nextval('t')");
+        assert_eq!(renamed("nextval('public.s') + 1", "s", "T"), "nextval('public.\"T\"') + 1");
+        assert_eq!(renamed("nextval('s1')", "s", "t"), "nextval('s1')");
+        assert_eq!(renamed("'s'", "s", "t"), "'s'");
+    }
+}

@@ -1,0 +1,88 @@
+//! Whether the rows of a table satisfy a constraint that is new: queries over the catalog as the
+//! statement changed it, run by all workers.
+
+use kernels::Batch;
+use sql::catalog::{CheckDef, ForeignKeyDef};
+use sql::statement::Statement;
+use types::{Error, Result, SqlState};
+
+use super::names::quoted;
+use crate::Session;
+use crate::catalog::TableDef;
+use crate::session::Run;
+use crate::work::stale;
+use crate::write::rows::{Rows, key_of, newest};
+
+/// A query written by this module, bound to the catalog as it is now.
+pub(super) fn bind(session: &Session, text: &str) -> Result<sql::algebra::Query> {
+    let statement = sql::parse(text)?.pop();
+    let statement = statement.ok_or_else(|| Error::internal("a query of our own"))?;
+    match sql::bind(&statement, &session.catalog(), &[])? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::internal("a query of our own")),
+    }
+}
+
+/// How queries look at tables that this transaction has locked: they see everything committed,
+/// and what the transaction wrote.
+pub(super) fn run_newest(session: &Session) -> Run {
+    Run { at: Some(newest(session.work())), ..Run::default() }
+}
+
+/// The first row that the query finds.
+fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
+    let query = bind(session, text)?;
+    let run = run_newest(session);
+    let result = session.run_query(&query, run)?;
+    Ok(result.batches.into_iter().find(|batch| batch.rows > 0))
+}
+
+/// Tests all rows of the table against a CHECK constraint.
+///
+/// # Errors
+/// 23514; what the condition raises.
+pub(super) fn check(session: &mut Session, table: &str, check: &CheckDef) -> Result<()> {
+    let text = format!("SELECT 1 FROM {} WHERE NOT ({}) LIMIT 1", quoted(table), check.sql);
+    if first_row(session, &text)?.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "check constraint \"{}\" of relation \"{table}\" is violated by some row",
+        check.name
+    );
+    Err(Error::new(SqlState(*b"23514"), message))
+}
+
+/// Tests all rows of the table against a foreign key.
+///
+/// # Errors
+/// 23503.
+pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKeyDef) -> Result<()> {
+    let state = session.state();
+    let parent = state.tables.get(&fk.table.name).ok_or_else(stale)?;
+    let own = |c: &usize| format!("f.{}", quoted(&def.columns[*c].name));
+    let other = |c: &usize| format!("k.{}", quoted(&parent.def.columns[*c].name));
+    let columns: Vec<String> = fk.columns.iter().map(own).collect();
+    let present: Vec<String> = columns.iter().map(|c| format!("{c} IS NOT NULL")).collect();
+    let references = fk.references.iter().map(other);
+    let equal: Vec<String> =
+        references.zip(&columns).map(|(key, column)| format!("{key} = {column}")).collect();
+    let text = format!(
+        "SELECT {} FROM {} AS f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
+        columns.join(", "),
+        quoted(&def.name),
+        present.join(" AND "),
+        quoted(&fk.table.name),
+        equal.join(" AND "),
+    );
+    let Some(batch) = first_row(session, &text)? else { return Ok(()) };
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        def.name, fk.name
+    );
+    let rows = Rows::new(&batch);
+    let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
+    let key = key_of(&def.columns, &fk.columns, &mut values);
+    let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
+    Err(Error::new(SqlState(*b"23503"), message).with_detail(detail))
+}
