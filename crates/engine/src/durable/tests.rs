@@ -138,6 +138,49 @@ fn definitions_come_back() {
 }
 
 #[test]
+fn sequences_indexes_and_altered_tables_come_back() {
+    for how in ENDS {
+        for checkpoint in [false, true] {
+            let io = SimIo::new(14, Tear::Sectors);
+            let database = open(&io);
+            let mut session = database.session();
+            run(&mut session, "CREATE SEQUENCE s START 10 INCREMENT 5");
+            run(&mut session, "CREATE SEQUENCE dropped");
+            run(&mut session, "CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY, v TEXT)");
+            run(&mut session, "INSERT INTO t (v) VALUES ('a'), ('b'), ('c')");
+            run(&mut session, "CREATE INDEX t_v ON t (v DESC, id)");
+            assert_eq!(rows(&mut session, "SELECT nextval('s')"), ["10"]);
+            assert_eq!(rows(&mut session, "SELECT nextval('dropped')"), ["1"]);
+            if checkpoint {
+                run(&mut session, "CHECKPOINT");
+            }
+            assert_eq!(rows(&mut session, "SELECT nextval('s'), nextval('s')"), ["15|20"]);
+            run(&mut session, "BEGIN");
+            assert_eq!(rows(&mut session, "SELECT nextval('s')"), ["25"]);
+            run(&mut session, "ALTER SEQUENCE s RENAME TO renamed");
+            run(&mut session, "DROP SEQUENCE dropped");
+            run(&mut session, "COMMIT");
+            run(&mut session, "ALTER TABLE t ADD COLUMN n INT DEFAULT 7");
+            run(&mut session, "ALTER TABLE t RENAME TO u");
+            run(&mut session, "INSERT INTO u (v) VALUES ('d')");
+            drop(session);
+            end(database, &io, how);
+
+            let database = open(&io);
+            let mut session = database.session();
+            let all = rows(&mut session, "SELECT id, v, n FROM u ORDER BY id");
+            assert_eq!(all, ["1|a|7", "2|b|7", "3|c|7", "4|d|7"], "{how:?} {checkpoint}");
+            assert_eq!(rows(&mut session, "SELECT nextval('renamed')"), ["30"]);
+            assert_eq!(state_of(&mut session, "SELECT nextval('dropped')"), "42P01");
+            run(&mut session, "INSERT INTO u (v) VALUES ('e')");
+            assert_eq!(rows(&mut session, "SELECT id FROM u WHERE v = 'e'"), ["5"]);
+            assert!(database.check_indexes().is_sound());
+            assert_eq!(database.table("u").expect("it exists").storage().indexes().len(), 1);
+        }
+    }
+}
+
+#[test]
 fn a_second_opener_is_refused() {
     let io = SimIo::new(9, Tear::Bytes);
     let database = open(&io);
