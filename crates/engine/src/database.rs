@@ -148,7 +148,7 @@ impl Database {
     ///
     /// # Errors
     /// 58P01 when there is no database; 55006 when it is open; 53200 when it does not fit into
-    /// memory; 58030 when a file cannot be read; XX001 for damage that only replay meets.
+    /// memory; 58030 when a file cannot be read.
     pub fn check(path: impl AsRef<Path>, config: &Config, files: &Files) -> Result<CheckReport> {
         durable::check(path.as_ref(), config, files)
     }

@@ -124,7 +124,10 @@ impl Durable {
     ) -> Result<Lsn> {
         redo.put_sequence_values(catalog, inner)?;
         let lsn = redo.append(&self.log, ts)?;
-        self.files.lock().add(ts, redo.take_files());
+        let files = redo.take_files();
+        if !files.is_empty() {
+            self.files.lock().add(ts, files);
+        }
         self.commits_since.fetch_add(1, Ordering::Relaxed);
         Ok(lsn)
     }

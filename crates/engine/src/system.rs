@@ -94,7 +94,7 @@ impl TableFunction for Check {
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
         no_arguments("tessera_check", arguments)?;
         let report = self.0.upgrade()?.check_indexes();
-        let rows: Vec<_> = report.indexes.iter().map(|text| vec![Value::text(text)]).collect();
+        let rows: Vec<_> = report.problems.iter().map(|text| vec![Value::text(text)]).collect();
         Ok(rows_function("tessera_check", &[("problem", DataType::Text)], &rows))
     }
 }

@@ -381,8 +381,8 @@ fn commit(
     }
     let redo = match &inner.durable {
         Some(durable) => {
-            let old = inner.relations.snapshot();
-            let state = catalog.as_deref().map(|new| (&*old, new));
+            let old = catalog.as_ref().map(|_| inner.relations.snapshot());
+            let state = old.as_deref().zip(catalog.as_deref());
             durable.encode(txn.changes(), state, sequences)?
         }
         None => None,

@@ -65,7 +65,7 @@ fn statements(arguments: &Arguments) -> Result<ExitCode> {
 fn check(path: &Path, limits: &Limits) -> Result<ExitCode> {
     let report = Database::check(path, &config_of(limits), &Files::default())?;
     report.findings.iter().for_each(|finding| println!("{finding}"));
-    report.indexes.iter().for_each(|finding| println!("{finding}"));
+    report.problems.iter().for_each(|finding| println!("{finding}"));
     if report.is_sound() {
         println!("sound: {} tables, {} rows", report.tables, report.rows);
     }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use storage::BufferPool;
 use txn::checkpoint::Directory;
 use txn::log::Log;
-use types::Result;
+use types::{Result, SqlState};
 
 use super::background::Checkpointer;
 use super::recover::{Means, Recovered};
@@ -79,6 +79,12 @@ pub(crate) fn check(path: &Path, config: &Config, files: &Files) -> Result<Check
     }
     let pool = BufferPool::new(config.memory_bytes);
     let directory = Directory::open(&files.io, path, files.log_options())?;
-    let recovered = Means::new(&directory, &pool, config).recover()?;
-    Ok(verify::tables(&recovered.state))
+    match Means::new(&directory, &pool, config).recover() {
+        Ok(recovered) => Ok(verify::tables(&recovered.state)),
+        Err(error) if error.state() == SqlState::DATA_CORRUPTED => {
+            let problems = vec![error.message().to_owned()];
+            Ok(CheckReport { problems, ..CheckReport::default() })
+        }
+        Err(error) => Err(error),
+    }
 }

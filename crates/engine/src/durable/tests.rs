@@ -95,7 +95,7 @@ fn rows_come_back_in_every_layout_and_after_every_end() {
             let all = rows(&mut session, "SELECT * FROM t ORDER BY a");
             assert_eq!(all, ["2|zwei|3.00", "3|x|NULL", "4|four|4.00"], "{layout:?} {how:?}");
             let report = database.check_indexes();
-            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.indexes);
+            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.problems);
             assert_eq!(rows(&mut session, "SELECT b FROM t WHERE a = 4"), ["four"]);
             assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (4, '', 0)"), "23505");
             run(&mut session, "INSERT INTO t VALUES (1, 'again', 0)");

@@ -10,8 +10,9 @@ use crate::catalog::State;
 pub struct CheckReport {
     /// Damage of files.
     pub findings: Vec<Finding>,
-    /// Indexes that do not agree with their tables.
-    pub indexes: Vec<String>,
+    /// What else is wrong: indexes that do not agree with their tables, commits of the log that
+    /// cannot be replayed.
+    pub problems: Vec<String>,
     /// Tables looked at.
     pub tables: u64,
     /// Rows of them.
@@ -21,7 +22,7 @@ pub struct CheckReport {
 impl CheckReport {
     /// True when everything is as it should be.
     pub fn is_sound(&self) -> bool {
-        self.findings.is_empty() && self.indexes.is_empty()
+        self.findings.is_empty() && self.problems.is_empty()
     }
 }
 
@@ -35,11 +36,11 @@ pub(crate) fn tables(state: &State) -> CheckReport {
         for index in table.indexes().iter() {
             let index_name = index.spec().name.clone();
             if let Err(what) = agrees(table, index) {
-                report.indexes.push(format!("index {index_name} of table {name}: {what}"));
+                report.problems.push(format!("index {index_name} of table {name}: {what}"));
             }
         }
         if entry.is_indexed() && table.indexes().len() != entry.def.indexes.len() {
-            report.indexes.push(format!("table {name} does not have the indexes it should"));
+            report.problems.push(format!("table {name} does not have the indexes it should"));
         }
     }
     report

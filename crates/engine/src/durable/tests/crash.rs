@@ -350,7 +350,7 @@ impl World {
         );
         self.states = vec![found];
         let report = database.check_indexes();
-        assert!(report.is_sound(), "seed {seed}: {:?}", report.indexes);
+        assert!(report.is_sound(), "seed {seed}: {:?}", report.problems);
         let rows: usize = self.newest().values().map(BTreeMap::len).sum();
         let live = |name: &String| database.table(name).map_or(0, |t| t.storage().live_rows());
         let live: u64 = self.newest().keys().map(live).sum();
