@@ -2,7 +2,7 @@
 
 use storage::Layout;
 
-/// Options of [`crate::Database::open_in_memory`].
+/// Options of [`crate::Database::open`] and [`crate::Database::open_in_memory`].
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Worker threads; by default one per core that the process may use.

@@ -1,6 +1,7 @@
 //! A database: memory, workers, catalog, and what is registered with it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -10,8 +11,8 @@ use storage::{BufferPool, Layout, Timestamp};
 use txn::manager::TransactionManager;
 use types::{Error, Result};
 
-use crate::catalog::{Relations, TableEntry, TableInfo, undefined_table};
-use crate::durable::Durable;
+use crate::catalog::{Relations, State, TableEntry, TableInfo, undefined_table};
+use crate::durable::{self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files};
 use crate::locks::TableLock;
 use crate::registry::Registry;
 use crate::session::SessionInfo;
@@ -51,6 +52,8 @@ pub(crate) struct Inner {
     sessions_made: AtomicU64,
     /// Sessions by number; those that ended are forgotten when the next one begins.
     sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
+    /// Bytes of log after which a checkpoint is written.
+    pub(crate) checkpoint_wal_bytes: AtomicU64,
     /// Log and checkpoints; None in memory.
     pub(crate) durable: Option<Durable>,
 }
@@ -68,30 +71,125 @@ impl Inner {
             None => Ok(()),
         }
     }
+
+    pub(crate) fn checkpoint_in_background(&self) {
+        if let Some(durable) = &self.durable {
+            durable.checkpoint_in_background(self);
+        }
+    }
+
+    fn close(&self) -> Result<()> {
+        match &self.durable {
+            Some(durable) => durable.close(self),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            eprintln!("tessera: the database was not closed well: {error}");
+        }
+    }
+}
+
+/// What a database starts from.
+struct Beginning {
+    pool: Arc<BufferPool>,
+    state: State,
+    last: Timestamp,
+    last_object: u64,
+    durable: Option<Durable>,
 }
 
 impl Database {
     /// An empty database in memory.
     ///
     /// # Errors
-    /// None today; opening files will have some.
+    /// None today.
     pub fn open_in_memory(config: Config) -> Result<Self> {
+        let pool = BufferPool::new(config.memory_bytes);
+        let (state, last) = (State::default(), Timestamp(1));
+        Ok(Self::begin(&config, Beginning { pool, state, last, last_object: 0, durable: None }))
+    }
+
+    /// Opens the database in the directory `path`, which is made when there is none: every commit
+    /// that was acknowledged is there, whatever happened to the process or the machine. It is held
+    /// until the last session and clone is gone. An end of the log that was torn by a crash is cut,
+    /// with a line on standard error.
+    ///
+    /// # Errors
+    /// 55006 when another process has it open; XX001 with file, offset and expectation when a file
+    /// is damaged, which changes nothing; 58P01 when `path` holds something else; 53200 when it does
+    /// not fit into memory; 58030 and 53100 for what the disk says.
+    pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Self> {
+        Self::open_with(path, config, &Files::default())
+    }
+
+    /// [`Self::open`] on the files of `files`: those of a simulation, for tests.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub fn open_with(path: impl AsRef<Path>, config: Config, files: &Files) -> Result<Self> {
+        let pool = BufferPool::new(config.memory_bytes);
+        let opened = durable::open(path.as_ref(), &config, files, &pool)?;
+        let durable::Opened { durable, state, last, last_object } = opened;
+        let durable = Some(durable);
+        let database = Self::begin(&config, Beginning { pool, state, last, last_object, durable });
+        if let (Some(durable), Background::Thread) = (&database.0.durable, files.background) {
+            durable.start(database.downgrade());
+        }
+        Ok(database)
+    }
+
+    /// Verifies all files of the database in `path`, which nobody may have open, then opens it in
+    /// memory only and compares indexes with tables. Changes nothing.
+    ///
+    /// # Errors
+    /// 58P01 when there is no database; 55006 when it is open; 53200 when it does not fit into
+    /// memory; 58030 when a file cannot be read.
+    pub fn check(path: impl AsRef<Path>, config: &Config, files: &Files) -> Result<CheckReport> {
+        durable::check(path.as_ref(), config, files)
+    }
+
+    fn begin(config: &Config, beginning: Beginning) -> Self {
+        let Beginning { pool, state, last, last_object, durable } = beginning;
+        let relations = Relations::default();
+        relations.publish(Arc::new(state));
         let database = Self(Arc::new(Inner {
-            pool: BufferPool::new(config.memory_bytes),
+            pool,
             scheduler: RwLock::new(Scheduler::new(config.threads)),
-            relations: Relations::default(),
+            relations,
             registry: Registry::default(),
             layout: config.layout,
-            transactions: TransactionManager::new(Timestamp(1)),
+            transactions: TransactionManager::new(last),
             catalog_lock: Arc::default(),
             index_building: Mutex::default(),
-            objects_made: AtomicU64::new(0),
+            objects_made: AtomicU64::new(last_object),
             sessions_made: AtomicU64::new(0),
             sessions: Mutex::default(),
-            durable: None,
+            checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
+            durable,
         }));
         system::register(&database);
-        Ok(database)
+        database
+    }
+
+    /// Writes what waits for the disk and, if that costs little, a checkpoint, so that the next
+    /// opening has nothing to do. Without a call the last drop does it. The directory is given up
+    /// when the last session and clone is gone.
+    ///
+    /// # Errors
+    /// 58030, 53100: what was acknowledged is safe nevertheless.
+    pub fn close(self) -> Result<()> {
+        self.0.close()
+    }
+
+    /// Compares all indexes with their tables, which nobody may write meanwhile.
+    pub fn check_indexes(&self) -> CheckReport {
+        self.0.transactions.collect();
+        durable::check_tables(&self.0.relations.snapshot())
     }
 
     pub(crate) fn downgrade(&self) -> WeakDatabase {

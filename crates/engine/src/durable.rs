@@ -1,43 +1,177 @@
 //! What makes commits survive: their redo in the log, checkpoints, recovery.
+//!
+//! ```text
+//! commit: encode (redo; files of loaded blocks) -> latch: append -> wait (group commit) -> done
+//! checkpoint: latch: snapshot, place in the log -> changed blocks, catalog -> manifest -> clean up
+//! open: manifest -> catalog, blocks -> log by TID -> indexes
+//! ```
+//! Invariants: nothing is written to a file under the commit latch; a file that the log or a
+//! manifest names was synced before; temporary tables, views and sequences are in no file.
+//! Elsewhere: files and their damage (`txn::log`, `txn::checkpoint`), definitions as bytes
+//! (`catalog::codec`).
+
+mod objects;
+mod files;
+mod redo;
+mod encode;
+mod recover;
+mod open;
+mod checkpoint;
+mod background;
+mod verify;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use storage::{Timestamp, UndoBuffer};
-use types::{Error, Result};
+use parking_lot::Mutex;
+use storage::Timestamp;
+use txn::checkpoint::Directory;
+use txn::io::{Io, RealIo};
+use txn::log::{Log, LogOptions};
+use types::{Error, Result, SqlState};
 
-use crate::catalog::{Sequence, State};
+use crate::catalog::State;
 use crate::database::Inner;
 
-/// A place in the log.
-pub(crate) type Lsn = u64;
+use background::Checkpointer;
+use files::BlockFiles;
 
-/// The files of one database.
-pub(crate) struct Durable {}
+pub use txn::log::Background;
+pub use verify::CheckReport;
+
+pub(crate) use open::{Opened, check, open};
+pub(crate) use redo::Redo;
+pub(crate) use txn::log::Lsn;
+pub(crate) use verify::tables as check_tables;
+
+/// Bytes of log after which a checkpoint is written: recovery reads no more than about twice that.
+pub(crate) const CHECKPOINT_WAL_BYTES: u64 = 256 << 20;
+
+/// Bit of the numbers of temporary tables, whose rows are in no file.
+const TEMPORARY_TABLE: u64 = 1 << 62;
+
+/// The files of a database: the machine's, or those of a simulation.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The file system.
+    pub io: Arc<dyn Io>,
+    /// Whether threads of the engine write the log and checkpoints; without them only sessions do.
+    pub background: Background,
+    /// Bytes of a file of the log.
+    pub segment_bytes: u64,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let segment_bytes = LogOptions::default().segment_bytes;
+        Self { io: Arc::new(RealIo), background: Background::Thread, segment_bytes }
+    }
+}
+
+impl Files {
+    fn log_options(&self) -> LogOptions {
+        let (segment_bytes, background) = (self.segment_bytes, self.background);
+        LogOptions { segment_bytes, background, ..LogOptions::default() }
+    }
+}
+
+/// The number of a temporary table.
+pub(crate) fn temporary_table(id: u64) -> u64 {
+    id | TEMPORARY_TABLE
+}
+
+fn is_temporary(table: u64) -> bool {
+    table & TEMPORARY_TABLE != 0
+}
+
+/// The open files of one database. Dropped in the order of the fields: the lock goes last.
+pub(crate) struct Durable {
+    checkpointer: Checkpointer,
+    log: Log,
+    /// Which block is in which file.
+    files: Mutex<BlockFiles>,
+    /// Held while a checkpoint is written.
+    writing: Mutex<()>,
+    /// Version of the next block file.
+    next_version: AtomicU64,
+    /// Where the log was when the newest checkpoint began, or the last attempt at one.
+    checkpoint_lsn: AtomicU64,
+    /// Commits that the newest checkpoint does not hold.
+    commits_since: AtomicU64,
+    closed: AtomicBool,
+    directory: Directory,
+}
 
 impl Durable {
-    /// The redo of a transaction: what it changed, catalog (before and after) and sequences
-    /// included.
-    pub(crate) fn encode(
+    fn next_version(&self) -> u64 {
+        self.next_version.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Appends redo to the log buffer, under the commit latch; `catalog` is that of the
+    /// transaction, if it changed it.
+    ///
+    /// # Errors
+    /// 58030 once the log has failed; 40001 when a sequence that the transaction took values of
+    /// was renamed or dropped meanwhile.
+    pub(crate) fn append(
         &self,
-        _undo: Option<&UndoBuffer>,
-        _catalog: Option<(&State, &State)>,
-        _sequences: &[Arc<Sequence>],
-    ) -> Result<Vec<u8>> {
-        Err(Error::unsupported("a database in files"))
+        ts: Timestamp,
+        redo: &mut Redo<'_>,
+        catalog: Option<&State>,
+        inner: &Inner,
+    ) -> Result<Lsn> {
+        redo.put_sequence_values(catalog, inner)?;
+        let lsn = redo.append(&self.log, ts)?;
+        let files = redo.take_files();
+        if !files.is_empty() {
+            self.files.lock().add(ts, files);
+        }
+        self.commits_since.fetch_add(1, Ordering::Relaxed);
+        Ok(lsn)
     }
 
-    /// Appends redo to the log buffer.
-    pub(crate) fn append(&self, _ts: Timestamp, _redo: &[u8]) -> Result<Lsn> {
-        Err(Error::unsupported("a database in files"))
+    /// Waits until the log is durable up to `lsn`. Not under the commit latch.
+    ///
+    /// # Errors
+    /// 58030 or 53100: the commit is visible but may not survive.
+    pub(crate) fn wait(&self, lsn: Lsn, inner: &Inner) -> Result<()> {
+        self.checkpoint_if_due(lsn, inner);
+        self.log.wait_durable(lsn)
     }
 
-    /// Waits until the log is durable up to `lsn`.
-    pub(crate) fn wait(&self, _lsn: Lsn) -> Result<()> {
-        Err(Error::unsupported("a database in files"))
+    /// Has the log written soon.
+    pub(crate) fn wait_not(&self, lsn: Lsn, inner: &Inner) {
+        self.checkpoint_if_due(lsn, inner);
+        self.log.flush_later();
     }
 
-    /// Writes a checkpoint.
-    pub(crate) fn checkpoint(&self, _inner: &Inner) -> Result<()> {
-        Err(Error::unsupported("a database in files"))
+    fn checkpoint_if_due(&self, lsn: Lsn, inner: &Inner) {
+        let since = lsn.0.saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed));
+        if since >= inner.checkpoint_wal_bytes.load(Ordering::Relaxed) {
+            self.checkpointer.ask();
+        }
     }
+
+    /// Ends work with the files: writes what waits and, if that is cheap, a checkpoint. Once.
+    ///
+    /// # Errors
+    /// Those of the log and of a checkpoint.
+    pub(crate) fn close(&self, inner: &Inner) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.checkpointer.stop();
+        self.log.wait_durable(self.log.position().lsn)?;
+        if self.commits_since.load(Ordering::Relaxed) > 0 && self.is_checkpoint_cheap(inner) {
+            return self.write_checkpoint(inner);
+        }
+        Ok(())
+    }
+}
+
+/// XX001 for what the files say and cannot be.
+fn damaged(what: impl std::fmt::Display) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, format!("the database is damaged: {what}"))
 }

@@ -36,5 +36,6 @@ pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use catalog::{TableEntry, TableInfo};
 pub use config::Config;
 pub use database::Database;
+pub use durable::{Background, CheckReport, Files};
 pub use result::QueryResult;
 pub use session::{CancelHandle, ProgressHandle, Session};

@@ -24,10 +24,11 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::{State, StatementCatalog, TableEntry, TableInfo};
 use crate::database::Inner;
+use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
 use crate::prepared::PreparedStatements;
 use crate::sequence::{SequenceMemory, SessionSequences};
-use crate::settings::Settings;
+use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
 use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
 use crate::{Database, QueryResult, copy, define, prepared, transaction, write};
@@ -580,11 +581,20 @@ impl Session {
                 *self.database.inner().scheduler.write() = Scheduler::new(count);
                 Ok(())
             }
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
+                let bytes = value.map_or(Ok(CHECKPOINT_WAL_BYTES), |v| parse_bytes(name, v))?;
+                self.inner().checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
+                Ok(())
+            }
             "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
                 "changing the memory limit of a running database (start with --memory)",
             )),
             _ => self.settings.set(name, value),
         }
+    }
+
+    fn checkpoint_wal_bytes(&self) -> String {
+        self.inner().checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
     }
 
     fn show(&self, name: &str) -> Result<QueryResult> {
@@ -593,6 +603,7 @@ impl Session {
             let mut all = self.settings.all();
             all.push(("threads".to_owned(), self.database.threads().to_string()));
             all.push(("memory_limit".to_owned(), self.database.pool().limit().to_string()));
+            all.push(("checkpoint_wal_bytes".to_owned(), self.checkpoint_wal_bytes()));
             all.sort();
             let rows: Vec<Vec<Value>> =
                 all.iter().map(|(n, v)| vec![Value::text(n), Value::text(v)]).collect();
@@ -602,6 +613,7 @@ impl Session {
         let value = match name {
             "threads" | "tessera.threads" => self.database.threads().to_string(),
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
             _ => self.settings.get(name)?,
         };
         let columns = vec![(name.to_owned(), text)];

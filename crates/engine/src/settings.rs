@@ -58,6 +58,27 @@ pub(crate) fn unknown(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, message)
 }
 
+/// Bytes, perhaps with a unit of 1,024: "268435456", "256MB".
+pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => Some(0),
+        "kb" => Some(10),
+        "mb" => Some(20),
+        "gb" => Some(30),
+        "tb" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes.ok_or_else(|| {
+        let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+            .with_hint("Give bytes, or a number with kB, MB, GB or TB.")
+    })
+}
+
 impl Settings {
     /// The value of `name`.
     pub(crate) fn get(&self, name: &str) -> Result<String> {

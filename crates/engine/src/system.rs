@@ -87,6 +87,18 @@ impl TableFunction for Memory {
     }
 }
 
+/// `tessera_check()`: what is wrong with indexes; for a database that nobody writes meanwhile.
+struct Check(WeakDatabase);
+
+impl TableFunction for Check {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_check", arguments)?;
+        let report = self.0.upgrade()?.check_indexes();
+        let rows: Vec<_> = report.problems.iter().map(|text| vec![Value::text(text)]).collect();
+        Ok(rows_function("tessera_check", &[("problem", DataType::Text)], &rows))
+    }
+}
+
 /// `tessera_tables()`: rows, bytes and blocks of each table.
 struct Tables(WeakDatabase);
 
@@ -308,6 +320,7 @@ impl TableFunction for Sessions {
 pub(crate) fn register(database: &Database) {
     let registry = database.registry();
     registry.add_function("tessera_memory", Arc::new(Memory(database.downgrade())));
+    registry.add_function("tessera_check", Arc::new(Check(database.downgrade())));
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
     registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));

@@ -12,14 +12,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, TransactionModes};
-use storage::Timestamp;
-use storage::{Table, UndoBuffer, UndoMark};
+use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::CancelHandle;
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::database::Inner;
+use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
 use crate::validate::Reads;
 
@@ -67,6 +67,18 @@ enum IndexChange {
 /// Sequences that a transaction took values of. The functions that take them run anywhere.
 pub(crate) type UsedSequences = Arc<Mutex<Vec<Arc<Sequence>>>>;
 
+/// Locks of one transaction, given up when dropped: after the transaction, whose field comes first.
+struct HeldLocks {
+    txn: TxnId,
+    held: Vec<Arc<TableLock>>,
+}
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        self.held.iter().for_each(|lock| lock.release(self.txn));
+    }
+}
+
 /// The work of one transaction.
 pub(crate) struct Work {
     pub(crate) txn: Transaction,
@@ -82,7 +94,7 @@ pub(crate) struct Work {
     /// The session's temporary relations, as this transaction changed them.
     pub(crate) temporary: Arc<State>,
     index_changes: Vec<IndexChange>,
-    locks: Vec<Arc<TableLock>>,
+    locks: HeldLocks,
     savepoints: Vec<Savepoint>,
     pub(crate) sequences: UsedSequences,
     pub(crate) reads: Reads,
@@ -125,8 +137,10 @@ pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 impl Work {
     pub(crate) fn begin(inner: &Inner, modes: Modes, begun: Begun) -> Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let txn = inner.transactions.begin(modes.isolation)?;
+        let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
         Ok(Self {
-            txn: inner.transactions.begin(modes.isolation)?,
+            txn,
             begun,
             health: Health::Good,
             access: modes.access,
@@ -135,7 +149,7 @@ impl Work {
             catalog: None,
             temporary: Arc::default(),
             index_changes: Vec::new(),
-            locks: Vec::new(),
+            locks,
             savepoints: Vec::new(),
             sequences: UsedSequences::default(),
             reads: Reads::default(),
@@ -208,14 +222,14 @@ impl Work {
 
     /// Whether the lock is among those it holds.
     pub(crate) fn holds(&self, lock: &Arc<TableLock>) -> bool {
-        self.locks.iter().any(|held| Arc::ptr_eq(held, lock))
+        self.locks.held.iter().any(|held| Arc::ptr_eq(held, lock))
     }
 
     /// Asks for the lock without waiting.
     pub(crate) fn ask(&mut self, lock: &Arc<TableLock>, mode: LockMode) -> Asked {
         let asked = lock.ask(self.txn.id(), mode);
         if asked == Asked::Granted {
-            self.locks.push(Arc::clone(lock));
+            self.locks.held.push(Arc::clone(lock));
         }
         asked
     }
@@ -320,23 +334,20 @@ impl Work {
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
         let Self { txn, catalog, index_changes, locks, sequences, reads, .. } = self;
-        let id = txn.id();
         let sequences = std::mem::take(&mut *sequences.lock());
         let result = commit(inner, txn, catalog, &sequences, &reads, durability);
         match &result {
             Ok(()) => drop_indexes(index_changes),
             Err(_) => undo_index_changes(index_changes),
         }
-        locks.iter().for_each(|lock| lock.release(id));
+        drop(locks);
         result
     }
 
     /// Ends the transaction and takes back what it did.
     pub(crate) fn rollback(self) {
-        let id = self.txn.id();
         self.txn.rollback();
         undo_index_changes(self.index_changes);
-        self.locks.iter().for_each(|lock| lock.release(id));
     }
 }
 
@@ -382,16 +393,20 @@ fn commit(
     }
     let redo = match &inner.durable {
         Some(durable) => {
-            let old = inner.relations.snapshot();
-            let state = catalog.as_deref().map(|new| (&*old, new));
-            Some(durable.encode(txn.changes(), state, sequences)?)
+            let old = catalog.as_ref().map(|_| inner.relations.snapshot());
+            let state = old.as_deref().zip(catalog.as_deref());
+            durable.encode(txn.changes(), state, sequences)?
         }
         None => None,
     };
     let mut ending = Ending { inner, catalog, redo, reads, lsn: None };
     txn.commit(&mut ending)?;
     match (&inner.durable, ending.lsn, durability) {
-        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn),
+        (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn, inner),
+        (Some(durable), Some(lsn), Durability::Later) => {
+            durable.wait_not(lsn, inner);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
@@ -400,9 +415,9 @@ fn commit(
 struct Ending<'a> {
     inner: &'a Inner,
     catalog: Option<Arc<State>>,
-    redo: Option<Vec<u8>>,
+    redo: Option<Redo<'a>>,
     reads: &'a Reads,
-    lsn: Option<crate::durable::Lsn>,
+    lsn: Option<Lsn>,
 }
 
 impl CommitWork for Ending<'_> {
@@ -411,8 +426,8 @@ impl CommitWork for Ending<'_> {
     }
 
     fn publish(&mut self, ts: Timestamp, _: &UndoBuffer) -> Result<()> {
-        if let (Some(durable), Some(redo)) = (&self.inner.durable, &self.redo) {
-            self.lsn = Some(durable.append(ts, redo)?);
+        if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
+            self.lsn = Some(durable.append(ts, redo, self.catalog.as_deref(), self.inner)?);
         }
         if let Some(state) = self.catalog.take() {
             self.inner.relations.publish(state);

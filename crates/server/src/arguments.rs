@@ -60,6 +60,11 @@ pub(crate) enum Format {
 /// Commands other than running SQL.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Verify every file and index of a database that nobody has open; status 1 when damaged
+    Check {
+        /// Database directory
+        path: PathBuf,
+    },
     /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
     Demo {
         /// Scale factor: 1 is about 1 GB of raw data

@@ -1,10 +1,11 @@
 //! Opens the database and does what the command line says.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
 use std::process::ExitCode;
 
-use engine::{Config, Database, Session};
-use types::{Error, Result};
+use engine::{Config, Database, Files, Session};
+use types::Result;
 
 use crate::arguments::{Arguments, Command, Format, Limits};
 use crate::{demo, interrupt, progress, render, report, shell};
@@ -16,8 +17,9 @@ const USAGE_ERROR: u8 = 2;
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let outcome = match &arguments.command {
         Some(Command::Demo { sf }) => {
-            open(&arguments.limits).and_then(|db| demo::run(&db, *sf, arguments.format))
+            open(None, &arguments.limits).and_then(|db| demo::run(&db, *sf, arguments.format))
         }
+        Some(Command::Check { path }) => check(path, &arguments.limits),
         None => statements(arguments),
     };
     match outcome {
@@ -29,8 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// A database with formats and workloads registered.
-fn open(limits: &Limits) -> Result<Database> {
+fn config_of(limits: &Limits) -> Config {
     let mut config = Config::default();
     if let Some(threads) = limits.threads {
         config.threads = threads.into();
@@ -38,24 +39,44 @@ fn open(limits: &Limits) -> Result<Database> {
     if let Some(memory) = limits.memory {
         config.memory_bytes = memory;
     }
-    let database = Database::open_in_memory(config)?;
+    config
+}
+
+/// A database with formats and workloads registered: that in `path`, or one in memory.
+fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
+    let config = config_of(limits);
+    let database = match path {
+        Some(path) => Database::open(path, config)?,
+        None => Database::open_in_memory(config)?,
+    };
     formats::register(&database);
     workloads::register(&database);
     Ok(database)
 }
 
 fn statements(arguments: &Arguments) -> Result<ExitCode> {
-    if let Some(path) = &arguments.path {
-        let what = format!("a database on disk ({})", path.display());
-        let hint = "Start without a path: the database is then in memory; COPY moves data.";
-        return Err(Error::unsupported(what).with_hint(hint));
+    let database = open(arguments.path.as_deref(), &arguments.limits)?;
+    let status = run_session(arguments, database.session());
+    database.close()?;
+    Ok(status)
+}
+
+/// Prints what is wrong with the database in `path`.
+fn check(path: &Path, limits: &Limits) -> Result<ExitCode> {
+    let report = Database::check(path, &config_of(limits), &Files::default())?;
+    report.findings.iter().for_each(|finding| println!("{finding}"));
+    report.problems.iter().for_each(|finding| println!("{finding}"));
+    if report.is_sound() {
+        println!("sound: {} tables, {} rows", report.tables, report.rows);
     }
-    let database = open(&arguments.limits)?;
-    let mut session = database.session();
+    Ok(status(report.is_sound()))
+}
+
+fn run_session(arguments: &Arguments, mut session: Session) -> ExitCode {
     interrupt::watch(&session.cancel_handle());
     for sql in &arguments.commands {
         if !run_text(&mut session, sql, arguments.format) {
-            return Ok(ExitCode::from(SQL_ERROR));
+            return ExitCode::from(SQL_ERROR);
         }
     }
     if let Some(path) = &arguments.file {
@@ -68,23 +89,23 @@ fn statements(arguments: &Arguments) -> Result<ExitCode> {
             Ok(text) => text,
             Err(error) => {
                 eprintln!("tessera: {}: {error}", path.display());
-                return Ok(ExitCode::from(USAGE_ERROR));
+                return ExitCode::from(USAGE_ERROR);
             }
         };
-        return Ok(status(run_text(&mut session, &text, arguments.format)));
+        return status(run_text(&mut session, &text, arguments.format));
     }
     if !arguments.commands.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
     if std::io::stdin().is_terminal() {
         shell::run(&mut session, arguments.format);
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
     match read_standard_input() {
-        Ok(text) => Ok(status(shell::run_script(&mut session, &text, arguments.format))),
+        Ok(text) => status(shell::run_script(&mut session, &text, arguments.format)),
         Err(error) => {
             eprintln!("tessera: standard input: {error}");
-            Ok(ExitCode::from(USAGE_ERROR))
+            ExitCode::from(USAGE_ERROR)
         }
     }
 }

@@ -15,6 +15,7 @@ use types::{Error, Result, SqlState};
 
 use super::{index, layout_of, local_name, may_create, names, persistence_of, redefined, sequence};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
+use crate::durable::temporary_table;
 use crate::locks::TableLock;
 use crate::session::Run;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
@@ -61,7 +62,11 @@ pub(crate) fn foreign_index(key: &ForeignKeyDef) -> IndexMeta {
 /// Storage for a new table of this definition, without indexes.
 fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
     let inner = session.inner();
-    let (id, schema) = (inner.next_object_id(), schema_of(&def.columns));
+    let schema = schema_of(&def.columns);
+    let id = match def.persistence {
+        Persistence::Permanent => inner.next_object_id(),
+        Persistence::Temporary => temporary_table(inner.next_object_id()),
+    };
     Table::new(id, def.name.clone(), schema, def.layout, inner.pool.clone())
 }
 

@@ -28,7 +28,8 @@ const REPLAYED: u64 = 1 << 62;
 
 impl Table {
     /// Recovery: puts back a block of a checkpoint. Bit `i` of `dead` is 1 when row `i` does not
-    /// exist (none when empty); snapshots from `created` on see the rest.
+    /// exist (none when empty); snapshots from `created` on see the rest. Returns how its rows are
+    /// laid out.
     ///
     /// # Errors
     /// XX001 when the bytes are not a whole block of this table, or the block is there; 53200
@@ -39,7 +40,7 @@ impl Table {
         bytes: &[u8],
         dead: &[u64],
         created: Timestamp,
-    ) -> Result<()> {
+    ) -> Result<BlockLayout> {
         let block = Block::from_bytes(id, bytes, &self.pool)?;
         let types = block.header.segments.iter().map(|s| s.physical);
         if !types.eq(self.types.iter().copied()) {
@@ -65,8 +66,9 @@ impl Table {
         self.admit_block(&block);
         self.note_commit(rows as i64 - block.dead() as i64, rows as u64);
         self.blocks_made.fetch_max(id + 1, Ordering::Relaxed);
+        let layout = block.layout();
         self.add_block(Arc::new(block));
-        Ok(())
+        Ok(layout)
     }
 
     fn damaged(&self, message: String) -> Error {

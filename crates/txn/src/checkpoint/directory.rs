@@ -172,6 +172,12 @@ impl Directory {
         Ok(read_dead(&*self.io, &self.path, self.database, table, block, dead)?)
     }
 
+    /// The path of a block's file, for errors.
+    pub fn path_of(&self, table: u64, file: &BlockReference) -> PathBuf {
+        let BlockReference { block, version, .. } = *file;
+        self.block_path(&BlockFileName { table, block, version, kind: BlockFileKind::Block })
+    }
+
     fn block_path(&self, name: &BlockFileName) -> PathBuf {
         self.path.join(BLOCKS_NAME).join(name.to_string())
     }

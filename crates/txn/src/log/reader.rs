@@ -51,6 +51,9 @@ pub struct LogReader {
     /// Where the batch of `lsn` starts, or reading did.
     batch: u64,
     ended: bool,
+    /// The newest timestamp read.
+    newest: Timestamp,
+    torn: Option<Finding>,
     failure: Option<Failure>,
 }
 
@@ -98,6 +101,8 @@ impl LogReader {
             incarnation: from.incarnation,
             batch: from.lsn.0,
             ended: false,
+            newest: after,
+            torn: None,
             failure: None,
         })
     }
@@ -126,6 +131,7 @@ impl LogReader {
                     let (lsn, at) = (Lsn(self.lsn), self.start);
                     self.advance(padded);
                     let ts = Timestamp(read_u64(&self.buffer, at + 8));
+                    self.newest = self.newest.max(ts);
                     if ts > self.after {
                         let bytes = read_u32(&self.buffer, at) as usize;
                         let payload = &self.buffer[at + RECORD_HEADER_BYTES..at + bytes];
@@ -143,8 +149,14 @@ impl LogReader {
         Lsn(self.lsn)
     }
 
+    /// Where the log breaks off inside of a record, if it does: commits that nobody was told of. To
+    /// be asked at the end.
+    pub fn torn_tail(&self) -> Option<&Finding> {
+        self.torn.as_ref()
+    }
+
     /// File and offset of a position.
-    pub(crate) fn place_of(&self, lsn: Lsn) -> (PathBuf, u64) {
+    pub fn place_of(&self, lsn: Lsn) -> (PathBuf, u64) {
         let first = lsn.0 - lsn.0 % self.segment_bytes;
         (self.directory.join(segment_name(first)), SEGMENT_HEADER_BYTES + lsn.0 - first)
     }
@@ -224,9 +236,22 @@ impl LogReader {
         Ok(())
     }
 
+    /// Whether what stands here looks like the next record. Bytes of recycled segments do not: their
+    /// timestamps are old.
+    fn is_record_begun(&mut self) -> Result<bool, Failure> {
+        if !self.fill(RECORD_HEADER_BYTES)? {
+            return Ok(false);
+        }
+        let bytes = read_u32(&self.buffer, self.start) as usize;
+        let ts = read_u64(&self.buffer, self.start + 8);
+        let is_next = ts > self.newest.0 && ts - self.newest.0 <= u64::from(u32::MAX);
+        Ok(bytes >= RECORD_HEADER_BYTES && is_next)
+    }
+
     /// Decides whether the log ends here, or was damaged: a mark further on says so.
     fn finish(&mut self, expectation: &str) -> Result<(), Failure> {
         let at = self.lsn;
+        let torn = self.is_record_begun()?;
         let mut found = None;
         while found.is_none() && self.fill(MARK_BYTES)? {
             let whole = (self.end - self.start) / RECORD_ALIGN * RECORD_ALIGN;
@@ -249,6 +274,10 @@ impl LogReader {
         }
         self.lsn = at;
         self.ended = true;
+        if torn {
+            let (path, offset) = self.place_of(Lsn(at));
+            self.torn = Some(Finding::new(path, offset, expectation));
+        }
         Ok(())
     }
 

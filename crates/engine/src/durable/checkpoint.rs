@@ -1,0 +1,193 @@
+//! Checkpoints: what changed since the last one, while work goes on.
+//!
+//! ```text
+//! commits held: snapshot, position in the log, catalog
+//! then: changed blocks -> files -> log durable up to there -> manifest -> old files, segments go
+//! ```
+//! Invariants: the manifest holds exactly the commits before its position in the log; the snapshot
+//! is a running transaction until all blocks are written; after an error the newest checkpoint is
+//! the one before, with all its files and all of the log behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use storage::{BlockImage, Table, Timestamp};
+use txn::checkpoint::{BlockEntry, Manifest, TableEntry as TableFiles};
+use txn::log::Position;
+use txn::manager::{Isolation, Transaction};
+use types::Result;
+
+use super::encode::dead_bytes;
+use super::files::{Need, temperature_of};
+use super::{Durable, is_temporary, objects};
+use crate::catalog::State;
+use crate::database::Inner;
+
+/// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
+const CLOSING_BYTES_MIN: u64 = 64 << 20;
+
+/// The moment that a checkpoint holds.
+struct Moment {
+    /// Keeps the versions.
+    pinned: Transaction,
+    position: Position,
+    state: Arc<State>,
+    commits: u64,
+}
+
+impl Durable {
+    /// Writes a checkpoint for CHECKPOINT.
+    ///
+    /// # Errors
+    /// Why it failed, or why the last one in the background did.
+    pub(crate) fn checkpoint(&self, inner: &Inner) -> Result<()> {
+        if let Some(error) = self.checkpointer.take_failure() {
+            return Err(error);
+        }
+        self.write_checkpoint(inner)
+    }
+
+    /// Writes a checkpoint that nobody asked for.
+    pub(crate) fn checkpoint_in_background(&self, inner: &Inner) {
+        if let Err(error) = self.write_checkpoint(inner) {
+            // The next attempt is due when the log has grown as much again.
+            self.checkpoint_lsn.store(self.log.position().lsn.0, Ordering::Relaxed);
+            self.checkpointer.note_failure(error);
+        }
+    }
+
+    /// Starts writing checkpoints in the background.
+    pub(crate) fn start(&self, database: crate::database::WeakDatabase) {
+        self.checkpointer.start(database);
+    }
+
+    /// Whether a checkpoint costs less than it spares the next opening.
+    pub(super) fn is_checkpoint_cheap(&self, inner: &Inner) -> bool {
+        let from = self.checkpoint_lsn.load(Ordering::Relaxed);
+        let log_bytes = self.log.position().lsn.0.saturating_sub(from);
+        let Ok(moment) = self.moment(inner) else { return false };
+        let mut bytes = 0;
+        for table in permanent(&moment.state) {
+            let sizes = table.block_infos();
+            let images = table.blocks_at(moment.pinned.snapshot());
+            let changed = images.iter().filter(|image| self.is_written(table, image));
+            let size = |image: &BlockImage| {
+                let found = sizes.binary_search_by_key(&image.id(), |info| info.id);
+                found.map_or(0, |at| sizes[at].bytes)
+            };
+            bytes += changed.map(size).sum::<u64>();
+        }
+        moment.pinned.rollback();
+        bytes <= CLOSING_BYTES_MIN.max(log_bytes * 4)
+    }
+
+    /// Whether a checkpoint writes the block.
+    fn is_written(&self, table: &Table, image: &BlockImage) -> bool {
+        matches!(self.need(table, image), Need::Block)
+    }
+
+    fn need(&self, table: &Table, image: &BlockImage) -> Need {
+        let temperature = temperature_of(image.layout());
+        self.files.lock().need(table.id(), image.id(), image.changed(), temperature)
+    }
+
+    fn moment(&self, inner: &Inner) -> Result<Moment> {
+        inner.transactions.with_commits_held(|newest| {
+            let pinned = inner.transactions.begin(Isolation::Snapshot)?;
+            debug_assert_eq!(pinned.snapshot().ts, newest, "no commit is on its way");
+            let position = self.log.position();
+            let commits = self.commits_since.load(Ordering::Relaxed);
+            Ok(Moment { pinned, position, state: inner.relations.snapshot(), commits })
+        })
+    }
+
+    pub(super) fn write_checkpoint(&self, inner: &Inner) -> Result<()> {
+        let _writing = self.writing.lock();
+        let moment = self.moment(inner)?;
+        let mut written = Manifest::default();
+        let outcome = self.write_tables(&moment, &mut written);
+        let Moment { pinned, position, state, commits } = moment;
+        let snapshot = pinned.snapshot().ts;
+        pinned.rollback();
+        let prepared = outcome.and_then(|tables| {
+            self.log.wait_durable(position.lsn)?;
+            Ok(tables)
+        });
+        let tables = prepared.inspect_err(|_| {
+            // Best effort: what stays is removed when the database is opened the next time.
+            let _ = self.directory.remove_replaced(&written, &Manifest::default());
+        })?;
+        let manifest = Manifest {
+            snapshot,
+            position,
+            next_version: self.next_version.load(Ordering::Relaxed),
+            catalog: objects::write_all(&state),
+            sequences: Vec::new(),
+            tables,
+        };
+        self.directory.publish(&manifest)?;
+        let replaced = {
+            let mut files = self.files.lock();
+            let replaced = files.up_to(snapshot);
+            files.replace(&manifest);
+            replaced
+        };
+        self.checkpoint_lsn.store(position.lsn.0, Ordering::Relaxed);
+        self.commits_since.fetch_sub(commits, Ordering::Relaxed);
+        self.directory.remove_replaced(&replaced, &manifest)?;
+        self.log.remove_below(position.lsn)?;
+        Ok(())
+    }
+
+    /// Writes what changed of all tables; the new files also into `written`.
+    fn write_tables(&self, moment: &Moment, written: &mut Manifest) -> Result<Vec<TableFiles>> {
+        let at = moment.pinned.snapshot();
+        let mut all = Vec::new();
+        for table in permanent(&moment.state) {
+            let id = table.id();
+            let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
+            for image in table.blocks_at(at) {
+                let (entry, is_new) = self.write_block(table, &image, at.ts)?;
+                files.blocks.push(entry);
+                if is_new {
+                    let blocks = vec![entry];
+                    written.tables.push(TableFiles { id, next_block: 0, blocks });
+                }
+            }
+            files.next_block = table.next_block();
+            all.push(files);
+        }
+        Ok(all)
+    }
+
+    /// The files of a block, written if need be; whether the block's own is new.
+    fn write_block(
+        &self,
+        table: &Table,
+        image: &BlockImage,
+        at: Timestamp,
+    ) -> Result<(BlockEntry, bool)> {
+        let (id, block) = (table.id(), image.id());
+        let need = self.need(table, image);
+        if let Need::Nothing(entry) = need {
+            return Ok((entry, false));
+        }
+        let marks = image.dead();
+        let dead = dead_bytes(&marks);
+        let version = self.next_version();
+        if let Need::Dead(entry) = need {
+            let dead = Some(self.directory.write_dead(id, block, version, &dead)?);
+            return Ok((BlockEntry { changed: at, dead, ..entry }, false));
+        }
+        let bytes = image.write(&marks)?;
+        let file = self.directory.write_block(id, block, version, &bytes, &dead)?;
+        let temperature = temperature_of(image.layout());
+        Ok((BlockEntry { file, changed: at, temperature, dead: None }, true))
+    }
+}
+
+/// Storage of all tables that last.
+fn permanent(state: &State) -> impl Iterator<Item = &Arc<Table>> {
+    let all = state.tables.values().map(|entry| entry.storage());
+    all.filter(|table| !is_temporary(table.id()))
+}

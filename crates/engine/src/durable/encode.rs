@@ -1,0 +1,156 @@
+//! From a transaction to its redo.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use sql::statement::Persistence;
+use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
+use txn::redo::RedoWriter;
+use types::{Error, Result};
+
+use super::files::{LoadedBlock, temperature_of};
+use super::objects::{VALUE_BYTES, write_difference, write_value};
+use super::redo::{Redo, Scratch, ValuePlace};
+use super::{Durable, is_temporary};
+use crate::catalog::{Sequence, State};
+
+impl Durable {
+    /// The redo of a transaction: what it changed, catalog (before and after) and sequences
+    /// included; None when nothing of it is to survive. Writes and syncs files for the blocks it
+    /// loaded, and makes room in the log.
+    ///
+    /// # Errors
+    /// 53100 and 58030; 54000 for a transaction of gigabytes.
+    pub(crate) fn encode(
+        &self,
+        undo: Option<&UndoBuffer>,
+        catalog: Option<(&State, &State)>,
+        sequences: &[Arc<Sequence>],
+    ) -> Result<Option<Redo<'_>>> {
+        let mut redo = Redo::new(self);
+        let Redo { scratch, files, values, .. } = &mut redo;
+        let Scratch { record, row, value, columns } = &mut **scratch;
+        let mut writer = RedoWriter::new(record.output());
+        if let Some((old, new)) = catalog {
+            write_difference(old, new, &mut writer);
+        }
+        if let Some(undo) = undo {
+            let mut blocks = LoadedBlocks { durable: self, undo, images: HashMap::new() };
+            let kept = catalog.map(|(_, new)| numbers(new));
+            let stays = |table: &Table| {
+                !is_temporary(table.id()) && kept.as_ref().is_none_or(|k| k.contains(&table.id()))
+            };
+            for change in undo.changes().filter(|c| stays(c.table)) {
+                match change.kind {
+                    ChangeKind::Block => {
+                        let loaded = blocks.write(&change)?;
+                        writer.block(loaded.table, &loaded.file);
+                        files.push(loaded);
+                    }
+                    _ => write_change(&change, &mut writer, (&mut *row, &mut *value), columns),
+                }
+            }
+        }
+        let mut seen: Vec<&Arc<Sequence>> = Vec::new();
+        for sequence in sequences.iter().filter(|s| s.persistence == Persistence::Permanent) {
+            if seen.iter().any(|s| Arc::ptr_eq(&s.value, &sequence.value)) {
+                continue;
+            }
+            seen.push(sequence);
+            let Some(named) = current_name(sequence, catalog.map(|(_, new)| new)) else { continue };
+            write_value(&named.name, &mut RedoWriter::new(record.output()));
+            let at = record.output().len() - VALUE_BYTES;
+            values.push(ValuePlace { sequence: named, at });
+        }
+        redo.seal()
+    }
+}
+
+/// The sequence under the definition that the transaction leaves; None if it dropped it.
+fn current_name(sequence: &Arc<Sequence>, new: Option<&State>) -> Option<Arc<Sequence>> {
+    let Some(new) = new else { return Some(Arc::clone(sequence)) };
+    let same = |s: &&Arc<Sequence>| Arc::ptr_eq(&s.value, &sequence.value);
+    new.sequences.values().find(same).cloned()
+}
+
+impl<'d> Redo<'d> {
+    /// Makes the names of its files durable and room in the log.
+    fn seal(mut self) -> Result<Option<Self>> {
+        if self.scratch.record.payload().is_empty() {
+            return Ok(None);
+        }
+        if !self.files.is_empty() {
+            self.durable.directory.sync_blocks()?;
+        }
+        self.space = Some(self.durable.log.reserve(&self.scratch.record)?);
+        Ok(Some(self))
+    }
+}
+
+/// The numbers of all tables.
+fn numbers(state: &State) -> HashSet<u64> {
+    state.tables.values().map(|entry| entry.storage().id()).collect()
+}
+
+/// Files for the blocks that a transaction loaded.
+struct LoadedBlocks<'a> {
+    durable: &'a Durable,
+    undo: &'a UndoBuffer,
+    /// By table, its blocks as the transaction sees them.
+    images: HashMap<u64, HashMap<u64, BlockImage>>,
+}
+
+impl LoadedBlocks<'_> {
+    fn write(&mut self, change: &Change<'_>) -> Result<LoadedBlock> {
+        let (table, block) = (change.table.id(), change.tid.block());
+        // Of others it needs nothing: nobody else knows the block.
+        let own = Snapshot { ts: Timestamp(0), txn: self.undo.txn() };
+        let images = self.images.entry(table).or_insert_with(|| {
+            change.table.blocks_at(own).into_iter().map(|image| (image.id(), image)).collect()
+        });
+        let image = images.get(&block);
+        let image = image.ok_or_else(|| Error::internal("a loaded block is in its table"))?;
+        let version = self.durable.next_version();
+        let dead = image.dead();
+        let bytes = image.write(&dead)?;
+        let dead = dead_bytes(&dead);
+        let file = self.durable.directory.write_block(table, block, version, &bytes, &dead)?;
+        Ok(LoadedBlock { table, file, temperature: temperature_of(image.layout()) })
+    }
+}
+
+/// Bits as bytes; nothing when none is set.
+pub(super) fn dead_bytes(dead: &[u64]) -> Vec<u8> {
+    if dead.iter().all(|&word| word == 0) {
+        return Vec::new();
+    }
+    dead.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn write_change(
+    change: &Change<'_>,
+    writer: &mut RedoWriter<'_>,
+    (row, value): (&mut storage::RowBuffer, &mut storage::RowBuffer),
+    columns: &mut Vec<usize>,
+) {
+    let (table, tid) = (change.table.id(), change.tid);
+    columns.clear();
+    match change.kind {
+        ChangeKind::Insert => columns.extend(0..change.table.schema().len()),
+        ChangeKind::Update => {
+            columns.extend(change.columns());
+            columns.sort_unstable();
+        }
+        ChangeKind::Delete => {
+            return writer.delete(table, tid, change.moved_to);
+        }
+        ChangeKind::Lock | ChangeKind::Void | ChangeKind::Block => return,
+    }
+    row.clear();
+    columns.iter().for_each(|&column| row.push(change.after(column, value)));
+    let values = row.iter();
+    match change.kind {
+        ChangeKind::Insert => writer.insert(table, tid, values),
+        _ => writer.update(table, tid, columns, values),
+    }
+}

@@ -1,0 +1,107 @@
+//! Which block is in which file.
+
+use std::collections::HashMap;
+
+use storage::{BlockLayout, Timestamp};
+use txn::checkpoint::{
+    BlockEntry, BlockFileName, BlockTemperature, Manifest, TableEntry as TableFiles,
+};
+use txn::redo::BlockReference;
+
+/// A file that a transaction wrote for a block that it loaded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoadedBlock {
+    pub(super) table: u64,
+    pub(super) file: BlockReference,
+    pub(super) temperature: BlockTemperature,
+}
+
+/// The newest file of each block, by table and block.
+#[derive(Debug, Default)]
+pub(super) struct BlockFiles {
+    known: HashMap<(u64, u64), BlockEntry>,
+}
+
+/// How a block gets into a checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    /// Its file serves.
+    Nothing(BlockEntry),
+    /// Newer marks of deleted rows beside its file.
+    Dead(BlockEntry),
+    /// A new file.
+    Block,
+}
+
+/// Whether rows of such a block change in place.
+pub(super) fn temperature_of(layout: BlockLayout) -> BlockTemperature {
+    match layout {
+        BlockLayout::Frozen => BlockTemperature::Frozen,
+        BlockLayout::Row | BlockLayout::Column => BlockTemperature::Hot,
+    }
+}
+
+impl BlockFiles {
+    /// The files of a manifest.
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        let mut files = Self::default();
+        files.replace(manifest);
+        files
+    }
+
+    /// Files that the commit at `ts` made.
+    pub(super) fn add(&mut self, ts: Timestamp, loaded: impl IntoIterator<Item = LoadedBlock>) {
+        for LoadedBlock { table, file, temperature } in loaded {
+            let entry = BlockEntry { file, changed: ts, temperature, dead: None };
+            self.known.insert((table, file.block), entry);
+        }
+    }
+
+    /// What a checkpoint has to write of a block whose newest change is `changed`.
+    pub(super) fn need(
+        &self,
+        table: u64,
+        block: u64,
+        changed: Timestamp,
+        temperature: BlockTemperature,
+    ) -> Need {
+        let frozen = BlockTemperature::Frozen;
+        match self.known.get(&(table, block)) {
+            Some(entry) if changed <= entry.changed => Need::Nothing(*entry),
+            Some(entry) if temperature == frozen && entry.temperature == frozen => {
+                Need::Dead(*entry)
+            }
+            _ => Need::Block,
+        }
+    }
+
+    /// The files of commits up to `at`, in the shape of a manifest: to be compared with the next.
+    pub(super) fn up_to(&self, at: Timestamp) -> Manifest {
+        let entries = self.known.iter().filter(|(_, entry)| entry.changed <= at);
+        let table = |(&(id, _), entry): (&(u64, u64), &BlockEntry)| TableFiles {
+            id,
+            next_block: 0,
+            blocks: vec![*entry],
+        };
+        Manifest { tables: entries.map(table).collect(), ..Manifest::default() }
+    }
+
+    /// `manifest` is the newest checkpoint now: what it does not name of the commits it holds has
+    /// no file any more.
+    pub(super) fn replace(&mut self, manifest: &Manifest) {
+        self.known.retain(|_, entry| entry.changed > manifest.snapshot);
+        for table in &manifest.tables {
+            for entry in &table.blocks {
+                self.known.insert((table.id, entry.file.block), *entry);
+            }
+        }
+    }
+
+    /// Whether `name` is one of them.
+    pub(super) fn contains(&self, name: &BlockFileName) -> bool {
+        self.known.get(&(name.table, name.block)).is_some_and(|entry| {
+            entry.file.version == name.version
+                || entry.dead.is_some_and(|dead| dead.version == name.version)
+        })
+    }
+}

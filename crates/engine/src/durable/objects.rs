@@ -1,0 +1,234 @@
+//! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
+//!
+//! ```text
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value of a sequence | gone: 16 +
+//! value of a sequence: | last i64 | called u8 |
+//! ```
+//! Invariant: an object's entry comes after those that end others of its name, and before rows.
+//! Elsewhere: the bytes of definitions (`catalog::codec`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use sql::statement::Persistence;
+use storage::{BufferPool, Table};
+use txn::redo::RedoWriter;
+use types::Result;
+
+use super::damaged;
+use crate::catalog::codec::{
+    decode_sequence, decode_table, decode_view, encode_sequence, encode_table, encode_view,
+};
+use crate::catalog::{Indexes, Sequence, SequenceValue, State, TableEntry, View};
+use crate::define::table::schema_of;
+use crate::locks::TableLock;
+
+mod kind {
+    pub(super) const TABLE: u8 = 1;
+    /// A table whose indexes wait for its first writer.
+    pub(super) const DEFERRED_TABLE: u8 = 2;
+    pub(super) const VIEW: u8 = 3;
+    pub(super) const SEQUENCE: u8 = 4;
+    pub(super) const SEQUENCE_VALUE: u8 = 5;
+    pub(super) const TABLE_GONE: u8 = 17;
+    pub(super) const VIEW_GONE: u8 = 18;
+    pub(super) const SEQUENCE_GONE: u8 = 19;
+}
+
+/// Bytes of the value of a sequence.
+pub(super) const VALUE_BYTES: usize = 9;
+
+fn is_permanent(persistence: Persistence) -> bool {
+    persistence == Persistence::Permanent
+}
+
+/// Whether `new` is what `old` was.
+trait Same {
+    fn is_same(&self, old: &Self) -> bool;
+    fn is_permanent(&self) -> bool;
+}
+
+impl Same for Arc<TableEntry> {
+    fn is_same(&self, old: &Self) -> bool {
+        Arc::ptr_eq(self, old)
+    }
+
+    fn is_permanent(&self) -> bool {
+        is_permanent(self.def.persistence)
+    }
+}
+
+impl Same for View {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        is_permanent(self.persistence)
+    }
+}
+
+impl Same for Arc<Sequence> {
+    fn is_same(&self, old: &Self) -> bool {
+        Arc::ptr_eq(self, old)
+    }
+
+    fn is_permanent(&self) -> bool {
+        is_permanent(self.persistence)
+    }
+}
+
+/// Names in `old` that `new` does not have.
+fn gone<'m, T: Same>(
+    old: &'m BTreeMap<String, T>,
+    new: &'m BTreeMap<String, T>,
+) -> impl Iterator<Item = &'m String> {
+    let is_kept = |name: &String| new.get(name).is_some_and(Same::is_permanent);
+    old.iter().filter(move |(name, o)| o.is_permanent() && !is_kept(name)).map(|(name, _)| name)
+}
+
+/// Objects of `new` that are not in `old`.
+fn changed<'m, T: Same>(
+    old: &'m BTreeMap<String, T>,
+    new: &'m BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'m String, &'m T)> {
+    let is_new = |name: &String, n: &T| old.get(name).is_none_or(|o| !n.is_same(o));
+    new.iter().filter(move |(name, n)| n.is_permanent() && is_new(name, n))
+}
+
+/// Writes what has to be done to make `new` of `old`.
+pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    gone(&old.tables, &new.tables).for_each(|n| writer.catalog(kind::TABLE_GONE, n, &[]));
+    gone(&old.views, &new.views).for_each(|n| writer.catalog(kind::VIEW_GONE, n, &[]));
+    gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
+    let mut bytes = Vec::new();
+    for (name, entry) in changed(&old.tables, &new.tables) {
+        bytes.clear();
+        encode_table(entry, &mut bytes);
+        let kind = if entry.is_indexed() { kind::TABLE } else { kind::DEFERRED_TABLE };
+        writer.catalog(kind, name, &bytes);
+    }
+    for (name, view) in changed(&old.views, &new.views) {
+        bytes.clear();
+        encode_view(name, view, &mut bytes);
+        writer.catalog(kind::VIEW, name, &bytes);
+    }
+    for (name, sequence) in changed(&old.sequences, &new.sequences) {
+        bytes.clear();
+        encode_sequence(sequence, &mut bytes);
+        writer.catalog(kind::SEQUENCE, name, &bytes);
+    }
+}
+
+/// All permanent objects, for a manifest.
+pub(super) fn write_all(state: &State) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_difference(&State::default(), state, &mut RedoWriter::new(&mut out));
+    out
+}
+
+/// Writes a place for the value of a sequence.
+pub(super) fn write_value(name: &str, writer: &mut RedoWriter<'_>) {
+    writer.catalog(kind::SEQUENCE_VALUE, name, &[0; VALUE_BYTES]);
+}
+
+/// The value of a sequence as bytes.
+pub(super) fn value_bytes(value: SequenceValue) -> [u8; VALUE_BYTES] {
+    let mut bytes = [0; VALUE_BYTES];
+    bytes[..8].copy_from_slice(&value.last.to_le_bytes());
+    bytes[8] = value.called.into();
+    bytes
+}
+
+fn value_of(bytes: &[u8]) -> Option<SequenceValue> {
+    let (last, called) = bytes.split_first_chunk::<8>()?;
+    let called = match called {
+        [0] => false,
+        [1] => true,
+        _ => return None,
+    };
+    Some(SequenceValue { last: i64::from_le_bytes(*last), called })
+}
+
+/// The catalog as entries say it, and storage for its tables.
+pub(super) struct Objects {
+    pub(super) state: State,
+    /// By number.
+    pub(super) tables: HashMap<u64, Arc<Table>>,
+    /// The largest number of a table or sequence so far.
+    pub(super) last_object: u64,
+    pool: Arc<BufferPool>,
+}
+
+impl Objects {
+    pub(super) fn new(pool: Arc<BufferPool>) -> Self {
+        Self { state: State::default(), tables: HashMap::new(), last_object: 0, pool }
+    }
+
+    /// Does what an entry says.
+    ///
+    /// # Errors
+    /// XX001 for an entry that no [`write_difference`] wrote.
+    pub(super) fn apply(&mut self, kind: u8, name: &str, bytes: &[u8]) -> Result<()> {
+        let Self { state, .. } = self;
+        let name = name.to_owned();
+        match kind {
+            kind::TABLE => self.put_table(name, bytes, Indexes::Built)?,
+            kind::DEFERRED_TABLE => self.put_table(name, bytes, Indexes::Deferred)?,
+            kind::VIEW => {
+                let (_, view) = decode_view(bytes)?;
+                state.views.insert(name, view);
+            }
+            kind::SEQUENCE => {
+                let sequence = decode_sequence(bytes)?;
+                self.last_object = self.last_object.max(sequence.id);
+                state.sequences.insert(name, Arc::new(sequence));
+            }
+            kind::SEQUENCE_VALUE => {
+                let value = value_of(bytes).ok_or_else(|| damaged("a sequence has no value"))?;
+                let sequence = state.sequences.get(&name);
+                let sequence = sequence.ok_or_else(|| missing("sequence", &name))?;
+                *sequence.value.lock() = value;
+            }
+            kind::TABLE_GONE => {
+                state.tables.remove(&name).ok_or_else(|| missing("table", &name))?;
+            }
+            kind::VIEW_GONE => {
+                state.views.remove(&name).ok_or_else(|| missing("view", &name))?;
+            }
+            kind::SEQUENCE_GONE => {
+                state.sequences.remove(&name).ok_or_else(|| missing("sequence", &name))?;
+            }
+            other => return Err(damaged(format!("a change of the catalog is of kind {other}"))),
+        }
+        Ok(())
+    }
+
+    fn put_table(&mut self, name: String, bytes: &[u8], indexes: Indexes) -> Result<()> {
+        let (def, id) = decode_table(bytes)?;
+        if def.name != name || super::is_temporary(id) {
+            return Err(damaged(format!("table {name} has number {id} and name {}", def.name)));
+        }
+        self.last_object = self.last_object.max(id);
+        let storage = self.tables.entry(id).or_insert_with(|| {
+            let schema = schema_of(&def.columns);
+            Table::new(id, name.clone(), schema, def.layout, Arc::clone(&self.pool))
+        });
+        if storage.schema().len() != def.columns.len() {
+            return Err(damaged(format!("table {name} has other columns than its rows")));
+        }
+        let entry = TableEntry::new(def, Arc::clone(storage), Arc::<TableLock>::default(), indexes);
+        self.state.tables.insert(name, Arc::new(entry));
+        Ok(())
+    }
+
+    /// Gives up storage that no entry leads to: between transactions.
+    pub(super) fn forget_dropped(&mut self) {
+        let used = |id: &u64| self.state.tables.values().any(|e| e.storage().id() == *id);
+        self.tables.retain(|id, _| used(id));
+    }
+}
+
+fn missing(what: &str, name: &str) -> types::Error {
+    damaged(format!("{what} {name} changes, but does not exist"))
+}

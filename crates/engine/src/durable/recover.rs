@@ -1,0 +1,311 @@
+//! From files to tables: the newest checkpoint, then the log behind it.
+//!
+//! ```text
+//! manifest -> catalog, tables -> blocks (all threads) -> log, commit by commit -> indexes
+//! ```
+//! Invariants: rows come back with their TIDs; a transaction is applied whole, because its record
+//! was read whole before; nothing is written to files.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, WriteError};
+use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
+use txn::log::LogReader;
+use txn::redo::{Redo, RedoReader};
+use types::{Error, Result, SqlState};
+
+use super::damaged;
+use super::files::{BlockFiles, LoadedBlock, temperature_of};
+use super::objects::Objects;
+use crate::Config;
+use crate::catalog::{State, TableEntry};
+use crate::define::index::spec_of;
+
+/// A database as its files have it.
+pub(super) struct Recovered {
+    pub(super) state: State,
+    pub(super) files: BlockFiles,
+    pub(super) manifest: Manifest,
+    /// The newest commit.
+    pub(super) last: Timestamp,
+    /// The largest number of a table or index.
+    pub(super) last_object: u64,
+    /// Version of the next block file.
+    pub(super) next_version: u64,
+    /// Commits that the checkpoint does not hold.
+    pub(super) replayed: u64,
+    /// Read to its end.
+    pub(super) log: LogReader,
+}
+
+/// What recovery has to work with.
+pub(super) struct Means<'a> {
+    pub(super) directory: &'a Directory,
+    pub(super) pool: &'a Arc<BufferPool>,
+    pub(super) threads: usize,
+}
+
+impl<'a> Means<'a> {
+    pub(super) fn new(
+        directory: &'a Directory,
+        pool: &'a Arc<BufferPool>,
+        config: &Config,
+    ) -> Self {
+        Self { directory, pool, threads: config.threads.max(1) }
+    }
+
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// XX001 for damage, with file, offset and expectation; 53200 without memory; 58030.
+    pub(super) fn recover(&self) -> Result<Recovered> {
+        let manifest = self.directory.read_manifest()?;
+        let mut replay = Replay::new(self);
+        // That of a new database holds nothing, not even an empty catalog.
+        if !manifest.catalog.is_empty() {
+            replay.begin(&manifest)?;
+            self.restore_blocks(&manifest, &replay.objects)?;
+        }
+        let mut log = self.directory.read_log(&manifest)?;
+        while let Some(record) = log.next()? {
+            let (lsn, ts) = (record.lsn, record.ts);
+            let applied = replay.apply(ts, record.payload);
+            applied.map_err(|error| in_record(error, &log, lsn))?;
+        }
+        for entry in replay.objects.state.tables.values() {
+            entry.storage().end_recovery(replay.last);
+        }
+        let mut last_object = replay.objects.last_object;
+        self.build_indexes(&replay.objects.state, &mut last_object)?;
+        Ok(Recovered {
+            state: replay.objects.state,
+            files: replay.files,
+            manifest,
+            last: replay.last,
+            last_object,
+            next_version: replay.next_version,
+            replayed: replay.commits,
+            log,
+        })
+    }
+
+    /// Reads the block files of the manifest with all threads, each file whole.
+    fn restore_blocks(&self, manifest: &Manifest, objects: &Objects) -> Result<()> {
+        let mut work = Vec::new();
+        for table in &manifest.tables {
+            let storage = objects.tables.get(&table.id).ok_or_else(|| {
+                damaged(format!("the manifest has blocks of table {}, which is none", table.id))
+            })?;
+            storage.set_next_block(table.next_block);
+            work.extend(table.blocks.iter().map(|entry| (storage, entry)));
+        }
+        self.in_parallel(work.len(), |i| {
+            let (table, entry) = work[i];
+            self.restore_block(table, entry).map(|_| ())
+        })
+    }
+
+    fn restore_block(&self, table: &Table, entry: &BlockEntry) -> Result<BlockTemperature> {
+        let file = self.directory.read_block(table.id(), &entry.file)?;
+        let newer = match &entry.dead {
+            Some(dead) => Some(self.directory.read_dead(table.id(), entry.file.block, dead)?),
+            None => None,
+        };
+        let dead = dead_words(newer.as_ref().unwrap_or(&file).dead());
+        let restored = table.restore_block(entry.file.block, file.content(), &dead, entry.changed);
+        let layout = restored.map_err(|error| match error.state() {
+            SqlState::DATA_CORRUPTED => {
+                let path = self.directory.path_of(table.id(), &entry.file);
+                let message = format!("\"{}\" is damaged: {}", path.display(), error.message());
+                Error::new(SqlState::DATA_CORRUPTED, message)
+            }
+            _ => error,
+        })?;
+        Ok(temperature_of(layout))
+    }
+
+    /// Runs `work` for `0..count`; the first error ends it.
+    fn in_parallel(&self, count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let run = || {
+            while failure.lock().is_none() {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                if i >= count {
+                    return;
+                }
+                if let Err(error) = work(i) {
+                    failure.lock().get_or_insert(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            (1..self.threads.min(count)).for_each(|_| drop(scope.spawn(run)));
+            run();
+        });
+        failure.into_inner().map_or(Ok(()), Err)
+    }
+
+    /// Builds the indexes of all tables but those that wait for a writer.
+    fn build_indexes(&self, state: &State, last_object: &mut u64) -> Result<()> {
+        for entry in state.tables.values().filter(|entry| entry.is_indexed()) {
+            for meta in &entry.def.indexes {
+                *last_object += 1;
+                self.build_index(entry, *last_object, meta)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn build_index(
+        &self,
+        entry: &TableEntry,
+        id: u64,
+        meta: &sql::catalog::IndexMeta,
+    ) -> Result<()> {
+        let table = entry.storage();
+        let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
+        match table.add_index(index, self.threads) {
+            Ok(_) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
+            Err(_) => {
+                let (table, index) = (&entry.def.name, &meta.name);
+                Err(damaged(format!("rows of table {table} have equal keys in index {index}")))
+            }
+        }
+    }
+}
+
+/// XX001 names the place in the log.
+fn in_record(error: Error, log: &LogReader, lsn: txn::log::Lsn) -> Error {
+    if error.state() != SqlState::DATA_CORRUPTED {
+        return error;
+    }
+    let (path, offset) = log.place_of(lsn);
+    let message = format!(
+        "\"{}\" is damaged: the record at byte {offset} cannot be replayed: {}",
+        path.display(),
+        error.message()
+    );
+    Error::new(SqlState::DATA_CORRUPTED, message)
+}
+
+fn dead_words(bytes: &[u8]) -> Vec<u64> {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).map(word).collect()
+}
+
+/// What replay has reached.
+struct Replay<'a> {
+    means: &'a Means<'a>,
+    objects: Objects,
+    files: BlockFiles,
+    last: Timestamp,
+    next_version: u64,
+    commits: u64,
+    catalog_changed: bool,
+    /// Memory used again from entry to entry; empty between them.
+    row: Vec<Datum<'static>>,
+    changes: Vec<(usize, Datum<'static>)>,
+}
+
+/// An empty vector in the memory of `used`.
+fn recycle<A, B>(mut used: Vec<A>) -> Vec<B> {
+    used.clear();
+    used.into_iter().map(|_| unreachable!("it is empty")).collect()
+}
+
+impl<'a> Replay<'a> {
+    fn new(means: &'a Means<'a>) -> Self {
+        Self {
+            means,
+            objects: Objects::new(Arc::clone(means.pool)),
+            files: BlockFiles::default(),
+            last: Timestamp(1),
+            next_version: 1,
+            commits: 0,
+            catalog_changed: false,
+            row: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    /// Takes over the catalog of a checkpoint.
+    fn begin(&mut self, manifest: &Manifest) -> Result<()> {
+        self.files = BlockFiles::of(manifest);
+        self.last = self.last.max(manifest.snapshot);
+        self.next_version = self.next_version.max(manifest.next_version);
+        let mut reader = RedoReader::new(&manifest.catalog);
+        while let Some(entry) = reader.next()? {
+            match entry {
+                Redo::Catalog { kind, name, bytes } => self.objects.apply(kind, name, bytes)?,
+                _ => return Err(damaged("the catalog of the manifest holds rows")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what a transaction did.
+    fn apply(&mut self, ts: Timestamp, payload: &[u8]) -> Result<()> {
+        let mut reader = RedoReader::new(payload);
+        while let Some(entry) = reader.next()? {
+            self.apply_entry(ts, entry)?;
+        }
+        if std::mem::take(&mut self.catalog_changed) {
+            self.objects.forget_dropped();
+        }
+        self.last = self.last.max(ts);
+        self.commits += 1;
+        Ok(())
+    }
+
+    fn apply_entry(&mut self, ts: Timestamp, entry: Redo<'_>) -> Result<()> {
+        match entry {
+            Redo::Insert { table, tid, values } => {
+                let mut row: Vec<Datum<'_>> = recycle(std::mem::take(&mut self.row));
+                row.extend(values.iter().copied());
+                self.table(table)?.recover_insert(tid, &row)?;
+                self.row = recycle(row);
+            }
+            Redo::Update { table, tid, columns, values } => {
+                let mut changes: Vec<(usize, Datum<'_>)> =
+                    recycle(std::mem::take(&mut self.changes));
+                changes.extend(columns.iter().copied().zip(values.iter().copied()));
+                self.table(table)?.recover_update(tid, &changes)?;
+                self.changes = recycle(changes);
+            }
+            Redo::Delete { table, tid, .. } => self.table(table)?.recover_delete(tid)?,
+            Redo::Block { table, file } => self.load_block(ts, table, &file)?,
+            Redo::Catalog { kind, name, bytes } => {
+                self.objects.apply(kind, name, bytes)?;
+                self.catalog_changed = true;
+            }
+            Redo::Sequence { .. } => return Err(damaged("a sequence has a number")),
+        }
+        Ok(())
+    }
+
+    fn table(&self, id: u64) -> Result<&Arc<Table>> {
+        let table = self.objects.tables.get(&id);
+        table.ok_or_else(|| damaged(format!("rows of table {id}, which is none")))
+    }
+
+    fn load_block(
+        &mut self,
+        ts: Timestamp,
+        table: u64,
+        file: &txn::redo::BlockReference,
+    ) -> Result<()> {
+        let hot = BlockTemperature::Hot;
+        let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead: None };
+        let temperature = self.means.restore_block(self.table(table)?, &entry)?;
+        self.next_version = self.next_version.max(file.version + 1);
+        self.files.add(ts, [LoadedBlock { table, file: *file, temperature }]);
+        Ok(())
+    }
+}

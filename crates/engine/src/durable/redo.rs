@@ -1,0 +1,127 @@
+//! The redo of one transaction between encoding and the log.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use storage::{RowBuffer, Timestamp};
+use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest, TableEntry as TableFiles};
+use txn::log::{Log, Lsn, RecordBuffer, Space};
+use types::{Error, Result, SqlState};
+
+use super::Durable;
+use super::files::LoadedBlock;
+use super::objects::{VALUE_BYTES, value_bytes};
+use crate::catalog::{Sequence, State};
+use crate::database::Inner;
+
+/// Memory used again from commit to commit of a thread.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) record: RecordBuffer,
+    pub(super) row: RowBuffer,
+    pub(super) value: RowBuffer,
+    pub(super) columns: Vec<usize>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Scratch memory above which a thread does not keep it.
+const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Where the record has the value of a sequence.
+pub(super) struct ValuePlace {
+    pub(super) sequence: Arc<Sequence>,
+    /// Offset in the output of the record.
+    pub(super) at: usize,
+}
+
+/// The redo of a transaction, for which the log has room. Dropped without being appended it takes
+/// its files with it.
+pub(crate) struct Redo<'d> {
+    pub(super) durable: &'d Durable,
+    pub(super) scratch: Box<Scratch>,
+    pub(super) space: Option<Space<'d>>,
+    pub(super) files: Vec<LoadedBlock>,
+    pub(super) values: Vec<ValuePlace>,
+}
+
+impl<'d> Redo<'d> {
+    pub(super) fn new(durable: &'d Durable) -> Self {
+        let scratch = SCRATCH.take().unwrap_or_default();
+        Self { durable, scratch, space: None, files: Vec::new(), values: Vec::new() }
+    }
+
+    /// Fills in the values of sequences. Under the commit latch, so that a later record never holds
+    /// an earlier value.
+    ///
+    /// # Errors
+    /// 40001 when a sequence has another name than at encoding.
+    pub(super) fn put_sequence_values(
+        &mut self,
+        catalog: Option<&State>,
+        inner: &Inner,
+    ) -> Result<()> {
+        if self.values.is_empty() {
+            return Ok(());
+        }
+        let committed = inner.relations.snapshot();
+        let state = catalog.unwrap_or(&committed);
+        let output = self.scratch.record.output();
+        for ValuePlace { sequence, at } in &self.values {
+            let found = state.sequences.get(&sequence.name);
+            let found =
+                found.filter(|f| Arc::ptr_eq(&f.value, &sequence.value)).ok_or_else(|| {
+                    let message = format!("sequence \"{}\" changed concurrently", sequence.name);
+                    Error::new(SqlState(*b"40001"), message)
+                })?;
+            let value = *found.value.lock();
+            output[*at..*at + VALUE_BYTES].copy_from_slice(&value_bytes(value));
+        }
+        Ok(())
+    }
+
+    /// See [`Log::append`].
+    pub(super) fn append(&mut self, log: &Log, ts: Timestamp) -> Result<Lsn> {
+        let space = self.space.take().expect("redo is appended once");
+        log.append(space, ts, &mut self.scratch.record)
+    }
+
+    /// The files, which from now on stay.
+    pub(super) fn take_files(&mut self) -> Vec<LoadedBlock> {
+        std::mem::take(&mut self.files)
+    }
+
+    fn remove_files(&mut self) {
+        let files = self.take_files();
+        if files.is_empty() {
+            return;
+        }
+        let table = |loaded: LoadedBlock| TableFiles {
+            id: loaded.table,
+            next_block: 0,
+            blocks: vec![BlockEntry {
+                file: loaded.file,
+                changed: Timestamp(0),
+                temperature: BlockTemperature::Hot,
+                dead: None,
+            }],
+        };
+        let tables = files.into_iter().map(table).collect();
+        let unused = Manifest { tables, ..Manifest::default() };
+        // What stays is removed when the database is opened the next time.
+        let _ = self.durable.directory.remove_replaced(&unused, &Manifest::default());
+    }
+}
+
+impl Drop for Redo<'_> {
+    fn drop(&mut self) {
+        self.remove_files();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if scratch.record.output().capacity() <= SCRATCH_BYTES_MAX {
+            scratch.record.clear();
+            SCRATCH.set(Some(scratch));
+        }
+    }
+}

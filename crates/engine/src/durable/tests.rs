@@ -1,0 +1,323 @@
+//! Tests: what comes back after closing, killing and crashing.
+
+mod crash;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use storage::Layout;
+use txn::io::{Io, SimIo, Tear};
+
+use super::{Background, Files};
+use crate::{Config, Database, Session};
+
+const PATH: &str = "/db";
+
+fn files_of(io: &SimIo) -> Files {
+    let io: Arc<dyn Io> = Arc::new(io.clone());
+    Files { io, background: Background::None, segment_bytes: 64 << 10 }
+}
+
+fn config() -> Config {
+    Config { threads: 2, memory_bytes: 1 << 30, layout: Layout::Auto }
+}
+
+fn open(io: &SimIo) -> Database {
+    open_layout(io, Layout::Auto)
+}
+
+fn open_layout(io: &SimIo, layout: Layout) -> Database {
+    Database::open_with(PATH, Config { layout, ..config() }, &files_of(io)).expect("it opens")
+}
+
+fn run(session: &mut Session, sql: &str) -> String {
+    match session.execute(sql) {
+        Ok(result) => result.tag().to_owned(),
+        Err(error) => panic!("{sql}: {error}"),
+    }
+}
+
+fn rows(session: &mut Session, sql: &str) -> Vec<String> {
+    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let line = |row: Vec<Option<String>>| {
+        row.into_iter().map(|cell| cell.unwrap_or("NULL".into())).collect::<Vec<_>>().join("|")
+    };
+    result.text_rows().into_iter().map(line).collect()
+}
+
+fn state_of(session: &mut Session, sql: &str) -> String {
+    match session.execute(sql) {
+        Ok(_) => panic!("{sql}: it succeeded"),
+        Err(error) => error.state().to_string(),
+    }
+}
+
+/// How a database ends before it is opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Closed,
+    Killed,
+    Crashed,
+}
+
+fn end(database: Database, io: &SimIo, how: End) {
+    match how {
+        End::Closed => database.close().expect("it closes"),
+        End::Killed => io.kill(),
+        End::Crashed => io.crash(),
+    }
+}
+
+const ENDS: [End; 3] = [End::Closed, End::Killed, End::Crashed];
+const LAYOUTS: [Layout; 4] = [Layout::Auto, Layout::Row, Layout::Column, Layout::Frozen];
+
+#[test]
+fn rows_come_back_in_every_layout_and_after_every_end() {
+    for layout in LAYOUTS {
+        for how in ENDS {
+            let io = SimIo::new(7, Tear::Bytes);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            run(&mut session, "CREATE TABLE t (a INT PRIMARY KEY, b TEXT, c DECIMAL(20,2))");
+            run(&mut session, "INSERT INTO t VALUES (1, 'one', 1.5), (2, NULL, 2), (3, 'x', NULL)");
+            run(&mut session, "UPDATE t SET b = 'zwei', c = c + 1 WHERE a = 2");
+            run(&mut session, "BEGIN");
+            run(&mut session, "INSERT INTO t VALUES (4, 'four', 4)");
+            run(&mut session, "DELETE FROM t WHERE a = 1");
+            run(&mut session, "COMMIT");
+            run(&mut session, "BEGIN");
+            run(&mut session, "INSERT INTO t VALUES (5, 'never', 5)");
+            drop(session);
+            end(database, &io, how);
+
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let all = rows(&mut session, "SELECT * FROM t ORDER BY a");
+            assert_eq!(all, ["2|zwei|3.00", "3|x|NULL", "4|four|4.00"], "{layout:?} {how:?}");
+            let report = database.check_indexes();
+            assert!(report.is_sound(), "{layout:?} {how:?} {:?}", report.problems);
+            assert_eq!(rows(&mut session, "SELECT b FROM t WHERE a = 4"), ["four"]);
+            assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (4, '', 0)"), "23505");
+            run(&mut session, "INSERT INTO t VALUES (1, 'again', 0)");
+            assert_eq!(rows(&mut session, "SELECT count(*) FROM t"), ["4"]);
+        }
+    }
+}
+
+#[test]
+fn definitions_come_back() {
+    for how in ENDS {
+        for checkpoint in [false, true] {
+            let io = SimIo::new(8, Tear::Sectors);
+            let database = open(&io);
+            let mut session = database.session();
+            run(&mut session, "CREATE TABLE p (k INT PRIMARY KEY)");
+            run(&mut session, "CREATE TABLE gone (k INT)");
+            run(&mut session, "INSERT INTO gone VALUES (1)");
+            run(&mut session, "CREATE VIEW v AS SELECT k + 1 AS n FROM p");
+            run(&mut session, "CREATE TEMPORARY TABLE mine (x INT)");
+            run(&mut session, "INSERT INTO mine VALUES (1)");
+            run(&mut session, "INSERT INTO p VALUES (1), (2)");
+            if checkpoint {
+                run(&mut session, "CHECKPOINT");
+            }
+            run(&mut session, "DROP TABLE gone");
+            run(&mut session, "TRUNCATE p");
+            run(&mut session, "INSERT INTO p VALUES (7)");
+            drop(session);
+            end(database, &io, how);
+
+            let database = open(&io);
+            let mut session = database.session();
+            assert_eq!(rows(&mut session, "SELECT n FROM v"), ["8"], "{how:?} {checkpoint}");
+            assert_eq!(state_of(&mut session, "SELECT * FROM gone"), "42P01");
+            assert_eq!(state_of(&mut session, "SELECT * FROM mine"), "42P01");
+            assert_eq!(state_of(&mut session, "INSERT INTO p VALUES (7)"), "23505");
+        }
+    }
+}
+
+#[test]
+fn sequences_indexes_and_altered_tables_come_back() {
+    for how in ENDS {
+        for checkpoint in [false, true] {
+            let io = SimIo::new(14, Tear::Sectors);
+            let database = open(&io);
+            let mut session = database.session();
+            run(&mut session, "CREATE SEQUENCE s START 10 INCREMENT 5");
+            run(&mut session, "CREATE SEQUENCE dropped");
+            run(&mut session, "CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY, v TEXT)");
+            run(&mut session, "INSERT INTO t (v) VALUES ('a'), ('b'), ('c')");
+            run(&mut session, "CREATE INDEX t_v ON t (v DESC, id)");
+            assert_eq!(rows(&mut session, "SELECT nextval('s')"), ["10"]);
+            assert_eq!(rows(&mut session, "SELECT nextval('dropped')"), ["1"]);
+            if checkpoint {
+                run(&mut session, "CHECKPOINT");
+            }
+            assert_eq!(rows(&mut session, "SELECT nextval('s'), nextval('s')"), ["15|20"]);
+            run(&mut session, "BEGIN");
+            assert_eq!(rows(&mut session, "SELECT nextval('s')"), ["25"]);
+            run(&mut session, "ALTER SEQUENCE s RENAME TO renamed");
+            run(&mut session, "DROP SEQUENCE dropped");
+            run(&mut session, "COMMIT");
+            run(&mut session, "ALTER TABLE t ADD COLUMN n INT DEFAULT 7");
+            run(&mut session, "ALTER TABLE t RENAME TO u");
+            run(&mut session, "INSERT INTO u (v) VALUES ('d')");
+            drop(session);
+            end(database, &io, how);
+
+            let database = open(&io);
+            let mut session = database.session();
+            let all = rows(&mut session, "SELECT id, v, n FROM u ORDER BY id");
+            assert_eq!(all, ["1|a|7", "2|b|7", "3|c|7", "4|d|7"], "{how:?} {checkpoint}");
+            assert_eq!(rows(&mut session, "SELECT nextval('renamed')"), ["30"]);
+            assert_eq!(state_of(&mut session, "SELECT nextval('dropped')"), "42P01");
+            run(&mut session, "INSERT INTO u (v) VALUES ('e')");
+            assert_eq!(rows(&mut session, "SELECT id FROM u WHERE v = 'e'"), ["5"]);
+            assert!(database.check_indexes().is_sound());
+            assert_eq!(database.table("u").expect("it exists").storage().indexes().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_second_opener_is_refused() {
+    let io = SimIo::new(9, Tear::Bytes);
+    let database = open(&io);
+    let error = Database::open_with(PATH, config(), &files_of(&io)).err().expect("it is in use");
+    assert_eq!(error.state().to_string(), "55006");
+    drop(database);
+    open(&io);
+}
+
+#[test]
+fn a_checkpoint_writes_what_changed_only() {
+    let io = SimIo::new(10, Tear::Bytes);
+    let database = open(&io);
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE t (a BIGINT, b TEXT) WITH (layout = frozen)");
+    run(
+        &mut session,
+        "INSERT INTO t SELECT i, 'text ' || i FROM generate_series(1, 200000) AS g(i)",
+    );
+    run(&mut session, "CREATE TABLE small (a INT)");
+    run(&mut session, "INSERT INTO small VALUES (1)");
+    let block_files = || -> Vec<_> {
+        let all = io.files().into_iter().map(|(path, _)| path);
+        all.filter(|path| path.starts_with(Path::new(PATH).join("blocks"))).collect()
+    };
+    let loaded = block_files();
+    assert!(loaded.len() > 2, "the load wrote its blocks before it was acknowledged");
+    run(&mut session, "CHECKPOINT");
+    let first = block_files();
+    assert!(loaded.iter().all(|path| first.contains(path)), "frozen blocks are written once");
+    run(&mut session, "DELETE FROM t WHERE a = 5");
+    run(&mut session, "INSERT INTO small VALUES (2)");
+    run(&mut session, "CHECKPOINT");
+    let second = block_files();
+    assert!(loaded.iter().all(|path| second.contains(path)), "and stay");
+    let dead = second.iter().filter(|path| path.extension().is_some_and(|e| e == "dead")).count();
+    assert_eq!(dead, 1, "beside one there are marks of deleted rows: {second:?}");
+    assert_eq!(second.len(), first.len() + 1, "the file of the small table was replaced");
+    run(&mut session, "DROP TABLE t");
+    run(&mut session, "CHECKPOINT");
+    assert_eq!(block_files().len(), 1, "files of dropped tables go");
+    drop(session);
+    end(database, &io, End::Crashed);
+    let database = open(&io);
+    assert_eq!(rows(&mut database.session(), "SELECT a FROM small ORDER BY a"), ["1", "2"]);
+}
+
+#[test]
+fn statistics_are_right_after_recovery() {
+    let io = SimIo::new(11, Tear::Bytes);
+    let database = open(&io);
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE t (a INT, b TEXT)");
+    run(
+        &mut session,
+        "INSERT INTO t SELECT i, 'v' || i % 10 FROM generate_series(1, 10000) AS g(i)",
+    );
+    run(&mut session, "CHECKPOINT");
+    run(&mut session, "DELETE FROM t WHERE a > 9000");
+    run(&mut session, "INSERT INTO t VALUES (20000, 'last')");
+    let table = database.table("t").expect("it exists");
+    let before = table.storage().live_rows();
+    drop((table, session));
+    end(database, &io, End::Crashed);
+    let database = open(&io);
+    let table = database.table("t").expect("it exists");
+    assert_eq!((before, table.storage().live_rows()), (9001, 9001));
+    let statistics = table.storage().statistics();
+    assert_eq!(statistics.rows, 9001);
+    let distinct = statistics.columns[1].distinct;
+    assert!((5.0..=20.0).contains(&distinct), "eleven values, estimated {distinct}");
+    let (min, max) = (&statistics.columns[0].min, &statistics.columns[0].max);
+    assert!(format!("{min:?} {max:?}").contains("20000"), "{min:?} {max:?}");
+}
+
+#[test]
+fn a_full_disk_and_a_failed_sync_lose_nothing() {
+    let io = SimIo::new(12, Tear::Bytes);
+    let database = open(&io);
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE t (a INT PRIMARY KEY, b TEXT)");
+    run(&mut session, "INSERT INTO t VALUES (1, 'one')");
+    io.set_capacity(Some(io.used_bytes()));
+    let long = "x".repeat(200_000);
+    let sql = format!("INSERT INTO t VALUES (2, '{long}')");
+    assert_eq!(state_of(&mut session, &sql), "53100");
+    assert_eq!(rows(&mut session, "SELECT a FROM t"), ["1"]);
+    io.set_capacity(None);
+    run(&mut session, &sql);
+    io.inject(txn::io::Fault::Sync(1));
+    assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (3, '')"), "58030");
+    assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (4, '')"), "58030");
+    assert_eq!(rows(&mut session, "SELECT a FROM t WHERE a < 3 ORDER BY a"), ["1", "2"]);
+    drop(session);
+    end(database, &io, End::Crashed);
+    let database = open(&io);
+    let all = rows(&mut database.session(), "SELECT a FROM t ORDER BY a");
+    assert!(all == ["1", "2"] || all == ["1", "2", "3"], "{all:?}");
+}
+
+#[test]
+fn damage_is_refused_and_found() {
+    let io = SimIo::new(13, Tear::Bytes);
+    let database = open(&io);
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE t (a INT PRIMARY KEY, b TEXT)");
+    run(&mut session, "INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 1000) AS g(i)");
+    drop(session);
+    end(database, &io, End::Closed);
+    let path = Path::new(PATH);
+    let report = Database::check(path, &config(), &files_of(&io)).expect("it can be read");
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!((report.tables, report.rows), (1, 1000));
+    let files = io.files();
+    let block = files.iter().find(|(path, _)| path.extension().is_some_and(|e| e == "blk"));
+    let (block, bytes) = block.expect("a checkpoint was written");
+    io.flip(block, bytes / 2, 4).expect("the byte is there");
+    let error = Database::open_with(PATH, config(), &files_of(&io)).err().expect("it is damaged");
+    assert_eq!(error.state().to_string(), "XX001");
+    assert!(error.message().contains(".blk"), "{error}");
+    let report = Database::check(path, &config(), &files_of(&io)).expect("it can be read");
+    assert_eq!(report.findings.len(), 1, "{report:?}");
+}
+
+#[test]
+fn the_machine_s_files_serve_as_well() {
+    let path = std::env::temp_dir().join(format!("tessera-durable-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    {
+        let database = Database::open(&path, config()).expect("it opens");
+        let mut session = database.session();
+        run(&mut session, "CREATE TABLE t (a INT PRIMARY KEY)");
+        run(&mut session, "SET synchronous_commit = off");
+        run(&mut session, "INSERT INTO t SELECT i FROM generate_series(1, 1000) AS g(i)");
+    }
+    let database = Database::open(&path, config()).expect("it opens again");
+    assert_eq!(rows(&mut database.session(), "SELECT count(*), sum(a) FROM t"), ["1000|500500"]);
+    drop(database);
+    std::fs::remove_dir_all(&path).expect("nothing else uses it");
+}

@@ -1,0 +1,87 @@
+//! Whether indexes and tables agree.
+
+use storage::{Direction, KeyBuffer, KeyRange, RowBuffer, Snapshot, Table, TableIndex, Tid};
+use txn::Finding;
+
+use crate::catalog::State;
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// Damage of files.
+    pub findings: Vec<Finding>,
+    /// What else is wrong: indexes that do not agree with their tables, commits of the log that
+    /// cannot be replayed.
+    pub problems: Vec<String>,
+    /// Tables looked at.
+    pub tables: u64,
+    /// Rows of them.
+    pub rows: u64,
+}
+
+impl CheckReport {
+    /// True when everything is as it should be.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty() && self.problems.is_empty()
+    }
+}
+
+/// Compares all indexes with their tables, which nobody writes meanwhile and which have no garbage.
+pub(crate) fn tables(state: &State) -> CheckReport {
+    let mut report = CheckReport::default();
+    for (name, entry) in &state.tables {
+        let table = entry.storage();
+        report.tables += 1;
+        report.rows += count_rows(table);
+        for index in table.indexes().iter() {
+            let index_name = index.spec().name.clone();
+            if let Err(what) = agrees(table, index) {
+                report.problems.push(format!("index {index_name} of table {name}: {what}"));
+            }
+        }
+        if entry.is_indexed() && table.indexes().len() != entry.def.indexes.len() {
+            report.problems.push(format!("table {name} does not have the indexes it should"));
+        }
+    }
+    report
+}
+
+fn count_rows(table: &Table) -> u64 {
+    let snapshot = table.snapshot(Snapshot::ALL);
+    (0..snapshot.block_count()).map(|block| snapshot.visible(block).len() as u64).sum()
+}
+
+fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
+    index.check()?;
+    let columns: Vec<usize> = index.spec().columns.iter().map(|c| c.ordinal).collect();
+    let (mut row, mut wanted) = (RowBuffer::new(), KeyBuffer::new());
+    // Every entry leads to a row of its key; there are as many entries as rows; so each row has
+    // its entry, because no entry is there twice.
+    let mut entries = 0;
+    let all = KeyRange { low: std::ops::Bound::Unbounded, high: std::ops::Bound::Unbounded };
+    let mut check = |key: &[u8], tid: Tid| {
+        entries += 1;
+        if !table.read(Snapshot::ALL, tid, &columns, &mut row) {
+            return Err(format!(
+                "an entry leads to row {} of block {}, which is none",
+                tid.row(),
+                tid.block()
+            ));
+        }
+        let values: Vec<_> = row.iter().collect();
+        index.encode(&values, &mut wanted);
+        match wanted[..] == *key {
+            true => Ok(()),
+            false => Err(format!("row {} of block {} has another key", tid.row(), tid.block())),
+        }
+    };
+    let mut cursor = index.range(all, Direction::Forward);
+    while let Some((key, tid)) = cursor.next() {
+        check(key, tid)?;
+    }
+    let rows = count_rows(table);
+    match entries == rows {
+        true => Ok(()),
+        false => Err(format!("{entries} entries for {rows} rows")),
+    }
+}
