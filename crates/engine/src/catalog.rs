@@ -432,6 +432,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) now_micros: i64,
     /// The session's prepared statements.
     pub(crate) prepared: &'a PreparedStatements,
+    /// The session's number.
+    pub(crate) session: u64,
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -474,6 +476,10 @@ impl Catalog for StatementCatalog<'_> {
 
     fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
         self.prepared.types(name)
+    }
+
+    fn session_id(&self) -> i32 {
+        i32::try_from(self.session).unwrap_or(i32::MAX)
     }
 
     fn now_micros(&self) -> i64 {

@@ -202,10 +202,10 @@ impl Database {
 
     /// A new session.
     pub fn session(&self) -> Session {
-        let info = Arc::<SessionInfo>::default();
+        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        let info = Arc::new(SessionInfo { id, ..SessionInfo::default() });
         let mut sessions = self.0.sessions.lock();
         sessions.retain(|_, known| known.strong_count() > 0);
-        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         sessions.insert(id, Arc::downgrade(&info));
         drop(sessions);
         Session::new(self.clone(), info)

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, TransactionModes};
 use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
@@ -98,6 +99,8 @@ pub(crate) struct Work {
     savepoints: Vec<Savepoint>,
     pub(crate) sequences: UsedSequences,
     pub(crate) reads: Reads,
+    /// What its queries read, not yet in `reads`.
+    pub(crate) read_log: Arc<ReadLog>,
 }
 
 /// The modes of a new transaction.
@@ -153,6 +156,7 @@ impl Work {
             savepoints: Vec::new(),
             sequences: UsedSequences::default(),
             reads: Reads::default(),
+            read_log: Arc::default(),
         })
     }
 
@@ -298,6 +302,10 @@ impl Work {
         undo_index_changes(self.index_changes.split_off(place.index_changes));
     }
 
+    pub(crate) fn has_savepoints(&self) -> bool {
+        !self.savepoints.is_empty()
+    }
+
     pub(crate) fn savepoint(&mut self, name: String) {
         let place = self.place();
         self.savepoints.push(Savepoint { name, place });
@@ -333,7 +341,10 @@ impl Work {
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
-        let Self { txn, catalog, index_changes, locks, sequences, reads, .. } = self;
+        let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, .. } = self;
+        for (table, restrictions) in read_log.lock().drain(..) {
+            reads.add(&table, &restrictions);
+        }
         let sequences = std::mem::take(&mut *sequences.lock());
         let result = commit(inner, txn, catalog, &sequences, &reads, durability);
         match &result {

@@ -17,6 +17,7 @@ use super::rows::{
 use super::foreign;
 use crate::catalog::TableEntry;
 use crate::session::Run;
+use crate::work::stale;
 use crate::{QueryResult, Session};
 
 /// What is done with the rows of the source.
@@ -321,7 +322,8 @@ pub(crate) fn apply_rows(
     let mut conflicts = Vec::new();
     change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
-        return Err(lost_update());
+        // Only READ COMMITTED collects conflicts: the whole statement looks again.
+        return Err(stale());
     }
     change.finish(session).map(|written| written.count)
 }
