@@ -331,8 +331,7 @@ impl State {
     /// Whether both have the very same relations.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         fn same<T>(a: &BTreeMap<String, Arc<T>>, b: &BTreeMap<String, Arc<T>>) -> bool {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
         }
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)

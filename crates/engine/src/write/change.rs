@@ -10,11 +10,11 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
+use super::foreign;
 use super::insert::{Written, returning};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
 };
-use super::foreign;
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::work::stale;
@@ -68,8 +68,7 @@ pub(crate) fn delete(session: &mut Session, delete: &Delete) -> Result<QueryResu
     session.work().check_writable("DELETE")?;
     let entry = session.write_table(&delete.table)?;
     let returns = delete.returning.as_ref();
-    let written =
-        run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
+    let written = run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
     let tag = format!("DELETE {}", written.count);
     returning(session, returns, written, tag)
 }

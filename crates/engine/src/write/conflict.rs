@@ -68,8 +68,7 @@ pub(crate) fn insert(
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let (updated, tids) =
-                update(session, entry, result, &round, columns, assignments)?;
+            let (updated, tids) = update(session, entry, result, &round, columns, assignments)?;
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
                 return Err(second_time());
             }

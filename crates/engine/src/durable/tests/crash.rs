@@ -255,7 +255,8 @@ impl World {
                 let steps = keys.map(put).collect();
                 let sql = format!(
                     "INSERT INTO {name} SELECT k, 'b' || k, {number} FROM (SELECT \
-                     ({} + i) * {sessions} + {who} AS k FROM generate_series(1, {count}) AS g(i)) q",
+                     ({} + i) * {sessions} + {who} AS k
+                      FROM generate_series(1, {count}) AS g(i)) q",
                     self.made
                 );
                 self.made += count;
