@@ -145,7 +145,7 @@ impl TransactionManager {
     /// held.
     pub fn garbage(&self) -> (usize, u64) {
         let ended = self.ended.lock();
-        (ended.len(), ended.iter().map(|e| e.undo.bytes() as u64).sum())
+        (ended.len(), ended.iter().map(|e| e.undo.bytes()).sum())
     }
 
     /// Running transactions: id, snapshot, and for whom it waits.

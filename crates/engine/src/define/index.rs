@@ -57,7 +57,7 @@ pub(crate) fn add(
     let id = session.inner().next_object_id();
     let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
     let threads = session.database().threads();
-    match table.add_index(index, threads) {
+    match table.add_index(index, threads, session.work().txn.id()) {
         Ok(index) => Ok(index),
         Err(WriteError::Failed(error)) => Err(error),
         Err(WriteError::Duplicate { tid, .. }) => {

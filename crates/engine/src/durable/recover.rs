@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, WriteError};
+use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, TxnId, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
 use txn::log::LogReader;
 use txn::redo::{Redo, RedoReader};
@@ -166,7 +166,7 @@ impl<'a> Means<'a> {
     ) -> Result<()> {
         let table = entry.storage();
         let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
-        match table.add_index(index, self.threads) {
+        match table.add_index(index, self.threads, TxnId::NONE) {
             Ok(_) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),
             Err(_) => {

@@ -253,7 +253,9 @@ fn statistics_are_right_after_recovery() {
     let distinct = statistics.columns[1].distinct;
     assert!((5.0..=20.0).contains(&distinct), "eleven values, estimated {distinct}");
     let (min, max) = (&statistics.columns[0].min, &statistics.columns[0].max);
-    assert!(format!("{min:?} {max:?}").contains("20000"), "{min:?} {max:?}");
+    // Bounds are never too narrow; they may be wider.
+    let largest = max.as_ref().and_then(types::Value::as_integer);
+    assert!(largest.is_some_and(|largest| largest >= 20_000), "{min:?} {max:?}");
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl Table {
     }
 
     /// Builds `index` over the rows that are there, with `threads` threads, and maintains it from
-    /// then on. Nobody else may write the table meanwhile; old snapshots find their versions in it.
+    /// then on. Nobody but `txn` may write the table meanwhile; old snapshots find their versions.
     ///
     /// # Errors
     /// [`WriteError::Duplicate`] when two rows have one key of a unique index, with the number the
@@ -261,6 +261,7 @@ impl Table {
         &self,
         index: TableIndex,
         threads: usize,
+        txn: TxnId,
     ) -> Result<Arc<TableIndex>, WriteError> {
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
@@ -284,7 +285,7 @@ impl Table {
         })?;
         let mut list = self.indexes().to_vec();
         if index.spec().unique != Uniqueness::No {
-            self.check_unique(&index, &blocks, list.len())?;
+            self.check_unique(&index, &blocks, list.len(), txn)?;
         }
         let index = Arc::new(index);
         list.push(Arc::clone(&index));
@@ -298,9 +299,10 @@ impl Table {
         index: &TableIndex,
         blocks: &[Arc<Block>],
         number: usize,
+        txn: TxnId,
     ) -> Result<(), WriteError> {
         if index.spec().kind == IndexKind::Ordered {
-            return self.check_unique_ordered(index, number);
+            return self.check_unique_ordered(index, number, txn);
         }
         let distinct = index.spec().unique == Uniqueness::Distinct;
         for block in blocks {
@@ -310,10 +312,12 @@ impl Table {
                 with_scratch(|scratch| {
                     let mut key = KeyBuffer::new();
                     newest_key(block, row, index, &mut scratch.row, &mut key);
-                    if distinct && key.has_null() || !self.has(index, &key, tid, scratch, &guard) {
+                    if distinct && key.has_null()
+                        || !self.has(index, &key, tid, txn, scratch, &guard)
+                    {
                         return Ok(());
                     }
-                    match self.find_holder(index, &key, TxnId::NONE, Some(tid), scratch, &guard) {
+                    match self.find_holder(index, &key, txn, Some(tid), scratch, &guard) {
                         Holder::Nobody => Ok(()),
                         Holder::Row(tid) => Err(WriteError::Duplicate { index: number, tid }),
                         Holder::Running(txn) => Err(WriteError::Wait(txn)),
@@ -325,7 +329,12 @@ impl Table {
     }
 
     /// As [`Self::check_unique`], by neighbours in the order of keys.
-    fn check_unique_ordered(&self, index: &TableIndex, number: usize) -> Result<(), WriteError> {
+    fn check_unique_ordered(
+        &self,
+        index: &TableIndex,
+        number: usize,
+        txn: TxnId,
+    ) -> Result<(), WriteError> {
         let all = KeyRange { low: std::ops::Bound::Unbounded, high: std::ops::Bound::Unbounded };
         let mut cursor = index.range(all, Direction::Forward);
         let mut last: Option<(Vec<u8>, Tid)> = None;
@@ -335,7 +344,7 @@ impl Table {
             let same = last.as_ref().is_some_and(|(other, _)| other[..] == *key);
             with_scratch(|scratch| {
                 if distinct && self.has_null(index, tid, scratch, &guard)
-                    || !self.has(index, key, tid, scratch, &guard)
+                    || !self.has(index, key, tid, txn, scratch, &guard)
                 {
                     return Ok(());
                 }
@@ -365,10 +374,11 @@ impl Table {
         index: &TableIndex,
         key: &[u8],
         tid: Tid,
+        txn: TxnId,
         scratch: &mut Scratch,
         guard: &Guard,
     ) -> bool {
-        self.holder(index, key, tid, TxnId::NONE, scratch, guard) != Holder::Nobody
+        self.holder(index, key, tid, txn, scratch, guard) != Holder::Nobody
     }
 
     fn has_null(&self, index: &TableIndex, tid: Tid, scratch: &mut Scratch, guard: &Guard) -> bool {

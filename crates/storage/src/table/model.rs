@@ -145,7 +145,10 @@ impl Model {
             let columns = if unique == Uniqueness::No { 2 } else { 1 };
             let spec = IndexSpec { columns: spec.columns[..columns].to_vec(), ..spec };
             let index = TableIndex::new(spec, model.table.schema(), model.table.pool());
-            model.table.add_index(index.expect("fits"), 2).expect("keys are different");
+            model
+                .table
+                .add_index(index.expect("fits"), 2, TxnId::NONE)
+                .expect("keys are different");
         }
         for image in model.table.blocks_at(Snapshot::ALL) {
             let dead = image.dead();
