@@ -108,7 +108,7 @@ impl BulkLoad {
         }
         cancel.check()?;
         let mut work = self.work.lock();
-        attempt(&mut work, cancel, |undo| load.commit(undo).map_err(Into::into))
+        attempt(&mut work, cancel, |undo| load.commit(undo))
             .map(|_| ())
             .map_err(|_| Error::internal("a new table has no conflicts"))
     }

@@ -252,10 +252,9 @@ impl NativeSession {
 
     fn lock_slowly(&mut self, table: &TableHandle) -> Result<()> {
         let work = self.running()?;
-        while let Asked::Wait(other) = work.ask(&table.entry.lock, LockMode::Write) {
+        if let Asked::Wait(other) = work.ask(&table.entry.lock, LockMode::Write) {
             let cancel = self.cancel.clone();
-            let work = self.running()?;
-            work.txn.wait(other, || cancel.check())?;
+            self.running()?.txn.wait(other, || cancel.check())?;
             return self.lock_slowly(table);
         }
         let state = self.session.state();

@@ -146,6 +146,7 @@ fn next_value(name: &str, def: &SequenceDef, current: SequenceValue) -> Result<i
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that finds nothing is to fail.
 mod tests {
     use proptest::prelude::*;
     use types::DataType;

@@ -91,14 +91,17 @@ fn main() {
         let mut bytes = 0;
         for _ in 0..ROUNDS {
             let schema = vec![ColumnSpec::new("c", ty)].into();
-            let table = Table::new("t", schema, Layout::Frozen, BufferPool::new(1 << 32));
+            let table = Table::new(1, "t", schema, Layout::Frozen, BufferPool::new(1 << 32));
             let start = Instant::now();
             let mut writer = table.bulk_writer();
             batches.iter().for_each(|b| writer.push(b).expect("memory for the bench"));
             let loaded = writer.finish().expect("memory for the bench");
             seconds.push(start.elapsed().as_secs_f64());
-            assert_eq!((loaded, table.snapshot().rows()), (rows as u64, rows as u64));
-            bytes = table.snapshot().bytes();
+            assert_eq!(
+                (loaded, table.snapshot(storage::Snapshot::ALL).rows()),
+                (rows as u64, rows as u64)
+            );
+            bytes = table.snapshot(storage::Snapshot::ALL).bytes();
         }
         seconds.sort_by(f64::total_cmp);
         let rate = rows as f64 / seconds[ROUNDS / 2] / 1e6;

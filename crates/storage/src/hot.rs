@@ -47,10 +47,45 @@ pub(crate) struct Hot {
     pub(crate) heap: Heap,
 }
 
-/// Where tuple `row` of a row store starts.
-#[inline]
-pub(crate) fn tuple_start(block: &Block, row: usize) -> usize {
-    tuples_start(block.header.segments.len()) + row * block.header.tuple_bytes as usize
+/// Where values of successive rows are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stride {
+    start: usize,
+    bytes: usize,
+}
+
+impl Stride {
+    /// The offset of the value of `row`.
+    #[inline(always)]
+    pub(crate) fn of(self, row: usize) -> usize {
+        self.start + row * self.bytes
+    }
+}
+
+/// The value of `width` bytes at `at`, as it is at this instant.
+#[inline(always)]
+pub(crate) fn load_words(memory: &Memory, at: usize, width: usize) -> Bits {
+    match width {
+        1 => [memory.atomic_byte(at).load(Ordering::Relaxed).into(), 0],
+        4 => [memory.atomic_half(at).load(Ordering::Relaxed).into(), 0],
+        // Acquire for the bytes behind spans; it costs nothing where loads are ordered.
+        8 => [memory.atomic_word(at).load(Ordering::Acquire), 0],
+        _ => [at, at + 8].map(|at| memory.atomic_word(at).load(Ordering::Relaxed)),
+    }
+}
+
+/// Replaces the value; the caller holds its row.
+#[inline(always)]
+pub(crate) fn store_words(memory: &Memory, at: usize, width: usize, bits: Bits) {
+    match width {
+        1 => memory.atomic_byte(at).store(bits[0] as u8, Ordering::Relaxed),
+        4 => memory.atomic_half(at).store(bits[0] as u32, Ordering::Relaxed),
+        8 => memory.atomic_word(at).store(bits[0], Ordering::Release),
+        _ => {
+            memory.atomic_word(at).store(bits[0], Ordering::Relaxed);
+            memory.atomic_word(at + 8).store(bits[1], Ordering::Relaxed);
+        }
+    }
 }
 
 fn tuples_start(columns: usize) -> usize {
@@ -232,47 +267,39 @@ impl Block {
         self.hot().claimed.store(rows as u32, Ordering::Release);
     }
 
+    /// Where the values of `column` are.
     #[inline]
-    fn value_at(&self, segment: &Segment, row: usize) -> usize {
+    pub(crate) fn values_at(&self, column: usize) -> Stride {
+        let segment = self.segment(column);
         match self.header.layout {
-            BlockLayout::Row => tuple_start(self, row) + segment.data as usize,
-            _ => segment.data as usize + row * usize::from(segment.width),
+            BlockLayout::Row => Stride {
+                start: tuples_start(self.header.segments.len()) + segment.data as usize,
+                bytes: self.header.tuple_bytes as usize,
+            },
+            _ => Stride { start: segment.data as usize, bytes: usize::from(segment.width) },
         }
+    }
+
+    /// Where the bytes with the NULL bits of `column` are, in a row store.
+    #[inline]
+    pub(crate) fn nulls_at(&self, column: usize) -> Stride {
+        let byte = self.segment(column).validity as usize / 8;
+        let start = tuples_start(self.header.segments.len()) + byte;
+        Stride { start, bytes: self.header.tuple_bytes as usize }
     }
 
     /// The value of `column` in `row` of a hot block, as it is at this instant.
     #[inline]
     pub(crate) fn load_bits(&self, column: usize, row: usize) -> Bits {
-        let segment = self.segment(column);
-        let at = self.value_at(segment, row);
-        let memory = &*self.memory;
-        match segment.width {
-            1 => [memory.atomic_byte(at).load(Ordering::Relaxed).into(), 0],
-            4 => [memory.atomic_half(at).load(Ordering::Relaxed).into(), 0],
-            // Acquire for the bytes behind spans; it costs nothing where loads are ordered.
-            8 => [memory.atomic_word(at).load(Ordering::Acquire), 0],
-            _ => {
-                let words = [memory.atomic_word(at), memory.atomic_word(at + 8)];
-                words.map(|w| w.load(Ordering::Relaxed))
-            }
-        }
+        let width = usize::from(self.segment(column).width);
+        load_words(&self.memory, self.values_at(column).of(row), width)
     }
 
     /// Replaces the value; the caller holds the row.
     #[inline]
     pub(crate) fn store_bits(&self, column: usize, row: usize, bits: Bits) {
-        let segment = self.segment(column);
-        let at = self.value_at(segment, row);
-        let memory = &*self.memory;
-        match segment.width {
-            1 => memory.atomic_byte(at).store(bits[0] as u8, Ordering::Relaxed),
-            4 => memory.atomic_half(at).store(bits[0] as u32, Ordering::Relaxed),
-            8 => memory.atomic_word(at).store(bits[0], Ordering::Release),
-            _ => {
-                memory.atomic_word(at).store(bits[0], Ordering::Relaxed);
-                memory.atomic_word(at + 8).store(bits[1], Ordering::Relaxed);
-            }
-        }
+        let width = usize::from(self.segment(column).width);
+        store_words(&self.memory, self.values_at(column).of(row), width, bits);
     }
 
     /// True when the value is NULL at this instant.
@@ -280,9 +307,8 @@ impl Block {
     pub(crate) fn load_null(&self, column: usize, row: usize) -> bool {
         let validity = self.segment(column).validity as usize;
         if self.header.layout == BlockLayout::Row {
-            let at = tuple_start(self, row) + validity / 8;
-            let byte = self.memory.atomic_byte(at).load(Ordering::Relaxed);
-            byte >> (validity % 8) & 1 == 1
+            let byte = self.memory.atomic_byte(self.nulls_at(column).of(row));
+            byte.load(Ordering::Relaxed) >> (validity % 8) & 1 == 1
         } else {
             let word = self.memory.atomic_word(validity + row / 64 * 8);
             word.load(Ordering::Relaxed) >> (row % 64) & 1 == 0
@@ -295,7 +321,7 @@ impl Block {
         let validity = self.segment(column).validity as usize;
         if self.header.layout == BlockLayout::Row {
             // The byte is the row's own, so load and store need no atomic read-modify-write.
-            let byte = self.memory.atomic_byte(tuple_start(self, row) + validity / 8);
+            let byte = self.memory.atomic_byte(self.nulls_at(column).of(row));
             let (old, bit) = (byte.load(Ordering::Relaxed), 1 << (validity % 8));
             let new = if null { old | bit } else { old & !bit };
             if new != old {
@@ -331,9 +357,10 @@ impl Block {
     ) -> Result<()> {
         for (column, vector) in vectors.iter().enumerate() {
             with_fixed!(vector.physical(), T => {
+                let place = self.values_at(column);
                 let values = &<T as Fixed>::slice(&vector.data)[from.clone()];
                 for (i, &value) in values.iter().enumerate() {
-                    self.store_bits(column, first + i, value.to_words());
+                    value.store(&self.memory, place.of(first + i));
                 }
             }, {
                 let strings = vector.as_str();

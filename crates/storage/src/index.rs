@@ -10,7 +10,6 @@
 
 mod key;
 mod range;
-mod sync;
 mod latch;
 mod tail;
 mod form;
@@ -34,6 +33,7 @@ use types::Result;
 use crate::datum::Datum;
 use crate::memory::BufferPool;
 use crate::schema::Schema;
+use crate::sync;
 use crate::tid::Tid;
 
 pub use key::{KeyBuffer, KeyRange};

@@ -9,6 +9,7 @@
 //! Elsewhere: loops over codes (`kernels`), operators and work orders (`exec`), transactions and
 //! logs (the issues "Transactions" and "Durability").
 
+mod sync;
 mod memory;
 mod version;
 mod tid;

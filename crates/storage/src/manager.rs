@@ -45,7 +45,7 @@ impl Manager {
     }
 
     pub(crate) fn begin(&self) -> Txn {
-        let txn = TxnId(TxnId::BIT | self.txns.fetch_add(1, Ordering::Relaxed) + 1);
+        let txn = TxnId(TxnId::BIT | (self.txns.fetch_add(1, Ordering::Relaxed) + 1));
         Txn { at: self.enter(txn), undo: UndoBuffer::new(txn) }
     }
 

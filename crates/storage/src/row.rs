@@ -37,6 +37,8 @@
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2. Departures: words beside the block, not in
 //! it; one stamp a transaction, in its undo memory, so that a commit is one store.
 
+mod word;
+
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -44,54 +46,13 @@ use crossbeam_epoch::Guard;
 
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
+use crate::sync;
 use crate::table::WriteError;
 use crate::undo::{Image, Kind, RecordRef};
 use crate::unpack::push_frozen;
 use crate::version::{Snapshot, TxnId, is_running};
-use crate::versions::{DEAD, LATCHED};
-
-/// Rounds after which a waiting thread lets others run: the one that has the latch may not.
-const SPINS_MAX: u32 = 64;
-
-/// Waits a moment; `round` counts.
-#[inline]
-fn pause(round: &mut u32) {
-    *round += 1;
-    if *round < SPINS_MAX {
-        std::hint::spin_loop();
-    } else {
-        std::thread::yield_now();
-    }
-}
-
-/// The word once it is not latched.
-#[inline]
-pub(crate) fn settled(word: &AtomicU64) -> u64 {
-    let mut round = 0;
-    loop {
-        let found = word.load(Ordering::Acquire);
-        if found & LATCHED == 0 {
-            return found;
-        }
-        pause(&mut round);
-    }
-}
-
-/// Latches the word; returns what it was.
-#[inline]
-pub(crate) fn latch(word: &AtomicU64) -> u64 {
-    let mut round = 0;
-    loop {
-        let found = word.load(Ordering::Relaxed);
-        let order = (Ordering::Acquire, Ordering::Relaxed);
-        if found & LATCHED == 0
-            && word.compare_exchange_weak(found, found | LATCHED, order.0, order.1).is_ok()
-        {
-            return found;
-        }
-        pause(&mut round);
-    }
-}
+use crate::versions::DEAD;
+pub(crate) use word::{latch, order, publish, settled};
 
 /// The newest record of a word that is not latched, for a thread that is pinned.
 #[inline]

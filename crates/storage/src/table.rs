@@ -22,6 +22,8 @@ mod recover;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod stress;
+#[cfg(test)]
 mod tests;
 mod write;
 mod find;

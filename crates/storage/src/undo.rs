@@ -22,7 +22,7 @@ use types::Result;
 
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
-use crate::row::latch;
+use crate::row::{latch, publish};
 use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
 use crate::version::{Timestamp, TxnId};
@@ -158,7 +158,7 @@ impl<'a> Change<'a> {
             None => self.block.push_newest(&[column], self.tid.row(), buffer),
         }
         if let (Some(word), Some(found)) = (word, found) {
-            word.store(found, Ordering::Release);
+            publish(word, found);
         }
         buffer.get(0)
     }

@@ -64,36 +64,44 @@ pub(crate) fn load_vector(block: &Block, column: usize, rows: &Positions) -> Vec
 
 /// Values of a hot block as they are now.
 fn load(block: &Block, column: usize, rows: &Positions, heap: &HeapRef) -> (VectorData, Bitmap) {
-    let physical = block.segment(column).physical;
-    let data = with_fixed!(physical, T => {
-        T::data(with_rows!(rows, r => {
-            r.map(|row| T::from_words(block.load_bits(column, row))).collect()
-        }))
+    let (memory, place) = (&*block.memory, block.values_at(column));
+    let data = with_fixed!(block.segment(column).physical, T => {
+        T::data(with_rows!(rows, r => r.map(|row| T::load(memory, place.of(row))).collect()))
     }, {
         let strings = &block.hot().heap;
-        let view = |row| StrView::new(strings.get(Span(block.load_bits(column, row)[0])));
+        let span = |row| memory.atomic_word(place.of(row)).load(Ordering::Acquire);
+        let view = |row| StrView::new(strings.get(Span(span(row))));
         string_data(with_rows!(rows, r => r.map(view).collect()), heap)
     });
     (data, load_validity(block, column, rows))
 }
 
 fn load_validity(block: &Block, column: usize, rows: &Positions) -> Bitmap {
-    let words = block.segment(column).validity as usize;
+    let validity = block.segment(column).validity as usize;
+    let memory = &*block.memory;
+    if block.layout() == BlockLayout::Row {
+        let place = block.nulls_at(column);
+        let is_valid = |row: usize| {
+            memory.atomic_byte(place.of(row)).load(Ordering::Relaxed) >> (validity % 8) & 1 == 0
+        };
+        return match rows {
+            Positions::Range { start, len } => {
+                Bitmap::from_fn(*len as usize, |i| is_valid(*start as usize + i))
+            }
+            Positions::List(list) => Bitmap::from_fn(list.len(), |i| is_valid(list[i] as usize)),
+        };
+    }
+    let word = |w: usize| memory.atomic_word(validity + w * 8).load(Ordering::Relaxed);
     match rows {
-        Positions::Range { start, len }
-            if block.layout() == BlockLayout::Column && start.is_multiple_of(64) =>
-        {
+        Positions::Range { start, len } if start.is_multiple_of(64) => {
             let first = *start as usize / 64;
-            let word = |w: usize| block.memory.atomic_word(words + w * 8).load(Ordering::Relaxed);
             let words = (first..first + (*len as usize).div_ceil(64)).map(word);
             Bitmap::from_words(words.collect(), *len as usize)
         }
-        Positions::Range { start, len } => {
-            Bitmap::from_fn(*len as usize, |i| !block.load_null(column, *start as usize + i))
-        }
-        Positions::List(list) => {
-            Bitmap::from_fn(list.len(), |i| !block.load_null(column, list[i] as usize))
-        }
+        _ => Bitmap::from_fn(rows.len(), |i| {
+            let row = rows.get(i) as usize;
+            word(row / 64) >> (row % 64) & 1 == 1
+        }),
     }
 }
 
@@ -107,9 +115,6 @@ fn patch(
     heap: &HeapRef,
 ) {
     fence(Ordering::Acquire);
-    if block.versions.touched_zones() == 0 {
-        return;
-    }
     let guard = epoch::pin();
     let mut views: Vec<(usize, StrView)> = Vec::new();
     each_versioned(block, rows, |i, word| {
@@ -164,9 +169,8 @@ pub(crate) fn each_versioned(block: &Block, rows: &Positions, mut found: impl Fn
         Positions::List(list) => {
             let mut i = 0;
             while i < list.len() {
-                let zone_number = list[i] / ZONE_ROWS as u32;
-                let same = |&&r: &&u32| r / ZONE_ROWS as u32 == zone_number;
-                let end = i + list[i..].iter().take_while(same).count();
+                let next = (list[i] / ZONE_ROWS as u32 + 1) * ZONE_ROWS as u32;
+                let end = i + list[i..].partition_point(|&row| row < next);
                 if let Some(zone) = block.versions.zone(list[i]).filter(|z| z.is_touched()) {
                     (i..end).for_each(|i| test(i, zone, list[i]));
                 }

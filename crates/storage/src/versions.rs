@@ -5,7 +5,7 @@
 //! word: 0              visible to all who see the block, no history
 //!       DEAD           no row: deleted for all, undone, or not yet inserted
 //!       record         newest undo record of the row (`undo`)
-//!       any | LATCHED  a write is going on; the rest is what it was before
+//!       any | 1        a write is going on; the rest is what it was before
 //! ```
 //! Invariants: `touched` counts the rows that have a word other than 0 and were claimed, or more
 //! for an instant: it is raised before the word changes and lowered after it is 0 again. In a hot
@@ -24,8 +24,6 @@ use crate::memory::{BufferPool, MemoryCategory, Reservation};
 pub(crate) const ZONE_ROWS: usize = 1024;
 /// The row does not exist.
 pub(crate) const DEAD: u64 = 2;
-/// Somebody writes the row.
-pub(crate) const LATCHED: u64 = 1;
 
 /// The words of up to 1,024 rows.
 #[derive(Debug)]

@@ -55,7 +55,7 @@ pub(crate) fn load_stream(
         writer.finish()?;
     }
     let work = session.work_mut();
-    attempt(work, &context_cancel(context), |undo| load.commit(undo).map_err(Into::into))
+    attempt(work, &context_cancel(context), |undo| load.commit(undo))
         .map_err(|error| error.into_error(session.work(), entry))
 }
 

@@ -3,7 +3,8 @@
 use kernels::VectorData;
 use types::{Interval, PhysicalType, Value};
 
-use crate::memory::{IntervalBits, Plain};
+use crate::hot::{load_words, store_words};
+use crate::memory::{IntervalBits, Memory, Plain};
 
 /// A fixed-width physical type.
 pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
@@ -15,6 +16,16 @@ pub(crate) trait Fixed: Copy + Default + Send + Sync + 'static {
     fn to_words(self) -> [u64; 2];
     /// The inverse.
     fn from_words(words: [u64; 2]) -> Self;
+    /// The value at `at` of a hot block, as it is at this instant.
+    #[inline(always)]
+    fn load(memory: &Memory, at: usize) -> Self {
+        Self::from_words(load_words(memory, at, size_of::<Self::Bits>()))
+    }
+    /// Replaces it; the caller holds the row.
+    #[inline(always)]
+    fn store(self, memory: &Memory, at: usize) {
+        store_words(memory, at, size_of::<Self::Bits>(), self.to_words());
+    }
     /// The integer by which values order and are equal as SQL has it.
     fn key(self) -> i128;
     /// Distinguishes values that order as equal but look different (-0.0 and 0.0; 1 month and 30

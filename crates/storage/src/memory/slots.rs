@@ -9,8 +9,11 @@
 //! percent.
 
 use std::io;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
+#[cfg(not(miri))]
+use std::ptr::null_mut;
 
+#[cfg(not(miri))]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The unit of mappings and of huge pages.
@@ -124,7 +127,26 @@ impl SharedSlot {
     }
 }
 
+/// Miri has no mappings: its memory comes from the allocator.
+#[cfg(miri)]
+fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
+    let layout = std::alloc::Layout::from_size_align(bytes, SLOT_BYTES).expect("a small range");
+    // SAFETY: the layout is not empty.
+    NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
+        .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// # Safety
+/// As of the other.
+#[cfg(miri)]
+unsafe fn unmap(start: *mut u8, bytes: usize) {
+    let layout = std::alloc::Layout::from_size_align(bytes, SLOT_BYTES).expect("a small range");
+    // SAFETY: made by `map_slots` with this layout; by contract no longer used.
+    unsafe { std::alloc::dealloc(start, layout) };
+}
+
 /// Zeroed pages, `bytes` of them, aligned to a slot.
+#[cfg(not(miri))]
 fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -155,6 +177,7 @@ fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
 ///
 /// # Safety
 /// The range must be mapped by this module and no longer used.
+#[cfg(not(miri))]
 unsafe fn unmap(start: *mut u8, bytes: usize) {
     // SAFETY: by contract of this function.
     let result = unsafe { munmap(start.cast(), bytes) };

@@ -306,7 +306,8 @@ impl Table {
         }
         let distinct = index.spec().unique == Uniqueness::Distinct;
         for block in blocks {
-            for row in 0..block.rows() as u32 {
+            let is_there = |row: &u32| block.word(*row).is_none_or(|word| settled(word) != DEAD);
+            for row in (0..block.rows() as u32).filter(is_there) {
                 let guard = epoch::pin();
                 let tid = Tid::new(block.id(), row);
                 with_scratch(|scratch| {

@@ -15,7 +15,6 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crossbeam_epoch::Guard;
 use parking_lot::MutexGuard;
@@ -24,7 +23,7 @@ use super::{Table, WriteError};
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{KeyBuffer, TableIndex, Uniqueness};
-use crate::row::{latch, newest};
+use crate::row::{latch, newest, publish};
 use crate::tid::Tid;
 use crate::undo::{Image, Kind, RecordRef};
 use crate::version::{TxnId, is_running};
@@ -226,7 +225,7 @@ impl Table {
         };
         let found = latch(word);
         let holder = self.holder_at(index, key, (&block, tid, found), txn, scratch, guard);
-        word.store(found, Ordering::Release);
+        publish(word, found);
         holder
     }
 
@@ -341,7 +340,7 @@ impl Table {
             }
         }
         record.set_kind(Kind::Restored);
-        word.store(found, Ordering::Release);
+        publish(word, found);
     }
 
     fn any_version_has(

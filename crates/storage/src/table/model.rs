@@ -517,7 +517,9 @@ impl Model {
                     other.recover_update(*tid, &changes.collect::<Vec<_>>())
                 }
                 Redo::Delete(tid) => other.recover_delete(*tid),
-                Redo::Block(id, bytes) => other.restore_block(*id, bytes, &[], Timestamp(1)),
+                Redo::Block(id, bytes) => {
+                    other.restore_block(*id, bytes, &[], Timestamp(1)).map(|_| ())
+                }
             }
             .expect("what was logged fits");
         }

@@ -10,7 +10,7 @@
 //! Elsewhere: why others read the right version meanwhile (`row`), index entries (`entries`).
 
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::AtomicU64;
 
 use crossbeam_epoch::{self as epoch, Guard};
 use types::{Error, Result, SqlState};
@@ -21,7 +21,7 @@ use crate::block::Block;
 use crate::datum::{Datum, RowBuffer};
 use crate::hot::{Span, bits_of};
 use crate::index::TableIndex;
-use crate::row::{Held, check_write, latch, newest};
+use crate::row::{Held, check_write, latch, newest, order, publish};
 use crate::tid::Tid;
 use crate::undo::{Image, Kind, RecordRef, UndoBuffer};
 use crate::version::Snapshot;
@@ -271,11 +271,11 @@ impl Table {
         let link = self.link(undo, at, block.get(), record, columns, guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(changes.len()))?;
         // Who sees a new value finds the word latched, or the record.
-        fence(Ordering::Release);
+        order();
         for &(column, datum) in changes {
             self.put(block.get(), column, row, datum, &mut text_at);
         }
-        word.store(record.address(), Ordering::Release);
+        publish(word, record.address());
         undo.count(record, 0);
         Ok(())
     }
@@ -291,7 +291,7 @@ impl Table {
         record: RecordRef<'_>,
         columns: impl Iterator<Item = usize>,
         guard: &Guard,
-    ) -> Result<(&'b std::sync::atomic::AtomicU64, Held), WriteError> {
+    ) -> Result<(&'b AtomicU64, Held), WriteError> {
         let row = record.row();
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         let word = zone.word(row);
@@ -299,7 +299,7 @@ impl Table {
         let held = match check_write(found, at, undo.txn(), block.created(), guard) {
             Ok(held) => held,
             Err(error) => {
-                word.store(found, Ordering::Release);
+                publish(word, found);
                 return Err(error);
             }
         };
@@ -331,7 +331,7 @@ impl Table {
         let record = undo.add(self, block, row, kind, 0)?;
         let link = self.link(undo, at, block.get(), record, std::iter::empty(), guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(0))?;
-        word.store(record.address(), Ordering::Release);
+        publish(word, record.address());
         undo.count(record, if kind == Kind::Delete { -1 } else { 0 });
         Ok(record)
     }
@@ -348,7 +348,7 @@ impl Table {
         if let Some(word) = block.word(row) {
             let found = latch(word);
             let held = check_write(found, at, undo.txn(), block.created(), guard);
-            word.store(found, Ordering::Release);
+            publish(word, found);
             if held? == Held::Yes {
                 return Ok(());
             }
@@ -421,6 +421,6 @@ impl Table {
 #[inline]
 pub(super) fn publish_insert(undo: &mut UndoBuffer, block: &Block, record: RecordRef<'_>) {
     let word = block.word(record.row()).expect("claiming made the zone");
-    word.store(record.address(), Ordering::Release);
+    publish(word, record.address());
     undo.count(record, 1);
 }

@@ -1,11 +1,9 @@
 //! Unlinking records that no active snapshot needs.
 
-use std::sync::atomic::Ordering;
-
 use crossbeam_epoch::{self as epoch, Guard};
 
 use super::{Place, RecordRef, UndoBuffer};
-use crate::row::{latch, newest};
+use crate::row::{latch, newest, publish};
 use crate::undo::Kind;
 use crate::versions::DEAD;
 
@@ -58,7 +56,7 @@ fn unlink(place: &Place, record: RecordRef<'_>, guard: &Guard) {
     let word = zone.word(row);
     let found = latch(word);
     if record.is_unlinked() {
-        word.store(found, Ordering::Release);
+        publish(word, found);
         return;
     }
     let ends = matches!(record.kind(), Kind::Delete | Kind::Void);
@@ -79,7 +77,7 @@ fn unlink(place: &Place, record: RecordRef<'_>, guard: &Guard) {
             found
         }
     };
-    word.store(left, Ordering::Release);
+    publish(word, left);
     if left == 0 {
         zone.untouch(1);
     }
