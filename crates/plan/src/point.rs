@@ -39,12 +39,16 @@ pub struct PointPlan {
     pub output: Vec<PointOutput>,
 }
 
+/// Columns of the primary key that must be given when its last one is not: one alone, a warehouse
+/// say, may have so many rows that they are better read in parallel.
+const PREFIX_MIN: usize = 2;
+
 /// How many rows can have a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointRows {
     /// The key is all of a unique index.
     One,
-    /// The key is all but the last column of the primary key.
+    /// The key is all but the last column of the primary key, two columns or more.
     Many,
 }
 
@@ -253,7 +257,7 @@ impl<'q> Build<'q> {
             }
             let prefix = index.kind == IndexKind::Ordered
                 && keys.len() + 1 == width
-                && !keys.is_empty()
+                && keys.len() >= PREFIX_MIN
                 && primary == Some(index.name.as_str());
             if prefix {
                 found = Some((at, PointRows::Many, keys, used));

@@ -155,6 +155,7 @@ fn statements_by_key_are_points() {
     assert!(matches!(found.expect("a point").action, PointAction::Lock(_)));
     for other in [
         "SELECT i FROM line WHERE w = 1",
+        "SELECT i FROM stock WHERE w = 1",
         "SELECT i FROM stock WHERE w = 1 AND i > 2",
         "SELECT i FROM stock WHERE w = 1 AND i = 2 ORDER BY i LIMIT 1",
         "SELECT count(*) FROM stock WHERE w = 1 AND i = 2",
