@@ -43,7 +43,7 @@ fn accounts(layout: Layout) -> Arc<Table> {
         kind: IndexKind::Ordered,
     };
     let index = TableIndex::new(spec, table.schema(), table.pool()).expect("fits");
-    table.add_index(index, 1).expect("unique");
+    table.add_index(index, 1, TxnId::NONE).expect("unique");
     table
 }
 
