@@ -167,7 +167,8 @@ fn scans(layout: Layout, count: usize) {
     undos.into_iter().for_each(UndoBuffer::collect);
     times.push(best(count, || scan(Snapshot { ts: Timestamp(100), txn: TxnId::NONE })));
     println!(
-        "{:8} scan {:.2} ns a row, 1 % updated and an old reader {:.2}, 10 % {:.2}, collected {:.2}",
+        "{:8} scan {:.2} ns a row, 1 % updated and an old reader {:.2}, 10 % {:.2}, \
+         collected {:.2}",
         layout.name(),
         times[0],
         times[1],

@@ -1,5 +1,5 @@
-//! Versions of one row under a model checker: one writer that commits or rolls back, one reader, and
-//! a collection, in all orders and with all values that weak memory lets them see.
+//! Versions of one row under a model checker: one writer that commits or rolls back, one reader,
+//! and a collection, in all orders and with all values that weak memory lets them see.
 
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -19,8 +19,8 @@ use sync::{AtomicU64, Ordering};
 
 const RUNNING: u64 = 1 << 63;
 
-/// One row of two values with room for two undo records. A word is 0 or twice the number of a record,
-/// from 1; `older` likewise.
+/// One row of two values with room for two undo records. A word is 0 or twice the number of a
+/// record, from 1; `older` likewise.
 struct Row {
     word: AtomicU64,
     values: [AtomicU64; 2],

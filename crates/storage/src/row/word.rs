@@ -4,7 +4,8 @@
 //! reader: load values (relaxed); settled(word) is what decides
 //! writer: latch(word); link the record; order(); store values (relaxed); publish(word, record)
 //! ```
-//! A reader that loaded a value stored by a writer finds, behind its acquire fence, the word latched
+//! A reader that loaded a value stored by a writer finds, behind its acquire fence, the word
+//! latched
 //! or what was published: the writer's release fence lies between latch and store. Waiting for the
 //! latch to go, it then finds the record.
 
