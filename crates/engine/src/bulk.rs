@@ -39,11 +39,13 @@ impl BulkLoad {
         Ok(Self { database, entries: Vec::new(), work })
     }
 
-    /// Adds an empty table; all columns NOT NULL, `keys` hold by construction of the rows.
+    /// Adds an empty table; all columns but those at `nullable` are NOT NULL, `keys` hold by
+    /// construction of the rows.
     pub fn table(
         &mut self,
         name: &str,
         columns: &[(&str, DataType)],
+        nullable: &[usize],
         keys: Vec<KeyDef>,
     ) -> Arc<Table> {
         let inner = self.database.inner();
@@ -51,13 +53,13 @@ impl BulkLoad {
             Layout::Auto => Layout::Frozen,
             other => other,
         };
-        let column = |(name, ty): &(&str, DataType)| ColumnDef {
+        let column = |(i, (name, ty)): (usize, &(&str, DataType))| ColumnDef {
             name: (*name).to_owned(),
             ty: *ty,
-            not_null: true,
+            not_null: !nullable.contains(&i),
             default: None,
         };
-        let mut def = TableDef::new(name, columns.iter().map(column).collect(), layout);
+        let mut def = TableDef::new(name, columns.iter().enumerate().map(column).collect(), layout);
         def.indexes = keys.iter().map(key_index).collect();
         def.keys = keys;
         let schema = schema_of(&def.columns);

@@ -15,7 +15,7 @@ use sql::catalog::{
     SequenceDef, TableFunctionRef, TableMeta,
 };
 use sql::statement::Persistence;
-use storage::{Layout, Table};
+use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::locks::TableLock;
@@ -69,10 +69,9 @@ pub struct TableEntry {
     pub(crate) def: TableDef,
     storage: Arc<Table>,
     pub(crate) lock: Arc<TableLock>,
-    /// Numbers of the indexes in storage, by position in the definition. Not there while the
-    /// indexes of a table from a generator are not built: its keys hold by construction, so they
-    /// wait for the first writer.
-    index_ids: OnceLock<Vec<u64>>,
+    /// By position in the definition. Not there while the indexes of a table from a generator are
+    /// not built: its keys hold by construction, so they wait for the first writer.
+    indexes_built: OnceLock<Vec<Arc<TableIndex>>>,
     pub(crate) checks: Checks,
 }
 
@@ -94,20 +93,19 @@ impl TableEntry {
         lock: Arc<TableLock>,
         indexes: Indexes,
     ) -> Self {
-        let index_ids = OnceLock::new();
-        let entry = Self { def, storage, lock, index_ids, checks: Checks::default() };
+        let indexes_built = OnceLock::new();
+        let entry = Self { def, storage, lock, indexes_built, checks: Checks::default() };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
         entry
     }
 
-    /// The same rows under another definition, whose indexes have the numbers `index_ids` in
-    /// storage.
-    pub(crate) fn redefined(&self, def: TableDef, index_ids: Vec<u64>) -> Self {
-        debug_assert_eq!(def.indexes.len(), index_ids.len());
+    /// The same rows under another definition, whose indexes are `indexes`, by position.
+    pub(crate) fn redefined(&self, def: TableDef, indexes: Vec<Arc<TableIndex>>) -> Self {
+        debug_assert_eq!(def.indexes.len(), indexes.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        Self { def, storage, lock, index_ids: index_ids.into(), checks: Checks::default() }
+        Self { def, storage, lock, indexes_built: indexes.into(), checks: Checks::default() }
     }
 
     /// Its rows.
@@ -117,23 +115,24 @@ impl TableEntry {
 
     /// Whether the storage has the indexes of the definition.
     pub(crate) fn is_indexed(&self) -> bool {
-        self.index_ids.get().is_some()
+        self.indexes_built.get().is_some()
     }
 
     /// The indexes were built, under the names of the definition.
     pub(crate) fn set_indexed(&self) {
         let built = self.storage.indexes();
-        let id = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name);
-        let ids = self.def.indexes.iter().filter_map(id).map(|i| i.spec().id).collect::<Vec<_>>();
-        if ids.len() == self.def.indexes.len() {
-            self.index_ids.get_or_init(|| ids);
+        let of = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name).cloned();
+        let indexes: Vec<_> = self.def.indexes.iter().filter_map(of).collect();
+        if indexes.len() == self.def.indexes.len() {
+            self.indexes_built.get_or_init(|| indexes);
         }
     }
 
-    /// Numbers of the indexes in storage, by position in the definition; none while they are not
-    /// built.
-    pub(crate) fn index_ids(&self) -> &[u64] {
-        self.index_ids.get().map_or(&[], Vec::as_slice)
+    /// The indexes by position in the definition; none while they are not built. One that is
+    /// dropped meanwhile stays usable for whoever sees this definition: it has all rows that
+    /// snapshots from before can see.
+    pub(crate) fn indexes_built(&self) -> &[Arc<TableIndex>] {
+        self.indexes_built.get().map_or(&[], Vec::as_slice)
     }
 
     /// Whether the index at this position only serves a foreign key: its name is not a relation's.
@@ -168,7 +167,12 @@ impl TableMeta for TableEntry {
     }
 
     fn indexes(&self) -> &[IndexMeta] {
-        &self.def.indexes
+        if self.is_indexed() { &self.def.indexes } else { &[] }
+    }
+
+    fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let index = self.indexes_built.get()?.get(position)?;
+        Some(Arc::clone(index) as Arc<dyn Any + Send + Sync>)
     }
 
     fn object(&self) -> Arc<dyn Any + Send + Sync> {
@@ -322,6 +326,17 @@ impl State {
     /// Whether there is nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
+    }
+
+    /// Whether both have the very same relations.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        fn same<T>(a: &BTreeMap<String, Arc<T>>, b: &BTreeMap<String, Arc<T>>) -> bool {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+        }
+        same(&self.tables, &other.tables)
+            && same(&self.sequences, &other.sequences)
+            && self.views == other.views
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.

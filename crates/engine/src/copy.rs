@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use exec::pipeline::Stream;
 use exec::{QueryContext, ResultSet, RowColumn};
+use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
 use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
@@ -123,22 +124,90 @@ fn copy_from(
     let context = session.context(0, Run::default());
     let source = exec::function_source(file.source, (0..columns.len()).collect(), full);
     let stream = Stream::new(source, None);
-    let rows = if entry.foreign_keys().is_empty() {
+    let counted = counted_defaults(table, columns);
+    let rows = if entry.foreign_keys().is_empty() && counted.is_empty() {
         load_stream(session, &context, &stream, &entry)?
     } else {
         let output = table_output(all);
-        let result = ResultSet::collect(&context, &stream, &output)?;
+        let mut result = ResultSet::collect(&context, &stream, &output)?;
+        for batch in &mut result.batches {
+            fill_defaults(session, all, &counted, batch)?;
+        }
         insert_result(session, &entry, result)?.count
     };
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
+/// Columns that are not in the file and whose defaults may differ from row to row, with the
+/// default: those of sequences, and all others that call functions.
+fn counted_defaults(table: &TableRef, columns: &[usize]) -> Vec<(usize, String)> {
+    let missing = (0..table.columns().len()).filter(|ordinal| !columns.contains(ordinal));
+    let default = |ordinal: usize| match table.identity(ordinal) {
+        Some(identity) => {
+            let name = identity.sequence.quoted().replace('\'', "''");
+            Some((ordinal, format!("nextval('{name}')")))
+        }
+        None => {
+            let default = table.columns()[ordinal].default.clone();
+            default.filter(|text| text.contains('(')).map(|text| (ordinal, text))
+        }
+    };
+    missing.filter_map(default).collect()
+}
+
+/// Gives each row of `batch` its own values of these defaults.
+fn fill_defaults(
+    session: &mut Session,
+    all: &[ColumnDef],
+    defaults: &[(usize, String)],
+    batch: &mut Batch,
+) -> Result<()> {
+    if defaults.is_empty() {
+        return Ok(());
+    }
+    let value =
+        |(ordinal, text): &(usize, String)| format!("CAST(({text}) AS {})", all[*ordinal].ty);
+    let values: Vec<String> = defaults.iter().map(value).collect();
+    let rows = batch.rows;
+    let text = format!("SELECT {} FROM generate_series(1, {rows})", values.join(", "));
+    let result = query_of(session, &text)?;
+    for (position, (ordinal, _)) in defaults.iter().enumerate() {
+        let mut builder = VectorBuilder::with_capacity(all[*ordinal].ty.physical(), rows);
+        for made in &result.batches {
+            builder.append(&made.columns[position].to_plain(), None);
+        }
+        batch.columns[*ordinal] = Column::plain(builder.finish());
+    }
+    Ok(())
+}
+
+/// Runs a query of our own.
+fn query_of(session: &mut Session, text: &str) -> Result<ResultSet> {
+    let statement = sql::parse(text)?.pop();
+    let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
+    match sql::bind(&statement, &session.catalog(), &[])? {
+        Statement::Query(query) => session.run_query(&query, Run::default()),
+        _ => Err(Error::internal("a default is an expression")),
+    }
+}
+
 /// For each column of the table where its values come from: the file, its default, or NULL.
-fn full_rows(session: &mut Session, all: &[ColumnDef], columns: &[usize]) -> Result<Vec<RowColumn>> {
+fn full_rows(
+    session: &mut Session,
+    all: &[ColumnDef],
+    columns: &[usize],
+) -> Result<Vec<RowColumn>> {
     let full = |(ordinal, column): (usize, &ColumnDef)| {
         Ok(match columns.iter().position(|&c| c == ordinal) {
             Some(from) => RowColumn::Source(from),
-            None => RowColumn::Constant(column.ty, default_of(session, column)?),
+            None => RowColumn::Constant(
+                column.ty,
+                match &column.default {
+                    // Filled in later, with a value for each row.
+                    Some(text) if text.contains('(') => Value::Null,
+                    _ => default_of(session, column)?,
+                },
+            ),
         })
     };
     all.iter().enumerate().map(full).collect()
@@ -149,16 +218,8 @@ pub(crate) fn default_of(session: &mut Session, column: &ColumnDef) -> Result<Va
     let Some(default) = &column.default else {
         return Ok(Value::Null);
     };
-    let text = format!("SELECT CAST(({default}) AS {})", column.ty);
-    let statement = sql::parse(&text)?.pop();
-    let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
-    match sql::bind(&statement, &session.catalog(), &[])? {
-        Statement::Query(query) => {
-            let result = session.run_query(&query, Run::default())?;
-            Ok(result.batches.first().map_or(Value::Null, |batch| batch.columns[0].value(0)))
-        }
-        _ => Err(Error::internal("a default is an expression")),
-    }
+    let result = query_of(session, &format!("SELECT CAST(({default}) AS {})", column.ty))?;
+    Ok(result.batches.first().map_or(Value::Null, |batch| batch.columns[0].value(0)))
 }
 
 /// Columns of a stream of whole rows.

@@ -170,7 +170,10 @@ mod tests {
             let inside = (i128::from(min)..=i128::from(max)).contains(&wide);
             match next {
                 Ok(next) if inside => prop_assert_eq!(i128::from(next), wide),
-                Ok(next) => prop_assert_eq!((cycles, next), (true, if increment > 0 { min } else { max })),
+                Ok(next) => {
+                    let first = if increment > 0 { min } else { max };
+                    prop_assert_eq!((cycles, next), (true, first));
+                }
                 Err(error) => {
                     prop_assert!(!inside && !cycles);
                     prop_assert_eq!(error.state(), SqlState(*b"2200H"));

@@ -3,11 +3,11 @@
 //! Selectivities come from a row sample: the predicate is evaluated on sampled rows, so correlated
 //! columns and LIKE patterns are estimated as they are.
 
-use kernels::{Batch, Column};
+use kernels::{Batch, Column, Vector};
 use plan::{ColumnStatistics, Exactness, Statistics, TableStatistics};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::TableRef;
-use types::{Error, Result, Value};
+use types::{Error, PhysicalType, Result, Value};
 
 /// Statistics of the tables of a database.
 #[derive(Default)]
@@ -49,7 +49,11 @@ impl Statistics for StoredStatistics {
         if rows == 0 {
             return None;
         }
-        let sample = |&(_, ordinal): &(ColumnId, usize)| stored.sample.columns[ordinal].clone();
+        let sample = |&(_, ordinal): &(ColumnId, usize)| match stored.sample.columns.get(ordinal) {
+            Some(column) => column.clone(),
+            // The TID, which no predicate of a user names.
+            None => Column::plain(Vector::repeat(PhysicalType::I64, &Value::I64(0), rows)),
+        };
         let vectors: Vec<Column> = columns.iter().map(sample).collect();
         let position = |id: ColumnId| columns.iter().position(|(c, _)| *c == id);
         let expr = plan::lower(predicate, &position).ok()?;

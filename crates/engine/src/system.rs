@@ -179,10 +179,8 @@ impl TableFunction for Indexes {
         let database = self.0.upgrade()?;
         let mut rows = Vec::new();
         for table in database.inner().relations.snapshot().tables.values() {
-            let built = table.storage().indexes();
             for (position, meta) in table.def.indexes.iter().enumerate() {
-                let id = table.index_ids().get(position);
-                let index = built.iter().find(|index| Some(&index.spec().id) == id);
+                let index = table.indexes_built().get(position);
                 let count = |number: Option<u64>| number.map_or(Value::Null, bigint);
                 rows.push(vec![
                     Value::text(&table.def.name),

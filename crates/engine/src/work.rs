@@ -199,8 +199,10 @@ impl Work {
         let shared = self.shared_catalog(inner);
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
-        let (shared, temporary) = state.split(&shared, &self.temporary);
-        self.catalog = Some(Arc::new(shared));
+        let (changed, temporary) = state.split(&shared, &self.temporary);
+        if !changed.is_same(&shared) {
+            self.catalog = Some(Arc::new(changed));
+        }
         self.temporary = Arc::new(temporary);
         Ok(value)
     }

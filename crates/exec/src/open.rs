@@ -140,6 +140,9 @@ impl Opener {
         match &node.operator {
             Operator::Scan { .. } => scan::open(self, node, filters),
             Operator::FunctionScan { .. } => scan::open_function(self, node),
+            Operator::IndexScan { .. } | Operator::IndexJoin { .. } => {
+                Err(Error::unsupported("an index path in a query"))
+            }
             Operator::Input { .. } => input::open(self, node),
             Operator::Series { .. } => simple::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),

@@ -20,6 +20,25 @@ pub(crate) fn hash_join(build: f64, probe: f64, dense: bool) -> f64 {
     (build * per_build + probe * per_probe) * miss_factor(build)
 }
 
+/// Descending an index once.
+const LOOKUP: f64 = 20.0;
+
+/// Fetching one row by TID: two or three cache misses.
+const FETCH: f64 = 4.0;
+
+/// Looking at one row in a scan that restricts on stored values.
+const SCAN_ROW: f64 = 0.25;
+
+/// `lookups` descents that find `rows` rows in all.
+pub(crate) fn index(lookups: f64, rows: f64) -> f64 {
+    lookups * LOOKUP + rows * FETCH
+}
+
+/// Scanning a table of `rows` rows.
+pub(crate) fn scan(rows: f64) -> f64 {
+    rows * SCAN_ROW
+}
+
 /// Every probe row meets every build row.
 pub(crate) fn nested_loops(build: f64, probe: f64) -> f64 {
     build + probe + build * probe * 0.3

@@ -10,11 +10,26 @@ use std::fmt::Write;
 pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};
 
+use sql::catalog::TableRef;
+
 use crate::physical::{
-    AggregateMode, BuildKeys, CteSource, JoinMethod, Node, NullKeys, Operator, OperatorProfile,
-    OutputColumn, PhysicalPlan, PreludeKind, ScanRestriction,
+    AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, JoinMethod, Node, NullKeys,
+    Operator, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind, ScanRestriction,
 };
 use text::{expr_text, list_text, restriction_text, sort_text, window_text};
+
+/// As [`explain`], below a line for what happens to the rows: `Update t`, say.
+pub fn explain_below(
+    line: &str,
+    plan: &PhysicalPlan,
+    profiles: Option<&[OperatorProfile]>,
+) -> String {
+    let mut out = format!("{line}\n");
+    for line in explain(plan, profiles).lines() {
+        let _ = writeln!(out, "  {line}");
+    }
+    out
+}
 
 /// The plan as text, one operator a line, inputs below and indented, the build side of a join last.
 /// With `profiles` (by [`crate::physical::OperatorId`]) each line shows what happened too.
@@ -94,6 +109,8 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             );
             (head, details)
         }
+        Operator::IndexScan { .. } => describe_index_scan(node),
+        Operator::IndexJoin { .. } => describe_index_join(node),
         Operator::FunctionScan { function, .. } => {
             (format!("FunctionScan {}", function.0.name()), Vec::new())
         }
@@ -184,6 +201,96 @@ fn describe_join(node: &Node) -> (String, Vec<String>) {
         }
         _ => (String::new(), Vec::new()),
     }
+}
+
+/// `name using index`, and the columns of the index.
+fn index_head(table: &TableRef, index: usize, alias: &str) -> (String, Vec<String>) {
+    let mut head = table.name().to_owned();
+    if alias != table.name() {
+        let _ = write!(head, " as {alias}");
+    }
+    let Some(index) = table.indexes().get(index) else {
+        return (head, Vec::new());
+    };
+    let _ = write!(head, " using {}", index.name);
+    let name = |ordinal: usize| table.columns().get(ordinal).map_or("?", |c| c.name.as_str());
+    (head, index.columns.iter().map(|column| name(column.ordinal).to_owned()).collect())
+}
+
+fn index_keys(
+    names: &[String],
+    keys: &[crate::physical::Expr],
+    columns: &[OutputColumn],
+) -> Option<String> {
+    let key = |(name, key)| format!("{name} = {}", expr_text(key, columns));
+    let keys: Vec<String> = names.iter().zip(keys).map(key).collect();
+    (!keys.is_empty()).then(|| format!("key {}", keys.join(" and ")))
+}
+
+fn where_text(restrictions: &[ScanRestriction], columns: &[OutputColumn]) -> Option<String> {
+    let text = |r: &ScanRestriction| restriction_text(r, columns);
+    let parts: Vec<String> = restrictions.iter().map(text).collect();
+    (!parts.is_empty()).then(|| format!("where {}", parts.join(" and ")))
+}
+
+fn describe_index_scan(node: &Node) -> (String, Vec<String>) {
+    let Operator::IndexScan {
+        table, index, keys, range, restrictions, residual, order, alias, ..
+    } = &node.operator
+    else {
+        return (String::new(), Vec::new());
+    };
+    let (head, names) = index_head(table, *index, alias);
+    let mut details: Vec<String> = index_keys(&names, keys, &[]).into_iter().collect();
+    if let (Some(range), Some(name)) = (range, names.get(keys.len())) {
+        let bound = |signs: [&str; 2], bound: &Option<(crate::physical::Expr, BoundKind)>| {
+            let (expr, kind) = bound.as_ref()?;
+            let sign = if *kind == BoundKind::Inclusive { signs[1] } else { signs[0] };
+            Some(format!("{name} {sign} {}", expr_text(expr, &[])))
+        };
+        let bounds = [bound([">", ">="], &range.low), bound(["<", "<="], &range.high)];
+        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+        details.push(format!("range {}", bounds.join(" and ")));
+    }
+    match order {
+        IndexOrder::Any => {}
+        IndexOrder::Forward => details.push("in index order".to_owned()),
+        IndexOrder::Backward => details.push("in reverse index order".to_owned()),
+    }
+    details.extend(where_text(restrictions, &node.output));
+    details.extend(residual.iter().map(|e| format!("residual {}", expr_text(e, &node.output))));
+    (format!("IndexScan {head}"), details)
+}
+
+fn describe_index_join(node: &Node) -> (String, Vec<String>) {
+    let Operator::IndexJoin {
+        outer,
+        table,
+        index,
+        keys,
+        columns,
+        restrictions,
+        kind,
+        residual,
+        alias,
+        ..
+    } = &node.operator
+    else {
+        return (String::new(), Vec::new());
+    };
+    let (head, names) = index_head(table, *index, alias);
+    let inner = |ordinal: &usize| {
+        let def = table.columns().get(*ordinal);
+        let ty = def.map_or(types::DataType::BigInt, |def| def.ty);
+        let name = def.map_or("tid", |def| def.name.as_str()).into();
+        OutputColumn { name, ty, physical: ty.physical() }
+    };
+    let inner: Vec<OutputColumn> = columns.iter().map(inner).collect();
+    let both: Vec<OutputColumn> = outer.output.iter().chain(&inner).cloned().collect();
+    let mut details: Vec<String> = index_keys(&names, keys, &outer.output).into_iter().collect();
+    details.extend(where_text(restrictions, &inner));
+    details.extend(residual.iter().map(|e| format!("residual {}", expr_text(e, &both))));
+    (format!("{kind:?} index join {head}"), details)
 }
 
 fn describe_aggregate(node: &Node) -> (String, Vec<String>) {

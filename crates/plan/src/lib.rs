@@ -26,12 +26,15 @@ mod fingerprint;
 mod join_order;
 mod cost;
 mod lower;
+mod reads;
+pub mod point;
 mod explain;
 mod planner;
 
-pub use explain::explain;
+pub use explain::{explain, explain_below};
 pub use lower::lower;
-pub use planner::{PlanOptions, plan};
+pub use planner::{IndexPaths, PlanOptions, plan};
+pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics};
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 mod aggregate;
 mod common;
 mod expr;
+mod index;
 pub(crate) mod join;
 mod order;
 mod rows;
@@ -25,8 +26,10 @@ use hashbrown::HashMap;
 use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
 use types::{PhysicalType, Result};
 
-pub(crate) use expr::value_as;
+pub(crate) use expr::{held_as, value_as};
+pub(crate) use scan::same_values;
 pub use standalone::lower;
+pub(crate) use standalone::lower_with;
 
 use crate::cardinality::{self, Estimator, Properties};
 use crate::column_set::ColumnSet;

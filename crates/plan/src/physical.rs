@@ -111,6 +111,7 @@ impl Node {
         match &self.operator {
             Operator::Scan { .. }
             | Operator::FunctionScan { .. }
+            | Operator::IndexScan { .. }
             | Operator::Input { .. }
             | Operator::Values { .. }
             | Operator::CteScan { .. } => Vec::new(),
@@ -126,6 +127,7 @@ impl Node {
             | Operator::NestedLoopJoin { probe, build, .. } => {
                 vec![probe, build]
             }
+            Operator::IndexJoin { outer, .. } => vec![outer],
             Operator::UnionAll { inputs } => inputs.iter().collect(),
             Operator::SetOperation { left, right, .. } => vec![left, right],
             Operator::Recursive { base, step, .. } => vec![base, step],
@@ -174,6 +176,27 @@ pub enum BoundKind {
     Inclusive,
     /// It does not.
     Exclusive,
+}
+
+/// Bounds of a column of an index; NULLs are never within. Bounds are constants of the column's
+/// type and physical form; with a NULL bound no row is within.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexRange {
+    /// Lower bound by SQL's order of values, whatever the direction of the index.
+    pub low: Option<(Expr, BoundKind)>,
+    /// Upper bound.
+    pub high: Option<(Expr, BoundKind)>,
+}
+
+/// The order in which an index scan gives rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexOrder {
+    /// Nobody relies on it: work may be split.
+    Any,
+    /// That of the index.
+    Forward,
+    /// The reverse.
+    Backward,
 }
 
 /// Join kinds by side: the build side is stored, the probe side streams.
@@ -358,6 +381,55 @@ pub enum Operator {
         function: TableFunctionRef,
         /// Ordinals of its result columns.
         columns: Vec<usize>,
+    },
+    /// Rows of a table that an index finds. Output: exactly `columns`.
+    IndexScan {
+        /// The table.
+        table: TableRef,
+        /// Position in [`sql::catalog::TableMeta::indexes`].
+        index: usize,
+        /// Table ordinals; [`sql::catalog::TID_COLUMN`] for the rows' TIDs.
+        columns: Vec<usize>,
+        /// Values of the first columns of the index, constants of the columns' types and physical
+        /// forms: rows are equal to them in these columns. A NULL matches nothing. For a hash
+        /// index all its columns.
+        keys: Vec<Expr>,
+        /// Bounds of the next column of an ordered index.
+        range: Option<IndexRange>,
+        /// What else must hold, as in a scan.
+        restrictions: Vec<ScanRestriction>,
+        /// Further predicate over the output columns.
+        residual: Option<Expr>,
+        /// In which order rows come.
+        order: IndexOrder,
+        /// Alias, for EXPLAIN.
+        alias: Arc<str>,
+    },
+    /// For each outer row the rows of a table that an index finds. Output by kind (Inner,
+    /// ProbeOuter, ProbeSemi, ProbeAnti or ProbeSingle, the outer side being the probe), narrowed
+    /// to `output_columns`.
+    IndexJoin {
+        /// Streams.
+        outer: Box<Node>,
+        /// The inner table.
+        table: TableRef,
+        /// Position in [`sql::catalog::TableMeta::indexes`].
+        index: usize,
+        /// Over outer columns: values of the first columns of the index, in the columns' physical
+        /// forms. A NULL matches nothing. For a hash index all its columns.
+        keys: Vec<Expr>,
+        /// Table ordinals of the inner columns.
+        columns: Vec<usize>,
+        /// What else must hold of an inner row, by position in `columns`.
+        restrictions: Vec<ScanRestriction>,
+        /// The kind.
+        kind: JoinKind,
+        /// Further condition over outer columns, then inner columns; part of the join condition.
+        residual: Option<Expr>,
+        /// Ordinals into the kind's full output.
+        output_columns: Vec<usize>,
+        /// Alias of the inner table, for EXPLAIN.
+        alias: Arc<str>,
     },
     /// Rows that the caller supplies (`exec::QueryContext::inputs`), NUMERIC held as their type
     /// says or narrower.
@@ -565,4 +637,11 @@ pub struct OperatorProfile {
     pub blocks_skipped: u64,
     /// Bytes of hash tables, sort runs and stored rows at their largest.
     pub memory_bytes: u64,
+}
+
+impl Expr {
+    /// True for a literal, a parameter or a scalar sub-query.
+    pub fn is_constant(&self) -> bool {
+        matches!(self.kind, ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_))
+    }
 }

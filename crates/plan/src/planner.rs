@@ -15,11 +15,25 @@ use crate::{Statistics, cte, fold, join_order, lower, prune, push_down, tree, un
 pub struct PlanOptions {
     /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
     pub exhaustive_relations: usize,
+    /// Whether indexes are used to find rows.
+    pub index_paths: IndexPaths,
+}
+
+/// Whether plans use indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexPaths {
+    /// They do not.
+    #[default]
+    Avoid,
+    /// They do where that costs less.
+    Consider,
+    /// They do wherever they can, whatever it costs.
+    Prefer,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { exhaustive_relations: 12 }
+        Self { exhaustive_relations: 12, index_paths: IndexPaths::default() }
     }
 }
 
@@ -33,6 +47,7 @@ pub fn plan(
     options: &PlanOptions,
 ) -> Result<PhysicalPlan> {
     let mut context = Context::new(query, statistics);
+    context.index_paths = options.index_paths;
     let mut root = query.plan.clone();
     fold::fold_plan(statistics, &mut root);
     tree::every_plan_mut(&mut root, &mut fix_positions);

@@ -13,3 +13,4 @@ mod generate;
 mod equivalence;
 mod build;
 mod tpch;
+mod paths;

@@ -211,6 +211,13 @@ pub trait TableMeta: Send + Sync {
     fn indexes(&self) -> &[IndexMeta] {
         &[]
     }
+    /// The index at this position of [`Self::indexes`], for the layers that know it: an
+    /// `Arc<storage::TableIndex>` in practice. The list of the storage itself has another order
+    /// while transactions add and drop indexes.
+    fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = position;
+        None
+    }
     /// The table itself, for the layers that know it: an `Arc<storage::Table>` in practice.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;
 }

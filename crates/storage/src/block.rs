@@ -94,7 +94,8 @@ impl Block {
     pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header, hot: Option<Hot>) -> Self {
         let cached = if hot.is_none() { header.segments.len() } else { 0 };
         let cache = (0..cached).map(|_| OnceLock::new()).collect();
-        let versions = Versions::new(header.capacity as usize);
+        let room = if hot.is_some() { header.capacity } else { header.rows };
+        let versions = Versions::new(room as usize);
         Self {
             id,
             memory,

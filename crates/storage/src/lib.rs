@@ -29,6 +29,8 @@ mod index;
 mod undo;
 mod table;
 mod load;
+#[cfg(test)]
+mod manager;
 
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
 pub use datum::{Datum, RowBuffer};

@@ -19,7 +19,9 @@ mod entries;
 mod image;
 mod recover;
 #[cfg(test)]
-pub(crate) mod tests;
+mod model;
+#[cfg(test)]
+mod tests;
 mod write;
 mod find;
 
@@ -328,15 +330,15 @@ impl Table {
         self.layout == Layout::Frozen && self.blocks.lock().small < SMALL_BLOCKS_MAX
     }
 
-    /// Room for up to `count` rows with `heap_bytes` string bytes each at the end of the table: a
-    /// block and the rows claimed, at least one.
+    /// Room for up to `count` rows, the first with `heap_bytes` string bytes, at the end of the
+    /// table: a block and the rows claimed, at least one. A new block has room for `expected`.
     ///
     /// # Errors
     /// 53200 without memory; 54000 for rows of gigabytes.
     #[inline]
     fn claim<'g>(
         &self,
-        count: usize,
+        (count, expected): (usize, usize),
         heap_bytes: usize,
         guard: &'g Guard,
     ) -> Result<(BlockRef<'g>, Range<u32>)> {
@@ -350,8 +352,16 @@ impl Table {
                     return Ok((block, rows));
                 }
             }
-            self.replace_tail(tail, count, guard)?;
+            self.replace_tail(tail, expected, guard)?;
         }
+    }
+
+    /// String bytes that the tail still takes.
+    fn tail_room(&self, guard: &Guard) -> u64 {
+        // SAFETY: as in `claim`.
+        let tail = unsafe { self.directory.found(self.tail.load(Ordering::Acquire), guard) };
+        let used = tail.map_or(0, |block| block.hot().heap.used());
+        if used < hot::HEAP_BYTES_MAX { hot::HEAP_BYTES_MAX - used } else { hot::HEAP_BYTES_MAX }
     }
 
     /// Closes the tail `full` and makes a new one, or takes up the last block if it has room.

@@ -26,8 +26,8 @@ use crate::row::latch;
 use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
 use crate::version::{Timestamp, TxnId};
-pub(crate) use record::{Image, Kind, RecordRef};
 use record::{Arena, Record};
+pub(crate) use record::{Image, Kind, RecordRef};
 
 /// The changes of one transaction, in order. Append only by its owner; readers reach its records
 /// from the rows.
@@ -58,8 +58,8 @@ struct Place {
 /// Places looked through for the one of the next record.
 const PLACES_SEARCHED: usize = 8;
 
-/// A place between two changes of one transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A place between two changes of one transaction; the default is before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UndoMark(usize);
 
 /// What happened to a row.
@@ -103,6 +103,15 @@ impl<'a> Change<'a> {
     /// Rows of the block, for a Block.
     pub fn block_rows(&self) -> usize {
         self.block.rows()
+    }
+
+    /// The block as bytes for [`Table::restore_block`], for a Block: all its rows are there; what
+    /// the transaction did to them afterwards are changes of their own.
+    ///
+    /// # Errors
+    /// 54000 for a hot block of more than 4 GiB.
+    pub fn block_bytes(&self) -> Result<Vec<u8>> {
+        self.block.to_bytes()
     }
 
     /// The value of `column` before this change. `buffer` is overwritten. Good until the buffer of

@@ -57,9 +57,17 @@ impl Postgres {
     /// # Errors
     /// [`HOW_TO_INSTALL`] when there is no PostgreSQL; else what its programs said.
     pub fn start() -> Result<Self, SqlError> {
+        Self::start_with(SETTINGS)
+    }
+
+    /// The same with `settings` of its configuration file instead of those of the SQL tests.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with(settings: &str) -> Result<Self, SqlError> {
         let programs = programs().ok_or_else(|| SqlError::internal(HOW_TO_INSTALL))?;
         let home = std::env::temp_dir().join(format!("tessera-postgres-{}", std::process::id()));
-        prepare(&home, &programs)?;
+        prepare(&home, &programs, settings)?;
         let log = fs::File::create(home.join("log")).map_err(SqlError::internal)?;
         let process = as_server_user(&programs.join("postgres"))
             .arg("-D")
@@ -73,6 +81,11 @@ impl Postgres {
         let server = Self { home, process, databases: AtomicU64::new(0) };
         server.wait_until_ready()?;
         Ok(server)
+    }
+
+    /// The directory of the socket.
+    pub fn folder(&self) -> &Path {
+        &self.home
     }
 
     fn wait_until_ready(&self) -> Result<(), SqlError> {
@@ -179,7 +192,7 @@ fn programs() -> Option<PathBuf> {
         .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
 }
 
-fn prepare(home: &Path, programs: &Path) -> Result<(), SqlError> {
+fn prepare(home: &Path, programs: &Path, settings: &str) -> Result<(), SqlError> {
     let data = home.join("data");
     fs::create_dir_all(&data).map_err(SqlError::internal)?;
     if is_root() {
@@ -194,11 +207,11 @@ fn prepare(home: &Path, programs: &Path) -> Result<(), SqlError> {
         .output()
         .map_err(SqlError::internal)?;
     check(made.status.success(), &String::from_utf8_lossy(&made.stderr))?;
-    let mut settings = fs::OpenOptions::new()
+    let mut file = fs::OpenOptions::new()
         .append(true)
         .open(data.join("postgresql.conf"))
         .map_err(SqlError::internal)?;
-    settings.write_all(SETTINGS.as_bytes()).map_err(SqlError::internal)
+    file.write_all(settings.as_bytes()).map_err(SqlError::internal)
 }
 
 fn check(good: bool, message: &str) -> Result<(), SqlError> {

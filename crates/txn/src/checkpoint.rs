@@ -5,7 +5,7 @@
 //! LOCK          locked by the one process that has the database open
 //! CURRENT       name and checksum of the newest complete manifest; replaced by renaming
 //! manifest-<n>  snapshot, position in the log, catalog, sequences, tables and their block files
-//! blocks/       <table>-<block>-<version>.blk, and .dead: marks of deleted rows, newer than the block
+//! blocks/       <table>-<block>-<version>.blk, and .dead: newer marks of deleted rows
 //! wal/          see `log`
 //! ```
 //! Order of a checkpoint: block files synced, their names synced, manifest synced, its name synced,

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use storage::Timestamp;
 use types::{Error, Result, SqlState};
 
 use crate::io::Io;
@@ -38,7 +39,6 @@ use flush::{Shared, Tail};
 use format::{MARK_BYTES, RECORD_ALIGN, RECORD_HEADER_BYTES};
 use segments::Segments;
 
-pub use format::Timestamp;
 pub use reader::{LogReader, Record};
 pub(crate) use segments::holds_records;
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! payload: entry, entry, ...           in order of writing
-//! entry:   | kind and flags u8 | table varint, unless the same | tid, difference as varint | rest |
+//! entry:   | kind and flags u8 | table, unless the same | tid, as difference | rest |  varints
 //! Insert:  count of columns, values            Update: bytes of bitmap, bitmap, values
 //! Delete:  nothing, or the tid it moved to     Block:  block id, file version, bytes, crc32c
 //! Catalog: kind u8, name, bytes                Sequence: id, value
@@ -16,11 +16,12 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use storage::{Change, ChangeKind, Datum, RowBuffer, Tid};
 use types::Result;
 
 use crate::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
 
-pub use value::RedoValue;
+use value::{put_value, take_value};
 
 /// Kinds of entries: the low bits of their first byte.
 mod kind {
@@ -69,36 +70,36 @@ impl BlockReference {
 }
 
 /// One change, as read back.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Redo<'r> {
     /// A new row: a value per column.
     Insert {
         /// Table.
         table: u64,
         /// Its place.
-        tid: u64,
+        tid: Tid,
         /// All columns in order.
-        values: &'r [RedoValue<'r>],
+        values: &'r [Datum<'r>],
     },
     /// New values in some columns of a row.
     Update {
         /// Table.
         table: u64,
         /// Its place.
-        tid: u64,
+        tid: Tid,
         /// Ordinals, ascending.
         columns: &'r [usize],
         /// A value per changed column.
-        values: &'r [RedoValue<'r>],
+        values: &'r [Datum<'r>],
     },
     /// A row that went, or moved.
     Delete {
         /// Table.
         table: u64,
         /// Its place.
-        tid: u64,
+        tid: Tid,
         /// Its new place, where an Insert of the same transaction puts it.
-        moved_to: Option<u64>,
+        moved_to: Option<Tid>,
     },
     /// A whole new block in a file.
     Block {
@@ -131,25 +132,59 @@ pub struct RedoWriter<'a> {
     out: &'a mut Vec<u8>,
     table: u64,
     tid: u64,
+    /// Of the update at hand.
+    columns: Vec<usize>,
 }
 
 impl<'a> RedoWriter<'a> {
     /// Writes behind what `out` holds, which must be the start of a payload.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out, table: 0, tid: 0 }
+        Self { out, table: 0, tid: 0, columns: Vec::new() }
+    }
+
+    /// A change of rows as a transaction left it; locks and what was undone leave no trace.
+    /// `buffer` is overwritten.
+    ///
+    /// # Panics
+    /// For a Block: its file is named with [`Self::block`].
+    pub fn change(&mut self, change: &Change<'_>, buffer: &mut RowBuffer) {
+        let (table, tid) = (change.table.id(), change.tid);
+        match change.kind {
+            ChangeKind::Lock | ChangeKind::Void => {}
+            ChangeKind::Delete => self.delete(table, tid, change.moved_to),
+            ChangeKind::Insert => {
+                self.place(kind::INSERT, table, tid);
+                let columns = change.table.schema().len();
+                put_u64(self.out, columns as u64);
+                for column in 0..columns {
+                    put_value(self.out, change.after(column, buffer));
+                }
+            }
+            ChangeKind::Update => {
+                self.columns.clear();
+                self.columns.extend(change.columns());
+                self.columns.sort_unstable();
+                self.place(kind::UPDATE, table, tid);
+                put_bitmap(self.out, &self.columns);
+                for column in &self.columns {
+                    put_value(self.out, change.after(*column, buffer));
+                }
+            }
+            ChangeKind::Block => panic!("a block is logged by its file"),
+        }
     }
 
     /// A new row with a value per column.
     pub fn insert<'v>(
         &mut self,
         table: u64,
-        tid: u64,
-        values: impl ExactSizeIterator<Item = RedoValue<'v>>,
+        tid: Tid,
+        values: impl ExactSizeIterator<Item = Datum<'v>>,
     ) {
         self.place(kind::INSERT, table, tid);
         put_u64(self.out, values.len() as u64);
         for value in values {
-            value.put(self.out);
+            put_value(self.out, value);
         }
     }
 
@@ -160,34 +195,28 @@ impl<'a> RedoWriter<'a> {
     pub fn update<'v>(
         &mut self,
         table: u64,
-        tid: u64,
+        tid: Tid,
         columns: &[usize],
-        values: impl IntoIterator<Item = RedoValue<'v>>,
+        values: impl IntoIterator<Item = Datum<'v>>,
     ) {
         debug_assert!(columns.is_sorted_by(|a, b| a < b));
         self.place(kind::UPDATE, table, tid);
-        let bitmap_bytes = columns.last().map_or(0, |last| last / 8 + 1);
-        put_u64(self.out, bitmap_bytes as u64);
-        let bitmap = self.out.len();
-        self.out.resize(bitmap + bitmap_bytes, 0);
-        for column in columns {
-            self.out[bitmap + column / 8] |= 1 << (column % 8);
-        }
+        put_bitmap(self.out, columns);
         let mut count = 0;
         for value in values {
-            value.put(self.out);
+            put_value(self.out, value);
             count += 1;
         }
         assert_eq!(count, columns.len(), "a value per changed column");
     }
 
     /// A row that went; `moved_to` is its new place, if it only moved.
-    pub fn delete(&mut self, table: u64, tid: u64, moved_to: Option<u64>) {
+    pub fn delete(&mut self, table: u64, tid: Tid, moved_to: Option<Tid>) {
         match moved_to {
             None => self.place(kind::DELETE, table, tid),
             Some(target) => {
                 self.place(kind::MOVE, table, tid);
-                put_i64(self.out, target.wrapping_sub(tid) as i64);
+                put_i64(self.out, target.0.wrapping_sub(tid.0) as i64);
             }
         }
     }
@@ -222,10 +251,21 @@ impl<'a> RedoWriter<'a> {
         }
     }
 
-    fn place(&mut self, kind: u8, table: u64, tid: u64) {
+    fn place(&mut self, kind: u8, table: u64, tid: Tid) {
         self.table(kind, table);
-        put_i64(self.out, tid.wrapping_sub(self.tid) as i64);
-        self.tid = tid;
+        put_i64(self.out, tid.0.wrapping_sub(self.tid) as i64);
+        self.tid = tid.0;
+    }
+}
+
+/// Appends a bitmap of `columns`, which ascend, behind its length in bytes.
+fn put_bitmap(out: &mut Vec<u8>, columns: &[usize]) {
+    let bitmap_bytes = columns.last().map_or(0, |last| last / 8 + 1);
+    put_u64(out, bitmap_bytes as u64);
+    let bitmap = out.len();
+    out.resize(bitmap + bitmap_bytes, 0);
+    for column in columns {
+        out[bitmap + column / 8] |= 1 << (column % 8);
     }
 }
 
@@ -236,7 +276,7 @@ pub struct RedoReader<'a> {
     table: u64,
     tid: u64,
     columns: Vec<usize>,
-    values: Vec<RedoValue<'a>>,
+    values: Vec<Datum<'a>>,
 }
 
 impl<'a> RedoReader<'a> {
@@ -284,8 +324,8 @@ impl<'a> RedoReader<'a> {
             (kind::DELETE, _) => Ok(Redo::Delete { table, tid: self.tid()?, moved_to: None }),
             (kind::MOVE, _) => {
                 let tid = self.tid()?;
-                let target = tid.wrapping_add(self.input.i64()? as u64);
-                Ok(Redo::Delete { table, tid, moved_to: Some(target) })
+                let target = tid.0.wrapping_add(self.input.i64()? as u64);
+                Ok(Redo::Delete { table, tid, moved_to: Some(Tid(target)) })
             }
             (kind::BLOCK, _) => {
                 Ok(Redo::Block { table, file: BlockReference::take(&mut self.input)? })
@@ -301,9 +341,9 @@ impl<'a> RedoReader<'a> {
         }
     }
 
-    fn tid(&mut self) -> Result<u64, Malformed> {
+    fn tid(&mut self) -> Result<Tid, Malformed> {
         self.tid = self.tid.wrapping_add(self.input.i64()? as u64);
-        Ok(self.tid)
+        Ok(Tid(self.tid))
     }
 
     fn read_columns(&mut self) -> Result<(), Malformed> {
@@ -322,7 +362,7 @@ impl<'a> RedoReader<'a> {
     fn read_values(&mut self, count: usize) -> Result<(), Malformed> {
         self.values.clear();
         for _ in 0..count {
-            self.values.push(RedoValue::take(&mut self.input)?);
+            self.values.push(take_value(&mut self.input)?);
         }
         Ok(())
     }

@@ -1,18 +1,22 @@
-//! Standard benchmarks: their data, generated in process, and their queries.
+//! Standard benchmarks: their data, generated in process, their queries and
+//! transactions.
 //!
 //! Elsewhere: running and comparing them (`xtask`), showing them (`server`'s demo).
 #![forbid(unsafe_code)]
 
 mod load;
+mod random;
 pub mod tpch;
 pub mod ssb;
+pub mod tpcc;
 
 use engine::Database;
 
 pub use load::LoadProgress;
 
-/// Adds `CALL tpch(sf => ...)` and `CALL ssb(sf => ...)` to `database`.
+/// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)` and `CALL tpcc(warehouses => ...)` to `database`.
 pub fn register(database: &Database) {
     tpch::register(database);
     ssb::register(database);
+    tpcc::register(database);
 }

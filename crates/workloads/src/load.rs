@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{BulkLoad, CancelHandle};
-use kernels::{Batch, Column, StrBuilder, Vector, VectorData};
+use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use sql::catalog::{Arguments, KeyDef};
 use storage::BulkWriter;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -29,10 +29,16 @@ pub(crate) fn part_count(rows: f64) -> usize {
 }
 
 /// One column being filled.
-pub(crate) enum Fill {
+pub(crate) struct Fill {
+    values: FillValues,
+    /// Made with the first NULL.
+    validity: Option<Bitmap>,
+}
+
+enum FillValues {
     /// INTEGER and DATE.
     I32(Vec<i32>),
-    /// BIGINT and NUMERIC.
+    /// BIGINT, NUMERIC and TIMESTAMP.
     I64(Vec<i64>),
     /// Text.
     Str(StrBuilder),
@@ -40,20 +46,30 @@ pub(crate) enum Fill {
 
 impl Fill {
     fn new(ty: DataType) -> Self {
-        match ty.physical() {
-            types::PhysicalType::I32 => Self::I32(Vec::with_capacity(PUSH_ROWS)),
-            types::PhysicalType::I64 => Self::I64(Vec::with_capacity(PUSH_ROWS)),
-            _ => Self::Str(StrBuilder::with_capacity(PUSH_ROWS)),
+        let values = match ty.physical() {
+            types::PhysicalType::I32 => FillValues::I32(Vec::with_capacity(PUSH_ROWS)),
+            types::PhysicalType::I64 => FillValues::I64(Vec::with_capacity(PUSH_ROWS)),
+            _ => FillValues::Str(StrBuilder::with_capacity(PUSH_ROWS)),
+        };
+        Self { values, validity: None }
+    }
+
+    /// Makes the value that comes next, row `row`, a NULL or none.
+    fn mark(&mut self, row: usize, valid: bool) {
+        match &mut self.validity {
+            Some(bits) => bits.push(valid),
+            None if valid => {}
+            none => none.insert(Bitmap::filled(row, true)).push(false),
         }
     }
 
     fn take(&mut self) -> Column {
-        let data = match self {
-            Self::I32(v) => VectorData::I32(std::mem::take(v)),
-            Self::I64(v) => VectorData::I64(std::mem::take(v)),
-            Self::Str(v) => VectorData::Str(std::mem::take(v).finish()),
+        let data = match &mut self.values {
+            FillValues::I32(v) => VectorData::I32(std::mem::take(v)),
+            FillValues::I64(v) => VectorData::I64(std::mem::take(v)),
+            FillValues::Str(v) => VectorData::Str(std::mem::take(v).finish()),
         };
-        Column::plain(Vector::new(data))
+        Column::plain(Vector::with_validity(data, self.validity.take()))
     }
 }
 
@@ -75,10 +91,12 @@ impl<'a> Rows<'a> {
 
     /// The next column's integer.
     pub(crate) fn integer(&mut self, value: i64) -> &mut Self {
-        match &mut self.columns[self.next] {
-            Fill::I32(v) => v.push(value as i32),
-            Fill::I64(v) => v.push(value),
-            Fill::Str(_) => panic!("column {} is text", self.next),
+        let column = &mut self.columns[self.next];
+        column.mark(self.rows, true);
+        match &mut column.values {
+            FillValues::I32(v) => v.push(value as i32),
+            FillValues::I64(v) => v.push(value),
+            FillValues::Str(_) => panic!("column {} is text", self.next),
         }
         self.next += 1;
         self
@@ -86,9 +104,24 @@ impl<'a> Rows<'a> {
 
     /// The next column's text.
     pub(crate) fn text(&mut self, value: &str) -> &mut Self {
-        match &mut self.columns[self.next] {
-            Fill::Str(v) => v.push(value.as_bytes()),
+        let column = &mut self.columns[self.next];
+        column.mark(self.rows, true);
+        match &mut column.values {
+            FillValues::Str(v) => v.push(value.as_bytes()),
             _ => panic!("column {} is no text", self.next),
+        }
+        self.next += 1;
+        self
+    }
+
+    /// The next column's NULL.
+    pub(crate) fn null(&mut self) -> &mut Self {
+        let column = &mut self.columns[self.next];
+        column.mark(self.rows, false);
+        match &mut column.values {
+            FillValues::I32(v) => v.push(0),
+            FillValues::I64(v) => v.push(0),
+            FillValues::Str(v) => v.push(b""),
         }
         self.next += 1;
         self
@@ -136,7 +169,9 @@ pub(crate) type Generate = Arc<dyn Fn(usize, usize, &mut BulkWriter) -> Result<(
 pub(crate) struct TableSpec {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [(&'static str, DataType)],
-    /// Ordinals of the primary key.
+    /// Ordinals of the columns with NULLs.
+    pub(crate) nullable: &'static [usize],
+    /// Ordinals of the primary key; none when empty.
     pub(crate) key: &'static [usize],
     pub(crate) parts: usize,
     pub(crate) generate: Generate,
@@ -156,7 +191,8 @@ pub(crate) fn load_all(
             primary: true,
             nulls: Default::default(),
         };
-        let table = load.table(spec.name, spec.columns, vec![key]);
+        let keys = if spec.key.is_empty() { Vec::new() } else { vec![key] };
+        let table = load.table(spec.name, spec.columns, spec.nullable, keys);
         let (parts, name, generate) = (spec.parts, spec.name, spec.generate);
         let progress = Arc::clone(progress);
         load.fill(
@@ -170,25 +206,23 @@ pub(crate) fn load_all(
     load.commit()
 }
 
-/// The scale factor among the arguments of CALL: `sf => 1` or the only positional one; 1 by
-/// default.
-pub(crate) fn scale_factor(procedure: &str, arguments: &Arguments) -> Result<f64> {
-    let positional = arguments.positional.iter().map(|(value, ty)| ("sf", value, ty));
+/// The number given to CALL as `name => 1` or as the only positional argument; 1 by default.
+pub(crate) fn argument(procedure: &str, name: &str, arguments: &Arguments) -> Result<f64> {
+    let positional = arguments.positional.iter().map(|(value, ty)| (name, value, ty));
     let named = arguments.named.iter().map(|(name, value, ty)| (name.as_str(), value, ty));
-    let mut sf = 1.0;
-    for (i, (name, value, ty)) in positional.chain(named).enumerate() {
-        if name != "sf" || i > 0 {
-            let message = format!("procedure {procedure} takes one argument, sf");
+    let mut number = 1.0;
+    for (i, (given, value, ty)) in positional.chain(named).enumerate() {
+        if given != name || i > 0 {
+            let message = format!("procedure {procedure} takes one argument, {name}");
             return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
         }
-        let number = types::cast::cast_value(value, *ty, DataType::Double)?;
-        sf = match number {
-            Value::F64(sf) if sf > 0.0 && sf <= 10_000.0 => sf,
+        number = match types::cast::cast_value(value, *ty, DataType::Double)? {
+            Value::F64(number) if number > 0.0 && number <= 10_000.0 => number,
             _ => {
-                let message = "scale factor must be above 0 and at most 10000";
+                let message = format!("{name} must be above 0 and at most 10000");
                 return Err(Error::new(SqlState::INVALID_PARAMETER, message));
             }
         };
     }
-    Ok(sf)
+    Ok(number)
 }

@@ -16,14 +16,11 @@ use sql::catalog::Arguments;
 use storage::BulkWriter;
 use types::{DataType, Result};
 
-use crate::load::{
-    Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor,
-};
+use crate::load::{Generate, LoadProgress, Rows, TableSpec, argument, load_all, part_count, quiet};
+use crate::random::Draw;
 
-mod random;
 mod words;
 
-use random::Draw;
 use words::{
     COLORS, CONTAINER_KINDS, CONTAINER_SIZES, MONTHS, NATIONS, PRIORITIES, REGIONS, SEGMENTS,
     SHIP_MODES, TYPE_1, TYPE_2, TYPE_3, WEEKDAYS,
@@ -186,7 +183,14 @@ fn table(
         }
         rows.finish()
     });
-    TableSpec { name, columns, key, parts: part_count(count as f64 * lines), generate }
+    TableSpec {
+        name,
+        columns,
+        nullable: &[],
+        key,
+        parts: part_count(count as f64 * lines),
+        generate,
+    }
 }
 
 fn tables(sf: f64) -> Vec<TableSpec> {
@@ -353,7 +357,7 @@ struct Call;
 
 impl Procedure for Call {
     fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
-        let sf = scale_factor("ssb", arguments)?;
+        let sf = argument("ssb", "sf", arguments)?;
         load(session.database(), sf, &session.cancel_handle(), &quiet())?;
         Ok(QueryResult::command("CALL"))
     }

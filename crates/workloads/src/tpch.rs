@@ -13,9 +13,7 @@ use tpchgen::generators::{
 };
 use types::{DataType, Result};
 
-use crate::load::{
-    Generate, LoadProgress, Rows, TableSpec, load_all, part_count, quiet, scale_factor,
-};
+use crate::load::{Generate, LoadProgress, Rows, TableSpec, argument, load_all, part_count, quiet};
 
 macro_rules! queries {
     ($($n:literal)*) => {
@@ -155,7 +153,7 @@ fn table(
         generate(part as i32 + 1, parts as i32, &mut rows)?;
         rows.finish()
     });
-    TableSpec { name, columns, key, parts: part_count(rows), generate }
+    TableSpec { name, columns, nullable: &[], key, parts: part_count(rows), generate }
 }
 
 fn tables(sf: f64) -> Vec<TableSpec> {
@@ -238,7 +236,7 @@ struct Call;
 
 impl Procedure for Call {
     fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
-        let sf = scale_factor("tpch", arguments)?;
+        let sf = argument("tpch", "sf", arguments)?;
         load(session.database(), sf, &session.cancel_handle(), &quiet())?;
         Ok(QueryResult::command("CALL"))
     }

@@ -105,8 +105,7 @@ fn mix(state: u64, bytes: &[u8]) -> u64 {
 
 fn print_circumstances(plan: &Plan) {
     let options = &plan.options;
-    println!("commit   {}", commit());
-    println!("machine  {}", machine());
+    println!("{}", circumstances());
     println!(
         "run      {} sf {}, {} threads, {} runs; peer duckdb {} {}",
         options.suite.name,
@@ -116,6 +115,11 @@ fn print_circumstances(plan: &Plan) {
         testkit::duckdb::VERSION,
         if plan.peer_file { "from its file" } else { "in memory" }
     );
+}
+
+/// Commit and machine, as every measurement names them.
+pub fn circumstances() -> String {
+    format!("commit   {}\nmachine  {}", commit(), machine())
 }
 
 fn commit() -> String {

@@ -7,6 +7,7 @@
 //! torture -> kill -9 at random, recovery, audit
 //! test  -> check, cargo test (tests/slt included)          what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
+//! bench tpcc    -> transactions on SQLite or PostgreSQL      (feature `peers`)
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
 //! work while the product does not.
@@ -25,6 +26,8 @@ pub mod suite;
 pub mod verify;
 #[cfg(feature = "tessera")]
 pub mod bench;
+#[cfg(feature = "peers")]
+pub mod tpcc;
 
 use std::path::{Path, PathBuf};
 

@@ -36,20 +36,74 @@ enum Command {
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
     Verify(SuiteArgs),
-    /// Measures Tessera beside a peer, in alternating runs
-    Bench {
-        #[command(flatten)]
-        suite: SuiteArgs,
-        /// What to compare with
-        #[arg(long, value_enum, default_value_t = Peer::Duckdb)]
-        peer: Peer,
-        /// Timed runs of each query, after one to warm up
-        #[arg(long, default_value_t = 5)]
-        runs: usize,
-        /// Give the peer a database file instead of memory
-        #[arg(long)]
-        peer_file: bool,
-    },
+    /// Measures Tessera beside a peer
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Queries of TPC-H, in alternating runs
+    Tpch(QueryArgs),
+    /// Queries of the star schema benchmark, in alternating runs
+    Ssb(QueryArgs),
+    /// Transactions of TPC-C, and its consistency conditions afterwards
+    Tpcc(TpccArgs),
+}
+
+#[derive(Args)]
+struct QueryArgs {
+    #[command(flatten)]
+    scale: ScaleArgs,
+    /// What to compare with
+    #[arg(long, value_enum, default_value_t = Peer::Duckdb)]
+    peer: Peer,
+    /// Timed runs of each query, after one to warm up
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Give the peer a database file instead of memory
+    #[arg(long)]
+    peer_file: bool,
+}
+
+#[derive(Args)]
+struct TpccArgs {
+    /// Warehouses of the population
+    #[arg(long, default_value_t = 1)]
+    warehouses: u32,
+    /// Worker threads; worker i is at home in warehouse 1 + i % warehouses
+    #[arg(long, default_value_t = 1)]
+    workers: usize,
+    /// Measured seconds, after a fifth of them to warm up
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Run this system instead of Tessera
+    #[arg(long, value_enum)]
+    peer: Option<TpccPeer>,
+    /// Whether a commit waits for the disk
+    #[arg(long, value_enum, default_value_t = Sync::On)]
+    sync: Sync,
+    /// Through prepared statements, or by procedures inside the system
+    #[arg(long, value_enum, default_value_t = Interface::Sql)]
+    interface: Interface,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TpccPeer {
+    Sqlite,
+    Postgres,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sync {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Interface {
+    Native,
+    Sql,
 }
 
 #[derive(Args)]
@@ -100,6 +154,12 @@ struct SuiteArgs {
     /// The benchmark
     #[arg(value_enum)]
     suite: Suite,
+    #[command(flatten)]
+    scale: ScaleArgs,
+}
+
+#[derive(Args)]
+struct ScaleArgs {
     /// Scale factor
     #[arg(long, default_value_t = 0.01)]
     sf: f64,
@@ -140,47 +200,87 @@ fn run(command: Command) -> Outcome {
         Command::Histories(args) if args.postgres => histories::postgres(&args.options()),
         Command::Torture(args) if !args.store.needs_product() => torture::run(&args),
         Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
+        Command::Bench(Bench::Tpcc(args)) => run_tpcc(args),
         product => run_product(product),
     }
 }
 
-/// Runs a command that needs Tessera itself: this program again, with it compiled in.
-#[cfg(not(feature = "tessera"))]
-fn run_product(_: Command) -> Outcome {
+/// Runs this program again, with `features` compiled in.
+#[cfg(not(feature = "peers"))]
+fn run_again(features: &str) -> Outcome {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = std::process::Command::new(cargo)
-        .args(["run", "--quiet", "--release", "--package", "xtask", "--features", "tessera", "--"])
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--features", features, "--"])
         .args(std::env::args_os().skip(1))
         .status()
         .map_err(xtask::text)?;
     if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) }
 }
 
-#[cfg(feature = "tessera")]
-fn run_product(command: Command) -> Outcome {
-    match command {
-        Command::Slt(args) => {
-            let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
-            slt::run(&args.paths, &backend, args.show)
-        }
-        Command::Histories(args) => {
-            let backend = xtask::tessera::Tessera::new("auto", 2)?;
-            histories::on(&backend, &args.options())
-        }
-        Command::Torture(args) => torture::run(&args),
-        Command::TortureChild(args) => torture::child(&args),
-        Command::Verify(args) => xtask::verify::run(&options(&args)),
-        Command::Bench { suite, peer: Peer::Duckdb, runs, peer_file } => {
-            let options = options(&suite);
-            xtask::bench::run(&xtask::bench::Plan { options, runs, peer_file })
-        }
-        Command::Check { .. } | Command::Test => unreachable!("these need no product"),
-    }
+/// Runs a command that needs Tessera itself.
+#[cfg(not(feature = "tessera"))]
+fn run_product(_: Command) -> Outcome {
+    run_again("tessera")
 }
 
 #[cfg(feature = "tessera")]
-fn options(args: &SuiteArgs) -> xtask::suite::Options {
-    let suite = match args.suite {
+fn run_product(command: Command) -> Outcome {
+    let (suite, args) = match command {
+        Command::Slt(args) => {
+            let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
+            return slt::run(&args.paths, &backend, args.show);
+        }
+        Command::Histories(args) => {
+            let backend = xtask::tessera::Tessera::new("auto", 2)?;
+            return histories::on(&backend, &args.options());
+        }
+        Command::Torture(args) => return torture::run(&args),
+        Command::TortureChild(args) => return torture::child(&args),
+        Command::Verify(args) => return xtask::verify::run(&options(args.suite, &args.scale)),
+        Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
+        Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
+        Command::Check { .. } | Command::Test | Command::Bench(Bench::Tpcc(_)) => {
+            unreachable!("these do not come here")
+        }
+    };
+    let Peer::Duckdb = args.peer;
+    let (runs, peer_file) = (args.runs, args.peer_file);
+    let options = options(suite, &args.scale);
+    xtask::bench::run(&xtask::bench::Plan { options, runs, peer_file })
+}
+
+/// Runs TPC-C, which needs the peers' drivers.
+#[cfg(not(feature = "peers"))]
+fn run_tpcc(_: TpccArgs) -> Outcome {
+    run_again("peers")
+}
+
+#[cfg(feature = "peers")]
+fn run_tpcc(args: TpccArgs) -> Outcome {
+    use xtask::tpcc;
+    tpcc::run(&tpcc::Options {
+        warehouses: args.warehouses,
+        workers: args.workers,
+        seconds: args.seconds,
+        target: match args.peer {
+            None => tpcc::Target::Tessera,
+            Some(TpccPeer::Sqlite) => tpcc::Target::Sqlite,
+            Some(TpccPeer::Postgres) => tpcc::Target::Postgres,
+        },
+        durability: match args.sync {
+            Sync::On => tpcc::Durability::Sync,
+            Sync::Off => tpcc::Durability::Async,
+        },
+        interface: match args.interface {
+            Interface::Native => tpcc::Interface::Native,
+            Interface::Sql => tpcc::Interface::Sql,
+        },
+    })
+}
+
+#[cfg(feature = "tessera")]
+fn options(suite: Suite, args: &ScaleArgs) -> xtask::suite::Options {
+    let suite = match suite {
         Suite::Tpch => xtask::suite::Suite::tpch(),
         Suite::Ssb => xtask::suite::Suite::ssb(),
     };

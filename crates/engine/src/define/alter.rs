@@ -395,7 +395,7 @@ fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
             new.clone_into(&mut key.table.name);
             dropped.iter().for_each(|column| shift(&mut key.references, column.ordinal));
         }
-        let changed = entry.redefined(def, entry.index_ids().to_vec());
+        let changed = entry.redefined(def, entry.indexes_built().to_vec());
         state.tables.insert(entry.def.name.clone(), Arc::new(changed));
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
     }
 }
 
-/// Gives the table in storage an index, filled from its rows by all workers. Its number.
+/// Gives the table in storage an index, filled from its rows by all workers.
 ///
 /// # Errors
 /// 53200; 23505 when rows have equal keys in a unique index.
@@ -53,12 +53,12 @@ pub(crate) fn add(
     table: &Arc<Table>,
     columns: &[ColumnDef],
     meta: &IndexMeta,
-) -> Result<u64> {
+) -> Result<Arc<TableIndex>> {
     let id = session.inner().next_object_id();
     let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
     let threads = session.database().threads();
     match table.add_index(index, threads) {
-        Ok(_) => Ok(id),
+        Ok(index) => Ok(index),
         Err(WriteError::Failed(error)) => Err(error),
         Err(WriteError::Duplicate { tid, .. }) => {
             let message = format!("could not create unique index \"{}\"", meta.name);

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{IndexMeta, TableRef};
+use storage::TableIndex;
 use types::{Error, Result};
 
 use super::index;
@@ -18,10 +19,9 @@ use crate::locks::LockMode;
 use crate::work::stale;
 
 /// Whether the storage has an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    /// It does, under this number.
-    Built(u64),
+enum Held {
+    /// It does.
+    Built(Arc<TableIndex>),
     /// It is to be built.
     New,
 }
@@ -54,7 +54,8 @@ impl Redefined {
     /// `entry` is locked.
     pub(super) fn new(entry: Arc<TableEntry>) -> Self {
         let def = entry.def.clone();
-        let held = entry.index_ids().iter().map(|&id| Held::Built(id)).collect();
+        let built = entry.indexes_built().iter();
+        let held = built.map(|index| Held::Built(Arc::clone(index))).collect();
         Self { entry, def, held }
     }
 
@@ -93,20 +94,21 @@ impl Redefined {
             return Err(Error::internal("a table's indexes are known"));
         }
         let storage = entry.storage();
-        let mut ids = Vec::with_capacity(held.len());
+        let mut indexes = Vec::with_capacity(held.len());
         for (meta, held) in def.indexes.iter().zip(held) {
-            ids.push(match held {
-                Held::Built(id) => id,
+            indexes.push(match held {
+                Held::Built(index) => index,
                 Held::New => {
-                    let id = index::add(session, storage, &def.columns, meta)?;
-                    session.work_mut().index_added(storage, id);
-                    id
+                    let index = index::add(session, storage, &def.columns, meta)?;
+                    session.work_mut().index_added(storage, index.spec().id);
+                    index
                 }
             });
         }
-        for &id in entry.index_ids().iter().filter(|id| !ids.contains(id)) {
-            session.work_mut().index_dropped(storage, id);
+        let gone = |index: &&Arc<TableIndex>| !indexes.iter().any(|kept| Arc::ptr_eq(kept, index));
+        for index in entry.indexes_built().iter().filter(gone) {
+            session.work_mut().index_dropped(storage, index.spec().id);
         }
-        Ok(Arc::new(entry.redefined(def, ids)))
+        Ok(Arc::new(entry.redefined(def, indexes)))
     }
 }

@@ -1,7 +1,5 @@
 //! What statements that define do to the catalog and the storage; answers are PostgreSQL 15's.
 
-use std::sync::Arc;
-
 use crate::{Config, Database, Session};
 
 fn open() -> (Database, Session) {
@@ -149,7 +147,7 @@ fn temporary_tables_belong_to_a_session() {
     let (database, mut s) = open();
     let mut other = database.session();
     run(&mut s, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)");
-    run(&mut s, "CREATE TEMP TABLE t (b int, id serial); INSERT INTO t VALUES (2)");
+    run(&mut s, "CREATE TEMP TABLE t (b int PRIMARY KEY, id serial); INSERT INTO t VALUES (2)");
     run(&mut other, "CREATE TEMP TABLE u (a int); INSERT INTO t VALUES (3)");
     assert_eq!(rows(&mut s, "SELECT * FROM t"), "2 1");
     assert_eq!(rows(&mut other, "SELECT a FROM t ORDER BY a"), "1\n3");
@@ -159,7 +157,8 @@ fn temporary_tables_belong_to_a_session() {
     assert_eq!(rows(&mut s, "SELECT a FROM t ORDER BY a"), "1\n3");
     run(&mut s, "ROLLBACK");
     assert_eq!(rows(&mut s, "SELECT * FROM t"), "2 1");
-    assert_eq!(state_of(&mut s, "CREATE TABLE x (a int); ALTER TABLE x ADD b int REFERENCES t"), "42830");
+    run(&mut s, "CREATE TABLE x (a int)");
+    assert_eq!(state_of(&mut s, "ALTER TABLE x ADD b int REFERENCES t"), "42P16");
     run(&mut s, "DISCARD TEMP");
     assert_eq!(rows(&mut s, "SELECT a FROM t ORDER BY a"), "1\n3");
     assert!(database.relations().iter().all(|info| info.name != "u"));
@@ -238,5 +237,14 @@ fn a_definition_waits_for_writers_and_writers_for_it() {
     run(&mut s, "COMMIT");
     altering.join().unwrap();
     assert_eq!(rows(&mut s, "SELECT * FROM t"), "1 5");
-    assert_eq!(Arc::strong_count(&database.table("t").unwrap().lock), 1);
+    run(&mut s, "INSERT INTO t VALUES (2, 2)");
+}
+
+#[test]
+fn a_sequence_can_be_read_like_a_table() {
+    let (_, mut s) = open();
+    run(&mut s, "CREATE SEQUENCE q START 5");
+    assert_eq!(rows(&mut s, "SELECT last_value, is_called FROM q"), "5 f");
+    run(&mut s, "SELECT nextval('q')");
+    assert_eq!(rows(&mut s, "SELECT * FROM q"), "5 0 t");
 }

@@ -123,12 +123,12 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Err
 /// The position in the definition of the index with this number in storage.
 pub(crate) fn index_position(entry: &TableEntry, number: usize) -> Option<usize> {
     let id = entry.storage().indexes().get(number)?.spec().id;
-    entry.index_ids().iter().position(|known| *known == id)
+    entry.indexes_built().iter().position(|known| known.spec().id == id)
 }
 
 /// The number in storage of the index at this position in the definition.
 pub(crate) fn index_number(entry: &TableEntry, position: usize) -> Option<usize> {
-    let id = *entry.index_ids().get(position)?;
+    let id = entry.indexes_built().get(position)?.spec().id;
     entry.storage().indexes().iter().position(|index| index.spec().id == id)
 }
 

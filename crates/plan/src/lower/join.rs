@@ -58,6 +58,9 @@ impl Lowering<'_, '_> {
         let rest: Vec<Logical> =
             if hashable { rest.into_iter().cloned().collect() } else { vec![condition.clone()] };
         let join = Join { kind: *kind, pairs, rest, needed, properties };
+        if let Some(choice) = self.index_choice(&join, &left, &right)? {
+            return self.index_join(join, choice, left, right);
+        }
         self.oriented(join, left, right)
     }
 
@@ -177,16 +180,16 @@ impl Lowering<'_, '_> {
 }
 
 /// A join on its way to a node.
-struct Join<'n> {
-    kind: Logic,
+pub(super) struct Join<'n> {
+    pub(super) kind: Logic,
     /// Left, right and how NULLs compare.
-    pairs: Vec<(Logical, Logical, NullKeys)>,
-    rest: Vec<Logical>,
+    pub(super) pairs: Vec<(Logical, Logical, NullKeys)>,
+    pub(super) rest: Vec<Logical>,
     needed: &'n ColumnSet,
-    properties: Properties,
+    pub(super) properties: Properties,
 }
 
-fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {
+pub(super) fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {
     Ok(match (kind, swap) {
         (Logic::Inner, _) => JoinKind::Inner,
         (Logic::Left, false) | (Logic::Right, true) => JoinKind::ProbeOuter,
@@ -205,7 +208,7 @@ fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {
 }
 
 /// Output ids, columns and ordinals of a join.
-fn shape(
+pub(super) fn shape(
     kind: JoinKind,
     join: &Join<'_>,
     probe: &Lowered,

@@ -32,7 +32,14 @@ impl Lowering<'_, '_> {
         let lowered = self.lower(input, &below)?;
         let lowered = self.with_columns(lowered, keys.iter_mut().map(|key| &mut key.expr))?;
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
-        let keys = self.sort_keys(&keys, &lowered)?;
+        let mut keys = self.sort_keys(&keys, &lowered)?;
+        let mut lowered = lowered;
+        if super::index::give_order(&mut lowered.node, &keys) {
+            if bounds.is_none() {
+                return Ok(lowered);
+            }
+            keys.clear();
+        }
         let output = lowered.node.output.clone();
         let mut properties = lowered.properties;
         if let Some((limit, _)) = bounds {

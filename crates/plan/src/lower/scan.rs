@@ -67,7 +67,10 @@ impl Lowering<'_, '_> {
         }
         lowered.node.rows = properties.rows;
         lowered.properties = properties;
-        Ok(lowered)
+        match predicate {
+            Some(predicate) => Ok(self.index_scan(lowered, &narrow, predicate)),
+            None => Ok(lowered),
+        }
     }
 
     /// The conjuncts that are restrictions of one column, and the rest.
@@ -107,7 +110,7 @@ impl Lowering<'_, '_> {
             return Ok(None);
         }
         let mut expr = self.expr(part, scan)?;
-        to_column_zero(&mut expr);
+        move_columns(&mut expr, &|_| 0);
         Ok(Some(ScanRestriction { column, kind: ScanRestrictionKind::Predicate(expr) }))
     }
 
@@ -162,7 +165,7 @@ fn simple_constant(expr: &Logical) -> bool {
 }
 
 /// True when values of both types compare as stored.
-fn same_values(a: DataType, b: DataType) -> bool {
+pub(crate) fn same_values(a: DataType, b: DataType) -> bool {
     match (a, b) {
         (DataType::Char(_), DataType::Char(_)) => true,
         (DataType::Char(_), _) | (_, DataType::Char(_)) => false,
@@ -182,40 +185,37 @@ fn of_column_type(constant: Expr, ty: DataType) -> Option<Expr> {
     matches!(narrowed.kind, ExprKind::Literal(_)).then_some(narrowed)
 }
 
-fn to_column_zero(expr: &mut Expr) {
-    if let ExprKind::Column(i) = &mut expr.kind {
-        *i = 0;
-    }
+/// Gives every column the ordinal that `moved` makes of its own.
+pub(super) fn move_columns(expr: &mut Expr, moved: &dyn Fn(usize) -> usize) {
+    let each = |expr: &mut Expr| move_columns(expr, moved);
     match &mut expr.kind {
-        ExprKind::Column(_)
-        | ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Scalar(_) => {}
+        ExprKind::Column(i) => *i = moved(*i),
+        ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_) => {}
         ExprKind::Call(_, list)
         | ExprKind::Sequence(_, _, list)
         | ExprKind::And(list)
         | ExprKind::Or(list) => {
-            list.iter_mut().for_each(to_column_zero);
+            list.iter_mut().for_each(each);
         }
         ExprKind::Compare(_, a, b) => {
-            to_column_zero(a);
-            to_column_zero(b);
+            each(a);
+            each(b);
         }
-        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => to_column_zero(e),
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => each(e),
         ExprKind::Case { branches, otherwise } => {
             for (condition, result) in branches {
-                to_column_zero(condition);
-                to_column_zero(result);
+                each(condition);
+                each(result);
             }
-            to_column_zero(otherwise);
+            each(otherwise);
         }
         ExprKind::InList(operand, list) => {
-            to_column_zero(operand);
-            list.iter_mut().for_each(to_column_zero);
+            each(operand);
+            list.iter_mut().for_each(each);
         }
         ExprKind::Like { operand, pattern, .. } => {
-            to_column_zero(operand);
-            to_column_zero(pattern);
+            each(operand);
+            each(pattern);
         }
     }
 }

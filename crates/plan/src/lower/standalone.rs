@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Query};
 use sql::catalog::TableRef;
-use types::{Error, PhysicalType, Result, Value};
+use types::{DataType, Error, PhysicalType, Result, Value};
 
 use super::{Lowered, Lowering};
 use crate::cardinality::{Estimator, Properties};
@@ -45,6 +45,15 @@ fn each_node(expr: &Logical, visit: &mut dyn FnMut(&Logical)) {
 /// # Errors
 /// XX000 for a column without position, a parameter or a sub-query.
 pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Result<Expr> {
+    lower_with(expr, &[], position)
+}
+
+/// As [`lower`], with parameters of these types.
+pub(crate) fn lower_with(
+    expr: &Logical,
+    parameters: &[DataType],
+    position: &dyn Fn(ColumnId) -> Option<usize>,
+) -> Result<Expr> {
     let mut output: Vec<OutputColumn> = Vec::new();
     let mut columns: Vec<ColumnId> = Vec::new();
     let mut open = false;
@@ -56,7 +65,7 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
             };
             let unused = || OutputColumn {
                 name: "".into(),
-                ty: types::DataType::Boolean,
+                ty: DataType::Boolean,
                 physical: PhysicalType::Bool,
             };
             while output.len() <= ordinal {
@@ -66,8 +75,8 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
             columns[ordinal] = *id;
             output[ordinal] = OutputColumn { ty: e.ty, physical: e.ty.physical(), ..unused() };
         }
-        LogicalKind::Parameter(_)
-        | LogicalKind::ScalarSubquery(_)
+        LogicalKind::Parameter(number) => open |= *number as usize >= parameters.len(),
+        LogicalKind::ScalarSubquery(_)
         | LogicalKind::Exists(_)
         | LogicalKind::Quantified { .. } => open = true,
         _ => {}
@@ -78,7 +87,7 @@ pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Re
     let query = Query {
         plan: tree::one_row(),
         columns: Vec::new(),
-        parameters: Vec::new(),
+        parameters: parameters.to_vec(),
         next_column: 0,
         next_cte: 0,
     };

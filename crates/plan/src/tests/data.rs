@@ -3,8 +3,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use sql::algebra::{ColumnId, Expr};
-use sql::catalog::{ColumnDef, KeyDef, TableMeta, TableRef};
+use sql::algebra::{ColumnId, Direction, Expr, NullsOrder};
+use sql::catalog::{
+    ColumnDef, IndexColumn, IndexKind, IndexMeta, KeyDef, TableMeta, TableRef, Uniqueness,
+};
 use testkit::Random;
 use types::{DataType, Result, Value};
 
@@ -14,6 +16,7 @@ pub(super) struct Table {
     name: String,
     columns: Vec<ColumnDef>,
     keys: Vec<KeyDef>,
+    indexes: Vec<IndexMeta>,
     pub(super) rows: Arc<Vec<Vec<Value>>>,
 }
 
@@ -27,6 +30,9 @@ impl TableMeta for Table {
     fn keys(&self) -> &[KeyDef] {
         &self.keys
     }
+    fn indexes(&self) -> &[IndexMeta] {
+        &self.indexes
+    }
     fn object(&self) -> Arc<dyn Any + Send + Sync> {
         self.rows.clone()
     }
@@ -39,16 +45,6 @@ pub(super) fn rows_of(table: &TableRef) -> Arc<Vec<Vec<Value>>> {
 
 pub(super) fn column(name: &str, ty: DataType, not_null: bool) -> ColumnDef {
     ColumnDef { name: name.into(), ty, not_null, default: None }
-}
-
-/// A table with these columns, the first `key` of which are its primary key.
-pub(super) fn table(
-    name: &str,
-    columns: Vec<ColumnDef>,
-    key: usize,
-    rows: Vec<Vec<Value>>,
-) -> TableRef {
-    keyed_table(name, columns, &(0..key).collect::<Vec<_>>(), rows)
 }
 
 /// A table with a primary key over these columns.
@@ -68,7 +64,37 @@ pub(super) fn keyed_table(
             nulls: Default::default(),
         }],
     };
-    TableRef(Arc::new(Table { name: name.into(), columns, keys, rows: Arc::new(rows) }))
+    let indexes = keys.iter().map(key_index).collect();
+    TableRef(Arc::new(Table { name: name.into(), columns, keys, indexes, rows: Arc::new(rows) }))
+}
+
+/// The index that enforces a key.
+fn key_index(key: &KeyDef) -> IndexMeta {
+    let columns = key.columns.iter().map(|&ordinal| (ordinal, Direction::Ascending));
+    index(&key.name, columns.collect(), Uniqueness::Distinct, IndexKind::Ordered)
+}
+
+/// An index over ordinals with their directions, NULLs where PostgreSQL puts them.
+fn index(
+    name: &str,
+    columns: Vec<(usize, Direction)>,
+    unique: Uniqueness,
+    kind: IndexKind,
+) -> IndexMeta {
+    let column = |(ordinal, direction)| IndexColumn {
+        ordinal,
+        direction,
+        nulls: match direction {
+            Direction::Ascending => NullsOrder::Last,
+            Direction::Descending => NullsOrder::First,
+        },
+    };
+    IndexMeta {
+        name: name.into(),
+        columns: columns.into_iter().map(column).collect(),
+        unique,
+        kind,
+    }
 }
 
 /// NUMERIC(10, 2).
@@ -99,7 +125,22 @@ pub(super) fn random_table(random: &mut Random, name: &str) -> TableRef {
             vec![Value::I32(id), a, b, c, n]
         })
         .collect();
-    table(name, columns, 1, rows)
+    let key = KeyDef {
+        name: format!("{name}_pkey"),
+        columns: vec![0],
+        primary: true,
+        nulls: Default::default(),
+    };
+    let (up, down) = (Direction::Ascending, Direction::Descending);
+    let indexes = vec![
+        key_index(&key),
+        index("a_b", vec![(1, up), (2, down)], Uniqueness::No, IndexKind::Ordered),
+        index("n", vec![(4, down)], Uniqueness::No, IndexKind::Ordered),
+        index("c_a", vec![(3, up), (1, up)], Uniqueness::No, IndexKind::Hash),
+        index("b", vec![(2, up)], Uniqueness::No, IndexKind::Hash),
+    ];
+    let (keys, rows) = (vec![key], Arc::new(rows));
+    TableRef(Arc::new(Table { name: name.into(), columns, keys, indexes, rows }))
 }
 
 /// Exact statistics by looking at the rows.

@@ -6,7 +6,7 @@ use types::Value;
 
 use super::data::{Exact, random_table};
 use super::{eval, generate, logical, physical};
-use crate::{PlanOptions, explain, plan};
+use crate::{IndexPaths, PlanOptions, explain, plan};
 
 /// Queries tried by one test run.
 const QUERIES: u64 = 4000;
@@ -32,10 +32,30 @@ enum Outcome {
     Raised,
 }
 
+/// How many plans have an index path of each kind.
+#[derive(Debug, Default)]
+struct PathsSeen {
+    scans: u64,
+    joins: u64,
+    ranges: u64,
+}
+
+impl PathsSeen {
+    fn note(&mut self, query: &Query, options: &PlanOptions) {
+        let Ok(planned) = plan(query, &Exact, options) else {
+            return;
+        };
+        let text = explain(&planned, None);
+        self.scans += u64::from(text.contains("IndexScan"));
+        self.joins += u64::from(text.contains("index join"));
+        self.ranges += u64::from(text.contains("range "));
+    }
+}
+
 /// Plans and runs `query` both ways; `name` tells which one failed.
-fn check(query: &Query, name: &str) -> Outcome {
+fn check(query: &Query, options: &PlanOptions, name: &str) -> Outcome {
     let naive = logical::Interpreter::default().rows(&query.plan, &Default::default());
-    let planned = plan(query, &Exact, &PlanOptions::default());
+    let planned = plan(query, &Exact, options);
     let planned = match planned {
         Ok(planned) => planned,
         Err(error) if error.state() == types::SqlState::FEATURE_NOT_SUPPORTED => {
@@ -70,9 +90,19 @@ fn check(query: &Query, name: &str) -> Outcome {
 
 #[test]
 fn planned_queries_give_the_rows_of_naive_evaluation() {
+    compare_queries(&PlanOptions::default());
+}
+
+#[test]
+fn index_paths_give_the_rows_of_naive_evaluation() {
+    compare_queries(&PlanOptions { index_paths: IndexPaths::Prefer, ..PlanOptions::default() });
+}
+
+fn compare_queries(options: &PlanOptions) {
     let first: u64 = std::env::var("PLAN_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     let count = std::env::var("PLAN_QUERIES").ok().and_then(|s| s.parse().ok()).unwrap_or(QUERIES);
     let (mut compared, mut failed) = (0, Vec::new());
+    let mut seen = PathsSeen::default();
     for seed in first..first + count {
         let mut random = Random::new(seed ^ 0x5eed);
         let tables: Vec<_> =
@@ -80,7 +110,8 @@ fn planned_queries_give_the_rows_of_naive_evaluation() {
         let query = generate::query(seed, &tables);
         let size = format!("{:?}", query.plan).len();
         let name = format!("seed {seed}");
-        let checked = std::panic::AssertUnwindSafe(|| check(&query, &name));
+        seen.note(&query, options);
+        let checked = std::panic::AssertUnwindSafe(|| check(&query, options, &name));
         let outcome = std::panic::catch_unwind(checked);
         match outcome {
             Ok(outcome) => compared += u64::from(outcome == Outcome::Compared),
@@ -89,5 +120,8 @@ fn planned_queries_give_the_rows_of_naive_evaluation() {
     }
     failed.sort_unstable();
     assert!(failed.is_empty(), "{} queries fail, the smallest first: {failed:?}", failed.len());
+    if options.index_paths == IndexPaths::Prefer && count >= QUERIES {
+        assert!(seen.scans > 200 && seen.joins > 400 && seen.ranges > 20, "{seen:?}");
+    }
     assert!(compared * 2 > count, "only {compared} of {count} queries could be compared");
 }

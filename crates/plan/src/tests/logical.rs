@@ -173,6 +173,7 @@ impl Interpreter {
                 inner.rows(body, env)
             }
             Plan::CteScan { cte, columns, .. } => Ok(named(self.ctes[cte].clone(), columns)),
+            Plan::Input { .. } => Err(Error::unsupported("supplied rows in tests")),
             Plan::FunctionScan { .. } => Err(Error::unsupported("a table function in tests")),
         }
     }

@@ -13,9 +13,8 @@ pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bo
     match plan {
         Plan::Scan { table, columns, .. } => {
             let found = columns.iter().find(|(column, _)| *column == id);
-            found.is_some_and(|&(_, ordinal)| {
-                table.columns().get(ordinal).is_none_or(|column| column.not_null)
-            })
+            let definition = found.map(|(_, ordinal)| table.columns().get(*ordinal));
+            definition.is_some_and(|definition| definition.is_none_or(|column| column.not_null))
         }
         Plan::Filter { input, predicate } => {
             let only = std::iter::once(id).collect();

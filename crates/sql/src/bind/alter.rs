@@ -10,7 +10,7 @@ use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{CheckDef, TableRef};
+use crate::catalog::{CheckDef, IdentityKind, TableRef};
 use crate::statement::{AlterAction, AlterTable, DropBehaviour, Nullability, Statement};
 
 /// A table while it is altered.
@@ -257,30 +257,46 @@ impl Binder<'_> {
                 return self.set_type(altered, column, ty, using.as_ref(), at);
             }
             ColumnOp::AddGenerated { generated_as, sequence_options } => {
-                let refused = match (is_identity, def.not_null, &def.default) {
-                    (true, ..) => Some(format!("{of} is already an identity column")),
-                    (_, false, _) => {
-                        Some(format!("{of} must be declared NOT NULL before identity can be added"))
-                    }
-                    (.., Some(_)) => Some(format!("{of} already has a default value")),
-                    _ => None,
-                };
-                if let Some(message) = refused {
-                    return fail(super::state::OBJECT_STATE, message, at);
-                }
-                let kind =
-                    identity_kind(generated_as.as_ref().unwrap_or(&ast::GeneratedAs::Always));
+                let kind = generated_as.as_ref().unwrap_or(&ast::GeneratedAs::Always);
                 let options = sequence_options.as_deref().unwrap_or_default();
-                self.define_identity(&mut altered.definition, column, kind, options, at)?;
-                altered.identities.push(column);
-                match altered.definition.sequences.pop() {
-                    Some(sequence) => AlterAction::AddIdentity(Box::new(sequence)),
-                    None => return Err(Error::internal("an identity has a sequence")),
-                }
+                self.add_identity(altered, column, identity_kind(kind), options, at)?
             }
         };
         altered.actions.push(action);
         Ok(())
+    }
+
+    /// ADD GENERATED ... AS IDENTITY.
+    fn add_identity(
+        &mut self,
+        altered: &mut Altered,
+        column: usize,
+        kind: IdentityKind,
+        options: &[ast::SequenceOptions],
+        at: Place,
+    ) -> Result<AlterAction> {
+        let definition = &mut altered.definition;
+        let Some(def) = definition.columns.get(column) else {
+            return Err(Error::internal("column out of range"));
+        };
+        let of = format!("column \"{}\" of relation \"{}\"", def.name, definition.name.name);
+        let refused = match (altered.identities.contains(&column), def.not_null, &def.default) {
+            (true, ..) => Some(format!("{of} is already an identity column")),
+            (_, false, _) => {
+                Some(format!("{of} must be declared NOT NULL before identity can be added"))
+            }
+            (.., Some(_)) => Some(format!("{of} already has a default value")),
+            _ => None,
+        };
+        if let Some(message) = refused {
+            return fail(super::state::OBJECT_STATE, message, at);
+        }
+        self.define_identity(definition, column, kind, options, at)?;
+        altered.identities.push(column);
+        match altered.definition.sequences.pop() {
+            Some(sequence) => Ok(AlterAction::AddIdentity(Box::new(sequence))),
+            None => Err(Error::internal("an identity has a sequence")),
+        }
     }
 
     /// ALTER COLUMN ... TYPE: values are converted as by assignment, or as USING says.

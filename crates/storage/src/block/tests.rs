@@ -12,7 +12,7 @@ use super::*;
 use crate::freeze::freeze;
 use crate::schema::{ColumnSpec, Schema};
 use crate::snapshot::TableSnapshot;
-use crate::{CompareKind, Positions, Restriction, RestrictionKind, ScanPlan};
+use crate::{CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, Snapshot};
 use types::DataType;
 
 fn value(random: &mut Random, physical: PhysicalType, spread: u64) -> Value {
@@ -73,7 +73,7 @@ fn read(block: Block) -> Vec<Vec<String>> {
     let specs: Vec<ColumnSpec> = TYPES.iter().map(|&ty| ColumnSpec::new("c", ty)).collect();
     let schema: Schema = specs.into();
     let all = Positions::Range { start: 0, len: block.rows() as u32 };
-    let snapshot = TableSnapshot::new(schema.clone(), vec![Arc::new(block)]);
+    let snapshot = TableSnapshot::new(schema.clone(), Snapshot::ALL, &[Arc::new(block)]);
     let mut columns = Vec::new();
     for (c, ty) in TYPES.iter().enumerate() {
         let column = snapshot.unpack(0, c, &all).expect("in memory");
@@ -100,10 +100,10 @@ proptest! {
     #[test]
     fn blocks_open_from_their_bytes(seed: u64, rows in 1usize..300, layout in 0usize..3) {
         let (block, pool) = make(&mut Random::new(seed), LAYOUTS[layout], rows);
-        let bytes = block.to_bytes();
+        let bytes = block.to_bytes().expect("fits");
         let again = Block::from_bytes(1, &bytes, &pool).expect("whole");
         prop_assert_eq!(&again.header, &block.header);
-        prop_assert_eq!(again.to_bytes(), bytes);
+        prop_assert_eq!(again.to_bytes().expect("fits"), bytes);
         prop_assert_eq!(read(again), read(block));
     }
 
@@ -111,7 +111,7 @@ proptest! {
     fn damage_is_reported_or_harmless(seed: u64, rows in 1usize..200, layout in 0usize..3) {
         let random = &mut Random::new(seed);
         let (block, pool) = make(random, LAYOUTS[layout], rows);
-        let whole = block.to_bytes();
+        let whole = block.to_bytes().expect("fits");
         let described = description_bytes(TYPES.len());
         for round in 0..40 {
             let mut bytes = whole.clone();
@@ -151,7 +151,7 @@ fn types_kept(block: &Block) -> bool {
 #[test]
 fn a_wrong_checksum_is_reported() {
     let (block, pool) = make(&mut Random::new(3), BlockLayout::Frozen, 10);
-    let mut bytes = block.to_bytes();
+    let mut bytes = block.to_bytes().expect("fits");
     bytes[HEADER_TEST_BYTE] ^= 1;
     let error = Block::from_bytes(1, &bytes, &pool).expect_err("damaged");
     assert_eq!(error.state(), SqlState::DATA_CORRUPTED);
@@ -240,7 +240,7 @@ fn damaged_symbols_and_codes_are_reported() {
         ("no symbols", described + 40, vec![0; 4]),
     ];
     for (what, at, damage) in cases {
-        let mut bytes = block.to_bytes();
+        let mut bytes = block.to_bytes().expect("fits");
         bytes[at..at + damage.len()].copy_from_slice(&damage);
         header::seal(&mut bytes);
         let error = Block::from_bytes(1, &bytes, &pool).expect_err(what);

@@ -81,6 +81,10 @@ pub(super) trait KeyForm: Sized + Send + Sync + 'static {
 
     fn word(key: &Self::Key, j: usize) -> u64;
 
+    /// True when the first words of an entry, whose word `j` is word `at(j)` of `node`, are below
+    /// those of `probe`; without branches, for searches.
+    fn is_start_below(node: &impl Access, at: impl Fn(usize) -> usize, probe: &Probe<'_>) -> bool;
+
     /// The order of the key of an entry, whose word `j` is word `at(j)` of `node`, against `probe`.
     fn order(
         node: &impl Access,
@@ -139,6 +143,11 @@ impl<const N: usize> KeyForm for Fixed<N> {
     }
 
     #[inline]
+    fn is_start_below(node: &impl Access, at: impl Fn(usize) -> usize, probe: &Probe<'_>) -> bool {
+        is_below(&std::array::from_fn::<u64, N, _>(|j| node.word(at(j))), &probe.words)
+    }
+
+    #[inline]
     fn order(
         node: &impl Access,
         at: impl Fn(usize) -> usize,
@@ -193,6 +202,17 @@ impl<const N: usize> KeyForm for Fixed<N> {
 fn order_words<const N: usize>(a: &[u64; N], b: &[u64; N]) -> Ordering {
     let both = |w: &[u64; N]| w.iter().fold(0u128, |all, &word| all << 64 | u128::from(word));
     if N == 1 { a[0].cmp(&b[0]) } else { both(a).cmp(&both(b)) }
+}
+
+/// True when `a` is below the first `N` of `b`.
+#[inline]
+fn is_below<const N: usize>(a: &[u64; N], b: &[u64; 2]) -> bool {
+    if N == 1 {
+        a[0] < b[0]
+    } else {
+        let both = |w: &[u64]| u128::from(w[0]) << 64 | u128::from(w[1]);
+        both(a) < both(b)
+    }
 }
 
 /// Keys of any length: the first 16 bytes, then a length or the rest out of line.
@@ -258,6 +278,11 @@ impl KeyForm for Long {
     #[inline]
     fn word(key: &[u64; 3], j: usize) -> u64 {
         key[j]
+    }
+
+    #[inline]
+    fn is_start_below(node: &impl Access, at: impl Fn(usize) -> usize, probe: &Probe<'_>) -> bool {
+        is_below(&[node.word(at(0)), node.word(at(1))], &probe.words)
     }
 
     #[inline]

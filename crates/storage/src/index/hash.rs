@@ -66,6 +66,18 @@ struct Matches {
     has_marker: bool,
 }
 
+/// The bucket of a hash, latched until this is dropped, and its number.
+struct Latched<'t> {
+    bucket: Bucket<'t>,
+    i: u64,
+}
+
+impl Drop for Latched<'_> {
+    fn drop(&mut self) {
+        latch::unlatch(self.bucket.latch());
+    }
+}
+
 /// Where the entry looked for is: node of the chain, 0 = bucket, and number in it.
 struct Place {
     node: u64,
@@ -177,15 +189,15 @@ impl<F: HashForm> HashIndex<F> {
     }
 
     /// The bucket of `hash`, latched.
-    fn latch(&self, hash: u64) -> (u64, Bucket<'_>) {
+    fn latch(&self, hash: u64) -> Latched<'_> {
         loop {
             let i = bucket_of(hash, self.count.load(Ordering::Acquire));
             let bucket = self.buckets.get(i);
             latch::latch(bucket.latch());
+            let latched = Latched { bucket, i };
             if bucket_of(hash, self.count.load(Ordering::Acquire)) == i {
-                return (i, bucket);
+                return latched;
             }
-            latch::unlatch(bucket.latch());
         }
     }
 
@@ -223,10 +235,7 @@ impl<F: HashForm> HashIndex<F> {
         self.assert_width(key);
         assert!(tid.0 != TID_END, "the largest TID is reserved");
         let (hash, guard) = (self.hash(key), F::pin());
-        let (i, bucket) = self.latch(hash);
-        let added = self.insert_latched((i, bucket), hash, key, tid, &guard);
-        latch::unlatch(bucket.latch());
-        let added = added?;
+        let added = self.insert_latched(&self.latch(hash), hash, key, tid, &guard)?;
         if added && (hash >> 32).is_multiple_of(8) {
             self.grow();
         }
@@ -235,13 +244,13 @@ impl<F: HashForm> HashIndex<F> {
 
     fn insert_latched(
         &self,
-        (i, bucket): (u64, Bucket<'_>),
+        home: &Latched<'_>,
         hash: u64,
         key: &[u8],
         tid: Tid,
         guard: &F::Guard,
     ) -> Result<bool> {
-        let (matches, place) = self.matches(bucket, hash, key, tid.0, guard);
+        let (matches, place) = self.matches(home.bucket, hash, key, tid.0, guard);
         if place.is_some() {
             return Ok(false);
         }
@@ -249,22 +258,28 @@ impl<F: HashForm> HashIndex<F> {
             return self.heavy.insert(key, tid);
         }
         if matches.count < KEY_ENTRIES_MAX {
-            self.append_new(bucket, hash, key, tid.0)?;
-            self.len.add(i, 1);
+            self.append_new(home, hash, key, tid.0)?;
             return Ok(true);
         }
-        self.append_new(bucket, hash, key, TID_END)?;
-        self.len.add(i, 1);
-        self.markers.add(i, 1);
-        self.heavy.insert(key, tid)
+        self.append_new(home, hash, key, TID_END)?;
+        self.markers.add(home.i, 1);
+        let added = self.heavy.insert(key, tid);
+        added.inspect_err(|_| self.remove_marker(home, hash, key, guard))
     }
 
-    fn append_new(&self, bucket: Bucket<'_>, hash: u64, key: &[u8], tid: u64) -> Result<()> {
+    fn remove_marker(&self, home: &Latched<'_>, hash: u64, key: &[u8], guard: &F::Guard) {
+        let (_, marker) = self.matches(home.bucket, hash, key, TID_END, guard);
+        self.remove_at(home, &marker.expect("the marker is in its bucket"), guard);
+        self.markers.add(home.i, -1);
+    }
+
+    fn append_new(&self, home: &Latched<'_>, hash: u64, key: &[u8], tid: u64) -> Result<()> {
         let probe = Probe::new(key);
         let bytes = F::entry_bytes_needed(&probe);
         self.meter.take(bytes)?;
-        let last = self.last_with_room(bucket).inspect_err(|_| self.meter.give_back(bytes))?;
+        let last = self.last_with_room(home.bucket).inspect_err(|_| self.meter.give_back(bytes))?;
         last.append::<F>(&F::make_entry(hash, &probe), tid);
+        self.len.add(home.i, 1);
         Ok(())
     }
 
@@ -286,36 +301,32 @@ impl<F: HashForm> HashIndex<F> {
     pub(super) fn remove(&self, key: &[u8], tid: Tid) -> bool {
         self.assert_width(key);
         let (hash, guard) = (self.hash(key), F::pin());
-        let (i, bucket) = self.latch(hash);
-        let (matches, place) = self.matches(bucket, hash, key, tid.0, &guard);
-        let is_removed = match place {
+        let home = self.latch(hash);
+        let (matches, place) = self.matches(home.bucket, hash, key, tid.0, &guard);
+        match place {
             Some(place) => {
-                self.remove_at((i, bucket), &place, &guard);
+                self.remove_at(&home, &place, &guard);
                 true
             }
             None if matches.has_marker => {
                 let is_removed = self.heavy.remove(key, tid);
                 if self.heavy.lookup(key, |_| ControlFlow::Break(())).is_continue() {
-                    let (_, marker) = self.matches(bucket, hash, key, TID_END, &guard);
-                    self.markers.add(i, -1);
-                    self.remove_at((i, bucket), &marker.expect("it was there"), &guard);
+                    self.remove_marker(&home, hash, key, &guard);
                 }
                 is_removed
             }
             None => false,
-        };
-        latch::unlatch(bucket.latch());
-        is_removed
+        }
     }
 
     /// Moves the last entry of the latched chain to `place`, whose entry is retired.
-    fn remove_at(&self, (i, bucket): (u64, Bucket<'_>), place: &Place, guard: &F::Guard) {
+    fn remove_at(&self, home: &Latched<'_>, place: &Place, guard: &F::Guard) {
         let node = match place.node {
-            0 => bucket,
+            0 => home.bucket,
             id => self.overflow.get(id - 1),
         };
         let entry = node.entry::<F>(place.i);
-        let (mut before, mut last) = (None, bucket);
+        let (mut before, mut last) = (None, home.bucket);
         while let Some(next) = self.next(last) {
             before = Some(last);
             last = next;
@@ -332,7 +343,7 @@ impl<F: HashForm> HashIndex<F> {
             before.set_next(None);
             self.overflow.give_back(id);
         }
-        self.len.add(i, -1);
+        self.len.add(home.i, -1);
         self.meter.give_back(F::entry_bytes_held(&entry));
         F::retire_entry(entry, guard);
     }
@@ -353,9 +364,10 @@ impl<F: HashForm> HashIndex<F> {
 
     /// Moves what belongs to new bucket `count` there.
     fn split(&self, count: u64, scratch: &mut Vec<(F::Entry, u64)>) {
-        let source = self.buckets.get(count - (1 << count.ilog2()));
-        let target = self.buckets.get(count);
+        let i = count - (1 << count.ilog2());
+        let (source, target) = (self.buckets.get(i), self.buckets.get(count));
         latch::latch(source.latch());
+        let latched = Latched { bucket: source, i };
         let mut free = Vec::new();
         let mut node = Some(source);
         while let Some(chain) = node {
@@ -379,7 +391,7 @@ impl<F: HashForm> HashIndex<F> {
             last[side].append::<F>(&entry, tid);
         }
         self.count.store(count + 1, Ordering::Release);
-        latch::unlatch(source.latch());
+        drop(latched);
         free.into_iter().for_each(|id| self.overflow.give_back(id));
     }
 }

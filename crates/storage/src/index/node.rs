@@ -163,15 +163,32 @@ pub(super) trait Access {
     where
         Self: Sized,
     {
-        let capacity = Shape::<F>::capacity(self.level());
+        let (capacity, count) = (Shape::<F>::capacity(self.level()), self.count::<F>());
+        // The first words decide nearly always: a search without branches, whose outcomes no
+        // processor could predict.
+        let (mut low, mut rest) = (0, count);
+        while rest > 1 {
+            let half = rest / 2;
+            let at = |j| Shape::<F>::key(capacity, low + half - 1, j);
+            low += half * usize::from(F::is_start_below(self, at, probe));
+            rest -= half;
+        }
+        if rest == 1 {
+            let at = |j| Shape::<F>::key(capacity, low, j);
+            low += usize::from(F::is_start_below(self, at, probe));
+        }
         let is_below = |i: usize| -> Attempt<bool> {
-            Ok(match F::order(self, |j| Shape::<F>::key(capacity, i, j), probe, guard)? {
+            Ok(match self.order::<F>(i, probe, guard)? {
                 std::cmp::Ordering::Less => true,
                 std::cmp::Ordering::Equal => self.word(Shape::<F>::tid(capacity, i)) < tid,
                 std::cmp::Ordering::Greater => false,
             })
         };
-        let (mut low, mut rest) = (0, self.count::<F>());
+        if low == count || !is_below(low)? {
+            return Ok(low);
+        }
+        // Among equal first words the rest of the key decides, then the TID.
+        (low, rest) = (low + 1, count - low - 1);
         while rest > 0 {
             let half = rest / 2;
             if is_below(low + half)? {

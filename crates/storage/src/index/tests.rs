@@ -1,8 +1,11 @@
 //! Both structures against a model, and under many threads. Compiled twice: as unit tests, with
 //! tiny nodes, and as `tests/index.rs`, with real ones.
 
+#[path = "tests/keys.rs"]
 mod keys;
+#[path = "tests/model.rs"]
 mod model;
+#[path = "tests/stress.rs"]
 mod stress;
 
 use std::ops::ControlFlow;

@@ -10,9 +10,10 @@ use proptest::prelude::*;
 use testkit::Random;
 use types::{DataType, Interval, PhysicalType, Result, Value};
 
+use crate::manager::Manager;
 use crate::{
     BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
-    Restriction, RestrictionKind, ScanPlan, Scheme, Table,
+    Restriction, RestrictionKind, ScanPlan, Scheme, Snapshot, Table,
 };
 
 const TYPES: [DataType; 7] = [
@@ -272,7 +273,8 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
     }
     let specs = shapes.iter().enumerate();
     let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
-    let table = Table::new("t", specs.into(), layout, BufferPool::new(1 << 32));
+    let table = Table::new(1, "t", specs.into(), layout, BufferPool::new(1 << 32));
+    let manager = Manager::default();
     let bulk = random.chance(50);
     let mut writer = table.bulk_writer();
     let mut from = 0;
@@ -287,7 +289,7 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         if bulk {
             writer.push(&batch).expect("fits");
         } else {
-            table.append(&batch).expect("fits");
+            manager.append(&table, &batch).expect("fits");
         }
         from += len;
     }
@@ -308,7 +310,7 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 fn check_round_trip(made: &Made, random: &mut Random) {
-    let snapshot = made.table.snapshot();
+    let snapshot = made.table.snapshot(Snapshot::ALL);
     assert_eq!(snapshot.rows() as usize, made.values[0].len());
     let mut first = 0;
     for b in 0..snapshot.block_count() {
@@ -350,7 +352,7 @@ fn check_scan(made: &Made, random: &mut Random) {
         .filter(|&row| restrictions.iter().all(|r| passes(&r.kind, &made.values[r.column][row])))
         .collect();
     let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
-    let snapshot = made.table.snapshot();
+    let snapshot = made.table.snapshot(Snapshot::ALL);
     let mut found = Vec::new();
     let mut first = 0;
     let rows_max = [1, 7, 100, 2048][random.below(4) as usize];

@@ -23,6 +23,9 @@ use crate::statistics::ColumnSummary;
 /// Room kept beside the share of the width, in values.
 const MARGIN_MIN: i128 = 64;
 
+/// Rows from which on a load is unlikely to come again at once.
+const LOAD_ROWS_MIN: u64 = 4096;
+
 /// Bounds of the columns of one table.
 #[derive(Debug)]
 pub(crate) struct Bounds {
@@ -145,14 +148,17 @@ impl Bounds {
         });
     }
 
-    /// Makes bounds hold what a load summarised, exactly.
+    /// Makes bounds hold what a load summarised: exactly, unless it was as small as an INSERT.
     pub(crate) fn admit_summary(&self, column: usize, summary: &ColumnSummary, guard: &Guard) {
         if summary.nulls > 0 {
             self.admit(column, Datum::Null, guard);
         }
         let (Some(min), Some(max)) = (&summary.min, &summary.max) else { return };
         match (key_of(min.into()), key_of(max.into())) {
-            (Some(least), Some(most)) => self.admit_keys(column, least, most, false),
+            (Some(least), Some(most)) => {
+                let spare = is_whole(self.columns[column].physical) && summary.rows < LOAD_ROWS_MIN;
+                self.admit_keys(column, least, most, spare);
+            }
             _ => {
                 for text in [min, max] {
                     self.admit(column, text.into(), guard);

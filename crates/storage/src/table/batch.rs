@@ -19,7 +19,7 @@ use super::{Table, WriteError};
 use crate::block::{BLOCK_ROWS_MAX, Block};
 use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
-use crate::hot::{HEAP_BYTES_MAX, rows_that_fit};
+use crate::hot::rows_that_fit;
 use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, TableIndex, Uniqueness};
 use crate::row::{newest, settled};
 use crate::statistics::{ColumnSummary, Sample};
@@ -92,23 +92,19 @@ impl Table {
         tids: &mut Vec<Tid>,
     ) -> Result<usize, WriteError> {
         let guard = epoch::pin();
-        let first = rows_that_fit(vectors, rows.start..rows.start + 1, 0);
-        debug_assert_eq!(first, 1, "one row always fits");
-        let string_bytes = |v: &&&Vector| match datum_at(v, rows.start) {
+        let string_bytes = |v: &&Vector| match datum_at(v, rows.start) {
             Datum::Str(text) => text.len(),
             _ => 0,
         };
-        let first_bytes = vectors.iter().map(|v| string_bytes(&v)).sum();
-        // A large batch asks for a large block, of which a zone at a time is claimed.
-        let (block, claimed) = self.claim(rows.len(), first_bytes, &guard)?;
-        let claimed_count = claimed.len();
-        let room = HEAP_BYTES_MAX.saturating_sub(block.hot().heap.used());
-        let fitting = rows.start..rows.start + claimed_count.min(ZONE_ROWS);
-        let count = rows_that_fit(vectors, fitting, room);
+        let first_bytes = vectors.iter().map(string_bytes).sum();
+        let next = rows.start..rows.end.min(rows.start + ZONE_ROWS);
+        let fitting = rows_that_fit(vectors, next, self.tail_room(&guard));
+        let (block, claimed) = self.claim((fitting, rows.len()), first_bytes, &guard)?;
+        let count = claimed.len();
         let from = rows.start..rows.start + count;
         let written = block.write_vectors(vectors, from.clone(), claimed.start as usize);
         if let Err(error) = written {
-            self.bury(block.get(), claimed_count, &guard);
+            self.bury(block.get(), count, &guard);
             return Err(error.into());
         }
         let indexes = self.index_list(&guard);
@@ -123,14 +119,11 @@ impl Table {
             });
             if let Err(error) = published {
                 let is_published = settled(block.word(tid.row()).expect("claimed")) != DEAD;
-                let left = claimed_count - i - usize::from(is_published);
+                let left = count - i - usize::from(is_published);
                 self.bury(block.get(), left, &guard);
                 return Err(error);
             }
             tids.push(tid);
-        }
-        if count < claimed_count {
-            self.bury(block.get(), claimed_count - count, &guard);
         }
         Ok(count)
     }
@@ -378,13 +371,7 @@ impl Table {
         self.holder(index, key, tid, TxnId::NONE, scratch, guard) != Holder::Nobody
     }
 
-    fn has_null(
-        &self,
-        index: &TableIndex,
-        tid: Tid,
-        scratch: &mut Scratch,
-        guard: &Guard,
-    ) -> bool {
+    fn has_null(&self, index: &TableIndex, tid: Tid, scratch: &mut Scratch, guard: &Guard) -> bool {
         self.directory.get(tid.block(), guard).is_some_and(|block| {
             let mut key = KeyBuffer::new();
             newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);

@@ -110,8 +110,12 @@ impl<'b> Version<'b> {
         Self { block, row, over: Vec::new() }
     }
 
-    /// Goes back over `record`.
+    /// Goes back over `record`. What was undone changed nothing; its images may be of versions
+    /// that were undone too.
     pub(super) fn undo(&mut self, record: RecordRef<'_>) {
+        if record.kind() == Kind::Restored {
+            return;
+        }
         for image in record.images() {
             match self.over.iter_mut().find(|o| o.column == image.column) {
                 Some(over) => *over = *image,

@@ -197,9 +197,7 @@ impl Table {
             }
         }
         for (key, tid) in entries {
-            let holder =
-                with_scratch(|scratch| self.holder(index, &key, tid, txn, scratch, &guard));
-            match holder {
+            match self.keeper(index, &key, tid, txn, &guard) {
                 Holder::Nobody => {}
                 Holder::Running(other) => return Err(WriteError::Wait(other)),
                 Holder::Row(tid) => {
@@ -210,5 +208,24 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// Whether row `tid` has `key` now and whatever becomes of its writer: a running transaction
+    /// that leaves the key as it is does not count.
+    fn keeper(
+        &self,
+        index: &TableIndex,
+        key: &[u8],
+        tid: Tid,
+        txn: TxnId,
+        guard: &Guard,
+    ) -> Holder {
+        let holder = with_scratch(|scratch| self.holder(index, key, tid, txn, scratch, guard));
+        let Holder::Running(writer) = holder else { return holder };
+        // As the row is if the writer commits, and as it is if the writer does not.
+        let after = Snapshot { ts: Snapshot::ALL.ts, txn: writer };
+        let before = Snapshot { ts: Snapshot::ALL.ts, txn };
+        let keeps = |at| self.has_key(index, key, at, tid, guard);
+        if keeps(after) && keeps(before) { Holder::Row(tid) } else { holder }
     }
 }

@@ -138,7 +138,7 @@ impl Table {
         for (column, &datum) in row.iter().enumerate() {
             self.bounds.admit(column, self.widened(column, datum), guard);
         }
-        let (block, rows) = self.claim(1, heap_bytes, guard)?;
+        let (block, rows) = self.claim((1, 1), heap_bytes, guard)?;
         let number = rows.start;
         let mut place = || -> Result<RecordRef<'_>> {
             let mut text_at = block.hot().heap.reserve(heap_bytes)?;

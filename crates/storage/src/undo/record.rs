@@ -40,15 +40,8 @@ pub(crate) enum Kind {
     Block,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Insert,
-    Kind::Delete,
-    Kind::Update,
-    Kind::Lock,
-    Kind::Void,
-    Kind::Restored,
-    Kind::Block,
-];
+const KINDS: [Kind; 7] =
+    [Kind::Insert, Kind::Delete, Kind::Update, Kind::Lock, Kind::Void, Kind::Restored, Kind::Block];
 
 /// The value of a column before a change.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use storage::Timestamp;
 use types::{Result, SqlState};
 
 use super::directory::{
@@ -11,7 +12,7 @@ use super::directory::{
 use super::manifest::Manifest;
 use crate::damage::{Failure, Finding};
 use crate::io::Io;
-use crate::log::{LogPlace, LogReader, Position, Timestamp};
+use crate::log::{LogPlace, LogReader};
 use crate::redo::{Redo, RedoReader};
 
 /// Reads and verifies marker, CURRENT, manifest, all block files and all log records of the
@@ -53,11 +54,10 @@ impl Check<'_> {
         };
         self.database = database;
         let current = read_current(&**self.io, self.path, database);
-        let Some(current) = self.note(current)? else {
+        let Some((_, manifest)) = self.note(current)? else {
             return Ok(());
         };
-        let manifest = current.map(|(_, manifest)| manifest);
-        for table in manifest.iter().flat_map(|manifest| &manifest.tables) {
+        for table in &manifest.tables {
             for entry in &table.blocks {
                 let failures = verify_entry(&**self.io, self.path, database, table.id, entry);
                 for failure in failures.into_iter().flatten() {
@@ -65,7 +65,7 @@ impl Check<'_> {
                 }
             }
         }
-        let outcome = self.log(manifest.as_ref());
+        let outcome = self.log(&manifest);
         self.note(outcome)?;
         Ok(())
     }
@@ -82,17 +82,15 @@ impl Check<'_> {
         }
     }
 
-    fn log(&mut self, manifest: Option<&Manifest>) -> Result<(), Failure> {
+    fn log(&mut self, manifest: &Manifest) -> Result<(), Failure> {
         let directory = self.path.join(LOG_NAME);
         let place = LogPlace { io: self.io, directory: &directory, database: self.database };
-        let from = manifest.map_or(Position::default(), |manifest| manifest.position);
-        let after = manifest.map_or(Timestamp(0), |manifest| manifest.snapshot);
-        let mut reader = LogReader::try_open(&place, from, Timestamp(0))?;
+        let mut reader = LogReader::try_open(&place, manifest.position, Timestamp(0))?;
         loop {
             let (lsn, failure) = match reader.try_next()? {
                 None => return Ok(()),
                 Some(record) => {
-                    let needed = record.ts > after;
+                    let needed = record.ts > manifest.snapshot;
                     (record.lsn, self.redo(record.payload, needed).err())
                 }
             };

@@ -12,7 +12,7 @@ use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
 use crate::io::{FileLock, Io, read_file, replace_file, write_file};
-use crate::log::{Log, LogOptions, LogPlace, LogReader, Position, Timestamp, holds_records};
+use crate::log::{Log, LogOptions, LogPlace, LogReader, holds_records};
 use crate::redo::BlockReference;
 
 pub(super) const MARKER_NAME: &str = "tessera.db";
@@ -68,26 +68,22 @@ impl Directory {
         &self.path
     }
 
-    /// The newest checkpoint, if there was one.
+    /// The newest checkpoint. A new database has an empty one, at timestamp 0.
     ///
     /// # Errors
     /// XX001 when CURRENT or the manifest is damaged; those of `io`.
-    pub fn read_manifest(&self) -> Result<Option<Manifest>> {
-        Ok(read_current(&*self.io, &self.path, self.database)?.map(|(_, manifest)| manifest))
+    pub fn read_manifest(&self) -> Result<Manifest> {
+        Ok(read_current(&*self.io, &self.path, self.database)?.1)
     }
 
-    /// Reads the log behind a checkpoint, or from its beginning. To be handed to [`Log::resume`].
+    /// Reads the log behind a checkpoint. To be handed to [`Log::resume`].
     ///
     /// # Errors
     /// Those of [`LogReader::open`].
-    pub fn read_log(&self, manifest: Option<&Manifest>) -> Result<LogReader> {
+    pub fn read_log(&self, manifest: &Manifest) -> Result<LogReader> {
         let directory = self.path.join(LOG_NAME);
         let place = LogPlace { io: &self.io, directory: &directory, database: self.database };
-        let (from, after) = match manifest {
-            Some(manifest) => (manifest.position, manifest.snapshot),
-            None => (Position::default(), Timestamp(0)),
-        };
-        LogReader::open(&place, from, after)
+        LogReader::open(&place, manifest.position, manifest.snapshot)
     }
 
     /// Makes `manifest` the newest checkpoint. All its files must be written. When this returns,
@@ -100,13 +96,8 @@ impl Directory {
         let mut number = self.number.lock();
         // Never written twice: after a failure CURRENT may name it.
         *number += 1;
-        let name = format!("{MANIFEST_PREFIX}{number}");
-        let bytes = manifest.write(self.database);
         self.io.sync_directory(&self.path.join(BLOCKS_NAME))?;
-        write_file(&*self.io, &self.path.join(&name), &[&bytes])?;
-        self.io.sync_directory(&self.path)?;
-        let current = current_line(&name, &bytes);
-        replace_file(&*self.io, &self.path.join(CURRENT_NAME), current.as_bytes())?;
+        publish(&*self.io, &self.path, self.database, *number, manifest)?;
         for old in self.io.list(&self.path)? {
             if manifest_number(&old).is_some_and(|old| old < *number) {
                 self.io.remove(&self.path.join(old))?;
@@ -207,17 +198,19 @@ impl Directory {
         Ok(removed)
     }
 
-    /// Removes everything in `blocks/` that neither `manifest` names nor `is_used` claims, and
-    /// other manifests. For the time after replay, when nobody writes files. Returns how many.
+    /// Removes everything in `blocks/` that neither `manifest`, the newest, names nor `is_used`
+    /// claims, and other manifests. `is_used` must claim files that log records behind the
+    /// manifest's position name, and files that running loads and checkpoints write: those from
+    /// some version on. Returns how many.
     ///
     /// # Errors
     /// Those of `io`.
     pub fn sweep(
         &self,
-        manifest: Option<&Manifest>,
+        manifest: &Manifest,
         is_used: impl Fn(&BlockFileName) -> bool,
     ) -> Result<usize> {
-        let kept: HashSet<_> = manifest.into_iter().flat_map(Manifest::files).collect();
+        let kept: HashSet<_> = manifest.files().collect();
         let mut removed = 0;
         for name in self.io.list(&self.path.join(BLOCKS_NAME))? {
             let parsed = BlockFileName::parse(&name);
@@ -226,9 +219,9 @@ impl Directory {
                 removed += 1;
             }
         }
-        let current = read_current(&*self.io, &self.path, self.database)?.map(|(name, _)| name);
+        let (current, _) = read_current(&*self.io, &self.path, self.database)?;
         for name in self.io.list(&self.path)? {
-            if manifest_number(&name).is_some() && Some(&name) != current.as_ref() {
+            if manifest_number(&name).is_some() && name != current {
                 self.io.remove(&self.path.join(name))?;
                 removed += 1;
             }
@@ -237,12 +230,27 @@ impl Directory {
     }
 }
 
+/// Writes a manifest and has CURRENT name it.
+fn publish(
+    io: &dyn Io,
+    path: &Path,
+    database: u64,
+    number: u64,
+    manifest: &Manifest,
+) -> Result<()> {
+    let name = format!("{MANIFEST_PREFIX}{number}");
+    let bytes = manifest.write(database);
+    write_file(io, &path.join(&name), &[&bytes])?;
+    io.sync_directory(path)?;
+    replace_file(io, &path.join(CURRENT_NAME), current_line(&name, &bytes).as_bytes())
+}
+
 /// Makes a database: everything first, the marker last.
 fn create(io: &Arc<dyn Io>, path: &Path, options: LogOptions) -> Result<u64> {
     let log = path.join(LOG_NAME);
     let names = io.list(path)?;
     let has_checkpoint =
-        names.iter().any(|name| name == CURRENT_NAME || manifest_number(name).is_some());
+        names.iter().any(|name| manifest_number(name).is_some_and(|number| number > 1));
     if has_checkpoint || (names.iter().any(|name| name == LOG_NAME) && holds_records(&**io, &log)?)
     {
         let expectation = "the marker file of the database, which is missing";
@@ -252,7 +260,7 @@ fn create(io: &Arc<dyn Io>, path: &Path, options: LogOptions) -> Result<u64> {
     io.create_directory(&path.join(BLOCKS_NAME))?;
     io.create_directory(&log)?;
     drop(Log::create(&LogPlace { io, directory: &log, database }, options)?);
-    io.sync_directory(path)?;
+    publish(&**io, path, database, 1, &Manifest::default())?;
     let mut marker = [0; MARKER_BYTES];
     marker[..8].copy_from_slice(MARKER_MAGIC);
     marker[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -334,15 +342,11 @@ pub(super) fn read_current(
     io: &dyn Io,
     path: &Path,
     database: u64,
-) -> Result<Option<(String, Manifest)>, Failure> {
+) -> Result<(String, Manifest), Failure> {
     let names = io.list(path)?;
     let current = path.join(CURRENT_NAME);
     if !names.iter().any(|name| name == CURRENT_NAME) {
-        // The first checkpoint may have crashed before it had a CURRENT, no later one can.
-        return match names.iter().filter_map(|name| manifest_number(name)).all(|n| n == 1) {
-            true => Ok(None),
-            false => Err(Finding::new(current, 0, "the file, which is missing").into()),
-        };
+        return Err(Finding::new(current, 0, "the file, which is missing").into());
     }
     let line = read_file(io, &current)?;
     let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -364,7 +368,7 @@ pub(super) fn read_current(
         let expectation = format!("{:?}", expected.trim_end());
         return Err(Finding::new(current, name.len() as u64, expectation).into());
     }
-    Ok(Some((name, manifest)))
+    Ok((name, manifest))
 }
 
 /// See [`Directory::read_block`].

@@ -213,10 +213,8 @@ impl Io for SimIo {
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        drop(match self.state.lock().names.contains_key(path) {
-            true => self.open(path, OpenMode::Write)?,
-            false => self.open(path, OpenMode::Create)?,
-        });
+        let present = self.state.lock().names.contains_key(path);
+        self.open(path, if present { OpenMode::Write } else { OpenMode::Create })?;
         let mut state = self.state.lock();
         if !state.locks.insert(path.to_owned()) {
             return Err(in_use(path));

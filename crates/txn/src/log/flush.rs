@@ -398,7 +398,8 @@ fn run(shared: &Shared) {
             Some(at) if Instant::now() >= at => {
                 asked.flush_at = None;
                 drop(asked);
-                wishes.flush_asked.store(false, Ordering::Release);
+                // Reads the flag, too: who found it set has appended before.
+                wishes.flush_asked.swap(false, Ordering::AcqRel);
                 // Failures stay with the log: the next commit reports them.
                 let _ = shared.wait_durable(Lsn(shared.appended.load(Ordering::Acquire)));
                 asked = wishes.asked.lock();

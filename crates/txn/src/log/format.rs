@@ -2,8 +2,6 @@
 
 use crate::codec::{read_u32, read_u64};
 
-pub use storage::Timestamp;
-
 /// Records start at multiples of this.
 pub(crate) const RECORD_ALIGN: usize = 8;
 /// Bytes of a record in front of its payload.

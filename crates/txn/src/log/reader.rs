@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use storage::Timestamp;
 use types::{Error, Result, SqlState};
 
 use super::format::{
     Checksums, MARK_BYTES, MARK_TIMESTAMP, RECORD_ALIGN, RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES,
-    Timestamp,
 };
 use super::segments::{self, Segment, Segments, segment_name};
 use super::{LogPlace, Lsn, Position};

@@ -1,4 +1,5 @@
 //! A log that crashes thousands of times against a list of what was appended.
+#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -458,6 +459,52 @@ fn threads_share_syncs_and_all_records_arrive_in_order() {
     for thread in 0..8 {
         let commits = found.iter().filter(|(_, p)| p[0] == thread).map(|(_, p)| p[1]);
         assert!(commits.eq(0..100));
+    }
+}
+
+#[test]
+fn what_threads_were_told_is_durable_survives_a_crash_among_them() {
+    for seed in 0..300 {
+        let sim = SimIo::new(seed, Tear::Bytes);
+        let io: Arc<dyn Io> = Arc::new(sim.clone());
+        let log = Log::create(&place(&io), small()).unwrap();
+        match seed % 3 {
+            0 => sim.inject(Fault::PowerLoss(10 + seed / 2)),
+            1 => sim.inject(Fault::Sync(5 + seed / 10)),
+            _ => {}
+        }
+        let latch = parking_lot::Mutex::new(0);
+        let acked = parking_lot::Mutex::new(Vec::new());
+        let commit = |record: &mut RecordBuffer, thread: u8| -> Result<()> {
+            record.clear();
+            record.output().extend_from_slice(&[thread; 50]);
+            let space = log.reserve(record)?;
+            let (ts, lsn) = {
+                let mut ts = latch.lock();
+                let lsn = log.append(space, Timestamp(*ts + 1), record)?;
+                *ts += 1;
+                (*ts, lsn)
+            };
+            log.wait_durable(lsn)?;
+            acked.lock().push((ts, vec![thread; 50]));
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let commit = &commit;
+                scope.spawn(move || {
+                    let mut record = RecordBuffer::default();
+                    (0..30).all(|_| commit(&mut record, thread).is_ok())
+                });
+            }
+        });
+        sim.crash();
+        let found = read_all(&place(&io), Position::default()).unwrap();
+        assert!(found.iter().map(|(ts, _)| *ts).eq(1..=found.len() as u64), "seed {seed}");
+        for (ts, payload) in acked.lock().iter() {
+            let survivor = found.get(*ts as usize - 1);
+            assert_eq!(survivor.map(|(_, found)| found), Some(payload), "seed {seed}: {ts}");
+        }
     }
 }
 

@@ -28,6 +28,8 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("pgwire", &["wire"]),
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),
+    ("rusqlite", &["workloads"]),
+    ("postgres", &["xtask"]),
 ];
 
 /// Why `user` may not depend on the workspace crate `used`, if it may not.

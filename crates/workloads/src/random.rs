@@ -6,13 +6,19 @@ pub(crate) struct Draw(u64);
 impl Draw {
     /// The draws of row `row` of table number `table`.
     pub(crate) fn new(table: u64, row: u64) -> Self {
-        let mut draw = Self(table << 48 ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        Self::seeded(0, table, row)
+    }
+
+    /// The same, other numbers for each `seed`.
+    pub(crate) fn seeded(seed: u64, table: u64, row: u64) -> Self {
+        let seed = seed.wrapping_mul(0xa076_1d64_78bd_642f);
+        let mut draw = Self(seed ^ table << 48 ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93));
         draw.next();
         draw
     }
 
     /// A splitmix64 step.
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,0 +1,193 @@
+//! Index paths, point plans and reads, as text: chosen where they cost less, and only there.
+
+use sql::algebra::{ColumnId, Expr};
+use sql::catalog::{Arguments, Catalog, Relation, TableFunctionRef, TableRef};
+use sql::statement::Statement;
+use types::{DataType, Result, Value};
+
+use super::{data, logical};
+use crate::point::{PointAction, PointPlan, PointRows, point};
+use crate::{
+    ColumnStatistics, Exactness, IndexPaths, PlanOptions, Statistics, TableStatistics, explain,
+    plan,
+};
+
+/// `stock (w, i, quantity, name)`, key (w, i), of a million rows; `line (w, o, n, i)`, key
+/// (w, o, n), of ten million; `few (id, i)` of ten.
+struct Shop {
+    tables: Vec<(TableRef, f64)>,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let int = |name| data::column(name, DataType::Integer, true);
+        let text = |name| data::column(name, DataType::Varchar(Some(10)), false);
+        let table = |name, columns, key: &[usize], rows| {
+            (data::keyed_table(name, columns, key, Vec::new()), rows)
+        };
+        let stock = vec![int("w"), int("i"), int("quantity"), text("name")];
+        let line = vec![int("w"), int("o"), int("n"), int("i")];
+        Self {
+            tables: vec![
+                table("stock", stock, &[0, 1], 1e6),
+                table("line", line, &[0, 1, 2], 1e7),
+                table("few", vec![int("id"), int("i")], &[0], 10.0),
+            ],
+        }
+    }
+
+    fn bind(&self, text: &str) -> Statement {
+        let parsed = sql::parse(text).expect("it parses");
+        sql::bind(&parsed[0], self, &[]).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn explain(&self, text: &str) -> String {
+        let Statement::Query(query) = self.bind(text) else {
+            panic!("{text} is no query");
+        };
+        let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
+        let planned =
+            plan(&query, self, &options).unwrap_or_else(|error| panic!("{text}: {error}"));
+        explain(&planned, None)
+    }
+
+    fn point(&self, text: &str) -> Option<PointPlan> {
+        point(&self.bind(text))
+    }
+}
+
+impl Catalog for Shop {
+    fn relation(&self, _: Option<&str>, name: &str) -> Option<Relation> {
+        let found = self.tables.iter().find(|(table, _)| table.name() == name)?;
+        Some(Relation::Table(found.0.clone()))
+    }
+    fn table_function(&self, _: &str, _: &Arguments) -> Option<Result<TableFunctionRef>> {
+        None
+    }
+    fn now_micros(&self) -> i64 {
+        0
+    }
+}
+
+impl Statistics for Shop {
+    fn table(&self, table: &TableRef) -> TableStatistics {
+        let found = self.tables.iter().find(|(known, _)| known == table).expect("a table");
+        let rows = found.1;
+        let column = |ordinal: usize| ColumnStatistics {
+            distinct: if ordinal == 0 { 10.0 } else { rows / 10.0 },
+            min: Some(Value::I32(0)),
+            max: Some(Value::I32(rows as i32)),
+            bounds: Exactness::Estimate,
+            null_fraction: 0.0,
+            bytes_average: 8.0,
+        };
+        TableStatistics { rows, columns: (0..table.columns().len()).map(column).collect() }
+    }
+    fn sample_selectivity(&self, _: &TableRef, _: &[(ColumnId, usize)], _: &Expr) -> Option<f64> {
+        None
+    }
+    fn fold(&self, expr: &Expr) -> Result<Value> {
+        logical::Interpreter::default().expr(expr, &Default::default())
+    }
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+}
+
+#[test]
+fn a_key_is_looked_up_and_a_large_part_is_scanned() {
+    let shop = Shop::new();
+    let one = shop.explain("SELECT quantity FROM stock WHERE w = 3 AND i = 7 AND quantity > 1");
+    has(&one, &["IndexScan stock using stock_pkey", "key w = 3 and i = 7", "where quantity > 1"]);
+    let range = shop.explain("SELECT i FROM line WHERE w = 1 AND o >= 10 AND o < 12");
+    has(&range, &["IndexScan line", "key w = 1", "range o >= 10 and o < 12"]);
+    let most = shop.explain("SELECT quantity FROM stock WHERE w > 3");
+    assert!(most.contains("Scan stock") && !most.contains("IndexScan"), "{most}");
+    let last =
+        shop.explain("SELECT o FROM line WHERE w = 1 AND o = 4 ORDER BY o DESC, n DESC LIMIT 1");
+    has(&last, &["in reverse index order", "Limit"]);
+    assert!(!last.contains("TopK"), "{last}");
+}
+
+#[test]
+fn a_small_side_looks_its_partners_up() {
+    let shop = Shop::new();
+    let join = shop.explain(
+        "SELECT f.id, s.quantity FROM few f JOIN stock s ON s.w = 1 AND s.i = f.i \
+         AND s.quantity > f.id",
+    );
+    has(&join, &["Inner index join stock as s", "key w = 1 and i = i", "residual"]);
+    let left =
+        shop.explain("SELECT f.id, s.w FROM few f LEFT JOIN stock s ON s.w = 1 AND s.i = f.i");
+    has(&left, &["ProbeOuter index join stock as s"]);
+    let semi = shop.explain(
+        "SELECT id FROM few f WHERE EXISTS (SELECT 1 FROM stock s WHERE s.w = f.id AND s.i = f.i)",
+    );
+    has(&semi, &["ProbeSemi index join stock as s"]);
+    let large = shop.explain("SELECT count(*) FROM line l JOIN stock s ON s.w = l.w AND s.i = l.i");
+    assert!(!large.contains("index join"), "{large}");
+}
+
+#[test]
+fn statements_by_key_are_points() {
+    let shop = Shop::new();
+    let found = shop.point("SELECT name, quantity + $3 FROM stock WHERE i = $1 AND w = $2");
+    let found = found.expect("a point");
+    assert_eq!((found.rows, found.keys.len(), found.output.len()), (PointRows::One, 2, 2));
+    assert_eq!((found.columns.as_slice(), found.residual.is_none()), (&[3, 2][..], true));
+    let found = shop.point(
+        "UPDATE stock SET quantity = quantity - $1 WHERE w = $2 AND i = $3 AND quantity >= $1 \
+         RETURNING quantity, name",
+    );
+    let found = found.expect("a point");
+    assert!(
+        matches!(&found.action, PointAction::Update(list) if list.len() == 1 && list[0].0 == 2)
+    );
+    assert!(found.residual.is_some() && found.output.len() == 2);
+    let found = shop.point("DELETE FROM line WHERE w = 1 AND o = $1 AND n = 3").expect("a point");
+    assert_eq!((found.action, found.rows), (PointAction::Delete, PointRows::One));
+    let found = shop.point("SELECT i FROM line WHERE w = 1 AND o = $1").expect("a point");
+    assert_eq!((found.rows, found.keys.len()), (PointRows::Many, 2));
+    let found = shop.point("SELECT quantity FROM stock WHERE w = 1 AND i = 2 FOR UPDATE");
+    assert!(matches!(found.expect("a point").action, PointAction::Lock(_)));
+    for other in [
+        "SELECT i FROM line WHERE w = 1",
+        "SELECT i FROM stock WHERE w = 1 AND i > 2",
+        "SELECT i FROM stock WHERE w = 1 AND i = 2 ORDER BY i LIMIT 1",
+        "SELECT count(*) FROM stock WHERE w = 1 AND i = 2",
+        "SELECT random() FROM stock WHERE w = 1 AND i = 2",
+        "SELECT (SELECT 1) FROM stock WHERE w = 1 AND i = 2",
+        "SELECT s.i FROM stock s, few f WHERE w = 1 AND s.i = 2",
+        "UPDATE stock SET quantity = f.i FROM few f WHERE w = 1 AND stock.i = 2",
+    ] {
+        assert!(shop.point(other).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn reads_name_tables_and_conditions_however_they_are_found() {
+    let shop = Shop::new();
+    let text = "SELECT f.id FROM few f JOIN stock s ON s.i = f.i WHERE s.w = 3 AND s.quantity < 9";
+    let Statement::Query(query) = shop.bind(text) else {
+        panic!("a query");
+    };
+    for index_paths in [IndexPaths::Avoid, IndexPaths::Prefer] {
+        let options = PlanOptions { index_paths, ..PlanOptions::default() };
+        let reads = plan(&query, &shop, &options).expect("it plans").reads();
+        let mut found: Vec<(String, Vec<usize>)> = reads
+            .iter()
+            .map(|read| {
+                let mut columns: Vec<usize> =
+                    read.restrictions.iter().map(|restriction| restriction.column).collect();
+                columns.sort_unstable();
+                (read.table.name().to_owned(), columns)
+            })
+            .collect();
+        found.sort();
+        let expected = vec![("few".to_owned(), vec![]), ("stock".to_owned(), vec![0, 2])];
+        assert_eq!(found, expected, "{index_paths:?}");
+    }
+}

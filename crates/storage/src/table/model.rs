@@ -1,0 +1,659 @@
+//! Interleaved transactions against a naive model: every open snapshot is compared by scan, by
+//! point reads and by unpacking random rows after every step, and the end state by image, replay and
+//! index.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernels::{Vector, VectorBuilder};
+use proptest::prelude::*;
+use testkit::Random;
+use types::{DataType, Interval, Value};
+
+use super::*;
+use crate::manager::{Manager, Txn};
+use crate::positions::Positions;
+use crate::{
+    ChangeKind, ColumnSpec, CompareKind, Datum, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
+    Restriction, RestrictionKind, ScanPlan, TID_COLUMN, Timestamp, UndoMark, Uniqueness, batch_of,
+};
+
+const TYPES: [DataType; 8] = [
+    DataType::BigInt,
+    DataType::Integer,
+    DataType::BigInt,
+    DataType::Text,
+    DataType::numeric(38, 0),
+    DataType::Boolean,
+    DataType::Double,
+    DataType::Interval,
+];
+/// The column with the unique index, and one with another.
+const KEY: usize = 1;
+const OTHER: usize = 3;
+
+type Row = Vec<Value>;
+/// By what the model calls the row.
+type State = BTreeMap<u64, (Tid, Row)>;
+
+struct Running {
+    txn: Txn,
+    /// What its snapshot saw at first.
+    base: State,
+    /// The versions it wrote, newest last; None: deleted.
+    wrote: BTreeMap<u64, Vec<Option<(Tid, Row)>>>,
+    locked: BTreeSet<u64>,
+    saved: Vec<(UndoMark, Box<Wrote>)>,
+    redo_from: Vec<Redo>,
+}
+
+type Wrote = (BTreeMap<u64, Vec<Option<(Tid, Row)>>>, BTreeSet<u64>);
+
+#[derive(Clone, Debug)]
+enum Redo {
+    Insert(Tid, Row),
+    Update(Tid, Vec<(usize, Value)>),
+    Delete(Tid),
+    Block(u64, Vec<u8>),
+}
+
+impl Running {
+    fn sees(&self) -> State {
+        let mut state = self.base.clone();
+        for (id, versions) in &self.wrote {
+            match versions.last().expect("never empty") {
+                Some(row) => drop(state.insert(*id, row.clone())),
+                None => drop(state.remove(id)),
+            }
+        }
+        state
+    }
+}
+
+struct Model {
+    random: Random,
+    table: Arc<Table>,
+    manager: Manager,
+    running: Vec<Running>,
+    committed: State,
+    /// When a row was last changed by a commit.
+    changed: BTreeMap<u64, u64>,
+    /// Snapshots of plain readers and what they see.
+    held: Vec<(Snapshot, Arc<TableSnapshot>, State)>,
+    log: Vec<Redo>,
+    start: Vec<(u64, Vec<u64>, Vec<u8>)>,
+    ids: u64,
+}
+
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Done,
+    Wait(u64),
+    Conflict,
+    Duplicate,
+}
+
+fn outcome<T>(result: Result<T, WriteError>) -> (Outcome, Option<T>) {
+    match result {
+        Ok(value) => (Outcome::Done, Some(value)),
+        Err(WriteError::Wait(txn)) => (Outcome::Wait(txn.0), None),
+        Err(WriteError::Conflict { .. }) => (Outcome::Conflict, None),
+        Err(WriteError::Duplicate { index, .. }) => {
+            assert_eq!(index, 0, "the unique one");
+            (Outcome::Duplicate, None)
+        }
+        Err(WriteError::Failed(error)) => panic!("{error:?}"),
+    }
+}
+
+fn datums(row: &[Value]) -> Vec<Datum<'_>> {
+    row.iter().map(Datum::from).collect()
+}
+
+fn same(a: &[Value], b: &[Value]) -> bool {
+    format!("{a:?}") == format!("{b:?}")
+}
+
+impl Model {
+    fn new(seed: u64, layout: Layout) -> Self {
+        let mut random = Random::new(seed);
+        let pool = BufferPool::new(1 << 30);
+        let specs = TYPES.iter().enumerate();
+        let specs = specs.map(|(i, &ty)| ColumnSpec { not_null: i == 0, ..spec(i, ty) });
+        let table = Table::new(7, "t", specs.collect::<Vec<_>>().into(), layout, pool);
+        let mut model = Self {
+            table,
+            manager: Manager::default(),
+            running: Vec::new(),
+            committed: State::new(),
+            changed: BTreeMap::new(),
+            held: Vec::new(),
+            log: Vec::new(),
+            start: Vec::new(),
+            ids: 0,
+            random: Random::new(random.bits()),
+        };
+        model.load(random.below(60) as usize);
+        model.load(random.below(3) as usize);
+        for (id, column, unique) in [(1, KEY, Uniqueness::Distinct), (2, OTHER, Uniqueness::No)] {
+            let spec = IndexSpec {
+                id,
+                name: format!("i{id}"),
+                columns: vec![IndexColumn::new(column), IndexColumn::new(0)],
+                unique,
+                kind: if random.chance(50) { IndexKind::Ordered } else { IndexKind::Hash },
+            };
+            let columns = if unique == Uniqueness::No { 2 } else { 1 };
+            let spec = IndexSpec { columns: spec.columns[..columns].to_vec(), ..spec };
+            let index = TableIndex::new(spec, model.table.schema(), model.table.pool());
+            model.table.add_index(index.expect("fits"), 2).expect("keys are different");
+        }
+        for image in model.table.blocks_at(Snapshot::ALL) {
+            let dead = image.dead();
+            let bytes = image.write(&dead).expect("fits");
+            model.start.push((image.id(), dead, bytes));
+        }
+        model
+    }
+
+    fn load(&mut self, rows: usize) {
+        let mut builders: Vec<VectorBuilder> =
+            TYPES.iter().map(|ty| VectorBuilder::new(ty.physical())).collect();
+        let mut loaded = Vec::new();
+        for _ in 0..rows {
+            let mut row = self.row();
+            // Keys of loaded rows are different.
+            if !row[KEY].is_null() {
+                row[KEY] = Value::I32(100 + self.ids as i32);
+            }
+            builders.iter_mut().zip(&row).for_each(|(b, v)| b.push_value(v));
+            loaded.push((self.ids - 1, row));
+        }
+        let vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
+        let next = self.table.next_block();
+        let mut writer = self.table.bulk_writer();
+        writer.push(&batch_of(vectors)).expect("fits");
+        writer.finish().expect("fits");
+        for (i, (id, row)) in loaded.into_iter().enumerate() {
+            self.committed.insert(id, (Tid::new(next, i as u32), row));
+        }
+    }
+
+    fn value(&mut self, column: usize) -> Value {
+        let random = &mut self.random;
+        if column != 0 && random.chance(15) {
+            return Value::Null;
+        }
+        let n = random.below(1000) as i64;
+        match column {
+            KEY => Value::I32((n % 12) as i32),
+            2 => Value::I64(n - 500),
+            OTHER if n % 3 == 0 => Value::text(&format!("a text of some length about {n}")),
+            OTHER => Value::text(&format!("{}", n % 20)),
+            4 => Value::I128(i128::from(n) << 70),
+            5 => Value::Bool(n % 2 == 0),
+            6 => Value::F64(n as f64 / 8.0),
+            _ => Value::Interval(Interval { months: n as i32, days: 1, micros: n << 33 }),
+        }
+    }
+
+    fn row(&mut self) -> Row {
+        self.ids += 1;
+        let id = Value::I64(self.ids as i64 - 1);
+        std::iter::once(id).chain((1..TYPES.len()).map(|c| self.value(c))).collect()
+    }
+
+    /// What writing the key of `row` may lead to.
+    fn key_outcomes(&self, t: usize, id: u64, key: &Value) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        if key.is_null() {
+            return vec![Outcome::Done];
+        }
+        for (u, other) in self.running.iter().enumerate().filter(|(u, _)| *u != t) {
+            for (row, versions) in &other.wrote {
+                let before = self.committed.get(row).map(|r| &r.1[KEY]);
+                let mut keys = versions.iter().flatten().map(|r| &r.1[KEY]).chain(before);
+                if *row != id && keys.any(|k| k == key) {
+                    outcomes.push(Outcome::Wait(self.running[u].txn.undo.txn().0));
+                }
+            }
+        }
+        let busy = |row: &u64| {
+            let others = self.running.iter().enumerate().filter(|(u, _)| *u != t);
+            others.into_iter().any(|(_, o)| o.wrote.contains_key(row))
+        };
+        let own = &self.running[t].wrote;
+        let mut newest: BTreeMap<u64, &Row> =
+            self.committed.iter().map(|(id, row)| (*id, &row.1)).collect();
+        for (row, versions) in own {
+            match versions.last().expect("never empty") {
+                Some((_, values)) => drop(newest.insert(*row, values)),
+                None => drop(newest.remove(row)),
+            }
+        }
+        if newest.iter().any(|(row, values)| *row != id && values[KEY] == *key && !busy(row)) {
+            outcomes.push(Outcome::Duplicate);
+        }
+        if outcomes.is_empty() {
+            outcomes.push(Outcome::Done);
+        }
+        outcomes
+    }
+
+    /// What writing the row may lead to, apart from its key.
+    fn row_outcome(&self, t: usize, id: u64, tid: Tid) -> Outcome {
+        let ts = self.running[t].txn.at.ts.0;
+        let own = self.running[t].wrote.contains_key(&id);
+        let late = !own && self.changed.get(&id).is_some_and(|&changed| changed > ts);
+        // A lock of somebody else is on the place where the row is now.
+        if late && self.committed.get(&id).is_none_or(|row| row.0 != tid) {
+            return Outcome::Conflict;
+        }
+        for (u, other) in self.running.iter().enumerate() {
+            if u != t && (other.wrote.contains_key(&id) || other.locked.contains(&id)) {
+                return Outcome::Wait(other.txn.undo.txn().0);
+            }
+        }
+        if late { Outcome::Conflict } else { Outcome::Done }
+    }
+
+    fn insert(&mut self, t: usize) {
+        let row = self.row();
+        let id = self.ids - 1;
+        let allowed = self.key_outcomes(t, id, &row[KEY]);
+        let undo = &mut self.running[t].txn.undo;
+        let (found, tid) = outcome(self.table.insert(undo, &datums(&row)));
+        assert!(allowed.contains(&found), "{found:?}, not {allowed:?}");
+        if let Some(tid) = tid {
+            self.running[t].wrote.entry(id).or_default().push(Some((tid, row)));
+        }
+    }
+
+    fn insert_batch(&mut self, t: usize) {
+        let count = 1 + self.random.below(4) as usize * 30;
+        let mut rows: Vec<Row> = (0..count).map(|_| self.row()).collect();
+        rows.iter_mut().for_each(|row| row[KEY] = Value::Null);
+        let mut builders: Vec<VectorBuilder> =
+            TYPES.iter().map(|ty| VectorBuilder::new(ty.physical())).collect();
+        for row in &rows {
+            builders.iter_mut().zip(row).for_each(|(b, v)| b.push_value(v));
+        }
+        let batch = batch_of(builders.into_iter().map(VectorBuilder::finish).collect());
+        let mut tids = Vec::new();
+        let undo = &mut self.running[t].txn.undo;
+        self.table.insert_batch(undo, &batch, &mut tids).expect("no keys");
+        assert_eq!(tids.len(), count);
+        for (tid, row) in tids.into_iter().zip(rows) {
+            let Value::I64(id) = row[0] else { panic!("an id") };
+            self.running[t].wrote.entry(id as u64).or_default().push(Some((tid, row)));
+        }
+    }
+
+    fn pick(&mut self, t: usize) -> Option<(u64, Tid, Row)> {
+        let state = self.running[t].sees();
+        // Few rows, so that transactions meet.
+        let few = (state.len() as u64).min(if self.random.chance(70) { 6 } else { u64::MAX });
+        let i = self.random.below(few.max(1)) as usize;
+        state.into_iter().nth(i).map(|(id, (tid, row))| (id, tid, row))
+    }
+
+    fn update(&mut self, t: usize) {
+        let Some((id, tid, mut row)) = self.pick(t) else { return };
+        let mut columns: Vec<usize> = (1..TYPES.len()).collect();
+        let keep = if self.random.chance(60) { KEY } else { 0 };
+        columns.retain(|&c| c != keep && self.random.chance(40));
+        let changes: Vec<(usize, Value)> =
+            columns.into_iter().map(|c| (c, self.value(c))).collect();
+        changes.iter().for_each(|(c, v)| row[*c] = v.clone());
+        let mut allowed = vec![self.row_outcome(t, id, tid)];
+        if allowed[0] == Outcome::Done && changes.iter().any(|c| c.0 == KEY) {
+            allowed = self.key_outcomes(t, id, &row[KEY]);
+        }
+        let Running { txn, .. } = &mut self.running[t];
+        let data: Vec<(usize, Datum<'_>)> =
+            changes.iter().map(|(c, v)| (*c, Datum::from(v))).collect();
+        let result = self.table.update(&mut txn.undo, txn.at, tid, &data);
+        let (found, tid) = outcome(result);
+        assert!(allowed.contains(&found), "row {id}: {found:?}, not {allowed:?}");
+        if let Some(tid) = tid {
+            self.running[t].wrote.entry(id).or_default().push(Some((tid, row)));
+        }
+    }
+
+    fn delete(&mut self, t: usize) {
+        let Some((id, tid, _)) = self.pick(t) else { return };
+        let expected = self.row_outcome(t, id, tid);
+        let txn = &mut self.running[t].txn;
+        let (found, done) = outcome(self.table.delete(&mut txn.undo, txn.at, tid));
+        assert_eq!(found, expected);
+        if done.is_some() {
+            self.running[t].wrote.entry(id).or_default().push(None);
+        }
+    }
+
+    fn lock(&mut self, t: usize) {
+        let Some((id, tid, _)) = self.pick(t) else { return };
+        let expected = self.row_outcome(t, id, tid);
+        let txn = &mut self.running[t].txn;
+        let (found, done) = outcome(self.table.lock(&mut txn.undo, txn.at, tid));
+        assert_eq!(found, expected);
+        if done.is_some() {
+            self.running[t].locked.insert(id);
+        }
+    }
+
+    fn begin(&mut self) {
+        let (txn, base) = (self.manager.begin(), self.committed.clone());
+        let (wrote, locked, saved) = Default::default();
+        self.running.push(Running { txn, base, wrote, locked, saved, redo_from: Vec::new() });
+    }
+
+    fn commit(&mut self, t: usize) {
+        let mut running = self.running.swap_remove(t);
+        for change in running.txn.undo.changes() {
+            let mut buffer = RowBuffer::new();
+            let mut after = |c: usize| change.after(c, &mut buffer).to_value();
+            let tid = change.tid;
+            match change.kind {
+                ChangeKind::Insert => {
+                    let row = (0..TYPES.len()).map(&mut after).collect();
+                    running.redo_from.push(Redo::Insert(tid, row));
+                }
+                ChangeKind::Update => {
+                    let columns = change.columns().map(|c| (c, after(c))).collect();
+                    running.redo_from.push(Redo::Update(tid, columns));
+                }
+                ChangeKind::Delete => running.redo_from.push(Redo::Delete(tid)),
+                ChangeKind::Block => {
+                    let bytes = change.block_bytes().expect("fits");
+                    running.redo_from.push(Redo::Block(tid.block(), bytes));
+                }
+                ChangeKind::Lock | ChangeKind::Void => {}
+            }
+        }
+        self.log.append(&mut running.redo_from);
+        self.committed = {
+            let mut state = std::mem::take(&mut self.committed);
+            for (id, versions) in &running.wrote {
+                match versions.last().expect("never empty") {
+                    Some(row) => drop(state.insert(*id, row.clone())),
+                    None => drop(state.remove(id)),
+                }
+            }
+            state
+        };
+        let wrote: Vec<u64> = running.wrote.into_keys().collect();
+        let ts = self.manager.commit(running.txn);
+        self.changed.extend(wrote.into_iter().map(|id| (id, ts.0)));
+    }
+
+    fn step(&mut self) {
+        if self.running.is_empty() || self.running.len() < 4 && self.random.chance(15) {
+            return self.begin();
+        }
+        let t = self.random.below(self.running.len() as u64) as usize;
+        match self.random.below(100) {
+            0..12 => self.insert(t),
+            12..15 => self.insert_batch(t),
+            15..50 => self.update(t),
+            50..60 => self.delete(t),
+            60..66 => self.lock(t),
+            66..74 => {
+                let running = &mut self.running[t];
+                let wrote = Box::new((running.wrote.clone(), running.locked.clone()));
+                running.saved.push((running.txn.undo.mark(), wrote));
+            }
+            74..80 => {
+                let running = &mut self.running[t];
+                if let Some((mark, wrote)) = running.saved.pop() {
+                    running.txn.undo.rollback_to(mark);
+                    (running.wrote, running.locked) = *wrote;
+                }
+            }
+            80..86 => self.commit(t),
+            86..89 => {
+                let running = self.running.swap_remove(t);
+                self.manager.abort(running.txn);
+            }
+            89..92 => {
+                let at = self.manager.enter(TxnId::NONE);
+                self.held.push((at, self.table.snapshot(at), self.committed.clone()));
+            }
+            92..94 if !self.held.is_empty() => {
+                let i = self.random.below(self.held.len() as u64) as usize;
+                let (at, ..) = self.held.swap_remove(i);
+                self.manager.leave(at);
+            }
+            _ => self.collect(),
+        }
+    }
+
+    fn collect(&mut self) {
+        let random = &mut self.random;
+        self.manager.collect(|buffers| {
+            for i in (1..buffers.len()).rev() {
+                buffers.swap(i, random.below(i as u64 + 1) as usize);
+            }
+        });
+    }
+
+    fn check(&mut self) {
+        for t in 0..self.running.len() {
+            let (at, state) = (self.running[t].txn.at, self.running[t].sees());
+            let snapshot = self.table.snapshot(at);
+            check(&mut self.random, &self.table, &snapshot, &state);
+        }
+        for i in 0..self.held.len() {
+            let (_, snapshot, state) = &self.held[i];
+            check(&mut self.random, &self.table, snapshot, state);
+        }
+    }
+
+    /// Ends everything and compares what is left.
+    fn finish(mut self) {
+        while let Some(t) = self.running.len().checked_sub(1) {
+            if self.random.chance(50) {
+                self.commit(t);
+            } else {
+                let running = self.running.swap_remove(t);
+                self.manager.abort(running.txn);
+            }
+        }
+        self.held.drain(..).for_each(|(at, ..)| self.manager.leave(at));
+        self.collect();
+        let all = self.table.snapshot(self.manager.now());
+        check(&mut self.random, &self.table, &all, &self.committed);
+        assert_eq!(self.table.live_rows() as usize, self.committed.len());
+        for index in self.table.indexes().iter() {
+            let entries = (index.len() as usize, index.spec().name.as_str());
+            assert_eq!(entries.0, self.committed.len(), "entries of {}", entries.1);
+            index.check().expect("sound");
+        }
+        for block in self.table.blocks.lock().all.iter() {
+            let words = (0..block.rows() as u32).filter_map(|row| block.word(row));
+            assert!(words.into_iter().all(|w| w.load(Ordering::Relaxed) <= 2), "collected");
+            let closed = block.hot.as_ref().is_none_or(|hot| hot.is_closed());
+            assert!(!closed || block.dead() < block.rows(), "dead blocks are dropped");
+        }
+        self.check_images();
+        self.check_replay();
+    }
+
+    fn empty(&self) -> Arc<Table> {
+        let (schema, layout) = (self.table.schema().clone(), self.table.layout());
+        Table::new(7, "t", schema, layout, BufferPool::new(1 << 30))
+    }
+
+    fn check_images(&mut self) {
+        let other = self.empty();
+        for image in self.table.blocks_at(self.manager.now()) {
+            let dead = image.dead();
+            let bytes = image.write(&dead).expect("fits");
+            other.restore_block(image.id(), &bytes, &dead, Timestamp(1)).expect("whole");
+        }
+        other.end_recovery(Timestamp(1));
+        assert_eq!(other.live_rows() as usize, self.committed.len());
+        check(&mut self.random, &other, &other.snapshot(Snapshot::ALL), &self.committed);
+        let manager = Manager::default();
+        let row = self.row();
+        let mut txn = manager.begin();
+        let tid = other.insert(&mut txn.undo, &datums(&row)).expect("no indexes");
+        assert!(self.committed.values().all(|(other, _)| *other != tid), "a place of its own");
+        manager.commit(txn);
+    }
+
+    fn check_replay(&mut self) {
+        let other = self.empty();
+        for (id, dead, bytes) in &self.start {
+            other.restore_block(*id, bytes, dead, Timestamp(1)).expect("whole");
+        }
+        for redo in &self.log {
+            match redo {
+                Redo::Insert(tid, row) => other.recover_insert(*tid, &datums(row)),
+                Redo::Update(tid, changes) => {
+                    let changes = changes.iter().map(|(c, v)| (*c, Datum::from(v)));
+                    other.recover_update(*tid, &changes.collect::<Vec<_>>())
+                }
+                Redo::Delete(tid) => other.recover_delete(*tid),
+                Redo::Block(id, bytes) => other.restore_block(*id, bytes, &[], Timestamp(1)),
+            }
+            .expect("what was logged fits");
+        }
+        other.end_recovery(Timestamp(2));
+        assert_eq!(other.live_rows() as usize, self.committed.len());
+        check(&mut self.random, &other, &other.snapshot(Snapshot::ALL), &self.committed);
+    }
+}
+
+fn spec(i: usize, ty: DataType) -> ColumnSpec {
+    ColumnSpec::new(format!("c{i}"), ty)
+}
+
+/// Compares what `snapshot` shows with `state`.
+fn check(random: &mut Random, table: &Arc<Table>, snapshot: &Arc<TableSnapshot>, state: &State) {
+    let expected: BTreeMap<Tid, &Row> = state.values().map(|(tid, row)| (*tid, row)).collect();
+    let unrestricted = ScanPlan::new(table.schema(), vec![]).expect("nothing");
+    let found = scan(snapshot, &unrestricted, 1 + random.below(100) as usize);
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (tid, row) in &found {
+        assert!(same(row, expected[tid]), "{tid:?}: {row:?}, not {:?}", expected[tid]);
+    }
+    let bound = random.below(1000) as i64 - 500;
+    let kind = RestrictionKind::Compare(CompareKind::Lt, Value::I64(bound));
+    let texts = RestrictionKind::Compare(CompareKind::Ge, Value::text("5"));
+    let restrictions = vec![
+        Restriction { column: 2, kind },
+        Restriction { column: OTHER, kind: texts },
+    ];
+    let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
+    let found = scan(snapshot, &plan, 1 + random.below(100) as usize);
+    let below = |v: &Value| matches!(v, Value::I64(v) if *v < bound);
+    let above = |v: &Value| matches!(v, Value::Str(v) if v[..] >= b"5"[..]);
+    let passing = expected.iter().filter(|(_, row)| below(&row[2]) && above(&row[OTHER]));
+    assert_eq!(found.keys().collect::<Vec<_>>(), passing.map(|p| p.0).collect::<Vec<_>>());
+    check_points(random, table, snapshot, &expected);
+    check_entries(table, &expected);
+}
+
+fn scan(snapshot: &Arc<TableSnapshot>, plan: &ScanPlan, rows_max: usize) -> BTreeMap<Tid, Row> {
+    let mut found = BTreeMap::new();
+    let mut positions = Positions::default();
+    for b in 0..snapshot.block_count() {
+        let Some(mut cursor) = plan.open(snapshot, b).expect("no errors") else { continue };
+        while cursor.next(rows_max, &mut positions).expect("no errors") {
+            let unpack = |c| snapshot.unpack(b, c, &positions).expect("in memory");
+            let columns: Vec<Column> = (0..TYPES.len()).map(unpack).collect();
+            let tids = unpack(TID_COLUMN);
+            for i in 0..positions.len() {
+                let Value::I64(tid) = tids.value(i) else { panic!("a TID") };
+                let row = columns.iter().map(|c| c.value(i)).collect();
+                assert!(found.insert(Tid(tid as u64), row).is_none());
+            }
+        }
+    }
+    found
+}
+
+fn check_points(
+    random: &mut Random,
+    table: &Arc<Table>,
+    snapshot: &Arc<TableSnapshot>,
+    expected: &BTreeMap<Tid, &Row>,
+) {
+    let mut buffer = RowBuffer::new();
+    let columns = [6, 0, 3, 1];
+    for b in 0..snapshot.block_count() {
+        let view = snapshot.block(b);
+        let list = (0..view.rows() as u32).filter(|_| random.chance(30)).collect();
+        let positions = Positions::List(list);
+        let unpack = |c| snapshot.unpack(b, c, &positions).expect("in memory");
+        let unpacked: Vec<Column> = (0..TYPES.len()).map(unpack).collect();
+        for i in 0..positions.len() {
+            let tid = Tid::new(view.id(), positions.get(i));
+            let is_there = table.read(snapshot.at(), tid, &columns, &mut buffer);
+            match expected.get(&tid) {
+                None => assert!(!is_there, "{tid:?}"),
+                Some(row) => {
+                    assert!(is_there, "{tid:?}");
+                    let read: Row = buffer.iter().map(|d| d.to_value()).collect();
+                    let wanted: Row = columns.iter().map(|&c| row[c].clone()).collect();
+                    assert!(same(&read, &wanted), "{read:?}, not {wanted:?}");
+                    let late: Row = unpacked.iter().map(|c| c.value(i)).collect();
+                    assert!(same(&late, row), "{late:?}, not {row:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Every visible row is found by its keys.
+fn check_entries(table: &Arc<Table>, expected: &BTreeMap<Tid, &Row>) {
+    for index in table.indexes().iter() {
+        let mut key = KeyBuffer::new();
+        for (tid, row) in expected {
+            let columns = index.spec().columns.iter();
+            let values: Vec<Datum<'_>> = columns.map(|c| Datum::from(&row[c.ordinal])).collect();
+            index.encode(&values, &mut key);
+            let mut found = false;
+            let _ = index.lookup(&key, |entry| {
+                found |= entry == *tid;
+                std::ops::ControlFlow::Continue(())
+            });
+            assert!(found, "{tid:?} of {row:?} in {}", index.spec().name);
+        }
+    }
+}
+
+const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Auto, Layout::Frozen];
+
+fn run(seed: u64, layout: Layout, steps: usize, check_every: usize) {
+    let mut model = Model::new(seed, layout);
+    for i in 0..steps {
+        model.step();
+        if i % check_every == 0 {
+            model.check();
+        }
+    }
+    model.finish();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        // A seed has no smaller one.
+        max_shrink_iters: 0,
+        ..ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 })
+    })]
+
+    #[test]
+    fn interleaved_transactions_equal_the_model(seed: u64, layout in 0usize..4) {
+        run(seed, LAYOUTS[layout], if cfg!(miri) { 40 } else { 200 }, 1);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn longer_histories_equal_the_model() {
+    for (i, layout) in LAYOUTS.into_iter().enumerate() {
+        run(i as u64, layout, 3000, 50);
+    }
+}

@@ -1,0 +1,141 @@
+//! TPC-C: population, the five transactions, a driver, the twelve consistency conditions.
+//!
+//! ```text
+//! seed -> populate -> RowSink: blocks, INSERT, COPY          seed, worker -> Inputs
+//!                                                                              |
+//! driver: N threads, each: Input -> Terminal -> Answer       SqlTerminal <- SqlConnection
+//! conditions: 12 queries, on the same database afterwards    NativeTerminal <- native::Session
+//! ```
+//! Invariant: every system gets the same rows and the same inputs.
+//! Elsewhere: PostgreSQL, and printing (`xtask`).
+//! Source: TPC-C Standard Specification, revision 5.11. Departures stand in each part.
+
+mod schema;
+mod values;
+mod populate;
+mod input;
+mod terminal;
+mod sql;
+pub mod native;
+mod histogram;
+pub mod driver;
+mod conditions;
+#[cfg(any(test, feature = "sqlite"))]
+pub mod sqlite;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that panics has failed.
+mod tests;
+
+use std::sync::Arc;
+
+use ::sql::catalog::Arguments;
+use engine::registry::Procedure;
+use engine::{CancelHandle, Database, QueryResult, Session};
+use storage::BulkWriter;
+use types::Result;
+
+use crate::load::{
+    Generate, LoadProgress, Rows as BlockRows, TableSpec, argument, load_all, quiet,
+};
+
+pub use conditions::{Condition, Violation, conditions, violations};
+pub use histogram::Histogram;
+pub use input::{
+    Delivery, Input, Inputs, Kind, LINES_MAX, Line, NewOrder, OrderStatus, Payment, StockLevel,
+    Who, system_clock,
+};
+pub use populate::{DISTRICTS, Decimal, Inserts, LOADED, RowSink, Scale, Time, populate};
+pub use schema::{
+    CUSTOMER_BY_NAME, Dialect, ORDERS_BY_CUSTOMER, SECONDARY, SecondaryIndex, Table,
+    create_indexes, create_tables,
+};
+pub use sql::{Access, Param, Rows, SqlConnection, SqlTerminal, StatementId};
+pub use terminal::{Answer, Failure, Paid, Placed, Status, Terminal, answer};
+pub use values::{Constants, LastName};
+
+/// The seed of CALL and of measurements.
+pub const SEED: u64 = 2026;
+
+/// Warehouses that are made together: enough to fill blocks, few enough for all cores.
+const WAREHOUSES_PER_PART: u32 = 4;
+
+/// Generates the nine tables into blocks of `database`, with their primary keys.
+///
+/// # Errors
+/// 42P07 when one of the tables exists, 57014 when cancelled, 53200 without memory; nothing stays
+/// then.
+pub fn load(
+    database: &Database,
+    scale: &Scale,
+    seed: u64,
+    cancel: &CancelHandle,
+    progress: &LoadProgress,
+) -> Result<()> {
+    let spec = |table: &Table| table_spec(*table, *scale, seed);
+    load_all(database.bulk_load()?, Table::ALL.iter().map(spec).collect(), cancel, progress)
+}
+
+fn table_spec(table: Table, scale: Scale, seed: u64) -> TableSpec {
+    let parts = match table {
+        Table::Item => 1,
+        _ => scale.warehouses.div_ceil(WAREHOUSES_PER_PART),
+    };
+    let generate: Generate = Arc::new(move |part, parts, writer: &mut BulkWriter| {
+        let mut rows = BlockRows::new(table.columns(), writer);
+        let bound = |part: usize| (u64::from(scale.warehouses) * part as u64 / parts as u64) as u32;
+        populate(table, &scale, seed, bound(part) + 1..=bound(part + 1), &mut rows)?;
+        rows.finish()
+    });
+    TableSpec {
+        name: table.name(),
+        columns: table.columns(),
+        nullable: table.nullable(),
+        key: table.key(),
+        parts: parts as usize,
+        generate,
+    }
+}
+
+impl RowSink for BlockRows<'_> {
+    type Error = types::Error;
+
+    fn integer(&mut self, value: i64) {
+        self.integer(value);
+    }
+
+    fn decimal(&mut self, scaled: i64, _scale: u8) {
+        self.integer(scaled);
+    }
+
+    fn text(&mut self, value: &str) {
+        self.text(value);
+    }
+
+    fn time(&mut self, micros: i64) {
+        self.integer(micros);
+    }
+
+    fn null(&mut self) {
+        self.null();
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.end()
+    }
+}
+
+struct Call;
+
+impl Procedure for Call {
+    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
+        let warehouses = argument("tpcc", "warehouses", arguments)?.ceil();
+        let scale = Scale::new(warehouses as u32);
+        load(session.database(), &scale, SEED, &session.cancel_handle(), &quiet())?;
+        Ok(QueryResult::command("CALL"))
+    }
+}
+
+/// Adds `CALL tpcc(warehouses => ...)`.
+pub(crate) fn register(database: &Database) {
+    database.registry().add_procedure("tpcc", Arc::new(Call));
+}
