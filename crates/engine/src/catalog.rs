@@ -331,8 +331,7 @@ impl State {
     /// Whether both have the very same relations.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         fn same<T>(a: &BTreeMap<String, Arc<T>>, b: &BTreeMap<String, Arc<T>>) -> bool {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(a.1, b.1))
         }
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)
@@ -432,6 +431,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) now_micros: i64,
     /// The session's prepared statements.
     pub(crate) prepared: &'a PreparedStatements,
+    /// The session's number.
+    pub(crate) session: u64,
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -474,6 +475,10 @@ impl Catalog for StatementCatalog<'_> {
 
     fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
         self.prepared.types(name)
+    }
+
+    fn session_id(&self) -> i32 {
+        i32::try_from(self.session).unwrap_or(i32::MAX)
     }
 
     fn now_micros(&self) -> i64 {

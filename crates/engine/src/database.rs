@@ -121,8 +121,8 @@ impl Database {
     ///
     /// # Errors
     /// 55006 when another process has it open; XX001 with file, offset and expectation when a file
-    /// is damaged, which changes nothing; 58P01 when `path` holds something else; 53200 when it does
-    /// not fit into memory; 58030 and 53100 for what the disk says.
+    /// is damaged, which changes nothing; 58P01 when `path` holds something else; 53200 when it
+    /// does not fit into memory; 58030 and 53100 for what the disk says.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Self> {
         Self::open_with(path, config, &Files::default())
     }
@@ -202,10 +202,10 @@ impl Database {
 
     /// A new session.
     pub fn session(&self) -> Session {
-        let info = Arc::<SessionInfo>::default();
+        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
+        let info = Arc::new(SessionInfo { id, ..SessionInfo::default() });
         let mut sessions = self.0.sessions.lock();
         sessions.retain(|_, known| known.strong_count() > 0);
-        let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         sessions.insert(id, Arc::downgrade(&info));
         drop(sessions);
         Session::new(self.clone(), info)

@@ -121,6 +121,8 @@ pub struct Session {
 /// What a session does, for `tessera_sessions()`.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
+    /// Its number.
+    pub(crate) id: u64,
     /// A statement runs.
     pub(crate) active: AtomicBool,
     /// Its transaction; 0 without one.
@@ -201,7 +203,13 @@ impl Session {
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
         self.cancel.reset();
-        let statements = sql::parse(text).inspect_err(|_| self.fail())?;
+        let statements = match sql::parse(text) {
+            Ok(statements) => statements,
+            Err(error) => {
+                self.fail()?;
+                return Err(error);
+            }
+        };
         for statement in statements {
             let result = self.statement(&statement, &[])?;
             each(result)?;
@@ -247,7 +255,7 @@ impl Session {
                         Some(work) if begun == Begun::Explicitly => {
                             work.go_back(&place);
                             if !again {
-                                work.health = Health::Failed;
+                                self.fail()?;
                             }
                         }
                         _ => self.work.take().into_iter().for_each(Work::rollback),
@@ -260,11 +268,17 @@ impl Session {
         }
     }
 
-    /// The transaction fails, if there is one.
-    fn fail(&mut self) {
-        if let Some(work) = &mut self.work {
-            work.health = Health::Failed;
+    /// The transaction fails, if there is one: without savepoints nobody has to wait for it any
+    /// longer, so that its changes and locks go at once.
+    fn fail(&mut self) -> Result<()> {
+        let Some(work) = &mut self.work else { return Ok(()) };
+        if work.health == Health::Good && !work.has_savepoints() {
+            let modes = work.modes();
+            self.work.take().into_iter().for_each(Work::rollback);
+            self.begin_work(modes, Begun::Explicitly)?;
         }
+        self.work_mut().health = Health::Failed;
+        Ok(())
     }
 
     /// Begins a transaction for one statement unless there is one, and takes the snapshot.
@@ -360,6 +374,7 @@ impl Session {
             registry: self.database.registry(),
             now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
             prepared: &self.prepared,
+            session: self.info.id,
         }
     }
 
@@ -514,6 +529,9 @@ impl Session {
         context.parameters.clone_from(&self.parameters);
         if let Some(work) = &self.work {
             context.at = run.at.unwrap_or_else(|| work.txn.snapshot());
+            if work.txn.isolation() == Isolation::Serializable {
+                context.reads = Some(Arc::clone(&work.read_log));
+            }
             let sequences = SessionSequences {
                 state: self.state(),
                 memory: Arc::clone(&self.sequences),
@@ -614,6 +632,11 @@ impl Session {
             "threads" | "tessera.threads" => self.database.threads().to_string(),
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
+            "transaction_isolation" => self.work().txn.isolation().name().to_owned(),
+            "transaction_read_only" => {
+                let read_only = self.work().access == AccessMode::ReadOnly;
+                if read_only { "on" } else { "off" }.to_owned()
+            }
             _ => self.settings.get(name)?,
         };
         let columns = vec![(name.to_owned(), text)];

@@ -97,6 +97,7 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
         return rollback(session, chain);
     }
     let explicit = session.work().begun == Begun::Explicitly;
+    refuse_chain(explicit, chain, "COMMIT")?;
     let modes = session.work().modes();
     session.commit_work()?;
     if explicit && chain == Chain::Yes {
@@ -105,7 +106,18 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     Ok("COMMIT")
 }
 
+/// AND CHAIN continues a transaction, so there must be one.
+fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
+    if explicit || chain == Chain::No {
+        return Ok(());
+    }
+    let message = format!("{command} AND CHAIN can only be used in transaction blocks");
+    Err(Error::new(SqlState(*b"25P01"), message))
+}
+
 fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
+    let explicit = session.work().begun == Begun::Explicitly;
+    refuse_chain(explicit, chain, "ROLLBACK")?;
     let Some(work) = session.work.take() else { return Ok("ROLLBACK") };
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
     work.rollback();

@@ -111,9 +111,8 @@ impl Predicate {
         let mut buffer = RowBuffer::default();
         let existed = change.kind != ChangeKind::Insert;
         let exists = change.kind != ChangeKind::Delete;
-        let before = |column: usize, buffer: &mut RowBuffer| {
-            change.before(column, buffer).to_value()
-        };
+        let before =
+            |column: usize, buffer: &mut RowBuffer| change.before(column, buffer).to_value();
         let after = |column: usize, buffer: &mut RowBuffer| change.after(column, buffer).to_value();
         (existed && self.0.iter().all(|(c, p)| p.holds(&before(*c, &mut buffer))))
             || (exists && self.0.iter().all(|(c, p)| p.holds(&after(*c, &mut buffer))))

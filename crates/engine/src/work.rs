@@ -10,10 +10,10 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use exec::context::ReadLog;
 use parking_lot::Mutex;
 use sql::statement::{AccessMode, TransactionModes};
-use storage::Timestamp;
-use storage::{Table, UndoBuffer, UndoMark};
+use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
@@ -68,6 +68,18 @@ enum IndexChange {
 /// Sequences that a transaction took values of. The functions that take them run anywhere.
 pub(crate) type UsedSequences = Arc<Mutex<Vec<Arc<Sequence>>>>;
 
+/// Locks of one transaction, given up when dropped: after the transaction, whose field comes first.
+struct HeldLocks {
+    txn: TxnId,
+    held: Vec<Arc<TableLock>>,
+}
+
+impl Drop for HeldLocks {
+    fn drop(&mut self) {
+        self.held.iter().for_each(|lock| lock.release(self.txn));
+    }
+}
+
 /// The work of one transaction.
 pub(crate) struct Work {
     pub(crate) txn: Transaction,
@@ -83,10 +95,12 @@ pub(crate) struct Work {
     /// The session's temporary relations, as this transaction changed them.
     pub(crate) temporary: Arc<State>,
     index_changes: Vec<IndexChange>,
-    locks: Vec<Arc<TableLock>>,
+    locks: HeldLocks,
     savepoints: Vec<Savepoint>,
     pub(crate) sequences: UsedSequences,
     pub(crate) reads: Reads,
+    /// What its queries read, not yet in `reads`.
+    pub(crate) read_log: Arc<ReadLog>,
 }
 
 /// The modes of a new transaction.
@@ -126,8 +140,10 @@ pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 impl Work {
     pub(crate) fn begin(inner: &Inner, modes: Modes, begun: Begun) -> Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let txn = inner.transactions.begin(modes.isolation)?;
+        let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
         Ok(Self {
-            txn: inner.transactions.begin(modes.isolation)?,
+            txn,
             begun,
             health: Health::Good,
             access: modes.access,
@@ -136,10 +152,11 @@ impl Work {
             catalog: None,
             temporary: Arc::default(),
             index_changes: Vec::new(),
-            locks: Vec::new(),
+            locks,
             savepoints: Vec::new(),
             sequences: UsedSequences::default(),
             reads: Reads::default(),
+            read_log: Arc::default(),
         })
     }
 
@@ -209,14 +226,14 @@ impl Work {
 
     /// Whether the lock is among those it holds.
     pub(crate) fn holds(&self, lock: &Arc<TableLock>) -> bool {
-        self.locks.iter().any(|held| Arc::ptr_eq(held, lock))
+        self.locks.held.iter().any(|held| Arc::ptr_eq(held, lock))
     }
 
     /// Asks for the lock without waiting.
     pub(crate) fn ask(&mut self, lock: &Arc<TableLock>, mode: LockMode) -> Asked {
         let asked = lock.ask(self.txn.id(), mode);
         if asked == Asked::Granted {
-            self.locks.push(Arc::clone(lock));
+            self.locks.held.push(Arc::clone(lock));
         }
         asked
     }
@@ -285,6 +302,10 @@ impl Work {
         undo_index_changes(self.index_changes.split_off(place.index_changes));
     }
 
+    pub(crate) fn has_savepoints(&self) -> bool {
+        !self.savepoints.is_empty()
+    }
+
     pub(crate) fn savepoint(&mut self, name: String) {
         let place = self.place();
         self.savepoints.push(Savepoint { name, place });
@@ -320,24 +341,24 @@ impl Work {
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
-        let Self { txn, catalog, index_changes, locks, sequences, reads, .. } = self;
-        let id = txn.id();
+        let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, .. } = self;
+        for (table, restrictions) in read_log.lock().drain(..) {
+            reads.add(&table, &restrictions);
+        }
         let sequences = std::mem::take(&mut *sequences.lock());
         let result = commit(inner, txn, catalog, &sequences, &reads, durability);
         match &result {
             Ok(()) => drop_indexes(index_changes),
             Err(_) => undo_index_changes(index_changes),
         }
-        locks.iter().for_each(|lock| lock.release(id));
+        drop(locks);
         result
     }
 
     /// Ends the transaction and takes back what it did.
     pub(crate) fn rollback(self) {
-        let id = self.txn.id();
         self.txn.rollback();
         undo_index_changes(self.index_changes);
-        self.locks.iter().for_each(|lock| lock.release(id));
     }
 }
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
 use sched::{Scheduler, Ticket};
 use sql::catalog::SequencesRef;
-use storage::{BufferPool, Snapshot, Table, TableSnapshot, Tid};
+use storage::{BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid};
 use types::{Error, Result, SqlState, Value};
 
 /// Counters of one operator, added to by all workers.
@@ -34,6 +34,9 @@ pub enum Profile {
     /// Neither.
     Off,
 }
+
+/// Tables read, each with the restrictions that rows satisfied; several queries may share it.
+pub type ReadLog = Mutex<Vec<(Arc<Table>, Vec<Restriction>)>>;
 
 /// Rows that changed under a READ COMMITTED statement: it looks at them as they are now.
 #[derive(Clone, Debug)]
@@ -63,6 +66,8 @@ pub struct QueryContext {
     pub at: Snapshot,
     /// Rows of the statement's target to look at again, and nothing else of it.
     pub recheck: Option<Recheck>,
+    /// Where scans note what they read, for validation at commit: serializable transactions only.
+    pub reads: Option<Arc<ReadLog>>,
     /// What nextval and its kin ask; without it they are 0A000.
     pub sequences: Option<SequencesRef>,
     /// Whether operators measure themselves.
@@ -99,6 +104,7 @@ impl QueryContext {
             inputs: Vec::new(),
             at: Snapshot::ALL,
             recheck: None,
+            reads: None,
             sequences: None,
             profile: Profile::Off,
             progress: Arc::default(),

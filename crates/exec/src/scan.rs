@@ -44,7 +44,11 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         let kind = restriction_kind(opener, restriction, node)?;
         all.push(Restriction { column: columns[restriction.column], kind });
     }
-    for pushed in filters {
+    if let Some(reads) = &opener.context.reads {
+        reads.lock().push((Arc::clone(&table), all.clone()));
+    }
+    // Filters only leave out rows that a join above leaves out, too.
+    for pushed in filters.into_iter().filter(|f| columns[f.column] != TID_COLUMN) {
         let kind = RestrictionKind::KeyFilter(pushed.filter);
         all.push(Restriction { column: columns[pushed.column], kind });
     }

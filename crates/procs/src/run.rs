@@ -84,15 +84,11 @@ impl Procedures {
     /// # Errors
     /// What `body` says, after a roll-back; 40001 or 40P01 when all tries failed; why the log
     /// cannot take it.
-    pub fn run<T>(
-        &mut self,
-        mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
+    pub fn run<T>(&mut self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut pause = self.retry.pause;
         for attempt in 1.. {
             self.session.begin(self.options)?;
-            let mut transaction =
-                Transaction { session: &mut self.session, row: RowBuffer::new() };
+            let mut transaction = Transaction { session: &mut self.session, row: RowBuffer::new() };
             let outcome = body(&mut transaction);
             let outcome = match outcome {
                 Ok(value) => self.session.commit().map(|()| value),

@@ -372,6 +372,11 @@ pub trait Catalog {
         None
     }
 
+    /// The number of the session: pg_backend_pid().
+    fn session_id(&self) -> i32 {
+        1
+    }
+
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.
     fn now_micros(&self) -> i64;
 }

@@ -507,7 +507,8 @@ fn open_column(header: &Header, segment: &Segment, memory: &Memory) -> Vector {
     }, {
         let mut strings = StrBuilder::with_capacity(rows);
         for row in 0..rows {
-            let (offset, bytes): (u32, u32) = (memory.read_at(at(row)), memory.read_at(at(row) + 4));
+            let offset: u32 = memory.read_at(at(row));
+            let bytes: u32 = memory.read_at(at(row) + 4);
             strings.push(memory.slice_of((header.heap + offset) as usize, bytes as usize));
         }
         VectorData::Str(strings.finish())

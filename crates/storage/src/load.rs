@@ -81,8 +81,8 @@ impl TableLoad {
     /// before.
     ///
     /// # Errors
-    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; XX000 when the load was
-    /// committed before.
+    /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; XX000 when the load
+    /// was committed before.
     pub fn commit(&self, undo: &mut UndoBuffer) -> Result<u64, WriteError> {
         self.publish(Some(undo))
     }

@@ -5,19 +5,22 @@
 //! values of the row in its block: the newest version
 //! ```
 //! **Write.** Latch the word; look at the chain; fill the record with before-images; fence
-//! (Release); store the values, relaxed; store the record to the word with Release, which unlatches.
+//! (Release); store the values, relaxed; store the record to the word with Release, which
+//! unlatches.
 //! **Read.** Load the values, relaxed; fence (Acquire); load the word. 0: done. Latched: wait for
 //! the word, not for the values. A record: from the newest to the oldest, apply the images of those
 //! the snapshot does not see; stop at the first it sees.
 //!
 //! Why that is right. If a reader loaded a value that some write stored, the two fences order the
 //! latching of the word before the reader's load of the word: it finds that write's record, or a
-//! newer chain that contains it. If it does not see the record, the image undoes the value, whatever
+//! newer chain that contains it. If it does not see the record, the image undoes the value,
+//! whatever
 //! mixture of old and new it loaded; a column in no unseen record was not stored by any unseen
 //! write. If it sees the record, the write committed before the snapshot was taken, so the values
 //! were stored before the first load. What is seen is so the oldest unseen image, or else the value
 //! stored by the newest seen write. This needs a snapshot that was published after the commits it
-//! sees: [`Snapshot::ALL`] was not, and readers of one row with it load again when the word changes.
+//! sees: [`Snapshot::ALL`] was not, and readers of one row with it load again when the word
+//! changes.
 //!
 //! **Roll-back** restores the values and leaves the record: a reader that loaded a value before it
 //! was restored finds the record and applies the image, which is the restored value. Its kind
@@ -28,8 +31,8 @@
 //! Lock makes them wait), so a row that was undone by ROLLBACK TO can be written by others.
 //!
 //! **Collection** (`undo`): once every active snapshot sees a record, nobody applies it or goes
-//! beyond it, so it and all older ones are unlinked under the latch. Whoever stands on one is pinned
-//! and its memory stays.
+//! beyond it, so it and all older ones are unlinked under the latch. Whoever stands on one is
+//! pinned and its memory stays.
 //!
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2. Departures: words beside the block, not in
 //! it; one stamp a transaction, in its undo memory, so that a commit is one store.

@@ -8,8 +8,8 @@
 //! (TableSnapshot::unpack is the fourth)
 //! ```
 //! Invariant: a row is found exactly when the snapshot sees it and it satisfies every restriction;
-//! rows come in ascending order. Windows without versions are not looked at row by row; restrictions
-//! on values of rows that do not exist are not evaluated.
+//! rows come in ascending order. Windows without versions are not looked at row by row;
+//! restrictions on values of rows that do not exist are not evaluated.
 //! Source: Funke 2015, section 5.5. Departure: hot blocks answer the same calls on their values.
 
 mod codes;

@@ -4,8 +4,8 @@
 //! TableSnapshot | at | block, rows | block, rows | ...
 //! ```
 //! Invariants: what a snapshot sees never changes. Hot blocks are seen up to the rows claimed when
-//! it was taken; which of those exist, and their values, say the version words. Blocks of loads that
-//! it does not see are not in it. A row that has no word is there and stays there.
+//! it was taken; which of those exist, and their values, say the version words. Blocks of loads
+//! that it does not see are not in it. A row that has no word is there and stays there.
 
 use std::ops::Deref;
 use std::sync::Arc;

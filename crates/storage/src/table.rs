@@ -7,7 +7,8 @@
 //! query   -> snapshot: the blocks it sees, in order of their ids
 //! ```
 //! Invariants: block ids are never used twice; a block is in the directory before any row of it can
-//! be found, and leaves it when all its rows are dead for every snapshot; the tail is the newest hot
+//! be found, and leaves it when all its rows are dead for every snapshot; the tail is the newest
+//! hot
 //! block and is never dropped while it is the tail. The latch on the list of blocks is taken for an
 //! instant, by writes only when a block is full.
 //! Elsewhere: versions (`row`), undo and collection (`undo`), when transactions begin and end (the

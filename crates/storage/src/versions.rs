@@ -9,8 +9,8 @@
 //! ```
 //! Invariants: `touched` counts the rows that have a word other than 0 and were claimed, or more
 //! for an instant: it is raised before the word changes and lowered after it is 0 again. In a hot
-//! block every row that is not claimed has the word DEAD once its zone exists, and the zone of a row
-//! exists before the row is claimed.
+//! block every row that is not claimed has the word DEAD once its zone exists, and the zone of a
+//! row exists before the row is claimed.
 //! Elsewhere: what words mean to readers and writers (`row`).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -5,7 +5,8 @@
 //!                               '-> Wait(txn) -> wait until its slot is free, or 40P01
 //! ended transactions, oldest first -- every snapshot at or above --> UndoBuffer::collect
 //! ```
-//! Invariants: a snapshot is in its slot before anything is read with it, and no timestamp above the
+//! Invariants: a snapshot is in its slot before anything is read with it, and no timestamp above
+//! the
 //! low-water mark was handed out before; stamps of a transaction are complete before its timestamp
 //! is published; garbage is collected in order of timestamps, by one thread at a time.
 //! Elsewhere: versions (`storage::undo`), the log (`log`).

@@ -14,7 +14,8 @@ use engine::Database;
 
 pub use load::LoadProgress;
 
-/// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)` and `CALL tpcc(warehouses => ...)` to `database`.
+/// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)` and `CALL tpcc(warehouses => ...)` to
+/// `database`.
 pub fn register(database: &Database) {
     tpch::register(database);
     ssb::register(database);

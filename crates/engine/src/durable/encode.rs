@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sql::statement::Persistence;
-use storage::{BlockImage, Change, ChangeKind, Datum, Snapshot, Table, Timestamp, UndoBuffer};
-use txn::redo::{RedoValue, RedoWriter};
+use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
+use txn::redo::RedoWriter;
 use types::{Error, Result};
 
 use super::files::{LoadedBlock, temperature_of};
@@ -133,7 +133,7 @@ fn write_change(
     (row, value): (&mut storage::RowBuffer, &mut storage::RowBuffer),
     columns: &mut Vec<usize>,
 ) {
-    let (table, tid) = (change.table.id(), change.tid.0);
+    let (table, tid) = (change.table.id(), change.tid);
     columns.clear();
     match change.kind {
         ChangeKind::Insert => columns.extend(0..change.table.schema().len()),
@@ -142,42 +142,15 @@ fn write_change(
             columns.sort_unstable();
         }
         ChangeKind::Delete => {
-            return writer.delete(table, tid, change.moved_to.map(|target| target.0));
+            return writer.delete(table, tid, change.moved_to);
         }
         ChangeKind::Lock | ChangeKind::Void | ChangeKind::Block => return,
     }
     row.clear();
     columns.iter().for_each(|&column| row.push(change.after(column, value)));
-    let values = row.iter().map(redo_value);
+    let values = row.iter();
     match change.kind {
         ChangeKind::Insert => writer.insert(table, tid, values),
         _ => writer.update(table, tid, columns, values),
-    }
-}
-
-fn redo_value(datum: Datum<'_>) -> RedoValue<'_> {
-    match datum {
-        Datum::Null => RedoValue::Null,
-        Datum::Bool(v) => RedoValue::Bool(v),
-        Datum::I32(v) => RedoValue::I32(v),
-        Datum::I64(v) => RedoValue::I64(v),
-        Datum::I128(v) => RedoValue::I128(v),
-        Datum::F64(v) => RedoValue::F64(v),
-        Datum::Str(v) => RedoValue::Str(v),
-        Datum::Interval(v) => RedoValue::Interval(v),
-    }
-}
-
-/// The value of a redo entry, in storage's terms.
-pub(super) fn datum_of<'v>(value: &RedoValue<'v>) -> Datum<'v> {
-    match *value {
-        RedoValue::Null => Datum::Null,
-        RedoValue::Bool(v) => Datum::Bool(v),
-        RedoValue::I32(v) => Datum::I32(v),
-        RedoValue::I64(v) => Datum::I64(v),
-        RedoValue::I128(v) => Datum::I128(v),
-        RedoValue::F64(v) => Datum::F64(v),
-        RedoValue::Str(v) => Datum::Str(v),
-        RedoValue::Interval(v) => Datum::Interval(v),
     }
 }

@@ -50,8 +50,8 @@ pub(crate) fn open(
         );
     }
     let log = Log::resume(log, options)?;
-    directory.sweep(manifest.as_ref(), |name| block_files.contains(name))?;
-    let checkpoint_lsn = manifest.as_ref().map_or(0, |manifest| manifest.position.lsn.0);
+    directory.sweep(&manifest, |name| block_files.contains(name))?;
+    let checkpoint_lsn = manifest.position.lsn.0;
     let durable = Durable {
         checkpointer: Checkpointer::default(),
         log,

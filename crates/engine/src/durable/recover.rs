@@ -10,14 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Datum, Table, TableIndex, Tid, Timestamp, WriteError};
+use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
 use txn::log::LogReader;
 use txn::redo::{Redo, RedoReader};
 use types::{Error, Result, SqlState};
 
 use super::damaged;
-use super::encode::datum_of;
 use super::files::{BlockFiles, LoadedBlock, temperature_of};
 use super::objects::Objects;
 use crate::Config;
@@ -28,7 +27,7 @@ use crate::define::index::spec_of;
 pub(super) struct Recovered {
     pub(super) state: State,
     pub(super) files: BlockFiles,
-    pub(super) manifest: Option<Manifest>,
+    pub(super) manifest: Manifest,
     /// The newest commit.
     pub(super) last: Timestamp,
     /// The largest number of a table or index.
@@ -64,11 +63,12 @@ impl<'a> Means<'a> {
     pub(super) fn recover(&self) -> Result<Recovered> {
         let manifest = self.directory.read_manifest()?;
         let mut replay = Replay::new(self);
-        if let Some(manifest) = &manifest {
-            replay.begin(manifest)?;
-            self.restore_blocks(manifest, &replay.objects)?;
+        // That of a new database holds nothing, not even an empty catalog.
+        if !manifest.catalog.is_empty() {
+            replay.begin(&manifest)?;
+            self.restore_blocks(&manifest, &replay.objects)?;
         }
-        let mut log = self.directory.read_log(manifest.as_ref())?;
+        let mut log = self.directory.read_log(&manifest)?;
         while let Some(record) = log.next()? {
             let (lsn, ts) = (record.lsn, record.ts);
             let applied = replay.apply(ts, record.payload);
@@ -268,18 +268,18 @@ impl<'a> Replay<'a> {
         match entry {
             Redo::Insert { table, tid, values } => {
                 let mut row: Vec<Datum<'_>> = recycle(std::mem::take(&mut self.row));
-                row.extend(values.iter().map(datum_of));
-                self.table(table)?.recover_insert(Tid(tid), &row)?;
+                row.extend(values.iter().copied());
+                self.table(table)?.recover_insert(tid, &row)?;
                 self.row = recycle(row);
             }
             Redo::Update { table, tid, columns, values } => {
                 let mut changes: Vec<(usize, Datum<'_>)> =
                     recycle(std::mem::take(&mut self.changes));
-                changes.extend(columns.iter().copied().zip(values.iter().map(datum_of)));
-                self.table(table)?.recover_update(Tid(tid), &changes)?;
+                changes.extend(columns.iter().copied().zip(values.iter().copied()));
+                self.table(table)?.recover_update(tid, &changes)?;
                 self.changes = recycle(changes);
             }
-            Redo::Delete { table, tid, .. } => self.table(table)?.recover_delete(Tid(tid))?,
+            Redo::Delete { table, tid, .. } => self.table(table)?.recover_delete(tid)?,
             Redo::Block { table, file } => self.load_block(ts, table, &file)?,
             Redo::Catalog { kind, name, bytes } => {
                 self.objects.apply(kind, name, bytes)?;

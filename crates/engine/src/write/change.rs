@@ -10,13 +10,14 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
+use super::foreign;
 use super::insert::{Written, returning};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
 };
-use super::foreign;
 use crate::catalog::TableEntry;
 use crate::session::Run;
+use crate::work::stale;
 use crate::{QueryResult, Session};
 
 /// What is done with the rows of the source.
@@ -67,8 +68,7 @@ pub(crate) fn delete(session: &mut Session, delete: &Delete) -> Result<QueryResu
     session.work().check_writable("DELETE")?;
     let entry = session.write_table(&delete.table)?;
     let returns = delete.returning.as_ref();
-    let written =
-        run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
+    let written = run(session, &entry, Action::Delete, &delete.source, delete.matches, returns)?;
     let tag = format!("DELETE {}", written.count);
     returning(session, returns, written, tag)
 }
@@ -321,7 +321,8 @@ pub(crate) fn apply_rows(
     let mut conflicts = Vec::new();
     change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
-        return Err(lost_update());
+        // Only READ COMMITTED collects conflicts: the whole statement looks again.
+        return Err(stale());
     }
     change.finish(session).map(|written| written.count)
 }

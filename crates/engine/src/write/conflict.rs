@@ -37,7 +37,7 @@ pub(crate) fn insert(
 ) -> Result<Written> {
     let mut written = Vec::new();
     let mut touched = HashSet::new();
-    let mut met = Met::default();
+    let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     for (number, batch) in result.batches.iter().enumerate() {
         entry.checks.verify(&entry.def, batch)?;
@@ -53,13 +53,8 @@ pub(crate) fn insert(
                     written.push(tid);
                 }
                 Outcome::Met(_) if !updates => {}
-                Outcome::Met(tid) => {
-                    if !touched.insert(tid) {
-                        return Err(second_time());
-                    }
-                    met.tids.push(tid);
-                    met.proposed.push((number, row as u32));
-                }
+                Outcome::Met(tid) if touched.contains(&tid) => return Err(second_time()),
+                Outcome::Met(tid) => met.push((tid, (number, row as u32))),
             }
         }
     }
@@ -70,14 +65,34 @@ pub(crate) fn insert(
     }
     foreign::check_present(session, entry, &inserted, None)?;
     let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
-    if let ConflictAction::Update { columns, assignments } = &on_conflict.action
-        && !met.tids.is_empty()
-    {
-        let updated = update(session, entry, result, &met, columns, assignments)?;
-        all.count += updated.rows as u64;
-        all.batches.push(updated);
+    if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
+        while !met.is_empty() {
+            let round = first_of_each(&mut met);
+            let (updated, tids) = update(session, entry, result, &round, columns, assignments)?;
+            if met.iter().any(|(tid, _)| tids.contains(tid)) {
+                return Err(second_time());
+            }
+            all.count += updated.rows as u64;
+            all.batches.push(updated);
+        }
     }
     Ok(all)
+}
+
+/// Takes the first of those that met the same row; the others have a turn when it was left as it
+/// was.
+fn first_of_each(met: &mut Vec<(Tid, (usize, u32))>) -> Met {
+    let mut round = Met::default();
+    let mut seen = HashSet::new();
+    met.retain(|&(tid, proposed)| {
+        let again = !seen.insert(tid);
+        if !again {
+            round.tids.push(tid);
+            round.proposed.push(proposed);
+        }
+        again
+    });
+    round
 }
 
 enum Outcome {
@@ -125,7 +140,7 @@ fn second_time() -> Error {
     )
 }
 
-/// Updates the rows that were met; all columns of those changed.
+/// Updates the rows that were met; all columns of those changed, and the TIDs they had.
 fn update(
     session: &mut Session,
     entry: &Arc<TableEntry>,
@@ -133,7 +148,7 @@ fn update(
     met: &Met,
     columns: &[usize],
     assignments: &sql::algebra::Query,
-) -> Result<Batch> {
+) -> Result<(Batch, HashSet<Tid>)> {
     let cancel = session.cancel_handle();
     let storage = Arc::clone(entry.storage());
     let referenced = foreign::is_referenced(session, entry, Some(columns));
@@ -180,7 +195,8 @@ fn update(
         let old = existing.iter().map(|column| column.gather(&before)).collect();
         foreign::keys_gone(session, entry, &Batch::new(old, before.len()), Some(&changed))?;
     }
-    Ok(updated)
+    let tids = before.iter().map(|&number| met.tids[number as usize]).collect();
+    Ok((updated, tids))
 }
 
 /// The source's rows that met others, all columns.

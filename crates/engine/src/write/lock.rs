@@ -48,9 +48,9 @@ fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
     let Some(query) = query else { return Ok(None) };
     let result = session.run_query(query, Run::default())?;
     match result.batches.first().map(|batch| batch.columns[0].value(0)) {
-        Some(Value::I64(n)) => u64::try_from(n).map(Some).map_err(|_| {
-            Error::new(SqlState(*b"2201W"), "LIMIT must not be negative")
-        }),
+        Some(Value::I64(n)) => u64::try_from(n)
+            .map(Some)
+            .map_err(|_| Error::new(SqlState(*b"2201W"), "LIMIT must not be negative")),
         _ => Ok(None),
     }
 }

@@ -1,6 +1,7 @@
 //! Scans: conjuncts that the storage evaluates on stored values, and those left over.
 
 use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
+use sql::catalog::TID_COLUMN;
 use types::{DataType, Result};
 
 use super::expr::Scope;
@@ -101,6 +102,12 @@ impl Lowering<'_, '_> {
             return Ok(None);
         };
         let (column, output) = scan.find(id)?;
+        if let Operator::Scan { columns, .. } = &scan.node.operator
+            && columns[column] == TID_COLUMN
+        {
+            // It is no stored column.
+            return Ok(None);
+        }
         let ty = output.ty;
         if let Some(kind) = self.direct(part, ty)? {
             return Ok(Some(ScanRestriction { column, kind }));

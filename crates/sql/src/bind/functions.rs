@@ -294,7 +294,10 @@ impl Binder<'_> {
             "current_user" | "session_user" | "user" | "current_role" => Expr::text("tessera"),
             "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
             "current_schema" => Expr::text("public"),
-            "pg_backend_pid" => Expr::integer(1),
+            "pg_backend_pid" => {
+                let id = Value::I32(self.catalog.session_id());
+                Expr::literal(id, DataType::Integer)
+            }
             _ => return None,
         })
     }

@@ -1,6 +1,6 @@
 //! Interleaved transactions against a naive model: every open snapshot is compared by scan, by
-//! point reads and by unpacking random rows after every step, and the end state by image, replay and
-//! index.
+//! point reads and by unpacking random rows after every step, and the end state by image, replay
+//! and index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -540,10 +540,8 @@ fn check(random: &mut Random, table: &Arc<Table>, snapshot: &Arc<TableSnapshot>,
     let bound = random.below(1000) as i64 - 500;
     let kind = RestrictionKind::Compare(CompareKind::Lt, Value::I64(bound));
     let texts = RestrictionKind::Compare(CompareKind::Ge, Value::text("5"));
-    let restrictions = vec![
-        Restriction { column: 2, kind },
-        Restriction { column: OTHER, kind: texts },
-    ];
+    let restrictions =
+        vec![Restriction { column: 2, kind }, Restriction { column: OTHER, kind: texts }];
     let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
     let found = scan(snapshot, &plan, 1 + random.below(100) as usize);
     let below = |v: &Value| matches!(v, Value::I64(v) if *v < bound);

@@ -262,8 +262,8 @@ impl Table {
         Ok(())
     }
 
-    /// Recovery: to be called at the end of the replay, whose newest commit is `ts`: blocks replayed
-    /// into count as changed then, and blocks without rows are dropped.
+    /// Recovery: to be called at the end of the replay, whose newest commit is `ts`: blocks
+    /// replayed into count as changed then, and blocks without rows are dropped.
     pub fn end_recovery(&self, ts: Timestamp) {
         let guard = epoch::pin();
         let blocks = Arc::clone(&self.blocks.lock().all);

@@ -236,8 +236,8 @@ impl LogReader {
         Ok(())
     }
 
-    /// Whether what stands here looks like the next record. Bytes of recycled segments do not: their
-    /// timestamps are old.
+    /// Whether what stands here looks like the next record. Bytes of recycled segments do not:
+    /// their timestamps are old.
     fn is_record_begun(&mut self) -> Result<bool, Failure> {
         if !self.fill(RECORD_HEADER_BYTES)? {
             return Ok(false);

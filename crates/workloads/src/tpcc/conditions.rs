@@ -99,7 +99,8 @@ const CONDITIONS: [(&str, &str); 12] = [
     (
         "C_BALANCE = sum(delivered OL_AMOUNT) - sum(H_AMOUNT)",
         "SELECT count(*) FROM customer \
-         LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS amount FROM orders, order_line \
+         LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS amount \
+          FROM orders, order_line \
          WHERE ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
          AND ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS o \
          ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
@@ -122,7 +123,8 @@ const CONDITIONS: [(&str, &str); 12] = [
     (
         "C_BALANCE + C_YTD_PAYMENT = sum(delivered OL_AMOUNT)",
         "SELECT count(*) FROM customer \
-         LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS amount FROM orders, order_line \
+         LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS amount \
+          FROM orders, order_line \
          WHERE ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
          AND ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS o \
          ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \

@@ -3,7 +3,8 @@
 //! ```text
 //! connect -> barrier -> warm up -> measure -> merge
 //! ```
-//! A worker asks for the next transaction when it has the answer to the last: no keying, no thinking
+//! A worker asks for the next transaction when it has the answer to the last: no keying, no
+//! thinking
 //! (departure from clause 5.2.5), so figures are rates of this machine and no tpmC. A transaction
 //! that lost to another is tried again with the same input; its time includes all tries. Delivery
 //! is not deferred.

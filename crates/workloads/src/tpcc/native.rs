@@ -1,7 +1,8 @@
 //! The five transactions against tables and indexes, without SQL.
 //!
 //! ```text
-//! Terminal -> NativeTerminal: begin, body, commit -> Bodies -> Transaction: get, range, update, ...
+//! Terminal -> NativeTerminal: begin, body, commit -> Bodies -> Transaction: get, range, update,
+//! ...
 //! ```
 //! [`Transaction`] is what a native API has to offer; binding it is a matter of forwarding. An API
 //! that takes closures calls the methods of [`Bodies`] in them. Nothing is allocated in a

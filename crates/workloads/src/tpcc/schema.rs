@@ -1,6 +1,7 @@
 //! The nine tables: columns, keys, secondary indexes, and their DDL.
 //!
-//! The columns of each primary key stand first, in the order of the key. Totals that grow with every
+//! The columns of each primary key stand first, in the order of the key. Totals that grow with
+//! every
 //! Payment have 16 digits where the specification asks for at least 12: at main-memory speed 12 are
 //! used up within minutes.
 //! Source: TPC-C 5.11, clauses 1.2 and 1.3.

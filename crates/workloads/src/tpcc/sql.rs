@@ -1,6 +1,7 @@
 //! The five transactions through SQL: prepared statements, one after the other.
 //!
-//! Texts are those that Tessera, PostgreSQL and SQLite understand alike. Statements return what they
+//! Texts are those that Tessera, PostgreSQL and SQLite understand alike. Statements return what
+//! they
 //! change (RETURNING), and the lines of an order are one INSERT, so that New-Order with n lines
 //! takes 2n + 5 statements, Payment 5 or 6, Delivery 6 a district, Order-Status 3, Stock-Level 2.
 //! Source: TPC-C 5.11, clauses 2.4.2 to 2.8.2.

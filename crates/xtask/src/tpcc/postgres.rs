@@ -1,8 +1,8 @@
 //! PostgreSQL as a system: a server of our own, a connection over its socket for each worker.
 //!
-//! Through SQL a transaction takes a round trip for each statement, BEGIN and COMMIT; natively it is
-//! one call of a PL/pgSQL function (`functions.sql`), one round trip in all. Isolation is REPEATABLE
-//! READ, PostgreSQL's snapshots, under which TPC-C is serializable.
+//! Through SQL a transaction takes a round trip for each statement, BEGIN and COMMIT; natively it
+//! is one call of a PL/pgSQL function (`functions.sql`), one round trip in all. Isolation is
+//! REPEATABLE READ, PostgreSQL's snapshots, under which TPC-C is serializable.
 
 use std::error::Error;
 use std::io::Write;
