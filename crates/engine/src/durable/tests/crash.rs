@@ -57,6 +57,14 @@ struct Client {
     asynchronous: bool,
 }
 
+impl Client {
+    fn has_defined(&self) -> bool {
+        let steps = self.open.iter().flatten();
+        let rows = |step: &&Step| matches!(step, Step::Put(..) | Step::Remove(..));
+        steps.filter(|step| !rows(step)).count() > 0
+    }
+}
+
 struct World {
     seed: u64,
     random: Random,
@@ -115,6 +123,8 @@ impl World {
         let mut outcome = Outcome::Done;
         for _ in 0..20 + self.random.below(60) {
             let who = self.random.below(SESSIONS) as usize;
+            // Whose transaction has defined something goes on alone: others would wait for it.
+            let who = clients.iter().position(Client::has_defined).unwrap_or(who);
             outcome = self.act(&database, &mut clients, who);
             if outcome == Outcome::Broken {
                 break;
