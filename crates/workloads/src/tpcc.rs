@@ -15,6 +15,7 @@ mod values;
 mod populate;
 mod input;
 mod terminal;
+pub mod tessera;
 mod sql;
 pub mod native;
 mod histogram;

@@ -8,6 +8,7 @@
 
 mod numeric;
 mod postgres;
+mod native;
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use workloads::tpcc::driver::{self, Length, Plan, Report, System};
 use workloads::tpcc::sqlite::Sqlite;
 use workloads::tpcc::{self as tpcc, Failure, Kind, Scale};
 
+use self::native::TesseraSystem;
 use self::postgres::PostgresSystem;
 use crate::{Outcome, bench, peers_home, text};
 
@@ -84,7 +86,15 @@ pub fn run(options: &Options) -> Outcome {
     println!("{}", bench::circumstances());
     let scale = Scale::new(options.warehouses);
     match options.target {
-        Target::Tessera => Err("name a --peer: Tessera runs no TPC-C transactions yet".into()),
+        Target::Tessera if options.interface == Interface::Sql => {
+            Err("Tessera runs TPC-C natively only, so far: add --interface native".into())
+        }
+        Target::Tessera => {
+            let folder = ScratchFile::new()?;
+            measure(options, &scale, || {
+                TesseraSystem::create(&folder.0, options.durability, options.workers, &scale)
+            })
+        }
         Target::Sqlite => {
             let file = ScratchFile::new()?;
             measure(options, &scale, || {
@@ -200,5 +210,6 @@ impl Drop for ScratchFile {
             // Best effort: what remains is in the target directory.
             let _ = fs::remove_file(format!("{}{suffix}", self.0.display()));
         }
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

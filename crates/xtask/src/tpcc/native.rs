@@ -1,0 +1,77 @@
+//! Tessera as a system of the TPC-C benchmark: native transactions in process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Config, Database};
+use storage::Layout;
+use workloads::LoadProgress;
+use workloads::tpcc::driver::{System, Use};
+use workloads::tpcc::tessera::{Tessera, Waits};
+use workloads::tpcc::{self, Failure, Scale};
+
+use super::{Durability, Measured};
+
+/// A loaded database.
+pub(super) struct TesseraSystem {
+    database: Database,
+    tables: Tessera,
+    durability: Durability,
+}
+
+fn fatal(error: types::Error) -> Failure {
+    Failure::Fatal(error.to_string())
+}
+
+impl TesseraSystem {
+    /// Loads a population into row stores of a database in `folder`.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub(super) fn create(
+        folder: &Path,
+        durability: Durability,
+        workers: usize,
+        scale: &Scale,
+    ) -> Result<Self, Failure> {
+        let config = Config { threads: workers, layout: Layout::Row, ..Config::default() };
+        let database = Database::open(folder, config).map_err(fatal)?;
+        let waits = match durability {
+            Durability::Sync => Waits::Yes,
+            Durability::Async => Waits::No,
+        };
+        let cancel = database.session().cancel_handle();
+        let silent: LoadProgress = Arc::new(|_, _, _| {});
+        tpcc::load(&database, scale, tpcc::SEED, &cancel, &silent).map_err(fatal)?;
+        let mut session = database.session();
+        for sql in tpcc::create_indexes() {
+            session.execute(&sql).map_err(fatal)?;
+        }
+        let tables = Tessera::new(&database, waits)?;
+        Ok(Self { database, tables, durability })
+    }
+}
+
+impl System for TesseraSystem {
+    fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure> {
+        self.tables.with_terminal(worker, body)
+    }
+}
+
+impl Measured for TesseraSystem {
+    fn description(&self) -> String {
+        let commits = match self.durability {
+            Durability::Sync => "synchronous_commit = on",
+            Durability::Async => "synchronous_commit = off",
+        };
+        format!("Tessera {}, native transactions, {commits}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn integer(&self, sql: &str) -> Result<i64, Failure> {
+        let result = self.database.session().execute(sql).map_err(fatal)?;
+        let rows = result.text_rows();
+        let cell = rows.first().and_then(|row| row.first().cloned().flatten());
+        cell.and_then(|text| text.parse().ok())
+            .ok_or_else(|| Failure::Fatal(format!("{sql} gives no number")))
+    }
+}
