@@ -82,7 +82,7 @@ pub(super) trait KeyForm: Sized + Send + Sync + 'static {
     fn word(key: &Self::Key, j: usize) -> u64;
 
     /// True when the first words of an entry, whose word `j` is word `at(j)` of `node`, are below
-    /// those of `probe`; without branches, for searches.
+    /// those of `probe`.
     fn is_start_below(node: &impl Access, at: impl Fn(usize) -> usize, probe: &Probe<'_>) -> bool;
 
     /// The order of the key of an entry, whose word `j` is word `at(j)` of `node`, against `probe`.
