@@ -3,7 +3,7 @@
 //! ```text
 //! Fixed<1>  all keys have the same length, at most  8 bytes   | word |
 //! Fixed<2>  all keys have the same length, at most 16 bytes   | word | word |
-//! Long      others                                 | word | word | length 0..=16, or place of tail |
+//! Long      others                             | word | word | length 0..=16, or place of tail |
 //! ```
 //! Words are big-endian, padded with zeros, so that they compare like the bytes. Behind equal words
 //! of a `Long` key the shorter one is smaller, as its bytes start the other or end in padding.
