@@ -1,6 +1,7 @@
 //! Nanoseconds per operation of table indexes, one thread: `cargo bench -p storage --bench index`.
 //! Run by `cargo test` it checks itself on tiny input.
 
+use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::ops::{Bound, ControlFlow};
 use std::time::Instant;
@@ -128,7 +129,8 @@ fn build(keys: Keys, count: u64, results: &mut Results) {
     });
     assert_eq!(index.len(), count);
     results.note("bulk build", ns);
-    let ns = time(count, || look_up_all(&index, keys, &shuffled(count)));
+    let order = shuffled(count);
+    let ns = time(count, || look_up_all(&index, keys, &order));
     results.note("lookup, after bulk build", ns);
     results.note("bytes an entry, bulk", index.bytes() as f64 / count as f64);
 }
@@ -210,6 +212,20 @@ fn scan(index: &TableIndex, keys: Keys, order: &[u64], results: &mut Results) {
     results.note("first of a range", ns);
 }
 
+/// The standard library's tree of the same pairs of words, for one thread alone.
+fn peer(order: &[u64], results: &mut Results) {
+    let (mut tree, count) = (BTreeSet::new(), order.len() as u64);
+    let ns = time(count, || tree.extend(order.iter().map(|&i| (i, i))));
+    results.note("peer BTreeSet: insert, random", ns);
+    let ns = time(count, || {
+        for &i in order.iter().rev() {
+            let found = tree.range((i, 0)..).next();
+            assert_eq!(black_box(found), Some(&(i, i)));
+        }
+    });
+    results.note("peer BTreeSet: lookup, random", ns);
+}
+
 fn main() {
     let is_bench = std::env::args().any(|a| a == "--bench");
     let (count, rounds) = if is_bench { (1_000_000, ROUNDS) } else { (2_000, 1) };
@@ -223,11 +239,14 @@ fn main() {
                 }
                 ascending(kind, keys, count, &mut results);
                 random(kind, keys, &order, &mut results);
+                if (keys, kind) == (Keys::Eight, IndexKind::Ordered) {
+                    peer(&order, &mut results);
+                }
             }
             println!("{kind:?}, {}, {count} entries", keys.name());
             for (name, best) in results.names.iter().zip(results.best) {
                 println!(
-                    "  {name:28} {best:8.1}{}",
+                    "  {name:30} {best:8.1}{}",
                     if name.contains("bytes") { "" } else { " ns" }
                 );
             }

@@ -3,8 +3,7 @@
 //! ```text
 //! Fixed<1>  all keys have the same length, at most  8 bytes   | word |
 //! Fixed<2>  all keys have the same length, at most 16 bytes   | word | word |
-//! Long      others                                 | word | word | length 0..=16, or place of
-//! tail |
+//! Long      others                             | word | word | length 0..=16, or place of tail |
 //! ```
 //! Words are big-endian, padded with zeros, so that they compare like the bytes. Behind equal words
 //! of a `Long` key the shorter one is smaller, as its bytes start the other or end in padding.
@@ -83,7 +82,7 @@ pub(super) trait KeyForm: Sized + Send + Sync + 'static {
     fn word(key: &Self::Key, j: usize) -> u64;
 
     /// True when the first words of an entry, whose word `j` is word `at(j)` of `node`, are below
-    /// those of `probe`; without branches, for searches.
+    /// those of `probe`.
     fn is_start_below(node: &impl Access, at: impl Fn(usize) -> usize, probe: &Probe<'_>) -> bool;
 
     /// The order of the key of an entry, whose word `j` is word `at(j)` of `node`, against `probe`.

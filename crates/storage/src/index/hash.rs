@@ -3,8 +3,7 @@
 //! ```text
 //! bucket     word 0 version latch | word 1: count, next overflow node + 1 | entries (key, TID)
 //! overflow   the same without a latch: its bucket's covers the chain
-//! n buckets  hash -> low bits; bucket n is split off bucket n - 2^k when there are too many
-//! entries
+//! n buckets  hash -> low bits; bucket n is split off bucket n - 2^k when there are many entries
 //! ```
 //! A split latches one bucket for an instant, so growing never stops readers of the others.
 //!
