@@ -274,11 +274,11 @@ impl NativeSession {
         mut write: impl FnMut(&mut storage::UndoBuffer, Snapshot) -> Result<T, WriteError>,
     ) -> Result<T> {
         self.lock(table)?;
-        let cancel = self.cancel.clone();
-        let work = self.running()?;
+        let work = self.session.work_mut();
         let (at, mark) = (work.txn.snapshot(), work.txn.mark());
-        let outcome =
-            attempt(work, &cancel, |undo| write(undo, at).inspect_err(|_| undo.rollback_to(mark)));
+        let outcome = attempt(work, &self.cancel, |undo| {
+            write(undo, at).inspect_err(|_| undo.rollback_to(mark))
+        });
         outcome.map_err(|error| error.into_error(self.session.work(), &table.entry))
     }
 
@@ -287,7 +287,7 @@ impl NativeSession {
     /// # Errors
     /// 23502, 23503, 23505, 23514; 40001; 25006 when the transaction is read-only.
     pub fn insert(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
-        let storage = Arc::clone(table.entry.storage());
+        let storage = table.entry.storage();
         if !table.constrained {
             return self.write(table, |undo, _| storage.insert(undo, row));
         }
@@ -297,8 +297,8 @@ impl NativeSession {
     }
 
     fn insert_constrained(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
-        let storage = Arc::clone(table.entry.storage());
-        let batch = one_row(&storage, row);
+        let storage = table.entry.storage();
+        let batch = one_row(storage, row);
         table.entry.checks.verify(&table.entry.def, &batch)?;
         let tid = self.write(table, |undo, _| storage.insert(undo, row))?;
         foreign::check_present(&mut self.session, &table.entry, &batch, None)?;
@@ -315,7 +315,7 @@ impl NativeSession {
         tid: Tid,
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid> {
-        let storage = Arc::clone(table.entry.storage());
+        let storage = table.entry.storage();
         if !table.constrained {
             return self.write(table, |undo, at| storage.update(undo, at, tid, changes));
         }
@@ -335,7 +335,7 @@ impl NativeSession {
     /// # Errors
     /// As [`Self::insert`].
     pub fn delete(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
-        let storage = Arc::clone(table.entry.storage());
+        let storage = table.entry.storage();
         if !table.constrained {
             return self.write(table, |undo, at| storage.delete(undo, at, tid));
         }
@@ -361,7 +361,7 @@ impl NativeSession {
     /// # Errors
     /// 40001.
     pub fn lock_row(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
-        let storage = Arc::clone(table.entry.storage());
+        let storage = table.entry.storage();
         self.write(table, |undo, at| storage.lock(undo, at, tid))
     }
 

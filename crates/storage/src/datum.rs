@@ -150,6 +150,12 @@ impl RowBuffer {
         self.bytes.clear();
     }
 
+    /// Makes room for `values` more.
+    #[inline]
+    pub(crate) fn reserve(&mut self, values: usize) {
+        self.values.reserve(values);
+    }
+
     /// Adds a value; the bytes of a string are copied.
     #[inline]
     pub fn push(&mut self, datum: Datum<'_>) {

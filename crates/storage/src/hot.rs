@@ -14,6 +14,7 @@
 //! versions live beside the block (decision 005).
 
 mod heap;
+mod tuple;
 
 use std::ops::Range;
 use std::sync::Arc;

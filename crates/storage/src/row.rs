@@ -157,14 +157,11 @@ impl Block {
 
     /// The newest values of `columns` into `out`, whatever their versions: for who has the row.
     pub(crate) fn push_newest(&self, columns: &[usize], row: u32, out: &mut RowBuffer) {
-        for &column in columns {
-            if self.hot.is_none() {
-                push_frozen(self, column, row as usize, out);
-            } else if self.load_null(column, row as usize) {
-                out.push(Datum::Null);
-            } else {
-                out.push(self.datum_of(column, self.load_bits(column, row as usize)));
-            }
+        out.reserve(columns.len());
+        if self.hot.is_some() {
+            self.each_value(columns.iter().copied(), row as usize, |datum| out.push(datum));
+        } else {
+            columns.iter().for_each(|&column| push_frozen(self, column, row as usize, out));
         }
     }
 

@@ -25,7 +25,7 @@ use crate::datum::{Datum, RowBuffer};
 use crate::row::{latch, publish};
 use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
-use crate::version::{Timestamp, TxnId};
+use crate::version::{Timestamp, TxnId, is_running};
 use record::{Arena, Record};
 pub(crate) use record::{Image, Kind, RecordRef};
 
@@ -54,6 +54,9 @@ struct Place {
     rows: i64,
     changes: u64,
 }
+
+/// Records for which memory is taken with the first.
+const RECORDS_FIRST: usize = 32;
 
 /// Places looked through for the one of the next record.
 const PLACES_SEARCHED: usize = 8;
@@ -123,6 +126,23 @@ impl<'a> Change<'a> {
     /// The value of `column` after this change; see [`Self::before`].
     pub fn after<'b>(&self, column: usize, buffer: &'b mut RowBuffer) -> Datum<'b> {
         self.value(column, None, buffer)
+    }
+
+    /// Calls `each` with the values of `columns` after this change, in that order. `buffer` is
+    /// overwritten.
+    pub fn each_after(
+        &self,
+        columns: impl Iterator<Item = usize>,
+        buffer: &mut RowBuffer,
+        mut each: impl FnMut(Datum<'_>),
+    ) {
+        // Nobody but the transaction itself puts records above one of its own while it runs.
+        let is_newest = is_running(self.record.stamp()) && self.record.newer().is_none();
+        if is_newest && self.block.hot.is_some() {
+            self.block.each_value(columns, self.tid.row() as usize, each);
+        } else {
+            columns.for_each(|column| each(self.after(column, buffer)));
+        }
     }
 
     /// What the first image of `column` in `from` or the records above this one holds, or else the
@@ -219,6 +239,9 @@ impl UndoBuffer {
         let place = self.place_of(table, block);
         let stamp = self.txn.0;
         let record = self.arena.add(stamp, (kind, columns), place, row, table.pool())?;
+        if self.records.capacity() == 0 {
+            self.records.reserve(RECORDS_FIRST);
+        }
         self.records.push(record);
         // SAFETY: made by the arena; see above for how long it lives.
         Ok(unsafe { RecordRef::new(record) })

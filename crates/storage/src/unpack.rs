@@ -183,7 +183,6 @@ pub(crate) fn each_versioned(block: &Block, rows: &Positions, mut found: impl Fn
 /// The values of `row` of a frozen block, one column at a time, into `out`.
 pub(crate) fn push_frozen(block: &Block, column: usize, row: usize, out: &mut RowBuffer) {
     let segment = block.segment(column);
-    let position = Positions::List(vec![row as u32]);
     let is_null = match segment.nulls {
         Nulls::None => false,
         Nulls::All => true,
@@ -208,12 +207,18 @@ pub(crate) fn push_frozen(block: &Block, column: usize, row: usize, out: &mut Ro
         let decoded = block.symbol_table(column).decode_all(coded);
         return out.push(Datum::Str(decoded.get(0)));
     }
+    if segment.scheme == Scheme::Truncation {
+        let (min, _) = block.sma_keys(column).expect("a truncated segment has values");
+        let value = min + i128::from(code_at(block, column, row));
+        return out.push(match segment.physical {
+            PhysicalType::I32 => Datum::I32(value as i32),
+            PhysicalType::I64 => Datum::I64(value as i64),
+            PhysicalType::I128 => Datum::I128(value),
+            _ => Datum::Bool(value == 1),
+        });
+    }
     let datum = with_fixed!(segment.physical, T => {
         let value = match segment.scheme {
-            Scheme::Truncation => {
-                let data = truncated(block, column, &position);
-                <T as Fixed>::slice(&data)[0]
-            }
             Scheme::Plain => T::from_stored(block.values::<<T as Fixed>::Bits>(column)[row]),
             _ => T::from_stored(block.entries::<<T as Fixed>::Bits>(column)[entry]),
         };

@@ -156,9 +156,7 @@ impl<'a> RedoWriter<'a> {
                 self.place(kind::INSERT, table, tid);
                 let columns = change.table.schema().len();
                 put_u64(self.out, columns as u64);
-                for column in 0..columns {
-                    put_value(self.out, change.after(column, buffer));
-                }
+                change.each_after(0..columns, buffer, |value| put_value(self.out, value));
             }
             ChangeKind::Update => {
                 self.columns.clear();
@@ -166,9 +164,8 @@ impl<'a> RedoWriter<'a> {
                 self.columns.sort_unstable();
                 self.place(kind::UPDATE, table, tid);
                 put_bitmap(self.out, &self.columns);
-                for column in &self.columns {
-                    put_value(self.out, change.after(*column, buffer));
-                }
+                let columns = self.columns.iter().copied();
+                change.each_after(columns, buffer, |value| put_value(self.out, value));
             }
             ChangeKind::Block => panic!("a block is logged by its file"),
         }

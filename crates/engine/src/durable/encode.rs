@@ -29,7 +29,7 @@ impl Durable {
     ) -> Result<Option<Redo<'_>>> {
         let mut redo = Redo::new(self);
         let Redo { scratch, files, values, .. } = &mut redo;
-        let Scratch { record, row, value, columns } = &mut **scratch;
+        let Scratch { record, row } = &mut **scratch;
         let mut writer = RedoWriter::new(record.output());
         if let Some((old, new)) = catalog {
             write_difference(old, new, &mut writer);
@@ -47,7 +47,7 @@ impl Durable {
                         writer.block(loaded.table, &loaded.file);
                         files.push(loaded);
                     }
-                    _ => write_change(&change, &mut writer, (&mut *row, &mut *value), columns),
+                    _ => writer.change(&change, row),
                 }
             }
         }
@@ -125,32 +125,4 @@ pub(super) fn dead_bytes(dead: &[u64]) -> Vec<u8> {
         return Vec::new();
     }
     dead.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn write_change(
-    change: &Change<'_>,
-    writer: &mut RedoWriter<'_>,
-    (row, value): (&mut storage::RowBuffer, &mut storage::RowBuffer),
-    columns: &mut Vec<usize>,
-) {
-    let (table, tid) = (change.table.id(), change.tid);
-    columns.clear();
-    match change.kind {
-        ChangeKind::Insert => columns.extend(0..change.table.schema().len()),
-        ChangeKind::Update => {
-            columns.extend(change.columns());
-            columns.sort_unstable();
-        }
-        ChangeKind::Delete => {
-            return writer.delete(table, tid, change.moved_to);
-        }
-        ChangeKind::Lock | ChangeKind::Void | ChangeKind::Block => return,
-    }
-    row.clear();
-    columns.iter().for_each(|&column| row.push(change.after(column, value)));
-    let values = row.iter();
-    match change.kind {
-        ChangeKind::Insert => writer.insert(table, tid, values),
-        _ => writer.update(table, tid, columns, values),
-    }
 }

@@ -19,8 +19,6 @@ use crate::database::Inner;
 pub(super) struct Scratch {
     pub(super) record: RecordBuffer,
     pub(super) row: RowBuffer,
-    pub(super) value: RowBuffer,
-    pub(super) columns: Vec<usize>,
 }
 
 thread_local! {

@@ -3,6 +3,7 @@
 //! An entry may be of a version that the snapshot does not see: then the row is not there, or has
 //! another key. Keys of an index none of whose rows ever changed its key need no second look.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crossbeam_epoch as epoch;
@@ -11,9 +12,14 @@ use crossbeam_epoch::Guard;
 use super::entries::{Holder, with_scratch};
 use super::{Table, WriteError};
 use crate::datum::{Datum, RowBuffer};
-use crate::index::{Direction, KeyBuffer, KeyRange, TableIndex};
+use crate::index::{Direction, KeyBuffer, KeyRange, RangeState, TableIndex};
 use crate::tid::Tid;
 use crate::version::{Snapshot, TxnId};
+
+thread_local! {
+    /// Memory used again from range to range; a range inside of another has its own.
+    static RANGE: Cell<Option<Box<RangeState>>> = const { Cell::new(None) };
+}
 
 impl Table {
     /// Puts `columns` of the row that `at` sees with `key` in all columns of the unique index
@@ -108,14 +114,16 @@ impl Table {
     ) {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
-        let mut cursor = index.range(range, direction);
-        while let Some((key, tid)) = cursor.next() {
+        let mut state = RANGE.take().unwrap_or_default();
+        index.start(range, direction, &mut state);
+        while let Some((key, tid)) = index.next(&mut state) {
             if self.read_entry(index, key, at, tid, columns, out, &guard)
                 && visit(tid, out).is_break()
             {
-                return;
+                break;
             }
         }
+        RANGE.set(Some(state));
     }
 
     /// The TIDs, in the order of the index, of rows that `at` sees with keys in `range` of the

@@ -19,7 +19,6 @@ use super::entries::{Scratch, encode_key, is_affected, with_scratch};
 use super::{BlockRef, Table, WriteError};
 use crate::block::Block;
 use crate::datum::{Datum, RowBuffer};
-use crate::hot::{Span, bits_of};
 use crate::index::TableIndex;
 use crate::row::{Held, check_write, latch, newest, order, publish};
 use crate::tid::Tid;
@@ -141,10 +140,10 @@ impl Table {
         let (block, rows) = self.claim((1, 1), heap_bytes, guard)?;
         let number = rows.start;
         let mut place = || -> Result<RecordRef<'_>> {
-            let mut text_at = block.hot().heap.reserve(heap_bytes)?;
-            for (column, &datum) in row.iter().enumerate() {
-                self.put(block.get(), column, number, datum, &mut text_at);
-            }
+            let text_at = block.hot().heap.reserve(heap_bytes)?;
+            let values = row.iter().copied().enumerate();
+            // SAFETY: `heap_bytes` are those of all strings of the row, reserved for them.
+            unsafe { block.store_values(number as usize, values, text_at) };
             undo.add(self, block, number, Kind::Insert, 0)
         };
         match place() {
@@ -164,26 +163,6 @@ impl Table {
         if block.bury(rows) {
             self.drop_block(block, guard);
         }
-    }
-
-    /// Stores a value in a row that the caller holds; strings go to `text_at`, which is reserved.
-    #[inline]
-    fn put(&self, block: &Block, column: usize, row: u32, datum: Datum<'_>, text_at: &mut u32) {
-        let row = row as usize;
-        let bits = match self.widened(column, datum) {
-            Datum::Null => return block.store_null(column, row, true),
-            Datum::Str(text) => {
-                // SAFETY: the caller reserved the bytes of all strings of the row, and no span
-                // covers these yet.
-                unsafe { block.hot().heap.write(*text_at, text) };
-                let span = Span::new(*text_at, text.len());
-                *text_at += text.len() as u32;
-                [span.0, 0]
-            }
-            fixed => bits_of(fixed),
-        };
-        block.store_bits(column, row, bits);
-        block.store_null(column, row, false);
     }
 
     /// Changes columns, each named once, of the row `tid`, which `at` sees; returns its TID, a new
@@ -265,16 +244,15 @@ impl Table {
         for &(column, datum) in changes {
             self.bounds.admit(column, self.widened(column, datum), guard);
         }
-        let mut text_at = block.hot().heap.reserve(heap_bytes)?;
+        let text_at = block.hot().heap.reserve(heap_bytes)?;
         let record = undo.add(self, block, row, Kind::Update, changes.len())?;
         let columns = changes.iter().map(|c| c.0);
         let link = self.link(undo, at, block.get(), record, columns, guard);
         let (word, _) = link.inspect_err(|_| undo.take_back(changes.len()))?;
         // Who sees a new value finds the word latched, or the record.
         order();
-        for &(column, datum) in changes {
-            self.put(block.get(), column, row, datum, &mut text_at);
-        }
+        // SAFETY: `heap_bytes` are those of all strings among the changes, reserved for them.
+        unsafe { block.store_values(row as usize, changes.iter().copied(), text_at) };
         publish(word, record.address());
         undo.count(record, 0);
         Ok(())

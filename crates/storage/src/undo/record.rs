@@ -10,6 +10,7 @@
 //! a chunk is given back after every reader that might be on it has gone.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
@@ -201,7 +202,8 @@ struct Chunk {
 
 impl Chunk {
     fn new(words: usize) -> Self {
-        let memory = vec![0u64; words].into_boxed_slice();
+        // Records are written before anybody reads them, so the memory need not be.
+        let memory = Box::<[u64]>::new_uninit_slice(words);
         let start = NonNull::from(Box::leak(memory)).cast();
         Self { start, words }
     }
@@ -209,7 +211,8 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        let memory = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.words);
+        let start = self.start.as_ptr().cast::<MaybeUninit<u64>>();
+        let memory = std::ptr::slice_from_raw_parts_mut(start, self.words);
         // SAFETY: leaked by `new`, and freed once.
         drop(unsafe { Box::from_raw(memory) });
     }

@@ -11,6 +11,8 @@
 
 use std::ops::ControlFlow;
 
+pub use storage::Datum;
+
 use super::input::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 use super::populate::DISTRICTS;
 use super::schema::{
@@ -22,19 +24,6 @@ use super::terminal::{
     Failure, Paid, Placed, Status, Terminal, always, bad_credit_data, middle, stock_after, total,
 };
 use super::values::is_original;
-
-/// A value given to the database, in its physical form.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Datum<'a> {
-    /// NULL.
-    Null,
-    /// An INTEGER.
-    I32(i32),
-    /// A NUMERIC's digits without its point, or a TIMESTAMP's microseconds.
-    I64(i64),
-    /// Text.
-    Str(&'a [u8]),
-}
 
 /// Columns of one row, in the order they were asked for. Kept across reads, so that its memory is
 /// used again.

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use engine::Database;
 use engine::native::{NativeOptions, NativeSession, TableHandle};
 use sql::statement::AccessMode;
-use storage::{RowBuffer, Tid};
+use storage::{Datum, RowBuffer, Tid};
 
 use super::driver::{System, Use};
-use super::native::{Datum, Direction, Index, NativeTerminal, Row, Session, Transaction};
+use super::native::{Direction, Index, NativeTerminal, Row, Session, Transaction};
 use super::schema::{SECONDARY, Table};
 use super::sql::Access;
 use super::terminal::Failure;
@@ -74,75 +74,48 @@ struct TesseraSession<'t> {
     native: NativeSession,
 }
 
-/// Columns of a row.
-#[derive(Default)]
-pub struct TesseraRow(RowBuffer);
-
-impl Row for TesseraRow {
+impl Row for RowBuffer {
     fn is_null(&self, i: usize) -> bool {
-        self.0.get(i).is_null()
+        self.get(i).is_null()
     }
 
     fn i32(&self, i: usize) -> i32 {
-        match self.0.get(i) {
-            storage::Datum::I32(v) => v,
+        match self.get(i) {
+            Datum::I32(v) => v,
             _ => 0,
         }
     }
 
     fn i64(&self, i: usize) -> i64 {
-        match self.0.get(i) {
-            storage::Datum::I64(v) => v,
-            storage::Datum::I32(v) => v.into(),
+        match self.get(i) {
+            Datum::I64(v) => v,
+            Datum::I32(v) => v.into(),
             _ => 0,
         }
     }
 
     fn text(&self, i: usize) -> &[u8] {
-        match self.0.get(i) {
-            storage::Datum::Str(v) => v.trim_ascii_end(),
+        match self.get(i) {
+            Datum::Str(v) => v.trim_ascii_end(),
             _ => &[],
         }
     }
 }
 
-fn datum<'a>(datum: &Datum<'a>) -> storage::Datum<'a> {
-    match *datum {
-        Datum::Null => storage::Datum::Null,
-        Datum::I32(v) => storage::Datum::I32(v),
-        Datum::I64(v) => storage::Datum::I64(v),
-        Datum::Str(v) => storage::Datum::Str(v),
-    }
-}
-
-/// The most columns of a table or key.
-const COLUMNS_MAX: usize = 24;
-
-/// The values in the database's terms, without allocation.
-fn converted<'a>(values: &[Datum<'a>], out: &mut [storage::Datum<'a>; COLUMNS_MAX]) -> usize {
-    for (to, from) in out.iter_mut().zip(values) {
-        *to = datum(from);
-    }
-    values.len()
-}
-
 impl Transaction for TesseraSession<'_> {
     type RowId = Tid;
-    type Row = TesseraRow;
+    type Row = RowBuffer;
 
     fn get(
         &mut self,
         table: Table,
         key: &[Datum<'_>],
         columns: &[usize],
-        row: &mut TesseraRow,
+        row: &mut RowBuffer,
     ) -> Result<Option<Tid>, Failure> {
-        let mut values = [storage::Datum::Null; COLUMNS_MAX];
-        let count = converted(key, &mut values);
         let (handle, index) =
             (&self.system.tables[table as usize], self.system.primary[table as usize]);
-        let found = self.native.get(handle, index, &values[..count], columns, &mut row.0);
-        found.map_err(failure)
+        self.native.get(handle, index, key, columns, row).map_err(failure)
     }
 
     fn read(
@@ -150,10 +123,10 @@ impl Transaction for TesseraSession<'_> {
         table: Table,
         id: Tid,
         columns: &[usize],
-        row: &mut TesseraRow,
+        row: &mut RowBuffer,
     ) -> Result<(), Failure> {
         let handle = &self.system.tables[table as usize];
-        match self.native.read(handle, id, columns, &mut row.0).map_err(failure)? {
+        match self.native.read(handle, id, columns, row).map_err(failure)? {
             true => Ok(()),
             false => Err(Failure::Fatal(format!("a row of {} is gone", table.name()))),
         }
@@ -166,12 +139,9 @@ impl Transaction for TesseraSession<'_> {
         high: &[Datum<'_>],
         direction: Direction,
         columns: &[usize],
-        row: &mut TesseraRow,
-        mut visit: impl FnMut(Tid, &TesseraRow) -> ControlFlow<()>,
+        row: &mut RowBuffer,
+        visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let (mut lows, mut highs) =
-            ([storage::Datum::Null; COLUMNS_MAX], [storage::Datum::Null; COLUMNS_MAX]);
-        let (low, high) = (converted(low, &mut lows), converted(high, &mut highs));
         let (table, position) = match index {
             Index::Primary(table) => (table, self.system.primary[table as usize]),
             Index::Secondary(index) => {
@@ -184,21 +154,8 @@ impl Transaction for TesseraSession<'_> {
             Direction::Descending => storage::Direction::Backward,
         };
         let handle = &self.system.tables[table as usize];
-        let mut buffer = std::mem::take(&mut row.0);
-        let outcome = self.native.range(
-            handle,
-            position,
-            &lows[..low],
-            &highs[..high],
-            direction,
-            columns,
-            &mut buffer,
-            |tid, found| {
-                // The visitor wants a row of its own type: the buffers change places for the call.
-                row.0.clone_from(found);
-                visit(tid, row)
-            },
-        );
+        let outcome =
+            self.native.range(handle, position, low, high, direction, columns, row, visit);
         outcome.map_err(failure)
     }
 
@@ -208,19 +165,13 @@ impl Transaction for TesseraSession<'_> {
         id: Tid,
         changes: &[(usize, Datum<'_>)],
     ) -> Result<(), Failure> {
-        let mut values = [(0, storage::Datum::Null); COLUMNS_MAX];
-        for (to, (column, value)) in values.iter_mut().zip(changes) {
-            *to = (*column, datum(value));
-        }
         let handle = &self.system.tables[table as usize];
-        self.native.update(handle, id, &values[..changes.len()]).map(|_| ()).map_err(failure)
+        self.native.update(handle, id, changes).map(|_| ()).map_err(failure)
     }
 
     fn insert(&mut self, table: Table, row: &[Datum<'_>]) -> Result<(), Failure> {
-        let mut values = [storage::Datum::Null; COLUMNS_MAX];
-        let count = converted(row, &mut values);
         let handle = &self.system.tables[table as usize];
-        self.native.insert(handle, &values[..count]).map(|_| ()).map_err(failure)
+        self.native.insert(handle, row).map(|_| ()).map_err(failure)
     }
 
     fn delete(&mut self, table: Table, id: Tid) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use crate::index::range::{Edge, RangeState};
 use crate::index::{Direction, KeyRange};
 
 /// Entries of the first step; each next one returns four times as many, up to a leaf.
-const FIRST_STEP: usize = 8;
+const FIRST_STEP: usize = 16;
 
 impl<F: KeyForm> Tree<F> {
     /// Sets `state` to the start of `range`.

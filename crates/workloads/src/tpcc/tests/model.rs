@@ -22,6 +22,7 @@ impl From<Datum<'_>> for Value {
             Datum::I32(value) => Self::Number(value.into()),
             Datum::I64(value) => Self::Number(value),
             Datum::Str(text) => Self::Text(text.to_vec()),
+            other => panic!("no table of TPC-C has a column for {other:?}"),
         }
     }
 }
