@@ -3,6 +3,9 @@
 use super::{Direction, TableIndex};
 use crate::tid::Tid;
 
+/// Entries of the longest step: more than a leaf has.
+const STEP_MAX: usize = 1 << 12;
+
 /// A place between entries: before the entry (key, TID), there or not.
 #[derive(Debug, Default)]
 pub(super) struct Edge {
@@ -107,7 +110,7 @@ impl RangeState {
     pub(super) fn advance(&mut self, is_last: bool) {
         self.is_done = is_last;
         std::mem::swap(&mut self.position, &mut self.fence);
-        self.step = self.step.saturating_mul(4);
+        self.step = (self.step * 4).min(STEP_MAX);
     }
 
     pub(super) fn finish(&mut self) {
