@@ -315,10 +315,8 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
-        let durability = match self.settings.get("synchronous_commit")?.as_str() {
-            "off" => Durability::Later,
-            _ => Durability::Wait,
-        };
+        let durability =
+            if self.settings.waits_for_disk() { Durability::Wait } else { Durability::Later };
         match self.work.take() {
             Some(work) => {
                 let temporary = Arc::clone(&work.temporary);

@@ -87,6 +87,11 @@ impl Settings {
         Ok(changed.map_or_else(|| known.default.to_owned(), |(_, value)| value.clone()))
     }
 
+    /// Whether COMMIT waits for the disk. Each commit asks.
+    pub(crate) fn waits_for_disk(&self) -> bool {
+        !self.changed.iter().any(|(name, value)| *name == "synchronous_commit" && value == "off")
+    }
+
     /// Changes `name`; None resets it.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let known = find(name)?;

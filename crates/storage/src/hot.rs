@@ -363,19 +363,34 @@ impl Block {
                 for (i, &value) in values.iter().enumerate() {
                     value.store(&self.memory, place.of(first + i));
                 }
-            }, {
-                let strings = vector.as_str();
-                for (i, row) in from.clone().enumerate() {
-                    let text = if vector.is_null(row) { &[][..] } else { strings.get(row) };
-                    let span = self.add_string(text)?;
-                    self.store_bits(column, first + i, [span.0, 0]);
-                }
-            });
+            }, {});
             for (i, row) in from.clone().enumerate() {
                 self.store_null(column, first + i, vector.is_null(row));
             }
         }
-        Ok(())
+        self.write_strings(vectors, from, first)
+    }
+
+    /// The strings of [`Self::write_vectors`]: those of a row together in a row store, those of a
+    /// column in a column store, as they will be read.
+    fn write_strings(&self, vectors: &[&Vector], from: Range<usize>, first: usize) -> Result<()> {
+        let texts = vectors.iter().enumerate();
+        let texts: Vec<(usize, &Vector)> = texts
+            .filter(|(_, vector)| vector.physical() == PhysicalType::Str)
+            .map(|(column, vector)| (column, *vector))
+            .collect();
+        let put = |i: usize, (column, vector): (usize, &Vector)| -> Result<()> {
+            let row = from.start + i;
+            let text = if vector.is_null(row) { &[][..] } else { vector.as_str().get(row) };
+            let span = self.add_string(text)?;
+            self.store_bits(column, first + i, [span.0, 0]);
+            Ok(())
+        };
+        if self.header.layout == BlockLayout::Row {
+            (0..from.len()).try_for_each(|i| texts.iter().try_for_each(|text| put(i, *text)))
+        } else {
+            texts.iter().try_for_each(|text| (0..from.len()).try_for_each(|i| put(i, *text)))
+        }
     }
 
     /// Copies `text` to the strings of the block.

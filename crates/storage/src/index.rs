@@ -106,6 +106,10 @@ pub enum Direction {
     Backward,
 }
 
+/// A place of an index where a key would be.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyGap<'i>(tree::Gap<'i>);
+
 /// Stripes of [`TableIndex::latch_key`].
 const LATCH_COUNT: usize = 64;
 
@@ -228,6 +232,28 @@ impl TableIndex {
     /// If `key` is not a whole key of this index, or the TID is the largest number.
     pub fn insert(&self, key: &[u8], tid: Tid) -> Result<bool> {
         structure!(self, s => s.insert(key, tid))
+    }
+
+    /// Where `key` would be put, if no entry has it and the index remembers such places.
+    ///
+    /// # Panics
+    /// As [`Self::insert`].
+    #[inline]
+    pub(crate) fn gap(&self, key: &[u8]) -> Option<KeyGap<'_>> {
+        tree!(self, t => t.gap(key).map(KeyGap), _ => None)
+    }
+
+    /// As [`Self::insert`], of a key that was not there when `gap` was found; others may have come
+    /// and gone meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    ///
+    /// # Panics
+    /// As [`Self::insert`].
+    #[inline]
+    pub(crate) fn insert_at(&self, gap: KeyGap<'_>, key: &[u8], tid: Tid) -> Result<bool> {
+        tree!(self, t => t.insert_at(gap.0, key, tid), _ => self.insert(key, tid))
     }
 
     /// Removes an entry; false when it was not there.

@@ -176,13 +176,15 @@ impl Block {
     ) -> bool {
         loop {
             out.clear();
-            let before = self.word(row).map_or(0, |w| w.load(Ordering::Acquire));
+            let known = self.word(row);
+            let before = known.map_or(0, |w| w.load(Ordering::Acquire));
             if before == DEAD {
                 return false;
             }
             self.push_newest(columns, row, out);
             fence(Ordering::Acquire);
-            let Some(word) = self.word(row) else {
+            // A zone that was not there may have been made meanwhile.
+            let Some(word) = known.or_else(|| self.word(row)) else {
                 return at.sees(self.created());
             };
             let word = settled(word);

@@ -6,17 +6,16 @@
 //! ended transactions, oldest first -- every snapshot at or above --> UndoBuffer::collect
 //! ```
 //! Invariants: a snapshot is in its slot before anything is read with it, and no timestamp above
-//! the
-//! low-water mark was handed out before; stamps of a transaction are complete before its timestamp
-//! is published; garbage is collected in order of timestamps, by one thread at a time.
+//! the low-water mark was handed out before; stamps of a transaction are complete before its
+//! timestamp is published.
 //! Elsewhere: versions (`storage::undo`), the log (`log`).
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2.
 
+mod garbage;
 mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,10 +24,14 @@ use parking_lot::Mutex;
 use storage::{Snapshot, Timestamp, TxnId, UndoBuffer, UndoMark};
 use types::{Error, Result, SqlState};
 
+use garbage::Garbage;
 use slots::{Slots, Waited};
 
 /// How often a waiting transaction looks whether it was cancelled.
 const WAIT_SLICE: Duration = Duration::from_millis(5);
+
+/// Commits during a transaction after which its end collects what all threads left.
+const HELD_BACK_MAX: u64 = 16;
 
 /// What a transaction may see of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,12 +57,6 @@ impl Isolation {
     }
 }
 
-/// A transaction that ended and whose undo records some snapshot may still need.
-struct Ended {
-    ts: Timestamp,
-    undo: Arc<UndoBuffer>,
-}
-
 /// All transactions of one database.
 pub struct TransactionManager {
     /// The newest timestamp that snapshots may start from.
@@ -67,10 +64,7 @@ pub struct TransactionManager {
     /// The commit latch: the newest timestamp handed out.
     last: Mutex<Timestamp>,
     slots: Slots,
-    /// By timestamp, oldest first.
-    ended: Mutex<VecDeque<Ended>>,
-    /// Held by the thread that collects.
-    collector: Mutex<()>,
+    garbage: Garbage,
 }
 
 /// What a commit does while it holds the commit latch.
@@ -98,8 +92,7 @@ impl TransactionManager {
             published: AtomicU64::new(last.0),
             last: Mutex::new(last),
             slots: Slots::new(),
-            ended: Mutex::default(),
-            collector: Mutex::new(()),
+            garbage: Garbage::default(),
         })
     }
 
@@ -144,8 +137,7 @@ impl TransactionManager {
     /// Transactions that ended but are still needed, and their bytes: grows while a snapshot is
     /// held.
     pub fn garbage(&self) -> (usize, u64) {
-        let ended = self.ended.lock();
-        (ended.len(), ended.iter().map(|e| e.undo.bytes()).sum())
+        self.garbage.size()
     }
 
     /// Running transactions: id, snapshot, and for whom it waits.
@@ -155,37 +147,22 @@ impl TransactionManager {
 
     /// Frees what no snapshot needs. Cheap when there is nothing.
     pub fn collect(&self) {
-        let Some(_collector) = self.collector.try_lock() else { return };
-        loop {
-            let mark = self.low_water_mark();
-            let next = {
-                let mut ended = self.ended.lock();
-                match ended.front() {
-                    Some(first) if first.ts <= mark => ended.pop_front(),
-                    _ => None,
-                }
-            };
-            let Some(Ended { ts, undo }) = next else { return };
-            match Arc::try_unwrap(undo) {
-                Ok(undo) => undo.collect(),
-                // A validation is looking at it; the next collection will find it again.
-                Err(undo) => return self.ended.lock().push_front(Ended { ts, undo }),
-            }
-        }
+        self.garbage.collect(|| self.low_water_mark());
     }
 
-    fn end(&self, slot: usize) {
+    fn end(&self, slot: usize, snapshot: Timestamp) {
         self.slots.release(slot);
-        if self.ended.lock().front().is_some() {
-            self.collect();
-        }
+        // Others could not collect while it ran, and nobody may come after it.
+        let held_back = self.newest().0.saturating_sub(snapshot.0) > HELD_BACK_MAX;
+        let all = held_back || self.slots.oldest().is_none();
+        self.garbage.collect_after(all, || self.low_water_mark());
     }
 
     /// Gives the records their timestamp, under the latch held by `last`.
     fn stamp(&self, last: &mut Timestamp, ts: Timestamp, mut undo: UndoBuffer) {
         undo.stamp(ts);
         *last = ts;
-        self.ended.lock().push_back(Ended { ts, undo: Arc::new(undo) });
+        self.garbage.add(ts, undo);
         self.published.store(ts.0, Ordering::SeqCst);
     }
 }
@@ -317,11 +294,7 @@ impl TransactionManager {
         if isolation != Isolation::Serializable {
             return Ok(());
         }
-        let newer: Vec<Arc<UndoBuffer>> = {
-            let ended = self.ended.lock();
-            let newer = ended.iter().rev().take_while(|e| e.ts > since);
-            newer.map(|e| Arc::clone(&e.undo)).collect()
-        };
+        let newer = self.garbage.newer(since);
         work.validate(&mut newer.iter().map(|undo| &**undo))
     }
 }
@@ -336,6 +309,6 @@ impl Drop for Transaction {
             let ts = Timestamp(last.0 + 1);
             self.manager.stamp(&mut last, ts, undo);
         }
-        self.manager.end(self.slot);
+        self.manager.end(self.slot, self.snapshot.ts);
     }
 }

@@ -176,7 +176,9 @@ fn write_fixed<const N: usize>(
     bytes: &mut Vec<u8>,
 ) {
     assert_eq!(field.physical, physical, "a value of its column's type");
-    bytes.extend_from_slice(&encoded.map(|byte| byte ^ field.flip()));
+    let flip = field.flip();
+    let encoded = if flip == 0 { encoded } else { encoded.map(|byte| byte ^ flip) };
+    bytes.extend_from_slice(&encoded);
 }
 
 /// Bytes as they are, 00 as 00 FF, then 00 00.

@@ -167,7 +167,8 @@ pub(super) trait Access {
         let (mut low, mut rest) = (0, count);
         while rest > 0 {
             let half = rest / 2;
-            if F::is_start_below(self, |j| Shape::<F>::key(capacity, low + half, j), probe) {
+            let i = ENTRIES + low + half;
+            if F::is_start_below(self, |j| i + j * capacity, probe) {
                 low += half + 1;
                 rest -= half + 1;
             } else {

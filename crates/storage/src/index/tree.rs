@@ -91,6 +91,13 @@ struct Found<'t> {
     fence: Option<(Optimistic<'t>, usize)>,
 }
 
+/// Where a key that no entry has would be, as long as its leaf does not change.
+#[derive(Clone, Copy)]
+pub(super) struct Gap<'t> {
+    leaf: Optimistic<'t>,
+    position: usize,
+}
+
 impl<F: KeyForm> Tree<F> {
     /// An empty tree, of keys of `width` bytes if the form wants them equally long.
     pub(super) fn new(pool: &Arc<BufferPool>, width: usize) -> Result<Self> {
@@ -142,9 +149,29 @@ impl<F: KeyForm> Tree<F> {
         self.assert_width(key);
         assert!(tid.0 != TID_END, "the largest TID is reserved");
         let (probe, guard) = (Probe::new(key), F::pin());
+        self.insert_probe(&probe, tid, &guard)
+    }
+
+    /// As [`Self::insert`], of a key that was not there when `gap` was found.
+    pub(super) fn insert_at(&self, gap: Gap<'_>, key: &[u8], tid: Tid) -> Result<bool> {
+        let (probe, guard) = (Probe::new(key), F::pin());
+        let Gap { leaf, position } = gap;
+        // A leaf that has not changed since is the leaf of the same keys.
+        if !leaf.is_full::<F>()
+            && let Ok(leaf) = leaf.try_latch()
+        {
+            self.meter.take(F::bytes_needed(&probe))?;
+            leaf.insert::<F>(position, &F::make(&probe), tid.0);
+            self.len.add(leaf.address() >> 10, 1);
+            return Ok(true);
+        }
+        self.insert_probe(&probe, tid, &guard)
+    }
+
+    fn insert_probe(&self, probe: &Probe<'_>, tid: Tid, guard: &F::Guard) -> Result<bool> {
         let mut attempt = 0;
         loop {
-            match self.try_insert(&probe, tid.0, &guard) {
+            match self.try_insert(probe, tid.0, guard) {
                 Ok(added) => return Ok(added),
                 Err(Halt::Failed(error)) => return Err(error),
                 Err(Halt::Changed) => {
@@ -239,6 +266,7 @@ impl<F: KeyForm> Tree<F> {
     }
 
     /// Calls `found` with the TIDs of `key` in ascending order until it breaks.
+    #[inline]
     pub(super) fn lookup(
         &self,
         key: &[u8],
@@ -249,7 +277,7 @@ impl<F: KeyForm> Tree<F> {
         let (mut tids, mut from) = ([0; LOOKUP_TIDS], Some(0));
         while let Some(tid) = from {
             let guard = F::pin();
-            let (count, next) = retry(|| self.try_lookup(&probe, tid, &mut tids, &guard));
+            let (_, count, next) = retry(|| self.try_lookup(&probe, tid, &mut tids, &guard));
             drop(guard);
             tids[..count].iter().try_for_each(|&tid| found(Tid(tid)))?;
             from = next;
@@ -257,7 +285,15 @@ impl<F: KeyForm> Tree<F> {
         ControlFlow::Continue(())
     }
 
-    /// Copies TIDs of `probe` from `from` on; returns how many, and where to go on.
+    /// Where `key` would be, if no entry has it.
+    pub(super) fn gap(&self, key: &[u8]) -> Option<Gap<'_>> {
+        self.assert_width(key);
+        let (probe, guard, mut tids) = (Probe::new(key), F::pin(), [0; LOOKUP_TIDS]);
+        let (gap, count, next) = retry(|| self.try_lookup(&probe, 0, &mut tids, &guard));
+        (count == 0 && next.is_none()).then_some(gap)
+    }
+
+    /// Copies TIDs of `probe` from `from` on; returns where they are, how many, and where to go on.
     #[inline]
     fn try_lookup(
         &self,
@@ -265,9 +301,10 @@ impl<F: KeyForm> Tree<F> {
         from: u64,
         tids: &mut [u64; LOOKUP_TIDS],
         guard: &F::Guard,
-    ) -> Attempt<(usize, Option<u64>)> {
+    ) -> Attempt<(Gap<'_>, usize, Option<u64>)> {
         let Found { leaf, fence } = self.find(probe, from, guard)?;
         let (mut i, count) = (leaf.lower_bound::<F>(probe, from, guard)?, leaf.count::<F>());
+        let gap = Gap { leaf, position: i };
         let mut copied = 0;
         while i < count && copied < tids.len() && leaf.order::<F>(i, probe, guard)?.is_eq() {
             tids[copied] = leaf.tid::<F>(i);
@@ -287,7 +324,7 @@ impl<F: KeyForm> Tree<F> {
             node.validate()?;
         }
         leaf.validate()?;
-        Ok((copied, next))
+        Ok((gap, copied, next))
     }
 
     /// Calls `each` with all nodes, parents first, latched one after the other with their parents.

@@ -98,7 +98,7 @@ impl Bounds {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Makes the bounds of `column` hold `datum`.
+    /// Makes the bounds of `column` hold `datum`, which may be a narrower integer.
     #[inline]
     pub(crate) fn admit(&self, column: usize, datum: Datum<'_>, guard: &Guard) {
         let bounds = &self.columns[column];

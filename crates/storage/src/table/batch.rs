@@ -112,10 +112,15 @@ impl Table {
             let tid = Tid::new(block.id(), claimed.start + i as u32);
             let published = with_scratch(|scratch| {
                 let value = |column: usize| datum_at(vectors[column], row);
-                let _latches = self.admit_row(indexes, scratch, value, undo.txn(), &guard)?;
+                let latches = self.admit_row(indexes, scratch, value, undo.txn(), &guard)?;
                 let record = undo.add(self, block, tid.row(), Kind::Insert, 0)?;
                 publish_insert(undo, block.get(), record);
-                Ok::<_, WriteError>(self.add_entries(indexes, &scratch.keys, |_| true, tid)?)
+                Ok::<_, WriteError>(self.add_entries(
+                    indexes,
+                    (&scratch.keys, &latches),
+                    |_| true,
+                    tid,
+                )?)
             });
             if let Err(error) = published {
                 let is_published = settled(block.word(tid.row()).expect("claimed")) != DEAD;
@@ -244,8 +249,13 @@ impl Table {
                     newest_key(block, row, index, &mut scratch.row, &mut scratch.keys[i]);
                 }
                 let who = (txn, Some(tid));
-                let _latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
-                Ok::<_, WriteError>(self.add_entries(indexes, &scratch.keys, |_| true, tid)?)
+                let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
+                Ok::<_, WriteError>(self.add_entries(
+                    indexes,
+                    (&scratch.keys, &latches),
+                    |_| true,
+                    tid,
+                )?)
             })?;
         }
         Ok(())

@@ -22,7 +22,7 @@ use parking_lot::MutexGuard;
 use super::{Table, WriteError};
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
-use crate::index::{KeyBuffer, TableIndex, Uniqueness};
+use crate::index::{KeyBuffer, KeyGap, TableIndex, Uniqueness};
 use crate::row::{latch, newest, publish};
 use crate::tid::Tid;
 use crate::undo::{Image, Kind, RecordRef};
@@ -79,12 +79,17 @@ pub(super) fn is_affected(index: &TableIndex, mut columns: impl Iterator<Item = 
     columns.any(|column| index.spec().columns.iter().any(|c| c.ordinal == column))
 }
 
-/// Latches of keys, given back together.
+/// Indexes of a table whose gaps are remembered.
+const GAPS: usize = 4;
+
+/// Latches of keys, given back together, and where the keys will be.
 #[derive(Default)]
 pub(super) struct KeyLatches<'i> {
     held: [Option<MutexGuard<'i, ()>>; 4],
     count: usize,
     more: Vec<MutexGuard<'i, ()>>,
+    /// By number of the index.
+    gaps: [Option<KeyGap<'i>>; GAPS],
 }
 
 impl<'i> KeyLatches<'i> {
@@ -171,6 +176,12 @@ impl Table {
             }
             let key = std::mem::take(&mut scratch.keys[i]);
             latches.hold(index.latch_key(&key));
+            let gap = if i < GAPS { index.gap(&key) } else { None };
+            if gap.is_some() {
+                latches.gaps[i] = gap;
+                scratch.keys[i] = key;
+                continue;
+            }
             let result = self.find_holder(index, &key, txn, own, scratch, guard);
             scratch.keys[i] = key;
             match result {
@@ -287,12 +298,15 @@ impl Table {
     pub(super) fn add_entries(
         &self,
         indexes: &[Arc<TableIndex>],
-        keys: &[KeyBuffer],
+        (keys, latches): (&[KeyBuffer], &KeyLatches<'_>),
         wanted: impl Fn(usize) -> bool,
         tid: Tid,
     ) -> types::Result<()> {
         for (i, index) in indexes.iter().enumerate().filter(|(i, _)| wanted(*i)) {
-            index.insert(&keys[i], tid)?;
+            match latches.gaps.get(i).copied().flatten() {
+                Some(gap) => index.insert_at(gap, &keys[i], tid)?,
+                None => index.insert(&keys[i], tid)?,
+            };
         }
         Ok(())
     }

@@ -64,10 +64,11 @@ impl Table {
         with_scratch(|scratch| {
             self.encode_keys(indexes, scratch, |column| self.widened(column, row[column]));
             let who = (undo.txn(), None);
-            let _latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
+            let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
             let mark = undo.mark();
             let tid = self.place_row(undo, row, heap_bytes, &guard)?;
-            if let Err(error) = self.add_entries(indexes, &scratch.keys, |_| true, tid) {
+            if let Err(error) = self.add_entries(indexes, (&scratch.keys, &latches), |_| true, tid)
+            {
                 undo.rollback_to(mark);
                 return Err(error.into());
             }
@@ -135,7 +136,7 @@ impl Table {
         guard: &Guard,
     ) -> Result<Tid> {
         for (column, &datum) in row.iter().enumerate() {
-            self.bounds.admit(column, self.widened(column, datum), guard);
+            self.bounds.admit(column, datum, guard);
         }
         let (block, rows) = self.claim((1, 1), heap_bytes, guard)?;
         let number = rows.start;
@@ -196,9 +197,9 @@ impl Table {
         let result = with_scratch(|scratch| {
             self.encode_changed(indexes, scratch, block.get(), tid.row(), changes);
             let who = (undo.txn(), Some(tid));
-            let _latches = self.admit_keys(indexes, scratch, affected, who, &guard)?;
+            let latches = self.admit_keys(indexes, scratch, affected, who, &guard)?;
             self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
-            self.add_entries(indexes, &scratch.keys, affected, tid)?;
+            self.add_entries(indexes, (&scratch.keys, &latches), affected, tid)?;
             Ok(tid)
         });
         if result.is_err() {
@@ -242,7 +243,7 @@ impl Table {
         guard: &Guard,
     ) -> Result<(), WriteError> {
         for &(column, datum) in changes {
-            self.bounds.admit(column, self.widened(column, datum), guard);
+            self.bounds.admit(column, datum, guard);
         }
         let text_at = block.hot().heap.reserve(heap_bytes)?;
         let record = undo.add(self, block, row, Kind::Update, changes.len())?;

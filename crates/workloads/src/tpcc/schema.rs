@@ -169,7 +169,7 @@ fn create_table(table: Table, dialect: Dialect) -> String {
     sql
 }
 
-fn names(table: Table, columns: &[usize]) -> String {
+pub(super) fn names(table: Table, columns: &[usize]) -> String {
     let names: Vec<&str> = columns.iter().map(|i| table.columns()[*i].0).collect();
     names.join(", ")
 }

@@ -44,7 +44,8 @@ impl TesseraSystem {
         let silent: LoadProgress = Arc::new(|_, _, _| {});
         tpcc::load(&database, scale, tpcc::SEED, &cancel, &silent).map_err(fatal)?;
         let mut session = database.session();
-        for sql in tpcc::create_indexes() {
+        let point = workloads::tpcc::tessera::point_indexes();
+        for sql in tpcc::create_indexes().into_iter().chain(point) {
             session.execute(&sql).map_err(fatal)?;
         }
         let tables = Tessera::new(&database, waits)?;
