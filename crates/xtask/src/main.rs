@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use xtask::torture::TortureArgs;
+use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::{Outcome, check, histories, slt, test, torture};
 
 #[derive(Parser)]
@@ -31,7 +31,7 @@ enum Command {
     Torture(TortureArgs),
     /// What `torture` starts and kills
     #[command(hide = true)]
-    TortureChild(TortureArgs),
+    TortureChild(ChildArgs),
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -129,12 +129,12 @@ struct SltArgs {
 
 #[derive(Args)]
 struct HistoriesArgs {
-    /// Run PostgreSQL instead of Tessera
-    #[arg(long)]
-    postgres: bool,
-    /// Histories of each level and shape
-    #[arg(long, default_value_t = 200)]
-    count: usize,
+    /// Whose transactions
+    #[arg(long, value_enum, default_value_t = HistoriesStore::Tessera)]
+    store: HistoriesStore,
+    /// Histories of each isolation level
+    #[arg(long, default_value_t = 400)]
+    histories: usize,
     /// Sessions side by side
     #[arg(long, default_value_t = 8)]
     sessions: usize,
@@ -143,9 +143,18 @@ struct HistoriesArgs {
     seed: u64,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HistoriesStore {
+    /// In process
+    Tessera,
+    /// To check the checker
+    Postgres,
+}
+
 impl HistoriesArgs {
     fn options(&self) -> histories::Options {
-        histories::Options { count: self.count, sessions: self.sessions, seed: self.seed }
+        let &Self { histories, sessions, seed, .. } = self;
+        histories::Options { histories, sessions, seed }
     }
 }
 
@@ -197,7 +206,9 @@ fn run(command: Command) -> Outcome {
         Command::Check { full } => check::run(full),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
-        Command::Histories(args) if args.postgres => histories::postgres(&args.options()),
+        Command::Histories(args) if args.store == HistoriesStore::Postgres => {
+            histories::postgres(&args.options())
+        }
         Command::Torture(args) if !args.store.needs_product() => torture::run(&args),
         Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
         Command::Bench(Bench::Tpcc(args)) => run_tpcc(args),
