@@ -37,5 +37,6 @@ pub use catalog::{TableEntry, TableInfo};
 pub use config::Config;
 pub use database::Database;
 pub use durable::{Background, CheckReport, Files};
+pub use prepared::PreparedStatement;
 pub use result::QueryResult;
 pub use session::{CancelHandle, ProgressHandle, Session};

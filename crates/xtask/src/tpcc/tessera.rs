@@ -1,4 +1,4 @@
-//! Tessera as a system of the TPC-C benchmark: native transactions in process.
+//! Tessera as a system of the TPC-C benchmark, in process: native transactions or SQL.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use engine::{Config, Database};
 use storage::Layout;
 use workloads::LoadProgress;
 use workloads::tpcc::driver::{System, Use};
-use workloads::tpcc::tessera::{Tessera, Waits};
+use workloads::tpcc::tessera::{Tessera, TesseraSql, Waits};
 use workloads::tpcc::{self, Failure, Scale};
 
-use super::{Durability, Measured};
+use super::{Durability, Interface, Measured};
 
 /// A loaded database.
 pub(super) struct TesseraSystem {
     database: Database,
-    tables: Tessera,
+    terminals: Box<dyn System>,
+    interface: Interface,
     durability: Durability,
 }
 
@@ -30,7 +31,7 @@ impl TesseraSystem {
     /// What the database says.
     pub(super) fn create(
         folder: &Path,
-        durability: Durability,
+        (durability, interface): (Durability, Interface),
         workers: usize,
         scale: &Scale,
     ) -> Result<Self, Failure> {
@@ -47,14 +48,17 @@ impl TesseraSystem {
         for sql in tpcc::create_indexes() {
             session.execute(&sql).map_err(fatal)?;
         }
-        let tables = Tessera::new(&database, waits)?;
-        Ok(Self { database, tables, durability })
+        let terminals: Box<dyn System> = match interface {
+            Interface::Native => Box::new(Tessera::new(&database, waits)?),
+            Interface::Sql => Box::new(TesseraSql::new(&database, waits)),
+        };
+        Ok(Self { database, terminals, interface, durability })
     }
 }
 
 impl System for TesseraSystem {
     fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure> {
-        self.tables.with_terminal(worker, body)
+        self.terminals.with_terminal(worker, body)
     }
 }
 
@@ -64,7 +68,11 @@ impl Measured for TesseraSystem {
             Durability::Sync => "synchronous_commit = on",
             Durability::Async => "synchronous_commit = off",
         };
-        format!("Tessera {}, native transactions, {commits}", env!("CARGO_PKG_VERSION"))
+        let interface = match self.interface {
+            Interface::Native => "native transactions",
+            Interface::Sql => "prepared statements",
+        };
+        format!("Tessera {}, {interface}, {commits}", env!("CARGO_PKG_VERSION"))
     }
 
     fn integer(&self, sql: &str) -> Result<i64, Failure> {
