@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::{Outcome, check, histories, slt, test, torture};
 
@@ -32,6 +33,9 @@ enum Command {
     /// What `torture` starts and kills
     #[command(hide = true)]
     TortureChild(ChildArgs),
+    /// What `bench recovery` starts and kills
+    #[command(hide = true)]
+    RecoveryChild(RecoveryChildArgs),
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -49,6 +53,12 @@ enum Bench {
     Ssb(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
+    /// Opening a database that was killed: replay of its log, and loading its checkpoint
+    Recovery(RecoveryArgs),
+    /// TPC-C before, during and after checkpoints
+    Checkpoint(CheckpointArgs),
+    /// Scans of rows that have versions
+    Versions(VersionsArgs),
 }
 
 #[derive(Args)]
@@ -236,6 +246,7 @@ fn run_product(_: Command) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn run_product(command: Command) -> Outcome {
+    use xtask::bench;
     let (suite, args) = match command {
         Command::Slt(args) => {
             let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
@@ -247,6 +258,10 @@ fn run_product(command: Command) -> Outcome {
         }
         Command::Torture(args) => return torture::run(&args),
         Command::TortureChild(args) => return torture::child(&args),
+        Command::RecoveryChild(args) => return bench::recovery::child(&args),
+        Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
+        Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
+        Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
         Command::Verify(args) => return xtask::verify::run(&options(args.suite, &args.scale)),
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
@@ -257,7 +272,7 @@ fn run_product(command: Command) -> Outcome {
     let Peer::Duckdb = args.peer;
     let (runs, peer_file) = (args.runs, args.peer_file);
     let options = options(suite, &args.scale);
-    xtask::bench::run(&xtask::bench::Plan { options, runs, peer_file })
+    bench::run(&bench::Plan { options, runs, peer_file })
 }
 
 /// Runs TPC-C, which needs the peers' drivers.

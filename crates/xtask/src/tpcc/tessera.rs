@@ -1,16 +1,14 @@
 //! Tessera as a system of the TPC-C benchmark, in process: native transactions or SQL.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use engine::{Config, Database};
-use storage::Layout;
-use workloads::LoadProgress;
+use engine::Database;
 use workloads::tpcc::driver::{System, Use};
 use workloads::tpcc::tessera::{Tessera, TesseraSql, Waits};
-use workloads::tpcc::{self, Failure, Scale};
+use workloads::tpcc::{Failure, Scale};
 
 use super::{Durability, Interface, Measured};
+use crate::bench::durable;
 
 /// A loaded database.
 pub(super) struct TesseraSystem {
@@ -35,19 +33,12 @@ impl TesseraSystem {
         workers: usize,
         scale: &Scale,
     ) -> Result<Self, Failure> {
-        let config = Config { threads: workers, layout: Layout::Row, ..Config::default() };
-        let database = Database::open(folder, config).map_err(fatal)?;
+        let database = durable::open(folder, workers).map_err(fatal)?;
         let waits = match durability {
             Durability::Sync => Waits::Yes,
             Durability::Async => Waits::No,
         };
-        let cancel = database.session().cancel_handle();
-        let silent: LoadProgress = Arc::new(|_, _, _| {});
-        tpcc::load(&database, scale, tpcc::SEED, &cancel, &silent).map_err(fatal)?;
-        let mut session = database.session();
-        for sql in tpcc::create_indexes() {
-            session.execute(&sql).map_err(fatal)?;
-        }
+        durable::load_tpcc(&database, scale).map_err(fatal)?;
         let terminals: Box<dyn System> = match interface {
             Interface::Native => Box::new(Tessera::new(&database, waits)?),
             Interface::Sql => Box::new(TesseraSql::new(&database, waits)),

@@ -1,0 +1,192 @@
+//! `cargo xtask bench checkpoint`: how much a checkpoint slows TPC-C down.
+//!
+//! ```text
+//! New-Orders in windows of 100 ms:  before | CHECKPOINT | after   ... again
+//! ```
+//! A dip is how much lower the mean of the windows during a checkpoint is than that of those
+//! before. Windows that a checkpoint covers in part count as during.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use workloads::tpcc::driver::{self, Length, Plan, System, Use};
+use workloads::tpcc::tessera::{Tessera, Waits};
+use workloads::tpcc::{
+    self, Delivery, Failure, NewOrder, OrderStatus, Paid, Payment, Placed, Scale, Status,
+    StockLevel, Terminal,
+};
+
+use super::circumstances;
+use super::durable::{Scratch, audit_tpcc, bytes_below, load_tpcc, open};
+use crate::bench_args::CheckpointArgs;
+use crate::{Outcome, text};
+
+/// Length of a window in milliseconds.
+const WINDOW_MS: u64 = 100;
+
+/// New-Orders by window.
+struct Windows {
+    start: Instant,
+    counts: Vec<AtomicU64>,
+}
+
+impl Windows {
+    fn new(seconds: f64) -> Self {
+        let count = (seconds * 1e3) as u64 / WINDOW_MS;
+        Self { start: Instant::now(), counts: (0..count).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn now(&self) -> usize {
+        (self.start.elapsed().as_millis() as u64 / WINDOW_MS) as usize
+    }
+
+    fn count(&self) {
+        if let Some(count) = self.counts.get(self.now()) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// New-Orders in a second, of the windows `from..to`.
+    fn rates(&self, from: usize, to: usize) -> Vec<f64> {
+        let windows = &self.counts[from.min(self.counts.len())..to.min(self.counts.len())];
+        let rate = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
+        windows.iter().map(|count| rate(count) * 1e3 / WINDOW_MS as f64).collect()
+    }
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// What the database says, or a condition that is broken afterwards.
+pub fn run(args: &CheckpointArgs) -> Outcome {
+    println!("{}", circumstances());
+    let waits = if args.asynchronous { Waits::No } else { Waits::Yes };
+    println!(
+        "run      checkpoint, TPC-C, {0} warehouses, {0} workers, commits wait: {waits:?}; {1} s \
+         before and after",
+        args.warehouses, args.seconds
+    );
+    let scratch = Scratch::new("checkpoint")?;
+    let scale = Scale::new(args.warehouses);
+    let database = open(&scratch.0, args.warehouses as usize).map_err(text)?;
+    load_tpcc(&database, &scale).map_err(text)?;
+    let mut session = database.session();
+    session.execute("SET checkpoint_wal_bytes = '1000GB'").map_err(text)?;
+    session.execute("CHECKPOINT").map_err(text)?;
+
+    // Nobody knows how long checkpoints take: ten times as many windows as without.
+    let total = args.seconds * (args.checkpoints + 1) as f64 * 10.0 + 60.0;
+    let counted = Counted {
+        system: Tessera::new(&database, waits).map_err(text)?,
+        windows: Windows::new(total),
+        stop: AtomicBool::new(false),
+    };
+    let workers = args.warehouses as usize;
+    let length = Length::Time(Duration::ZERO, Duration::from_secs_f64(total));
+    let plan = Plan { scale, seed: tpcc::SEED, run: 1, workers, length };
+    let outcome = std::thread::scope(|scope| {
+        let driver = scope.spawn(|| driver::run(&counted, &plan));
+        let outcome = checkpoints(args, &mut session, &counted.windows, &scratch);
+        counted.stop.store(true, Ordering::Relaxed);
+        match driver.join() {
+            Ok(Err(failure)) if failure.to_string() != STOPPED => Err(failure.to_string()),
+            Ok(_) => outcome,
+            Err(_) => Err("the driver panicked".into()),
+        }
+    });
+    outcome?;
+    audit_tpcc(&database, &scale)?;
+    println!("conditions 1 to 12 hold");
+    Ok(())
+}
+
+fn checkpoints(
+    args: &CheckpointArgs,
+    session: &mut engine::Session,
+    windows: &Windows,
+    scratch: &Scratch,
+) -> Outcome {
+    let pause = Duration::from_secs_f64(args.seconds);
+    std::thread::sleep(pause);
+    println!(
+        "{:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>7}",
+        "checkpoint", "s", "before /s", "during /s", "lowest /s", "after /s", "dip %"
+    );
+    let (mut dips, count) = (0.0, args.checkpoints.max(1));
+    for number in 1..=count {
+        let from = windows.now();
+        std::thread::sleep(pause);
+        let begun = Instant::now();
+        let (begin, checkpoint) = (windows.now(), session.execute("CHECKPOINT"));
+        checkpoint.map_err(text)?;
+        let (took, end) = (begun.elapsed().as_secs_f64(), windows.now() + 1);
+        std::thread::sleep(pause);
+        let to = windows.now();
+        let (before, during) = (windows.rates(from, begin), windows.rates(begin, end));
+        let lowest = during.iter().copied().fold(f64::INFINITY, f64::min);
+        let (after, during, before) = (mean(&windows.rates(end, to)), mean(&during), mean(&before));
+        let dip = (1.0 - during / before) * 100.0;
+        dips += dip;
+        println!(
+            "{number:>10} {took:>8.2} {before:>10.0} {during:>10.0} {lowest:>10.0} {after:>10.0} \
+             {dip:>7.1}"
+        );
+    }
+    let megabytes = bytes_below(&scratch.0.join("blocks"))? as f64 / 1e6;
+    println!("dip {:.1} % on average; {megabytes:.0} MB of blocks", dips / count as f64);
+    Ok(())
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+/// What ends a worker.
+const STOPPED: &str = "all checkpoints are written";
+
+/// Counts the New-Orders of a system.
+struct Counted {
+    system: Tessera,
+    windows: Windows,
+    stop: AtomicBool,
+}
+
+impl System for Counted {
+    fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure> {
+        let mut counted =
+            |terminal: &mut dyn Terminal| body(&mut CountedTerminal { terminal, counted: self });
+        self.system.with_terminal(worker, &mut counted)
+    }
+}
+
+struct CountedTerminal<'t> {
+    terminal: &'t mut dyn Terminal,
+    counted: &'t Counted,
+}
+
+impl Terminal for CountedTerminal<'_> {
+    fn new_order(&mut self, input: &NewOrder) -> Result<Option<Placed>, Failure> {
+        if self.counted.stop.load(Ordering::Relaxed) {
+            return Err(Failure::Fatal(STOPPED.into()));
+        }
+        let placed = self.terminal.new_order(input)?;
+        self.counted.windows.count();
+        Ok(placed)
+    }
+
+    fn payment(&mut self, input: &Payment) -> Result<Paid, Failure> {
+        self.terminal.payment(input)
+    }
+
+    fn order_status(&mut self, input: &OrderStatus) -> Result<Status, Failure> {
+        self.terminal.order_status(input)
+    }
+
+    fn delivery(&mut self, input: &Delivery) -> Result<i32, Failure> {
+        self.terminal.delivery(input)
+    }
+
+    fn stock_level(&mut self, input: &StockLevel) -> Result<i32, Failure> {
+        self.terminal.stock_level(input)
+    }
+}
