@@ -20,13 +20,16 @@ const LEVELS: [(&str, Level); 3] = [
     ("SERIALIZABLE", Level::Serializable),
 ];
 
+/// How lists are tables.
+const SHAPES: [Shape; 2] = [Shape::Text, Shape::Rows];
+
 /// Histories on one database: whatever reads a whole table does not get slower for ever.
 const PER_DATABASE: usize = 50;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Histories of each level, half of them in each shape.
+    /// Histories in all, shared among levels and shapes.
     pub histories: usize,
     /// Sessions side by side.
     pub sessions: usize,
@@ -49,7 +52,7 @@ pub fn postgres(options: &Options) -> Outcome {
 /// The anomalies of the first history that has some, with its seed.
 pub fn on(backend: &dyn Backend, options: &Options) -> Outcome {
     for (name, level) in LEVELS {
-        for shape in [Shape::Text, Shape::Rows] {
+        for shape in SHAPES {
             histories(backend, options, (name, level), shape)?;
         }
     }
@@ -72,7 +75,7 @@ fn histories(
     shape: Shape,
 ) -> Outcome {
     let start = Instant::now();
-    let count = options.histories.div_ceil(2);
+    let count = options.histories.div_ceil(LEVELS.len() * SHAPES.len());
     let mut tally = Tally::default();
     for first in (0..count).step_by(PER_DATABASE) {
         let begin = format!("BEGIN ISOLATION LEVEL {name}");

@@ -142,8 +142,8 @@ struct HistoriesArgs {
     /// Whose transactions
     #[arg(long, value_enum, default_value_t = HistoriesStore::Tessera)]
     store: HistoriesStore,
-    /// Histories of each isolation level
-    #[arg(long, default_value_t = 400)]
+    /// Histories in all, shared among isolation levels and shapes of tables
+    #[arg(long, default_value_t = 1200)]
     histories: usize,
     /// Sessions side by side
     #[arg(long, default_value_t = 8)]

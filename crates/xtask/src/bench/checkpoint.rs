@@ -4,9 +4,12 @@
 //! New-Orders in windows of 100 ms:  before | CHECKPOINT | after   ... again
 //! ```
 //! A dip is how much lower the mean of the windows during a checkpoint is than that of those
-//! before. Windows that a checkpoint covers in part count as during.
+//! before. Windows that a checkpoint covers in part count as during. On a machine that has other
+//! work, too, the second dip counts: rates in the time in which no worker waited for a processor.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use workloads::tpcc::driver::{self, Length, Plan, System, Use};
@@ -28,29 +31,76 @@ const WINDOW_MS: u64 = 100;
 struct Windows {
     start: Instant,
     counts: Vec<AtomicU64>,
+    /// What the system knows of the workers' threads.
+    threads: Mutex<Vec<PathBuf>>,
+}
+
+/// A moment of a run.
+#[derive(Clone, Copy)]
+struct Moment {
+    window: usize,
+    at: Instant,
+    /// Seconds for which workers waited for a processor, so far.
+    waited: f64,
+}
+
+/// New-Orders in a second between two moments.
+#[derive(Clone, Copy)]
+struct Rate {
+    /// As the clock has it.
+    all: f64,
+    /// Of the time in which a worker had a processor or waited for something else.
+    served: f64,
 }
 
 impl Windows {
     fn new(seconds: f64) -> Self {
         let count = (seconds * 1e3) as u64 / WINDOW_MS;
-        Self { start: Instant::now(), counts: (0..count).map(|_| AtomicU64::new(0)).collect() }
+        let counts = (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self { start: Instant::now(), counts, threads: Mutex::default() }
     }
 
-    fn now(&self) -> usize {
+    /// The calling thread is a worker.
+    fn enlist(&self) {
+        if let Ok(thread) = std::fs::read_link("/proc/thread-self") {
+            let path = Path::new("/proc").join(thread).join("schedstat");
+            self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        }
+    }
+
+    fn window(&self) -> usize {
         (self.start.elapsed().as_millis() as u64 / WINDOW_MS) as usize
     }
 
+    fn now(&self) -> Moment {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).ok()?;
+            text.split_whitespace().nth(1)?.parse::<f64>().ok()
+        };
+        let waited = threads.iter().filter_map(waited).sum::<f64>() / 1e9;
+        Moment { window: self.window(), at: Instant::now(), waited }
+    }
+
     fn count(&self) {
-        if let Some(count) = self.counts.get(self.now()) {
+        if let Some(count) = self.counts.get(self.window()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// New-Orders in a second, of the windows `from..to`.
+    /// New-Orders in a second, of each window from `from` up to but without `to`.
     fn rates(&self, from: usize, to: usize) -> Vec<f64> {
         let windows = &self.counts[from.min(self.counts.len())..to.min(self.counts.len())];
         let rate = |count: &AtomicU64| count.load(Ordering::Relaxed) as f64;
         windows.iter().map(|count| rate(count) * 1e3 / WINDOW_MS as f64).collect()
+    }
+
+    fn rate(&self, from: Moment, to: Moment) -> Rate {
+        let all = mean(&self.rates(from.window, to.window));
+        let workers = self.threads.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let seconds = (to.at - from.at).as_secs_f64() * workers as f64;
+        let served = 1.0 - (to.waited - from.waited) / seconds.max(1e-9);
+        Rate { all, served: all / served.clamp(0.01, 1.0) }
     }
 }
 
@@ -109,32 +159,61 @@ fn checkpoints(
     let pause = Duration::from_secs_f64(args.seconds);
     std::thread::sleep(pause);
     println!(
-        "{:>10} {:>8} {:>10} {:>10} {:>10} {:>10} {:>7}",
-        "checkpoint", "s", "before /s", "during /s", "lowest /s", "after /s", "dip %"
+        "{:>10} {:>7} {:>9} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}",
+        "checkpoint",
+        "s",
+        "before/s",
+        "during/s",
+        "lowest/s",
+        "after/s",
+        "dip %",
+        "before*",
+        "during*",
+        "dip* %"
     );
-    let (mut dips, count) = (0.0, args.checkpoints.max(1));
+    let (mut dips, count) = ([0.0; 2], args.checkpoints.max(1));
     for number in 1..=count {
-        let from = windows.now();
-        std::thread::sleep(pause);
-        let begun = Instant::now();
-        let (begin, checkpoint) = (windows.now(), session.execute("CHECKPOINT"));
-        checkpoint.map_err(text)?;
-        let (took, end) = (begun.elapsed().as_secs_f64(), windows.now() + 1);
-        std::thread::sleep(pause);
-        let to = windows.now();
-        let (before, during) = (windows.rates(from, begin), windows.rates(begin, end));
-        let lowest = during.iter().copied().fold(f64::INFINITY, f64::min);
-        let (after, during, before) = (mean(&windows.rates(end, to)), mean(&during), mean(&before));
-        let dip = (1.0 - during / before) * 100.0;
-        dips += dip;
-        println!(
-            "{number:>10} {took:>8.2} {before:>10.0} {during:>10.0} {lowest:>10.0} {after:>10.0} \
-             {dip:>7.1}"
-        );
+        let both = one(number, pause, session, windows)?;
+        dips = [dips[0] + both[0], dips[1] + both[1]];
     }
     let megabytes = bytes_below(&scratch.0.join("blocks"))? as f64 / 1e6;
-    println!("dip {:.1} % on average; {megabytes:.0} MB of blocks", dips / count as f64);
+    let [all, served] = dips.map(|dip| dip / count as f64);
+    println!(
+        "dip {all:.1} % on average, {served:.1} % of the time* in which no worker waited for a \
+         processor; {megabytes:.0} MB of blocks"
+    );
     Ok(())
+}
+
+/// One checkpoint; both its dips in percent.
+fn one(
+    number: usize,
+    pause: Duration,
+    session: &mut engine::Session,
+    windows: &Windows,
+) -> Result<[f64; 2], String> {
+    let first = windows.now();
+    std::thread::sleep(pause);
+    let begun = windows.now();
+    session.execute("CHECKPOINT").map_err(text)?;
+    let took = begun.at.elapsed().as_secs_f64();
+    // The window in which it ends counts as during.
+    std::thread::sleep(Duration::from_millis(WINDOW_MS));
+    let ended = windows.now();
+    std::thread::sleep(pause);
+    let before = windows.rate(first, begun);
+    let during = windows.rate(begun, ended);
+    let after = windows.rate(ended, windows.now());
+    let rates = windows.rates(begun.window, ended.window);
+    let lowest = rates.into_iter().fold(f64::INFINITY, f64::min);
+    let dip = |before: f64, during: f64| (1.0 - during / before) * 100.0;
+    let both = [dip(before.all, during.all), dip(before.served, during.served)];
+    println!(
+        "{number:>10} {took:>7.2} {:>9.0} {:>9.0} {lowest:>9.0} {:>9.0} {:>7.1} {:>9.0} {:>9.0} \
+         {:>7.1}",
+        before.all, during.all, after.all, both[0], before.served, during.served, both[1]
+    );
+    Ok(both)
 }
 
 fn mean(rates: &[f64]) -> f64 {
@@ -153,8 +232,10 @@ struct Counted {
 
 impl System for Counted {
     fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure> {
-        let mut counted =
-            |terminal: &mut dyn Terminal| body(&mut CountedTerminal { terminal, counted: self });
+        let mut counted = |terminal: &mut dyn Terminal| {
+            self.windows.enlist();
+            body(&mut CountedTerminal { terminal, counted: self })
+        };
         self.system.with_terminal(worker, &mut counted)
     }
 }
