@@ -141,6 +141,7 @@ impl Store {
 }
 
 /// Who works on the database: the parent looks, a child also disturbs.
+#[cfg_attr(not(feature = "tessera"), allow(dead_code))] // Toys need not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Parent,
@@ -149,6 +150,7 @@ enum Role {
 }
 
 /// One case, as parent or as child.
+#[cfg_attr(not(feature = "tessera"), allow(dead_code))] // Toys need not know.
 struct Case {
     store: Store,
     work: Work,

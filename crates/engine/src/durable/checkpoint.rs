@@ -6,8 +6,8 @@
 //! ```
 //! Invariants: the manifest holds exactly the commits before its position in the log; the snapshot
 //! is a running transaction until all blocks are written, and no longer: files are synced without
-//! it, because whoever passes over rows deleted meanwhile gets slower as long as it runs; after an error the newest checkpoint is
-//! the one before, with all its files and all of the log behind it.
+//! it, because whoever passes over rows deleted meanwhile gets slower as long as it runs; after an
+//! error the newest checkpoint is the one before, with all its files and all of the log behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -112,7 +112,7 @@ impl Durable {
         let snapshot = pinned.snapshot().ts;
         pinned.rollback();
         let prepared = outcome.and_then(|tables| {
-            self.directory.sync_files(&unsynced)?;
+            unsynced.sync()?;
             self.log.wait_durable(position.lsn)?;
             Ok(tables)
         });

@@ -11,7 +11,7 @@ use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
-use crate::io::{FileLock, Io, OpenMode, read_file, replace_file, write_file};
+use crate::io::{File, FileLock, Io, read_file, replace_file, write_file};
 use crate::log::{Log, LogOptions, LogPlace, LogReader, holds_records};
 use crate::redo::BlockReference;
 
@@ -41,13 +41,28 @@ pub struct Directory {
 pub enum Syncing<'u> {
     /// Before the call returns.
     Now,
-    /// With [`Directory::sync_files`] of these.
+    /// With [`Unsynced::sync`].
     Later(&'u mut Unsynced),
 }
 
-/// Files whose content is not durable yet.
+/// Files whose content is not durable yet. They stay open, for only who has a file open is told
+/// for certain that it could not be written.
 #[derive(Debug, Default)]
-pub struct Unsynced(Vec<PathBuf>);
+pub struct Unsynced(Vec<Arc<dyn File>>);
+
+/// Files that are kept open: a quarter of what processes may have by default. More are synced at
+/// once.
+const UNSYNCED_MAX: usize = 256;
+
+impl Unsynced {
+    /// Makes the content of all durable.
+    ///
+    /// # Errors
+    /// Those of `io`: none of the files may be named then.
+    pub fn sync(self) -> Result<()> {
+        self.0.iter().try_for_each(|file| file.sync())
+    }
+}
 
 impl Directory {
     /// Opens the database in `path`, or makes one there when there is nothing.
@@ -163,24 +178,16 @@ impl Directory {
         let path = self.block_path(name);
         let written = BlockFile::write(&*self.io, &path, self.database, name, content, dead);
         let synced = written.and_then(|(file, bytes, crc)| match syncing {
-            Syncing::Now => file.sync().map(|()| (bytes, crc)),
-            Syncing::Later(unsynced) => {
-                unsynced.0.push(path.clone());
+            Syncing::Later(unsynced) if unsynced.0.len() < UNSYNCED_MAX => {
+                unsynced.0.push(file);
                 Ok((bytes, crc))
             }
+            Syncing::Now | Syncing::Later(_) => file.sync().map(|()| (bytes, crc)),
         });
         synced.inspect_err(|_| {
             // Best effort: a sweep removes what stays.
             let _ = self.io.remove(&path);
         })
-    }
-
-    /// Makes the content of files durable that were written with [`Syncing::Later`].
-    ///
-    /// # Errors
-    /// Those of `io`: none of the files may be named then.
-    pub fn sync_files(&self, files: &Unsynced) -> Result<()> {
-        files.0.iter().try_for_each(|path| self.io.open(path, OpenMode::Write)?.sync())
     }
 
     /// Makes the names of all block files written so far durable, before a log record names them.
