@@ -12,7 +12,9 @@ use txn::manager::TransactionManager;
 use types::{Error, Result};
 
 use crate::catalog::{Relations, State, TableEntry, TableInfo, undefined_table};
-use crate::durable::{self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files};
+use crate::durable::{
+    self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files, RecoveryReport,
+};
 use crate::locks::TableLock;
 use crate::registry::Registry;
 use crate::session::SessionInfo;
@@ -190,6 +192,11 @@ impl Database {
     pub fn check_indexes(&self) -> CheckReport {
         self.0.transactions.collect();
         durable::check_tables(&self.0.relations.snapshot())
+    }
+
+    /// What opening it took; nothing in memory.
+    pub fn recovery(&self) -> RecoveryReport {
+        self.0.durable.as_ref().map_or_else(RecoveryReport::default, |durable| durable.recovery)
     }
 
     pub(crate) fn downgrade(&self) -> WeakDatabase {

@@ -38,6 +38,7 @@ use crate::database::Inner;
 use background::Checkpointer;
 use files::BlockFiles;
 
+pub use recover::RecoveryReport;
 pub use txn::log::Background;
 pub use verify::CheckReport;
 
@@ -101,6 +102,7 @@ pub(crate) struct Durable {
     /// Commits that the newest checkpoint does not hold.
     commits_since: AtomicU64,
     closed: AtomicBool,
+    pub(crate) recovery: RecoveryReport,
     directory: Directory,
 }
 

@@ -36,6 +36,7 @@ pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use catalog::{TableEntry, TableInfo};
 pub use config::Config;
 pub use database::Database;
-pub use durable::{Background, CheckReport, Files};
+pub use durable::{Background, CheckReport, Files, RecoveryReport};
+pub use prepared::PreparedStatement;
 pub use result::QueryResult;
 pub use session::{CancelHandle, ProgressHandle, Session};

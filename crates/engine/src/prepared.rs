@@ -1,4 +1,4 @@
-//! Prepared statements of a session.
+//! Prepared statements of a session: by name in SQL, and without in process.
 
 use std::collections::HashMap;
 
@@ -12,6 +12,58 @@ use crate::{QueryResult, Session};
 struct Prepared {
     types: Vec<DataType>,
     statement: ParsedStatement,
+}
+
+/// A parsed statement with the types of its parameters, for any session of its database.
+pub struct PreparedStatement(Prepared);
+
+impl PreparedStatement {
+    /// The types of `$1`, `$2` ...
+    pub fn parameters(&self) -> &[DataType] {
+        &self.0.types
+    }
+}
+
+impl Session {
+    /// Parses the one statement of `text` and infers its parameters; `types` are those that are
+    /// known.
+    ///
+    /// # Errors
+    /// 42601 when there is not one statement; what is wrong with it.
+    pub fn prepare_statement(
+        &mut self,
+        text: &str,
+        types: &[DataType],
+    ) -> Result<PreparedStatement> {
+        let mut statements = sql::parse(text)?;
+        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
+            let message = "cannot prepare other than one statement";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        };
+        let types = sql::bind(&statement, &self.catalog(), types)?.parameters().to_vec();
+        Ok(PreparedStatement(Prepared { types, statement }))
+    }
+
+    /// Runs a prepared statement with a value of each parameter's type.
+    ///
+    /// # Errors
+    /// 08P01 when `values` are too few or too many; what the statement says.
+    pub fn execute_prepared(
+        &mut self,
+        prepared: &PreparedStatement,
+        values: &[Value],
+    ) -> Result<QueryResult> {
+        let Prepared { types, statement } = &prepared.0;
+        if values.len() != types.len() {
+            let message = format!("{} values for {} parameters", values.len(), types.len());
+            return Err(Error::new(SqlState(*b"08P01"), message));
+        }
+        self.begin_text();
+        let outer = std::mem::replace(&mut self.parameters, values.to_vec());
+        let result = self.statement(statement, types);
+        self.parameters = outer;
+        result
+    }
 }
 
 /// Prepared statements by name.

@@ -202,7 +202,7 @@ impl Session {
         text: &str,
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
-        self.cancel.reset();
+        self.begin_text();
         let statements = match sql::parse(text) {
             Ok(statements) => statements,
             Err(error) => {
@@ -215,6 +215,11 @@ impl Session {
             each(result)?;
         }
         Ok(())
+    }
+
+    /// Forgets a cancel of what ran before.
+    pub(crate) fn begin_text(&mut self) {
+        self.cancel.reset();
     }
 
     /// Runs one statement with values for its parameters of these types.

@@ -4,6 +4,8 @@
 //! parent: start child -> read acknowledgements -> SIGKILL -> verify -> again, same directory
 //! child:  open, run the workload, write a line for each commit that has been acknowledged
 //! ```
+//! Each second round verifies a copy, so that the next child opens what the kill left, and not
+//! what a well closed database left. In any case a state as it was after the kill remains.
 //! Invariant: a line is written after its commit came back, so every whole line is a promise.
 //! Elsewhere: power loss, for a killed process keeps what it gave to the system; that needs a
 //! simulated disk.
@@ -13,8 +15,9 @@ pub mod toy;
 #[cfg(feature = "slt")]
 pub mod sql;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -78,13 +81,13 @@ pub fn child(workload: &dyn Workload, directory: &Path) -> Result<(), String> {
     workload.run(directory, &acknowledge)
 }
 
-/// The parent's side: `start` makes the command of a child on `directory`.
+/// The parent's side: `start` makes the command of the child of a round, from 1, on `directory`.
 ///
 /// # Errors
 /// The first thing that is wrong, with the round.
 pub fn torture(
     workload: &dyn Workload,
-    start: &dyn Fn() -> Command,
+    start: &dyn Fn(usize) -> Command,
     directory: &Path,
     options: &Options,
 ) -> Result<Summary, String> {
@@ -94,15 +97,45 @@ pub fn torture(
     for round in 1..=options.rounds {
         let at = |message: String| format!("round {round}, seed {}: {message}", options.seed);
         let known = lines.len();
-        live_and_die(start(), &mut random, options, &mut lines).map_err(at)?;
+        live_and_die(start(round), &mut random, options, &mut lines).map_err(at)?;
         summary.early += usize::from(lines.len() == known);
+        let copy = copy_of(directory).map_err(|error| at(error.to_string()))?;
+        let verified = if round % 2 == 0 { directory } else { &copy };
         let begun = Instant::now();
-        workload.verify(directory, &lines, round).map_err(at)?;
+        workload.verify(verified, &lines, round).map_err(at)?;
         summary.verify_ms_max = summary.verify_ms_max.max(begun.elapsed().as_millis());
         summary.rounds = round;
         summary.acknowledged = lines.len();
     }
     Ok(summary)
+}
+
+/// Copies `directory` beside itself, in the place of the last copy.
+fn copy_of(directory: &Path) -> std::io::Result<PathBuf> {
+    let mut name = directory.file_name().unwrap_or_default().to_owned();
+    name.push("-killed");
+    let copy = directory.with_file_name(name);
+    match fs::remove_dir_all(&copy) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A child may have been killed before it made anything.
+    fs::create_dir_all(directory)?;
+    copy_directory(directory, &copy)?;
+    Ok(copy)
+}
+
+fn copy_directory(source: &Path, target: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(target)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), target.join(entry.file_name()));
+        match entry.file_type()?.is_dir() {
+            true => copy_directory(&from, &to)?,
+            false => drop(fs::copy(&from, &to)?),
+        }
+    }
+    Ok(())
 }
 
 /// One child, from its start to its end.

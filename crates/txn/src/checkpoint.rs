@@ -25,5 +25,5 @@ mod tests;
 
 pub use block_file::{BlockFile, BlockFileKind, BlockFileName};
 pub use check::check;
-pub use directory::Directory;
+pub use directory::{Directory, Syncing, Unsynced};
 pub use manifest::{BlockEntry, BlockTemperature, DeadReference, Manifest, TableEntry};

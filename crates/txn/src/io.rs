@@ -136,13 +136,21 @@ pub fn read_file(io: &dyn Io, path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// See the module.
 pub fn write_file(io: &dyn Io, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+    write_unsynced(io, path, pieces)?.sync()
+}
+
+/// Writes a whole new file, which is durable once it and its directory are synced.
+///
+/// # Errors
+/// See the module.
+pub fn write_unsynced(io: &dyn Io, path: &Path, pieces: &[&[u8]]) -> Result<Arc<dyn File>> {
     let file = io.open(path, OpenMode::Create)?;
     let mut offset = 0;
     for piece in pieces {
         file.write_at(offset, piece)?;
         offset += piece.len() as u64;
     }
-    file.sync()
+    Ok(file)
 }
 
 /// Puts a file in place of `path` such that after a crash either the old or the new one is there.

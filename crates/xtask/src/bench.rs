@@ -4,6 +4,12 @@
 //! query 1: warm up both, then T D T D T D ... -> medians, ratio
 //! ```
 //! A ratio above 1 says that Tessera is faster. Timings are printed, never asserted.
+//! Elsewhere: what Tessera is measured at alone, in the modules below; TPC-C (`tpcc`).
+
+pub mod durable;
+pub mod recovery;
+pub mod checkpoint;
+pub mod versions;
 
 use std::process::Command;
 use std::time::Instant;

@@ -7,7 +7,8 @@
 //! torture -> kill -9 at random, recovery, audit
 //! test  -> check, cargo test (tests/slt included)          what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
-//! bench tpcc    -> transactions on SQLite or PostgreSQL      (feature `peers`)
+//! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
+//! bench recovery, checkpoint, versions -> Tessera alone
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
 //! work while the product does not.
@@ -24,6 +25,7 @@ pub mod tessera;
 pub mod suite;
 #[cfg(feature = "tessera")]
 pub mod verify;
+pub mod bench_args;
 #[cfg(feature = "tessera")]
 pub mod bench;
 #[cfg(feature = "peers")]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use xtask::torture::TortureArgs;
+use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
+use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::{Outcome, check, histories, slt, test, torture};
 
 #[derive(Parser)]
@@ -31,7 +32,10 @@ enum Command {
     Torture(TortureArgs),
     /// What `torture` starts and kills
     #[command(hide = true)]
-    TortureChild(TortureArgs),
+    TortureChild(ChildArgs),
+    /// What `bench recovery` starts and kills
+    #[command(hide = true)]
+    RecoveryChild(RecoveryChildArgs),
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -49,6 +53,12 @@ enum Bench {
     Ssb(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
+    /// Opening a database that was killed: replay of its log, and loading its checkpoint
+    Recovery(RecoveryArgs),
+    /// TPC-C before, during and after checkpoints
+    Checkpoint(CheckpointArgs),
+    /// Scans of rows that have versions
+    Versions(VersionsArgs),
 }
 
 #[derive(Args)]
@@ -129,12 +139,12 @@ struct SltArgs {
 
 #[derive(Args)]
 struct HistoriesArgs {
-    /// Run PostgreSQL instead of Tessera
-    #[arg(long)]
-    postgres: bool,
-    /// Histories of each level and shape
-    #[arg(long, default_value_t = 200)]
-    count: usize,
+    /// Whose transactions
+    #[arg(long, value_enum, default_value_t = HistoriesStore::Tessera)]
+    store: HistoriesStore,
+    /// Histories in all, shared among isolation levels and shapes of tables
+    #[arg(long, default_value_t = 1200)]
+    histories: usize,
     /// Sessions side by side
     #[arg(long, default_value_t = 8)]
     sessions: usize,
@@ -143,9 +153,18 @@ struct HistoriesArgs {
     seed: u64,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HistoriesStore {
+    /// In process
+    Tessera,
+    /// To check the checker
+    Postgres,
+}
+
 impl HistoriesArgs {
     fn options(&self) -> histories::Options {
-        histories::Options { count: self.count, sessions: self.sessions, seed: self.seed }
+        let &Self { histories, sessions, seed, .. } = self;
+        histories::Options { histories, sessions, seed }
     }
 }
 
@@ -197,7 +216,9 @@ fn run(command: Command) -> Outcome {
         Command::Check { full } => check::run(full),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
-        Command::Histories(args) if args.postgres => histories::postgres(&args.options()),
+        Command::Histories(args) if args.store == HistoriesStore::Postgres => {
+            histories::postgres(&args.options())
+        }
         Command::Torture(args) if !args.store.needs_product() => torture::run(&args),
         Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
         Command::Bench(Bench::Tpcc(args)) => run_tpcc(args),
@@ -225,6 +246,7 @@ fn run_product(_: Command) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn run_product(command: Command) -> Outcome {
+    use xtask::bench;
     let (suite, args) = match command {
         Command::Slt(args) => {
             let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
@@ -236,6 +258,10 @@ fn run_product(command: Command) -> Outcome {
         }
         Command::Torture(args) => return torture::run(&args),
         Command::TortureChild(args) => return torture::child(&args),
+        Command::RecoveryChild(args) => return bench::recovery::child(&args),
+        Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
+        Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
+        Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
         Command::Verify(args) => return xtask::verify::run(&options(args.suite, &args.scale)),
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
@@ -246,7 +272,7 @@ fn run_product(command: Command) -> Outcome {
     let Peer::Duckdb = args.peer;
     let (runs, peer_file) = (args.runs, args.peer_file);
     let options = options(suite, &args.scale);
-    xtask::bench::run(&xtask::bench::Plan { options, runs, peer_file })
+    bench::run(&bench::Plan { options, runs, peer_file })
 }
 
 /// Runs TPC-C, which needs the peers' drivers.

@@ -1,8 +1,7 @@
 //! Tessera as a backend of the SQL tests: in process, a database in memory for each file.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use engine::{CancelHandle, Config, QueryResult, Session};
 use storage::Layout;
@@ -37,7 +36,7 @@ impl Backend for Tessera {
     }
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
-        Ok(Box::new(OneDatabase(open(self.config.clone()).map_err(sql_error)?)))
+        Ok(boxed(open(self.config.clone()).map_err(sql_error)?))
     }
 }
 
@@ -52,11 +51,20 @@ pub fn open(config: Config) -> types::Result<engine::Database> {
     Ok(database)
 }
 
+/// `database` for whoever runs SQL on any system.
+pub fn boxed(database: engine::Database) -> Box<dyn Database> {
+    Box::new(OneDatabase(database))
+}
+
 struct OneDatabase(engine::Database);
 
 impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
-        Ok(Box::new(OneSession(self.0.session())))
+        let session = self.0.session();
+        let watched =
+            Arc::new(Watched { since: Mutex::default(), cancel: session.cancel_handle() });
+        watch(&watched);
+        Ok(Box::new(OneSession { session, watched }))
     }
 
     fn waiting(&self) -> Result<Vec<String>, SqlError> {
@@ -68,12 +76,17 @@ impl Database for OneDatabase {
 /// The sessions that wait for another one.
 const WAITING: &str = "SELECT session_id FROM tessera_sessions() WHERE state = 'waiting'";
 
-struct OneSession(Session);
+struct OneSession {
+    session: Session,
+    watched: Arc<Watched>,
+}
 
 impl Connection for OneSession {
     fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
-        let _watch = Watch::start(self.0.cancel_handle());
-        let result = self.0.execute(sql).map_err(sql_error)?;
+        self.watched.set(Some(Instant::now()));
+        let result = self.session.execute(sql);
+        self.watched.set(None);
+        let result = result.map_err(sql_error)?;
         Ok(match result.has_rows() {
             true => Answer::Rows { columns: result.columns().len(), rows: result.text_rows() },
             false => Answer::Done(changed_rows(&result)),
@@ -81,33 +94,47 @@ impl Connection for OneSession {
     }
 }
 
-/// Cancels a statement that runs too long, so that one of them does not stop all tests.
-struct Watch {
-    finished: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+/// A session whose statements are cancelled when they run too long, so that one of them does not
+/// stop all tests.
+struct Watched {
+    /// When the statement began. Locked while it is cancelled, so that the next one is not.
+    since: Mutex<Option<Instant>>,
+    cancel: CancelHandle,
 }
 
-impl Watch {
-    fn start(handle: CancelHandle) -> Self {
-        let (finished, waiting) = channel();
-        let thread = std::thread::spawn(move || {
-            if waiting.recv_timeout(STATEMENT_TIME) == Err(RecvTimeoutError::Timeout) {
-                handle.cancel();
+impl Watched {
+    fn set(&self, since: Option<Instant>) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn cancel_if_late(&self) {
+        let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_some_and(|since| since.elapsed() > STATEMENT_TIME) {
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// Has one thread of the process watch the session as long as it is there.
+fn watch(session: &Arc<Watched>) {
+    static SESSIONS: Mutex<Vec<Weak<Watched>>> = Mutex::new(Vec::new());
+    static START: Once = Once::new();
+    let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    sessions.push(Arc::downgrade(session));
+    START.call_once(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+                let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+                sessions.retain(|session| session.strong_count() > 0);
+                sessions.iter().filter_map(Weak::upgrade).for_each(|s| s.cancel_if_late());
             }
         });
-        Self { finished: Some(finished), thread: Some(thread) }
-    }
+    });
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        drop(self.finished.take());
-        // Joined, so that it cannot cancel the next statement.
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
-}
-
-fn sql_error(error: types::Error) -> SqlError {
+/// The error as all systems have it.
+pub fn sql_error(error: types::Error) -> SqlError {
     SqlError { sqlstate: error.state().to_string(), message: error.message().to_owned() }
 }
 

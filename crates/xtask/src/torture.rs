@@ -4,6 +4,13 @@
 //! parent (this) -> torture-child (this program again) -> Workload::run
 //!       '-> SIGKILL -> Workload::verify in this process
 //! ```
+//! Without a choice every workload of the store runs, with commits that wait and that do not, each
+//! case in a directory of its own.
+
+#[cfg(feature = "tessera")]
+mod tessera;
+#[cfg(feature = "tessera")]
+mod tpcc;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +18,7 @@ use std::process::Command;
 use clap::{Args, ValueEnum};
 use testkit::torture::ledger::{Durability, Ledger, LedgerStore};
 use testkit::torture::toy::{Fault, Toy};
-use testkit::torture::{self, Workload};
+use testkit::torture::{self, Summary, Workload};
 
 use crate::{Outcome, text};
 
@@ -42,31 +49,75 @@ pub enum Store {
 /// What the child does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Work {
-    /// Transfers between accounts
+    /// Transfers between accounts, in SQL
     Ledger,
+    /// TPC-C, by native transactions
+    Tpcc,
 }
 
-/// Arguments of the parent; the child gets the same.
+/// Whether a commit is acknowledged before it is durable; then it may vanish, but only with
+/// everything after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Commits {
+    /// They wait
+    Wait,
+    /// They do not
+    DoNotWait,
+}
+
+impl Commits {
+    fn durability(self) -> Durability {
+        match self {
+            Self::Wait => Durability::Synchronous,
+            Self::DoNotWait => Durability::Asynchronous,
+        }
+    }
+}
+
+/// Arguments of the parent.
 #[derive(Args, Clone, Debug)]
 pub struct TortureArgs {
-    /// Children to kill
+    /// Children to kill, shared among the cases
     #[arg(long, default_value_t = 20)]
-    pub rounds: usize,
+    pub kills: usize,
     /// Where chance begins
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// What the children do
-    #[arg(long, value_enum, default_value_t = Work::Ledger)]
-    pub workload: Work,
+    /// What the children do; all in turn without
+    #[arg(long, value_enum)]
+    pub workload: Option<Work>,
     /// What they do it to
     #[arg(long, value_enum, default_value_t = Store::Tessera)]
     pub store: Store,
-    /// Commits are acknowledged before they are durable, and may vanish from the end
-    #[arg(long)]
-    pub asynchronous: bool,
-    /// Where the database is; a new directory without
+    /// Whether commits wait for the disk; both in turn without
+    #[arg(long, value_enum)]
+    pub commits: Option<Commits>,
+    /// Where the databases are; a new directory without
     #[arg(long)]
     pub path: Option<PathBuf>,
+}
+
+/// Arguments of a child.
+#[derive(Args, Clone, Debug)]
+pub struct ChildArgs {
+    /// Where chance begins
+    #[arg(long)]
+    pub seed: u64,
+    /// Which child of its case it is, from 1
+    #[arg(long)]
+    pub round: usize,
+    /// What it does
+    #[arg(long, value_enum)]
+    pub workload: Work,
+    /// What it does it to
+    #[arg(long, value_enum)]
+    pub store: Store,
+    /// Whether commits wait
+    #[arg(long, value_enum)]
+    pub commits: Commits,
+    /// Where the database is
+    #[arg(long)]
+    pub path: PathBuf,
 }
 
 impl Store {
@@ -75,32 +126,74 @@ impl Store {
         self == Self::Tessera
     }
 
-    fn ledgers(self, _durability: Durability) -> Result<Box<dyn LedgerStore>, String> {
-        let fault = match self {
-            Self::Tessera => return Err("Tessera keeps nothing on disk yet".into()),
-            Self::Toy => Fault::None,
-            Self::ToyLost => Fault::Lost,
-            Self::ToyPartial => Fault::Partial,
-            Self::ToyIndex => Fault::StaleIndex,
-        };
-        Ok(Box::new(Toy(fault)))
+    /// Workload and durability of the cases.
+    fn cases(self) -> &'static [(Work, Commits)] {
+        match self {
+            Self::Tessera => &[
+                (Work::Ledger, Commits::Wait),
+                (Work::Tpcc, Commits::Wait),
+                (Work::Ledger, Commits::DoNotWait),
+                (Work::Tpcc, Commits::DoNotWait),
+            ],
+            _ => &[(Work::Ledger, Commits::Wait)],
+        }
     }
 }
 
-/// Hands the workload of `args` to `run`.
-fn with_workload<T>(
-    args: &TortureArgs,
-    run: impl FnOnce(&dyn Workload) -> Result<T, String>,
-) -> Result<T, String> {
-    let durability = match args.asynchronous {
-        true => Durability::Asynchronous,
-        false => Durability::Synchronous,
-    };
-    match args.workload {
-        Work::Ledger => {
-            let store = args.store.ledgers(durability)?;
-            let (accounts, sessions, seed) = (ACCOUNTS, SESSIONS, args.seed);
-            run(&Ledger { store: &*store, durability, accounts, sessions, seed })
+/// Who works on the database: the parent looks, a child also disturbs.
+#[cfg_attr(not(feature = "tessera"), allow(dead_code))] // Toys need not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Parent,
+    /// With the seed of its disturbances.
+    Child(u64),
+}
+
+/// One case, as parent or as child.
+#[cfg_attr(not(feature = "tessera"), allow(dead_code))] // Toys need not know.
+struct Case {
+    store: Store,
+    work: Work,
+    commits: Commits,
+    seed: u64,
+    round: usize,
+    role: Role,
+}
+
+impl Case {
+    fn ledgers(&self) -> Result<Box<dyn LedgerStore>, String> {
+        let fault = match self.store {
+            #[cfg(feature = "tessera")]
+            Store::Tessera => {
+                return Ok(Box::new(tessera::ledgers(self.commits, self.role)));
+            }
+            #[cfg(not(feature = "tessera"))]
+            Store::Tessera => return Err("Tessera is not compiled in".into()),
+            Store::Toy => Fault::None,
+            Store::ToyLost => Fault::Lost,
+            Store::ToyPartial => Fault::Partial,
+            Store::ToyIndex => Fault::StaleIndex,
+        };
+        Ok(Box::new(Toy(fault)))
+    }
+
+    /// Hands the workload to `run`.
+    fn with_workload<T>(
+        &self,
+        run: impl FnOnce(&dyn Workload) -> Result<T, String>,
+    ) -> Result<T, String> {
+        match self.work {
+            Work::Ledger => {
+                let store = self.ledgers()?;
+                let (accounts, sessions, seed) = (ACCOUNTS, SESSIONS, self.seed);
+                let durability = self.commits.durability();
+                run(&Ledger { store: &*store, durability, accounts, sessions, seed })
+            }
+            #[cfg(feature = "tessera")]
+            Work::Tpcc if self.store == Store::Tessera => {
+                run(&tpcc::Tpcc::new(self.commits, self.seed, self.round, self.role))
+            }
+            Work::Tpcc => Err("only Tessera runs TPC-C".into()),
         }
     }
 }
@@ -109,9 +202,11 @@ fn with_workload<T>(
 ///
 /// # Errors
 /// What the database says.
-pub fn child(args: &TortureArgs) -> Outcome {
-    let path = args.path.as_deref().ok_or("a child needs a path")?;
-    with_workload(args, |workload| torture::child(workload, path))
+pub fn child(args: &ChildArgs) -> Outcome {
+    let &ChildArgs { store, workload: work, commits, seed, round, .. } = args;
+    let role = Role::Child(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
+    let case = Case { store, work, commits, seed, round, role };
+    case.with_workload(|workload| torture::child(workload, &args.path))
 }
 
 /// Kills children and audits.
@@ -121,35 +216,79 @@ pub fn child(args: &TortureArgs) -> Outcome {
 pub fn run(args: &TortureArgs) -> Outcome {
     let fresh = std::env::temp_dir().join(format!("tessera-torture-{}", std::process::id()));
     let path = args.path.clone().unwrap_or(fresh);
-    let options = torture::Options { rounds: args.rounds, seed: args.seed, life_ms_max: LIFE_MS };
-    let program = std::env::current_exe().map_err(text)?;
-    let start = || child_command(args, &program, &path);
-    let summary =
-        with_workload(args, |workload| torture::torture(workload, &start, &path, &options));
-    let summary = summary.map_err(|error| format!("{error}\nleft in {}", path.display()))?;
-    println!(
-        "{} kills, {} of them before a commit; {} commits acknowledged, none lost, none partial; \
-         recovery and audit took {} ms at most",
-        summary.rounds, summary.early, summary.acknowledged, summary.verify_ms_max
-    );
+    let wanted = |(work, commits): &&(Work, Commits)| {
+        args.workload.is_none_or(|w| w == *work) && args.commits.is_none_or(|c| c == *commits)
+    };
+    let cases: Vec<(Work, Commits)> = args.store.cases().iter().filter(wanted).copied().collect();
+    if cases.is_empty() {
+        return Err("the store does not have this workload".into());
+    }
+    for (number, &(work, commits)) in cases.iter().enumerate() {
+        // The first cases get what division leaves.
+        let rounds = (args.kills + cases.len() - 1 - number) / cases.len();
+        let directory = path.join(format!("{}-{}", name(work), name(commits)));
+        let summary = torture_case(args, (work, commits), rounds, &directory)?;
+        println!(
+            "{:?}, {}, commits {}: {} kills, {} of them before a commit; {} commits acknowledged, \
+             none {}lost, none partial; recovery and audit took {} ms at most",
+            args.store,
+            name(work),
+            name(commits),
+            summary.rounds,
+            summary.early,
+            summary.acknowledged,
+            if commits == Commits::Wait { "" } else { "but the last " },
+            summary.verify_ms_max
+        );
+    }
     if args.path.is_none() {
         std::fs::remove_dir_all(&path).map_err(text)?;
     }
     Ok(())
 }
 
-/// This program as a child.
-fn child_command(args: &TortureArgs, program: &Path, path: &Path) -> Command {
-    let value = |value: Option<clap::builder::PossibleValue>| {
-        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+fn torture_case(
+    args: &TortureArgs,
+    (work, commits): (Work, Commits),
+    rounds: usize,
+    directory: &Path,
+) -> Result<Summary, String> {
+    let program = std::env::current_exe().map_err(text)?;
+    let options = torture::Options { rounds, seed: args.seed, life_ms_max: LIFE_MS };
+    let child = ChildArgs {
+        seed: args.seed,
+        round: 0,
+        workload: work,
+        store: args.store,
+        commits,
+        path: directory.to_path_buf(),
     };
+    let start = |round| child_command(&ChildArgs { round, ..child.clone() }, &program);
+    let (store, seed, role) = (args.store, args.seed, Role::Parent);
+    let case = Case { store, work, commits, seed, round: 0, role };
+    let summary =
+        case.with_workload(|workload| torture::torture(workload, &start, directory, &options));
+    summary.map_err(|error| {
+        let case = format!("{}, commits {}", name(work), name(commits));
+        format!("{case}, {error}\nleft in {}, and beside it as it was killed", directory.display())
+    })
+}
+
+/// The name of a value on the command line.
+fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// This program as a child.
+fn child_command(args: &ChildArgs, program: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("torture-child").args([
         format!("--seed={}", args.seed),
-        format!("--workload={}", value(args.workload.to_possible_value())),
-        format!("--store={}", value(args.store.to_possible_value())),
-        format!("--path={}", path.display()),
+        format!("--round={}", args.round),
+        format!("--workload={}", name(args.workload)),
+        format!("--store={}", name(args.store)),
+        format!("--commits={}", name(args.commits)),
+        format!("--path={}", args.path.display()),
     ]);
-    command.args(args.asynchronous.then_some("--asynchronous"));
     command
 }

@@ -8,7 +8,7 @@
 
 mod numeric;
 mod postgres;
-mod native;
+mod tessera;
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ use workloads::tpcc::driver::{self, Length, Plan, Report, System};
 use workloads::tpcc::sqlite::Sqlite;
 use workloads::tpcc::{self as tpcc, Failure, Kind, Scale};
 
-use self::native::TesseraSystem;
 use self::postgres::PostgresSystem;
+use self::tessera::TesseraSystem;
 use crate::{Outcome, bench, peers_home, text};
 
 pub use workloads::tpcc::sqlite::Durability;
@@ -38,7 +38,8 @@ pub enum Target {
 /// How transactions reach the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// Code inside the system: PostgreSQL's stored procedures, one call a transaction.
+    /// Code inside the system: Tessera's native transactions; PostgreSQL's stored procedures, one
+    /// call a transaction.
     Native,
     /// Prepared statements, one after the other.
     Sql,
@@ -86,13 +87,11 @@ pub fn run(options: &Options) -> Outcome {
     println!("{}", bench::circumstances());
     let scale = Scale::new(options.warehouses);
     match options.target {
-        Target::Tessera if options.interface == Interface::Sql => {
-            Err("Tessera runs TPC-C natively only, so far: add --interface native".into())
-        }
         Target::Tessera => {
             let folder = ScratchFile::new()?;
             measure(options, &scale, || {
-                TesseraSystem::create(&folder.0, options.durability, options.workers, &scale)
+                let how = (options.durability, options.interface);
+                TesseraSystem::create(&folder.0, how, options.workers, &scale)
             })
         }
         Target::Sqlite => {

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! commits held: snapshot, position in the log, catalog
-//! then: changed blocks -> files -> log durable up to there -> manifest -> old files, segments go
+//! then: changed blocks -> files -> files and log durable -> manifest -> old files, segments go
 //! ```
 //! Invariants: the manifest holds exactly the commits before its position in the log; the snapshot
-//! is a running transaction until all blocks are written; after an error the newest checkpoint is
-//! the one before, with all its files and all of the log behind it.
+//! is a running transaction until all blocks are written, and no longer: files are synced without
+//! it, because whoever passes over rows deleted meanwhile gets slower as long as it runs; after an
+//! error the newest checkpoint is the one before, with all its files and all of the log behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use storage::{BlockImage, Table, Timestamp};
-use txn::checkpoint::{BlockEntry, Manifest, TableEntry as TableFiles};
+use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
 use txn::log::Position;
 use txn::manager::{Isolation, Transaction};
 use types::Result;
@@ -105,11 +106,13 @@ impl Durable {
         let _writing = self.writing.lock();
         let moment = self.moment(inner)?;
         let mut written = Manifest::default();
-        let outcome = self.write_tables(&moment, &mut written);
+        let mut unsynced = Unsynced::default();
+        let outcome = self.write_tables(&moment, &mut written, &mut unsynced);
         let Moment { pinned, position, state, commits } = moment;
         let snapshot = pinned.snapshot().ts;
         pinned.rollback();
         let prepared = outcome.and_then(|tables| {
+            unsynced.sync()?;
             self.log.wait_durable(position.lsn)?;
             Ok(tables)
         });
@@ -140,14 +143,19 @@ impl Durable {
     }
 
     /// Writes what changed of all tables; the new files also into `written`.
-    fn write_tables(&self, moment: &Moment, written: &mut Manifest) -> Result<Vec<TableFiles>> {
+    fn write_tables(
+        &self,
+        moment: &Moment,
+        written: &mut Manifest,
+        unsynced: &mut Unsynced,
+    ) -> Result<Vec<TableFiles>> {
         let at = moment.pinned.snapshot();
         let mut all = Vec::new();
         for table in permanent(&moment.state) {
             let id = table.id();
             let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
             for image in table.blocks_at(at) {
-                let (entry, is_new) = self.write_block(table, &image, at.ts)?;
+                let (entry, is_new) = self.write_block(table, &image, at.ts, unsynced)?;
                 files.blocks.push(entry);
                 if is_new {
                     let blocks = vec![entry];
@@ -166,7 +174,9 @@ impl Durable {
         table: &Table,
         image: &BlockImage,
         at: Timestamp,
+        unsynced: &mut Unsynced,
     ) -> Result<(BlockEntry, bool)> {
+        let syncing = Syncing::Later(unsynced);
         let (id, block) = (table.id(), image.id());
         let need = self.need(table, image);
         if let Need::Nothing(entry) = need {
@@ -176,11 +186,11 @@ impl Durable {
         let dead = dead_bytes(&marks);
         let version = self.next_version();
         if let Need::Dead(entry) = need {
-            let dead = Some(self.directory.write_dead(id, block, version, &dead)?);
+            let dead = Some(self.directory.write_dead(id, block, version, &dead, syncing)?);
             return Ok((BlockEntry { changed: at, dead, ..entry }, false));
         }
         let bytes = image.write(&marks)?;
-        let file = self.directory.write_block(id, block, version, &bytes, &dead)?;
+        let file = self.directory.write_block(id, block, version, (&bytes, &dead), syncing)?;
         let temperature = temperature_of(image.layout());
         Ok((BlockEntry { file, changed: at, temperature, dead: None }, true))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sql::statement::Persistence;
 use storage::{BlockImage, Change, ChangeKind, Snapshot, Table, Timestamp, UndoBuffer};
+use txn::checkpoint::Syncing;
 use txn::redo::RedoWriter;
 use types::{Error, Result};
 
@@ -114,7 +115,8 @@ impl LoadedBlocks<'_> {
         let dead = image.dead();
         let bytes = image.write(&dead)?;
         let dead = dead_bytes(&dead);
-        let file = self.durable.directory.write_block(table, block, version, &bytes, &dead)?;
+        let directory = &self.durable.directory;
+        let file = directory.write_block(table, block, version, (&bytes, &dead), Syncing::Now)?;
         Ok(LoadedBlock { table, file, temperature: temperature_of(image.layout()) })
     }
 }

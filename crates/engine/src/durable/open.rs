@@ -61,6 +61,7 @@ pub(crate) fn open(
         checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
         commits_since: AtomicU64::new(recovered.replayed),
         closed: AtomicBool::new(false),
+        recovery: recovered.report,
         directory,
     };
     let Recovered { last, last_object, .. } = recovered;

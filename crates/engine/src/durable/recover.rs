@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, TxnId, WriteError};
@@ -38,6 +39,22 @@ pub(super) struct Recovered {
     pub(super) replayed: u64,
     /// Read to its end.
     pub(super) log: LogReader,
+    pub(super) report: RecoveryReport,
+}
+
+/// What opening a database took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoveryReport {
+    /// Reading the blocks of the checkpoint.
+    pub blocks: Duration,
+    /// Replaying the log behind it.
+    pub log: Duration,
+    /// Bytes of the log replayed.
+    pub log_bytes: u64,
+    /// Commits replayed.
+    pub commits: u64,
+    /// Building indexes.
+    pub indexes: Duration,
 }
 
 /// What recovery has to work with.
@@ -61,6 +78,8 @@ impl<'a> Means<'a> {
     /// # Errors
     /// XX001 for damage, with file, offset and expectation; 53200 without memory; 58030.
     pub(super) fn recover(&self) -> Result<Recovered> {
+        let begun = Instant::now();
+        let mut report = RecoveryReport::default();
         let manifest = self.directory.read_manifest()?;
         let mut replay = Replay::new(self);
         // That of a new database holds nothing, not even an empty catalog.
@@ -68,17 +87,23 @@ impl<'a> Means<'a> {
             replay.begin(&manifest)?;
             self.restore_blocks(&manifest, &replay.objects)?;
         }
+        report.blocks = begun.elapsed();
         let mut log = self.directory.read_log(&manifest)?;
         while let Some(record) = log.next()? {
             let (lsn, ts) = (record.lsn, record.ts);
+            let end = lsn.0 + record.payload.len() as u64;
+            report.log_bytes = end.saturating_sub(manifest.position.lsn.0);
             let applied = replay.apply(ts, record.payload);
             applied.map_err(|error| in_record(error, &log, lsn))?;
         }
         for entry in replay.objects.state.tables.values() {
             entry.storage().end_recovery(replay.last);
         }
+        report.log = begun.elapsed() - report.blocks;
+        report.commits = replay.commits;
         let mut last_object = replay.objects.last_object;
         self.build_indexes(&replay.objects.state, &mut last_object)?;
+        report.indexes = begun.elapsed() - report.blocks - report.log;
         Ok(Recovered {
             state: replay.objects.state,
             files: replay.files,
@@ -88,6 +113,7 @@ impl<'a> Means<'a> {
             next_version: replay.next_version,
             replayed: replay.commits,
             log,
+            report,
         })
     }
 

@@ -122,21 +122,25 @@ impl Table {
         let number = tid.row();
         let rows = block.rows();
         let zone = block.versions.make_zone(number, || rows, &self.pool)?;
-        for born in rows as u32..=number {
-            let zone = block.versions.make_zone(born, || rows, &self.pool)?;
+        for unborn in rows as u32..number {
+            let zone = block.versions.make_zone(unborn, || rows, &self.pool)?;
             zone.touch(1);
             block.bury(1);
-            debug_assert_eq!(zone.word(born).load(Ordering::Relaxed), DEAD, "not yet born");
+            debug_assert_eq!(zone.word(unborn).load(Ordering::Relaxed), DEAD, "not yet born");
         }
-        if number as usize >= rows {
+        let is_next = number as usize >= rows;
+        if is_next {
             block.set_claimed(number as usize + 1);
         }
         for (column, &datum) in row.iter().enumerate() {
             self.recover_value(&block, number, column, datum, &guard)?;
         }
+        block.note_change(REPLAYED, 1);
         if zone.word(number).swap(0, Ordering::AcqRel) == DEAD {
-            zone.untouch(1);
-            block.unbury();
+            if !is_next {
+                zone.untouch(1);
+                block.unbury();
+            }
             self.note_commit(1, 1);
         }
         Ok(())
@@ -155,7 +159,6 @@ impl Table {
             return Err(self.damaged(format!("{datum:?} in column {column}")));
         };
         self.bounds.admit(column, datum, guard);
-        block.note_change(REPLAYED, 1);
         let row = row as usize;
         let bits = match datum {
             Datum::Str(text) => {
@@ -234,6 +237,7 @@ impl Table {
         for &(column, datum) in changes {
             self.recover_value(&block, tid.row(), column, datum, &guard)?;
         }
+        block.note_change(REPLAYED, 1);
         self.note_commit(0, 1);
         Ok(())
     }

@@ -7,10 +7,11 @@
 //! ```
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
-use crate::io::{Io, read_file, write_file};
+use crate::io::{File, Io, read_file, write_unsynced};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
 const FORMAT_VERSION: u32 = 1;
@@ -82,7 +83,7 @@ impl BlockFile {
         &self.file[HEADER_BYTES + self.content_bytes..]
     }
 
-    /// Writes and syncs a file; returns its bytes and the checksum of its header.
+    /// Writes a file; returns it, to be synced, its bytes and the checksum of its header.
     pub(super) fn write(
         io: &dyn Io,
         path: &Path,
@@ -90,7 +91,7 @@ impl BlockFile {
         name: &BlockFileName,
         content: &[u8],
         dead: &[u8],
-    ) -> types::Result<(u64, u32)> {
+    ) -> types::Result<(Arc<dyn File>, u64, u32)> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -104,8 +105,8 @@ impl BlockFile {
         header[76..80].copy_from_slice(&crc32c::crc32c(dead).to_le_bytes());
         let crc = header_crc(&header);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
-        write_file(io, path, &[&header, content, dead])?;
-        Ok((HEADER_BYTES as u64 + lengths[0] + lengths[1], crc))
+        let file = write_unsynced(io, path, &[&header, content, dead])?;
+        Ok((file, HEADER_BYTES as u64 + lengths[0] + lengths[1], crc))
     }
 
     /// Reads a file and verifies all of it; `crc` is that of its header, from who names it.

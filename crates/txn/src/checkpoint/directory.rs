@@ -11,7 +11,7 @@ use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
-use crate::io::{FileLock, Io, read_file, replace_file, write_file};
+use crate::io::{File, FileLock, Io, read_file, replace_file, write_file};
 use crate::log::{Log, LogOptions, LogPlace, LogReader, holds_records};
 use crate::redo::BlockReference;
 
@@ -34,6 +34,34 @@ pub struct Directory {
     /// Number of the newest manifest that was tried.
     number: Mutex<u64>,
     _lock: Box<dyn FileLock>,
+}
+
+/// When the content of a file becomes durable.
+#[derive(Debug)]
+pub enum Syncing<'u> {
+    /// Before the call returns.
+    Now,
+    /// With [`Unsynced::sync`].
+    Later(&'u mut Unsynced),
+}
+
+/// Files whose content is not durable yet. They stay open, for only who has a file open is told
+/// for certain that it could not be written.
+#[derive(Debug, Default)]
+pub struct Unsynced(Vec<Arc<dyn File>>);
+
+/// Files that are kept open: a quarter of what processes may have by default. More are synced at
+/// once.
+const UNSYNCED_MAX: usize = 256;
+
+impl Unsynced {
+    /// Makes the content of all durable.
+    ///
+    /// # Errors
+    /// Those of `io`: none of the files may be named then.
+    pub fn sync(self) -> Result<()> {
+        self.0.iter().try_for_each(|file| file.sync())
+    }
 }
 
 impl Directory {
@@ -106,8 +134,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes and syncs a block; `dead` has a bit per row or is empty. The name becomes durable
-    /// with [`Self::publish`] or [`Self::sync_blocks`].
+    /// Writes a block; `dead` has a bit per row or is empty. The name becomes durable with
+    /// [`Self::publish`] or [`Self::sync_blocks`], the content as `syncing` says.
     ///
     /// # Errors
     /// Those of `io`: 53100 above all; what was written of the file is removed.
@@ -116,15 +144,15 @@ impl Directory {
         table: u64,
         block: u64,
         version: u64,
-        content: &[u8],
-        dead: &[u8],
+        (content, dead): (&[u8], &[u8]),
+        syncing: Syncing<'_>,
     ) -> Result<BlockReference> {
         let name = BlockFileName { table, block, version, kind: BlockFileKind::Block };
-        let (bytes, crc) = self.write_file(&name, content, dead)?;
+        let (bytes, crc) = self.write_file(&name, (content, dead), syncing)?;
         Ok(BlockReference { block, version, bytes, crc })
     }
 
-    /// Writes and syncs marks of deleted rows of a block whose file stays.
+    /// Writes marks of deleted rows of a block whose file stays.
     ///
     /// # Errors
     /// As [`Self::write_block`].
@@ -134,15 +162,29 @@ impl Directory {
         block: u64,
         version: u64,
         dead: &[u8],
+        syncing: Syncing<'_>,
     ) -> Result<DeadReference> {
         let name = BlockFileName { table, block, version, kind: BlockFileKind::Dead };
-        let (bytes, crc) = self.write_file(&name, &[], dead)?;
+        let (bytes, crc) = self.write_file(&name, (&[], dead), syncing)?;
         Ok(DeadReference { version, bytes, crc })
     }
 
-    fn write_file(&self, name: &BlockFileName, content: &[u8], dead: &[u8]) -> Result<(u64, u32)> {
+    fn write_file(
+        &self,
+        name: &BlockFileName,
+        (content, dead): (&[u8], &[u8]),
+        syncing: Syncing<'_>,
+    ) -> Result<(u64, u32)> {
         let path = self.block_path(name);
-        BlockFile::write(&*self.io, &path, self.database, name, content, dead).inspect_err(|_| {
+        let written = BlockFile::write(&*self.io, &path, self.database, name, content, dead);
+        let synced = written.and_then(|(file, bytes, crc)| match syncing {
+            Syncing::Later(unsynced) if unsynced.0.len() < UNSYNCED_MAX => {
+                unsynced.0.push(file);
+                Ok((bytes, crc))
+            }
+            Syncing::Now | Syncing::Later(_) => file.sync().map(|()| (bytes, crc)),
+        });
+        synced.inspect_err(|_| {
             // Best effort: a sweep removes what stays.
             let _ = self.io.remove(&path);
         })

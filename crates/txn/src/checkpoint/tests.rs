@@ -112,7 +112,8 @@ impl Database {
             let version = self.next_version;
             self.next_version += 1;
             let bytes = content(&rows, block);
-            let file = self.directory.write_block(TABLE, block, version, &bytes, &[])?;
+            let file =
+                self.directory.write_block(TABLE, block, version, (&bytes, &[]), Syncing::Now)?;
             self.directory.sync_blocks()?;
             RedoWriter::new(record.output()).block(TABLE, &file);
         } else {
@@ -152,11 +153,23 @@ impl Database {
                 .collect();
             match blocks.get_mut(&block) {
                 Some(entry) if self.only_lost_rows(entry)? && random.chance(70) => {
-                    entry.dead = Some(self.directory.write_dead(TABLE, block, version, &dead)?);
+                    entry.dead = Some(self.directory.write_dead(
+                        TABLE,
+                        block,
+                        version,
+                        &dead,
+                        Syncing::Now,
+                    )?);
                 }
                 _ => {
                     let bytes = content(&self.rows, block);
-                    let file = self.directory.write_block(TABLE, block, version, &bytes, &dead)?;
+                    let file = self.directory.write_block(
+                        TABLE,
+                        block,
+                        version,
+                        (&bytes, &dead),
+                        Syncing::Now,
+                    )?;
                     let entry = BlockEntry {
                         file,
                         changed: Timestamp(ts),

@@ -1,10 +1,12 @@
-//! The native transactions on Tessera.
+//! The transactions on Tessera: native here, and through SQL.
+
+mod sql;
 
 use std::ops::ControlFlow;
 
+use ::sql::statement::AccessMode;
 use engine::Database;
 use engine::native::{NativeOptions, NativeSession, TableHandle};
-use sql::statement::AccessMode;
 use storage::{Datum, RowBuffer, Tid};
 
 use super::driver::{System, Use};
@@ -12,6 +14,8 @@ use super::native::{Direction, Index, NativeTerminal, Row, Session, Transaction}
 use super::schema::{SECONDARY, Table, names};
 use super::sql::Access;
 use super::terminal::Failure;
+
+pub use self::sql::TesseraSql;
 
 /// The tables and indexes of a loaded database, for the terminals of all workers.
 pub struct Tessera {

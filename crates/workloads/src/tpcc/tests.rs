@@ -2,6 +2,7 @@
 //! driver; each condition against a database that breaks it.
 
 mod model;
+mod tessera;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -247,11 +247,11 @@ impl<'a> FromSql<'a> for Cell<'a> {
         ty: &Type,
         raw: &'a [u8],
     ) -> Result<Self, Box<dyn Error + std::marker::Sync + Send>> {
-        Ok(match ty {
-            &Type::INT4 => Self::Number(i32::from_sql(ty, raw)?.into()),
-            &Type::INT8 => Self::Number(i64::from_sql(ty, raw)?),
-            &Type::TIMESTAMP => Self::Number(i64::from_sql(&Type::INT8, raw)? + EPOCH),
-            &Type::NUMERIC => Self::Number(numeric::decode(raw).ok_or("a number out of range")?),
+        Ok(match *ty {
+            Type::INT4 => Self::Number(i32::from_sql(ty, raw)?.into()),
+            Type::INT8 => Self::Number(i64::from_sql(ty, raw)?),
+            Type::TIMESTAMP => Self::Number(i64::from_sql(&Type::INT8, raw)? + EPOCH),
+            Type::NUMERIC => Self::Number(numeric::decode(raw).ok_or("a number out of range")?),
             _ => Self::Text(std::str::from_utf8(raw)?),
         })
     }

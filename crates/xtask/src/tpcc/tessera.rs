@@ -1,21 +1,20 @@
-//! Tessera as a system of the TPC-C benchmark: native transactions in process.
+//! Tessera as a system of the TPC-C benchmark, in process: native transactions or SQL.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use engine::{Config, Database};
-use storage::Layout;
-use workloads::LoadProgress;
+use engine::Database;
 use workloads::tpcc::driver::{System, Use};
-use workloads::tpcc::tessera::{Tessera, Waits};
-use workloads::tpcc::{self, Failure, Scale};
+use workloads::tpcc::tessera::{Tessera, TesseraSql, Waits};
+use workloads::tpcc::{Failure, Scale};
 
-use super::{Durability, Measured};
+use super::{Durability, Interface, Measured};
+use crate::bench::durable;
 
 /// A loaded database.
 pub(super) struct TesseraSystem {
     database: Database,
-    tables: Tessera,
+    terminals: Box<dyn System>,
+    interface: Interface,
     durability: Durability,
 }
 
@@ -30,32 +29,27 @@ impl TesseraSystem {
     /// What the database says.
     pub(super) fn create(
         folder: &Path,
-        durability: Durability,
+        (durability, interface): (Durability, Interface),
         workers: usize,
         scale: &Scale,
     ) -> Result<Self, Failure> {
-        let config = Config { threads: workers, layout: Layout::Row, ..Config::default() };
-        let database = Database::open(folder, config).map_err(fatal)?;
+        let database = durable::open(folder, workers).map_err(fatal)?;
         let waits = match durability {
             Durability::Sync => Waits::Yes,
             Durability::Async => Waits::No,
         };
-        let cancel = database.session().cancel_handle();
-        let silent: LoadProgress = Arc::new(|_, _, _| {});
-        tpcc::load(&database, scale, tpcc::SEED, &cancel, &silent).map_err(fatal)?;
-        let mut session = database.session();
-        let point = workloads::tpcc::tessera::point_indexes();
-        for sql in tpcc::create_indexes().into_iter().chain(point) {
-            session.execute(&sql).map_err(fatal)?;
-        }
-        let tables = Tessera::new(&database, waits)?;
-        Ok(Self { database, tables, durability })
+        durable::load_tpcc(&database, scale).map_err(fatal)?;
+        let terminals: Box<dyn System> = match interface {
+            Interface::Native => Box::new(Tessera::new(&database, waits)?),
+            Interface::Sql => Box::new(TesseraSql::new(&database, waits)),
+        };
+        Ok(Self { database, terminals, interface, durability })
     }
 }
 
 impl System for TesseraSystem {
     fn with_terminal(&self, worker: usize, body: Use<'_>) -> Result<(), Failure> {
-        self.tables.with_terminal(worker, body)
+        self.terminals.with_terminal(worker, body)
     }
 }
 
@@ -65,7 +59,11 @@ impl Measured for TesseraSystem {
             Durability::Sync => "synchronous_commit = on",
             Durability::Async => "synchronous_commit = off",
         };
-        format!("Tessera {}, native transactions, {commits}", env!("CARGO_PKG_VERSION"))
+        let interface = match self.interface {
+            Interface::Native => "native transactions",
+            Interface::Sql => "prepared statements",
+        };
+        format!("Tessera {}, {interface}, {commits}", env!("CARGO_PKG_VERSION"))
     }
 
     fn integer(&self, sql: &str) -> Result<i64, Failure> {

@@ -1,0 +1,80 @@
+//! Arguments of the benches that run Tessera alone: known also where Tessera is not compiled in,
+//! for then this program is run again with it.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What fills the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Log {
+    /// Inserts of many rows in one transaction, into a table with a primary key
+    Rows,
+    /// TPC-C, one warehouse a worker
+    Tpcc,
+}
+
+/// Arguments of `bench recovery`.
+#[derive(Args, Clone, Debug)]
+pub struct RecoveryArgs {
+    /// MiB of log, about
+    #[arg(long, default_value_t = 512)]
+    pub mib: u64,
+    /// Threads of writing and of opening; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// What fills the log; both in turn without
+    #[arg(long, value_enum)]
+    pub log: Option<Log>,
+}
+
+/// Arguments of what `bench recovery` kills.
+#[derive(Args, Clone, Debug)]
+pub struct RecoveryChildArgs {
+    /// MiB of log
+    #[arg(long)]
+    pub mib: u64,
+    /// Threads
+    #[arg(long)]
+    pub threads: usize,
+    /// What fills the log
+    #[arg(long, value_enum)]
+    pub log: Log,
+    /// Where the database is
+    #[arg(long)]
+    pub path: PathBuf,
+}
+
+/// Arguments of `bench checkpoint`.
+#[derive(Args, Clone, Debug)]
+pub struct CheckpointArgs {
+    /// Warehouses, and workers
+    #[arg(long, default_value_t = 1)]
+    pub warehouses: u32,
+    /// Seconds before and after each checkpoint
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Checkpoints
+    #[arg(long, default_value_t = 3)]
+    pub checkpoints: usize,
+    /// Commits do not wait for the disk
+    #[arg(long)]
+    pub asynchronous: bool,
+}
+
+/// Arguments of `bench versions`.
+#[derive(Args, Clone, Debug)]
+pub struct VersionsArgs {
+    /// Rows of the table
+    #[arg(long, default_value_t = 10_000_000)]
+    pub rows: u64,
+    /// Timed runs of each scan, after one to warm up
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// Threads of scans; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Layouts, each on a table of its own
+    #[arg(long, value_delimiter = ',', default_value = "row,column,frozen")]
+    pub layouts: Vec<String>,
+}
