@@ -509,7 +509,9 @@ impl Session {
         run: Run,
     ) -> Result<(PhysicalPlan, Arc<QueryContext>)> {
         let statistics = StoredStatistics::default();
-        let plan = plan::plan(query, &statistics, &PlanOptions::default())?;
+        let index_paths = self.settings.index_paths();
+        let options = PlanOptions { index_paths, ..PlanOptions::default() };
+        let plan = plan::plan(query, &statistics, &options)?;
         self.work_mut().statements += 1;
         let context = self.context(plan.operator_count, run);
         Ok((plan, context))
