@@ -1,22 +1,39 @@
-//! Prepared statements of a session.
+//! Prepared statements of a session: those of PREPARE, by name, and those of the library.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sql::ParsedStatement;
 use sql::statement::{Execute, Prepare};
+use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value};
 
+use crate::compiled::{Compiled, Ready};
 use crate::session::Run;
 use crate::{QueryResult, Session};
 
-struct Prepared {
+/// A statement that is parsed once and run with values of its parameters, again and again. Its
+/// plan is kept as long as the tables do not change much.
+pub struct PreparedStatement {
     types: Vec<DataType>,
-    statement: ParsedStatement,
+    statement: Arc<ParsedStatement>,
+    compiled: Option<Arc<Compiled>>,
+}
+
+impl PreparedStatement {
+    fn new(types: Vec<DataType>, statement: ParsedStatement) -> Self {
+        Self { types, statement: Arc::new(statement), compiled: None }
+    }
+
+    /// The types of `$1`...
+    pub fn parameters(&self) -> &[DataType] {
+        &self.types
+    }
 }
 
 /// Prepared statements by name.
 #[derive(Default)]
-pub(crate) struct PreparedStatements(HashMap<String, Prepared>);
+pub(crate) struct PreparedStatements(HashMap<String, PreparedStatement>);
 
 impl PreparedStatements {
     /// The parameter types of one.
@@ -40,13 +57,24 @@ pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryRe
         let message = format!("prepared statement \"{name}\" already exists");
         return Err(Error::new(SqlState(*b"42P05"), message));
     }
-    session.prepared.0.insert(name, Prepared { types: parameters, statement });
+    session.prepared.0.insert(name, PreparedStatement::new(parameters, statement));
     Ok(QueryResult::command("PREPARE"))
 }
 
 pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryResult> {
-    let prepared = session.prepared.0.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
-    let (types, statement) = (prepared.types.clone(), prepared.statement.clone());
+    let mut prepared =
+        session.prepared.0.remove(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+    let result = execute_with(session, &mut prepared, execute);
+    // It may have been deallocated, or not be the one of this name any longer: never by itself.
+    session.prepared.0.entry(execute.name.clone()).or_insert(prepared);
+    result
+}
+
+fn execute_with(
+    session: &mut Session,
+    prepared: &mut PreparedStatement,
+    execute: &Execute,
+) -> Result<QueryResult> {
     let values: Vec<Value> = match &execute.arguments {
         Some(query) => {
             let result = session.run_query(query, Run::default())?;
@@ -55,10 +83,39 @@ pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryR
         }
         None => Vec::new(),
     };
+    run(session, prepared, values)
+}
+
+/// Runs the statement in the session's transaction.
+fn run(
+    session: &mut Session,
+    prepared: &mut PreparedStatement,
+    values: Vec<Value>,
+) -> Result<QueryResult> {
     let outer = std::mem::replace(&mut session.parameters, values);
-    let result = session.bind_and_run(&statement, &types);
+    let result = run_compiled(session, prepared);
     session.parameters = outer;
     result
+}
+
+fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Result<QueryResult> {
+    prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
+    let compiled = match &prepared.compiled {
+        Some(compiled) => Arc::clone(compiled),
+        None => match session.compile(&prepared.statement, &prepared.types)? {
+            Ready::Once(statement) => return session.run(*statement),
+            Ready::Again(compiled) => Arc::clone(prepared.compiled.insert(compiled)),
+        },
+    };
+    if let Some(point) = &compiled.point
+        && let Some(result) = point.run(session)?
+    {
+        return Ok(result);
+    }
+    let outer = session.compiled.replace(Arc::clone(&compiled));
+    let result = session.run_rows(&compiled.statement);
+    session.compiled = outer;
+    result.unwrap_or_else(|| Err(Error::internal("a statement about rows")))
 }
 
 pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<QueryResult> {
@@ -72,4 +129,65 @@ pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<Qu
             Ok(QueryResult::command("DEALLOCATE"))
         }
     }
+}
+
+impl Session {
+    /// Prepares the statement `text`, whose parameters `$1`... have these types as far as given
+    /// ([`DataType::Unknown`] where not); the others are inferred.
+    ///
+    /// # Errors
+    /// What is wrong with the statement; 42601 when it is not one.
+    pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
+        let mut statements = sql::parse(text)?;
+        let (Some(statement), None) = (statements.pop(), statements.pop()) else {
+            let message = "a prepared statement is one statement";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        };
+        let bound = sql::bind(&statement, &self.catalog(), types)?;
+        Ok(PreparedStatement::new(bound.parameters().to_vec(), statement))
+    }
+
+    /// Runs a prepared statement with these values, in the physical forms of its parameters' types.
+    ///
+    /// # Errors
+    /// 08P01 for another number of values, 42804 for one of another type; what the statement says.
+    pub fn execute_prepared(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        values: &[Value],
+    ) -> Result<QueryResult> {
+        self.begin_text();
+        let values = conform(&prepared.types, values)?;
+        self.statement_by(&mut |session| {
+            if session.in_failed_transaction() {
+                return session.bind_and_run(&prepared.statement, &prepared.types);
+            }
+            run(session, prepared, values.clone())
+        })
+    }
+}
+
+/// `values` as parameters of these types.
+fn conform(types: &[DataType], values: &[Value]) -> Result<Vec<Value>> {
+    if types.len() != values.len() {
+        let message = format!("{} parameter values for {}", values.len(), types.len());
+        return Err(Error::new(SqlState(*b"08P01"), message));
+    }
+    let widened = |(number, (ty, value)): (usize, (&DataType, &Value))| {
+        let datum = Datum::from(value).widened(ty.physical());
+        match (datum, value) {
+            (Some(Datum::Str(bytes)), _) if ty.is_text() && std::str::from_utf8(bytes).is_err() => {
+                let message = "invalid byte sequence for encoding \"UTF8\"";
+                Err(Error::new(SqlState(*b"22021"), message))
+            }
+            // Not copied.
+            (Some(_), Value::Str(_)) => Ok(value.clone()),
+            (Some(datum), _) => Ok(datum.to_value()),
+            (None, _) => {
+                let message = format!("parameter ${} is not of type {}", number + 1, ty.name());
+                Err(Error::new(SqlState(*b"42804"), message))
+            }
+        }
+    };
+    types.iter().zip(values).enumerate().map(widened).collect()
 }

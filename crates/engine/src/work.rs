@@ -191,6 +191,11 @@ impl Work {
         self.catalog.clone().unwrap_or_else(|| inner.relations.snapshot())
     }
 
+    /// Whether it sees the relations that everybody does, and no others.
+    pub(crate) fn sees_committed_catalog(&self) -> bool {
+        self.catalog.is_none() && self.temporary.is_empty() && self.index_changes.is_empty()
+    }
+
     /// An index was added to a table that other transactions know.
     pub(crate) fn index_added(&mut self, table: &Arc<Table>, id: u64) {
         self.index_changes.push(IndexChange::Added(Arc::clone(table), id));

@@ -250,7 +250,7 @@ pub(crate) fn more_than_one_row() -> Error {
 }
 
 /// An integer value in the width that the expression holds.
-fn fit(value: Value, physical: PhysicalType) -> Value {
+pub fn fit(value: Value, physical: PhysicalType) -> Value {
     match (value.as_integer(), physical) {
         (Some(v), PhysicalType::I64) => i64::try_from(v).map_or(value, Value::I64),
         (Some(v), PhysicalType::I128) => Value::I128(v),
