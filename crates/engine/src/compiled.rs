@@ -20,6 +20,7 @@ use sql::statement::{ConflictAction, Statement};
 use storage::Table;
 
 use crate::Session;
+use crate::catalog::TableEntry;
 use crate::point::Point;
 
 /// A table that a plan was made for, as it was then.
@@ -76,6 +77,8 @@ pub(crate) struct Compiled {
     index_paths: IndexPaths,
     plans: Mutex<Vec<Planned>>,
     pub(crate) point: Option<Point>,
+    /// Tables whose indexes were put off: when they are there, other plans may be better.
+    unindexed: Vec<Arc<TableEntry>>,
 }
 
 impl Compiled {
@@ -83,20 +86,24 @@ impl Compiled {
     /// The catalog was of `version` or newer.
     pub(crate) fn new(session: &Session, statement: Statement, version: u64) -> Self {
         let point = Point::new(session, &statement, version);
+        let state = session.state();
+        let unindexed = state.tables.values().filter(|table| !table.is_indexed());
         Self {
             statement,
             version,
             index_paths: session.settings.index_paths(),
             plans: Mutex::default(),
             point,
+            unindexed: unindexed.cloned().collect(),
         }
     }
 
-    /// Whether the catalog and the settings are those it was bound in.
+    /// Whether the catalog, the settings and the indexes are those it was bound with.
     pub(crate) fn is_current(&self, session: &Session) -> bool {
         session.inner().relations.version() == self.version
             && session.settings.index_paths() == self.index_paths
             && session.sees_committed_catalog()
+            && !self.unindexed.iter().any(|table| table.is_indexed())
     }
 
     /// Whether `query` is one of the statement's own.

@@ -323,8 +323,8 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
-        let durability = match self.settings.get("synchronous_commit")?.as_str() {
-            "off" => Durability::Later,
+        let durability = match self.settings.changed("synchronous_commit") {
+            Some("off") => Durability::Later,
             _ => Durability::Wait,
         };
         match self.work.take() {
@@ -340,13 +340,13 @@ impl Session {
 
     /// What a transaction is without modes of its own.
     pub(crate) fn modes(&self) -> Result<Modes> {
-        let isolation = match self.settings.get("default_transaction_isolation")?.as_str() {
-            "serializable" => Isolation::Serializable,
-            "read committed" | "read uncommitted" => Isolation::ReadCommitted,
+        let isolation = match self.settings.changed("default_transaction_isolation") {
+            Some("serializable") => Isolation::Serializable,
+            Some("read committed" | "read uncommitted") => Isolation::ReadCommitted,
             _ => Isolation::Snapshot,
         };
-        let access = match self.settings.get("default_transaction_read_only")?.as_str() {
-            "on" => AccessMode::ReadOnly,
+        let access = match self.settings.changed("default_transaction_read_only") {
+            Some("on") => AccessMode::ReadOnly,
             _ => AccessMode::ReadWrite,
         };
         Ok(Modes { isolation, access })

@@ -85,10 +85,15 @@ pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
 }
 
 impl Settings {
+    /// The value of `name` if it was changed: cheaper than [`Self::get`].
+    pub(crate) fn changed(&self, name: &str) -> Option<&str> {
+        let changed = self.changed.iter().find(|(known, _)| *known == name);
+        changed.map(|(_, value)| value.as_str())
+    }
+
     /// Whether queries find rows by indexes.
     pub(crate) fn index_paths(&self) -> IndexPaths {
-        let changed = self.changed.iter().find(|(name, _)| *name == "index_paths");
-        match changed.map(|(_, value)| value.as_str()) {
+        match self.changed("index_paths") {
             Some("off") => IndexPaths::Avoid,
             Some("prefer") => IndexPaths::Prefer,
             _ => IndexPaths::Consider,
