@@ -14,27 +14,29 @@ fn main() {
     let full = std::env::args().any(|argument| argument == "--bench");
     let (rows, count) = if full { (1_000_000, 200_000) } else { (1_000, 100) };
     let database = Database::open_in_memory(Config::default()).expect("opens");
-    measure("memory", &mut database.session(), rows, count);
+    measure("memory, hot", &mut database.session(), "row", rows, count);
+    drop(database);
+    // Rows move to a hot block when they are updated for the first time.
+    let database = Database::open_in_memory(Config::default()).expect("opens");
+    measure("memory, frozen", &mut database.session(), "frozen", rows, count);
     drop(database);
     let base = std::env::var_os("TESSERA_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
     let base = base.join(format!("engine-bench-{}", std::process::id()));
     let database = Database::open(&base, Config::default()).expect("opens");
     let mut session = database.session();
     session.execute("SET synchronous_commit = off").expect("sets");
-    measure("file", &mut session, rows, count);
+    measure("file, hot", &mut session, "row", rows, count);
     drop(session);
     drop(database);
     std::fs::remove_dir_all(&base).expect("the directory was made above");
 }
 
-fn measure(place: &str, session: &mut Session, rows: i64, count: usize) {
+fn measure(place: &str, session: &mut Session, layout: &str, rows: i64, count: usize) {
     let run = |session: &mut Session, sql: &str| {
         session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     };
-    run(
-        session,
-        "CREATE TABLE account (id bigint PRIMARY KEY, branch int, balance bigint, note text)",
-    );
+    let columns = "id bigint PRIMARY KEY, branch int, balance bigint, note text";
+    run(session, &format!("CREATE TABLE account ({columns}) WITH (layout = {layout})"));
     let fill = "SELECT i, i % 100, 0, 'note ' || i";
     run(session, &format!("INSERT INTO account {fill} FROM generate_series(1, {rows}) i(i)"));
     let mut random = Random::new(SEED);

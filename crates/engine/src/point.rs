@@ -8,6 +8,8 @@
 //!
 //! Elsewhere: which statements these are (`plan::point`).
 
+mod simple;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -31,6 +33,7 @@ use crate::statistics::StoredStatistics;
 use crate::write::foreign;
 use crate::write::rows::{attempt, push};
 use crate::{QueryResult, Session};
+use simple::Simple;
 
 /// A statement on one row.
 pub(crate) struct Point {
@@ -64,8 +67,8 @@ enum Operand {
     Column(usize),
     Parameter(usize),
     Constant(Value),
-    /// Over the columns read, then `Values::parameters`.
-    Computed(Evaluator),
+    /// Over the columns read, then `Values::parameters`; simple ones are told without evaluation.
+    Computed(Evaluator, Option<Simple>),
 }
 
 /// Some values over the row and the parameters.
@@ -259,7 +262,7 @@ impl Point {
         let (Some(tid), Some(residual)) = (found, &find.residual) else { return Ok(found) };
         let batch = residual.input(row, parameters);
         let mut kept = vec![0];
-        if let [Operand::Computed(evaluator)] = residual.operands.as_slice() {
+        if let [Operand::Computed(evaluator, _)] = residual.operands.as_slice() {
             evaluator.select(&batch, &mut kept)?;
         }
         Ok((!kept.is_empty()).then_some(tid))
@@ -350,8 +353,9 @@ impl Values {
     }
 
     fn compile(&mut self, mut expr: Expr) -> Option<Operand> {
+        let simple = Simple::new(&expr);
         self.number(&mut expr)?;
-        Some(Operand::Computed(Evaluator::new(&expr).ok()?))
+        Some(Operand::Computed(Evaluator::new(&expr).ok()?, simple))
     }
 
     /// Makes parameters columns behind those of the row.
@@ -387,15 +391,26 @@ impl Values {
 
     /// The values of computed operands, NULL in the places of others; nothing when there are none.
     fn compute(&self, row: &RowBuffer, parameters: &[Value]) -> Result<Vec<Value>> {
-        if !self.operands.iter().any(|operand| matches!(operand, Operand::Computed(_))) {
+        if !self.operands.iter().any(|operand| matches!(operand, Operand::Computed(..))) {
             return Ok(Vec::new());
         }
-        let batch = self.input(row, parameters);
-        let value = |operand: &Operand| match operand {
-            Operand::Computed(evaluator) => Ok(evaluator.evaluate(&batch)?.value(0)),
-            _ => Ok(Value::Null),
-        };
-        self.operands.iter().map(value).collect()
+        let mut batch = None;
+        let mut values = Vec::with_capacity(self.operands.len());
+        for (operand, &physical) in self.operands.iter().zip(&self.physical) {
+            let Operand::Computed(evaluator, simple) = operand else {
+                values.push(Value::Null);
+                continue;
+            };
+            let told = simple.as_ref().and_then(|simple| simple.value(row, parameters));
+            values.push(match told.and_then(|told| told.held(physical)) {
+                Some(value) => value,
+                None => {
+                    let batch = batch.get_or_insert_with(|| self.input(row, parameters));
+                    evaluator.evaluate(batch)?.value(0)
+                }
+            });
+        }
+        Ok(values)
     }
 
     /// Value number `i` in its form.
@@ -410,7 +425,7 @@ impl Values {
             Operand::Column(column) => row.get(*column),
             Operand::Parameter(number) => Datum::from(&parameters[*number]),
             Operand::Constant(value) => Datum::from(value),
-            Operand::Computed(_) => Datum::from(&computed[i]),
+            Operand::Computed(..) => Datum::from(&computed[i]),
         };
         let narrow = |v: i128| Some(Datum::I64(i64::try_from(v).ok()?));
         let held = match (datum, self.physical[i]) {

@@ -83,21 +83,13 @@ fn execute_with(
         }
         None => Vec::new(),
     };
-    run(session, prepared, values)
-}
-
-/// Runs the statement in the session's transaction.
-fn run(
-    session: &mut Session,
-    prepared: &mut PreparedStatement,
-    values: Vec<Value>,
-) -> Result<QueryResult> {
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = run_compiled(session, prepared);
     session.parameters = outer;
     result
 }
 
+/// Runs the statement in the session's transaction, with the session's parameters.
 fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Result<QueryResult> {
     prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
     let compiled = match &prepared.compiled {
@@ -158,12 +150,13 @@ impl Session {
     ) -> Result<QueryResult> {
         self.begin_text();
         let values = conform(&prepared.types, values)?;
-        self.statement_by(&mut |session| {
-            if session.in_failed_transaction() {
-                return session.bind_and_run(&prepared.statement, &prepared.types);
-            }
-            run(session, prepared, values.clone())
-        })
+        let outer = std::mem::replace(&mut self.parameters, values);
+        let result = self.statement_by(&mut |session| match session.in_failed_transaction() {
+            true => session.bind_and_run(&prepared.statement, &prepared.types),
+            false => run_compiled(session, prepared),
+        });
+        self.parameters = outer;
+        result
     }
 }
 
