@@ -159,7 +159,7 @@ impl Point {
     ) -> Result<Option<QueryResult>> {
         session.cancel_handle().check()?;
         let isolation = session.work().txn.isolation();
-        let (command, find) = match &self.action {
+        let ([command, none, one], find) = match &self.action {
             Action::Select(..) if isolation == Isolation::Serializable => return Ok(None),
             Action::Select(find, columns, output) => {
                 session.work_mut().statements += 1;
@@ -167,14 +167,15 @@ impl Point {
                 let found = self.find(find, at, parameters, memory)?;
                 let row = found.map(|_| &memory.row);
                 let batch = output.batch(row, parameters)?;
+                let tag = if found.is_some() { "SELECT 1" } else { "SELECT 0" };
                 let rows = ResultSet::from_batches(columns.clone(), vec![batch]);
-                return Ok(Some(QueryResult::from_rows(rows)));
+                return Ok(Some(QueryResult::tagged(tag.to_owned(), rows)));
             }
-            Action::Insert(_) => ("INSERT", None),
+            Action::Insert(_) => (["INSERT", "INSERT 0 0", "INSERT 0 1"], None),
             // One level notes what it reads, the other looks at changed rows again.
             _ if isolation != Isolation::Snapshot => return Ok(None),
-            Action::Update(find, ..) => ("UPDATE", Some(find)),
-            Action::Delete(find) => ("DELETE", Some(find)),
+            Action::Update(find, ..) => (["UPDATE", "UPDATE 0", "UPDATE 1"], Some(find)),
+            Action::Delete(find) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
         session.work().check_writable(command)?;
         let entry = session.write_table(&self.table)?;
@@ -187,13 +188,12 @@ impl Point {
         let tid = match find {
             Some(find) => match self.find(find, at, parameters, memory)? {
                 Some(tid) => tid,
-                None => return Ok(Some(QueryResult::command(format!("{command} 0")))),
+                None => return Ok(Some(QueryResult::command(none))),
             },
             None => Tid(0),
         };
         self.write(session, &entry, (at, tid), parameters, &memory.row)?;
-        let tag = if find.is_some() { format!("{command} 1") } else { "INSERT 0 1".to_owned() };
-        Ok(Some(QueryResult::command(tag)))
+        Ok(Some(QueryResult::command(one)))
     }
 
     fn write(

@@ -249,7 +249,8 @@ impl Session {
         loop {
             let begun = self.begin_statement()?;
             self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
-            let place = self.work_mut().place();
+            let is_inside = begun == Begun::Explicitly;
+            let place = is_inside.then(|| self.work_mut().place());
             let outcome = self.cancel.check().and_then(|()| run(self));
             tries += 1;
             match outcome {
@@ -259,9 +260,9 @@ impl Session {
                 }
                 Err(error) => {
                     let again = error.state() == STALE && tries < STALE_MAX;
-                    match &mut self.work {
-                        Some(work) if begun == Begun::Explicitly => {
-                            work.go_back(&place);
+                    match (&mut self.work, &place) {
+                        (Some(work), Some(place)) => {
+                            work.go_back(place);
                             if !again {
                                 self.fail()?;
                             }
@@ -306,9 +307,8 @@ impl Session {
 
     /// Begins a transaction that sees the session's temporary relations.
     pub(crate) fn begin_work(&mut self, modes: Modes, begun: Begun) -> Result<()> {
-        let mut work = Work::begin(self.database.inner(), modes, begun)?;
-        work.temporary = Arc::clone(&self.temporary);
-        self.work = Some(work);
+        let temporary = Arc::clone(&self.temporary);
+        self.work = Some(Work::begin(self.database.inner(), modes, begun, temporary)?);
         Ok(())
     }
 
@@ -460,7 +460,9 @@ impl Session {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
         define::index::ensure_built(self, &entry)?;
-        entry.checks.prepare(&entry.def, &self.catalog())?;
+        if !entry.def.checks.is_empty() {
+            entry.checks.prepare(&entry.def, &self.catalog())?;
+        }
         Ok(entry)
     }
 
@@ -588,12 +590,12 @@ impl Session {
         if let Some(work) = &self.work {
             context.at = run.at.unwrap_or_else(|| work.txn.snapshot());
             if work.txn.isolation() == Isolation::Serializable {
-                context.reads = Some(Arc::clone(&work.read_log));
+                context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
             }
             let sequences = SessionSequences {
                 state: self.state(),
                 memory: Arc::clone(&self.sequences),
-                used: Arc::clone(&work.sequences),
+                used: Arc::clone(work.sequences.get_or_init(Arc::default)),
                 access: work.access,
             };
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
