@@ -39,9 +39,14 @@ fn measure(place: &str, session: &mut Session, layout: &str, rows: i64, count: u
     run(session, &format!("CREATE TABLE account ({columns}) WITH (layout = {layout})"));
     let fill = "SELECT i, i % 100, 0, 'note ' || i";
     run(session, &format!("INSERT INTO account {fill} FROM generate_series(1, {rows}) i(i)"));
+    // `cargo bench -p engine -- UPDATE` measures these only.
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let mut random = Random::new(SEED);
     let mut key = || Value::I64(random.within(1..rows + 1));
     let mut time = |name: &str, text: &str, values: &mut dyn FnMut() -> Vec<Value>, tag: &str| {
+        if !wanted.as_ref().is_none_or(|wanted| format!("{place} {name}").contains(wanted)) {
+            return;
+        }
         let mut statement = session.prepare(text, &[]).expect("prepares");
         let mut nanos: Vec<u64> = Vec::with_capacity(count);
         for _ in 0..count {
