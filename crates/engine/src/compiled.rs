@@ -10,7 +10,7 @@
 //! statement one that is bound each time; plans are kept of queries of the statement itself only,
 //! whose addresses are theirs as long as it lives.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use plan::IndexPaths;
@@ -22,6 +22,7 @@ use storage::Table;
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::point::Point;
+use crate::session::SessionInfo;
 
 /// A table that a plan was made for, as it was then.
 #[derive(Clone)]
@@ -73,6 +74,8 @@ struct Planned {
 /// A bound statement and what was made of it.
 pub(crate) struct Compiled {
     pub(crate) statement: Statement,
+    /// The session that bound it: what it sees may not be what another one does.
+    owner: Weak<SessionInfo>,
     version: u64,
     index_paths: IndexPaths,
     plans: Mutex<Vec<Planned>>,
@@ -90,6 +93,7 @@ impl Compiled {
         let unindexed = state.tables.values().filter(|table| !table.is_indexed());
         Self {
             statement,
+            owner: Arc::downgrade(session.info()),
             version,
             index_paths: session.settings.index_paths(),
             plans: Mutex::default(),
@@ -98,9 +102,10 @@ impl Compiled {
         }
     }
 
-    /// Whether the catalog, the settings and the indexes are those it was bound with.
+    /// Whether session, catalog, settings and indexes are those it was bound with.
     pub(crate) fn is_current(&self, session: &Session) -> bool {
-        session.inner().relations.version() == self.version
+        std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
+            && session.inner().relations.version() == self.version
             && session.settings.index_paths() == self.index_paths
             && session.sees_committed_catalog()
             && !self.unindexed.iter().any(|table| table.is_indexed())

@@ -161,6 +161,10 @@ impl Session {
         &self.database
     }
 
+    pub(crate) fn info(&self) -> &Arc<SessionInfo> {
+        &self.info
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         self.database.inner()
     }

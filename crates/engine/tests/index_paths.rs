@@ -122,9 +122,7 @@ impl Condition {
                 _ => false,
             },
             Self::Between(c, low, high) => row.cells[*c].is_some_and(|v| v >= *low && v <= *high),
-            Self::InList(c, list) => {
-                row.cells[*c].is_some_and(|v| list.iter().any(|cell| *cell == Some(v)))
-            }
+            Self::InList(c, list) => row.cells[*c].is_some_and(|v| list.contains(&Some(v))),
             Self::IsNull(c) => row.cells[*c].is_none(),
             Self::IsNotNull(c) => row.cells[*c].is_some(),
             Self::Id(id) => row.id == *id,

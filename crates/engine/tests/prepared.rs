@@ -192,6 +192,22 @@ fn plans_are_made_anew_when_ranges_grow() {
 }
 
 #[test]
+fn another_session_binds_a_statement_again() {
+    let (mut a, mut b) = two();
+    let (mut c, _) = two();
+    run(&mut c, "UPDATE t SET v = 11 WHERE id = 1");
+    let mut get = a.prepare("SELECT v FROM t WHERE id = $1", &[]).expect("prepares");
+    let one = |v| format!(r#"SELECT 1 ["v"] [Some("{v}")]"#);
+    for _ in 0..2 {
+        assert_eq!(again(&mut a, &mut get, &[Value::I32(1)]), one(10));
+        assert_eq!(again(&mut c, &mut get, &[Value::I32(1)]), one(11));
+    }
+    run(&mut b, "CREATE TEMP TABLE t (id int PRIMARY KEY, v int)");
+    assert!(again(&mut b, &mut get, &[Value::I32(1)]).starts_with("SELECT 0"));
+    assert_eq!(again(&mut a, &mut get, &[Value::I32(1)]), one(10));
+}
+
+#[test]
 fn values_must_fit_their_parameters() {
     let (mut a, _) = two();
     let mut get = a.prepare("SELECT v FROM t WHERE id = $1", &[]).expect("prepares");
