@@ -35,7 +35,8 @@ pub type PartsProgress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 impl BulkLoad {
     pub(crate) fn new(database: Database) -> Result<Self> {
         let modes = Modes { isolation: Isolation::Snapshot, access: AccessMode::ReadWrite };
-        let work = Mutex::new(Work::begin(database.inner(), modes, Begun::Explicitly)?);
+        let work =
+            Mutex::new(Work::begin(database.inner(), modes, Begun::Explicitly, Arc::default())?);
         Ok(Self { database, entries: Vec::new(), work })
     }
 

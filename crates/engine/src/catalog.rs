@@ -4,6 +4,7 @@
 pub(crate) mod codec;
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -433,6 +434,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
     pub(crate) session: u64,
+    /// Nothing was asked for but what stays as it is while the catalog does.
+    pub(crate) is_enough: Cell<bool>,
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -448,6 +451,7 @@ impl Catalog for StatementCatalog<'_> {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
         }
         if let Some(sequence) = self.state.sequences.get(name) {
+            self.is_enough.set(false);
             // Where it stands now: one row, as in PostgreSQL.
             let SequenceValue { last, called } = *sequence.value.lock();
             let sql = format!(
@@ -465,6 +469,7 @@ impl Catalog for StatementCatalog<'_> {
         name: &str,
         arguments: &Arguments,
     ) -> Option<Result<TableFunctionRef>> {
+        self.is_enough.set(false);
         Some(self.registry.function(name)?.bind(arguments))
     }
 
@@ -474,6 +479,7 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
+        self.is_enough.set(false);
         self.prepared.types(name)
     }
 
@@ -482,6 +488,7 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn now_micros(&self) -> i64 {
+        self.is_enough.set(false);
         self.now_micros
     }
 }

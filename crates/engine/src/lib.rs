@@ -19,6 +19,8 @@ mod define;
 mod durable;
 mod locks;
 pub mod native;
+mod compiled;
+mod point;
 mod prepared;
 pub mod registry;
 mod result;

@@ -1,74 +1,39 @@
-//! Prepared statements of a session: by name in SQL, and without in process.
+//! Prepared statements of a session: those of PREPARE, by name, and those of the library.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sql::ParsedStatement;
 use sql::statement::{Execute, Prepare};
+use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value};
 
+use crate::compiled::{Compiled, Ready};
 use crate::session::Run;
 use crate::{QueryResult, Session};
 
-struct Prepared {
+/// A statement that is parsed once and run with values of its parameters, again and again. Its
+/// plan is kept as long as the tables do not change much.
+pub struct PreparedStatement {
     types: Vec<DataType>,
-    statement: ParsedStatement,
+    statement: Arc<ParsedStatement>,
+    compiled: Option<Arc<Compiled>>,
 }
-
-/// A parsed statement with the types of its parameters, for any session of its database.
-pub struct PreparedStatement(Prepared);
 
 impl PreparedStatement {
-    /// The types of `$1`, `$2` ...
+    fn new(types: Vec<DataType>, statement: ParsedStatement) -> Self {
+        Self { types, statement: Arc::new(statement), compiled: None }
+    }
+
+    /// The types of `$1`...
     pub fn parameters(&self) -> &[DataType] {
-        &self.0.types
-    }
-}
-
-impl Session {
-    /// Parses the one statement of `text` and infers its parameters; `types` are those that are
-    /// known.
-    ///
-    /// # Errors
-    /// 42601 when there is not one statement; what is wrong with it.
-    pub fn prepare_statement(
-        &mut self,
-        text: &str,
-        types: &[DataType],
-    ) -> Result<PreparedStatement> {
-        let mut statements = sql::parse(text)?;
-        let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
-            let message = "cannot prepare other than one statement";
-            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
-        };
-        let types = sql::bind(&statement, &self.catalog(), types)?.parameters().to_vec();
-        Ok(PreparedStatement(Prepared { types, statement }))
-    }
-
-    /// Runs a prepared statement with a value of each parameter's type.
-    ///
-    /// # Errors
-    /// 08P01 when `values` are too few or too many; what the statement says.
-    pub fn execute_prepared(
-        &mut self,
-        prepared: &PreparedStatement,
-        values: &[Value],
-    ) -> Result<QueryResult> {
-        let Prepared { types, statement } = &prepared.0;
-        if values.len() != types.len() {
-            let message = format!("{} values for {} parameters", values.len(), types.len());
-            return Err(Error::new(SqlState(*b"08P01"), message));
-        }
-        self.begin_text();
-        let outer = std::mem::replace(&mut self.parameters, values.to_vec());
-        let result = self.statement(statement, types);
-        self.parameters = outer;
-        result
+        &self.types
     }
 }
 
 /// Prepared statements by name.
 #[derive(Default)]
-pub(crate) struct PreparedStatements(HashMap<String, Prepared>);
+pub(crate) struct PreparedStatements(HashMap<String, PreparedStatement>);
 
 impl PreparedStatements {
     /// The parameter types of one.
@@ -92,13 +57,24 @@ pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryRe
         let message = format!("prepared statement \"{name}\" already exists");
         return Err(Error::new(SqlState(*b"42P05"), message));
     }
-    session.prepared.0.insert(name, Prepared { types: parameters, statement });
+    session.prepared.0.insert(name, PreparedStatement::new(parameters, statement));
     Ok(QueryResult::command("PREPARE"))
 }
 
 pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryResult> {
-    let prepared = session.prepared.0.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
-    let (types, statement) = (prepared.types.clone(), prepared.statement.clone());
+    let mut prepared =
+        session.prepared.0.remove(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+    let result = execute_with(session, &mut prepared, execute);
+    // It may have been deallocated, or not be the one of this name any longer: never by itself.
+    session.prepared.0.entry(execute.name.clone()).or_insert(prepared);
+    result
+}
+
+fn execute_with(
+    session: &mut Session,
+    prepared: &mut PreparedStatement,
+    execute: &Execute,
+) -> Result<QueryResult> {
     let values: Vec<Value> = match &execute.arguments {
         Some(query) => {
             let result = session.run_query(query, Run::default())?;
@@ -108,9 +84,30 @@ pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryR
         None => Vec::new(),
     };
     let outer = std::mem::replace(&mut session.parameters, values);
-    let result = session.bind_and_run(&statement, &types);
+    let result = run_compiled(session, prepared);
     session.parameters = outer;
     result
+}
+
+/// Runs the statement in the session's transaction, with the session's parameters.
+fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Result<QueryResult> {
+    prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
+    let compiled = match &prepared.compiled {
+        Some(compiled) => Arc::clone(compiled),
+        None => match session.compile(&prepared.statement, &prepared.types)? {
+            Ready::Once(statement) => return session.run(*statement),
+            Ready::Again(compiled) => Arc::clone(prepared.compiled.insert(compiled)),
+        },
+    };
+    if let Some(point) = &compiled.point
+        && let Some(result) = point.run(session)?
+    {
+        return Ok(result);
+    }
+    let outer = session.compiled.replace(Arc::clone(&compiled));
+    let result = session.run_rows(&compiled.statement);
+    session.compiled = outer;
+    result.unwrap_or_else(|| Err(Error::internal("a statement about rows")))
 }
 
 pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<QueryResult> {
@@ -124,4 +121,66 @@ pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<Qu
             Ok(QueryResult::command("DEALLOCATE"))
         }
     }
+}
+
+impl Session {
+    /// Prepares the statement `text`, whose parameters `$1`... have these types as far as given
+    /// ([`DataType::Unknown`] where not); the others are inferred.
+    ///
+    /// # Errors
+    /// What is wrong with the statement; 42601 when it is not one.
+    pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
+        let mut statements = sql::parse(text)?;
+        let (Some(statement), None) = (statements.pop(), statements.pop()) else {
+            let message = "a prepared statement is one statement";
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        };
+        let bound = sql::bind(&statement, &self.catalog(), types)?;
+        Ok(PreparedStatement::new(bound.parameters().to_vec(), statement))
+    }
+
+    /// Runs a prepared statement with these values, in the physical forms of its parameters' types.
+    ///
+    /// # Errors
+    /// 08P01 for another number of values, 42804 for one of another type; what the statement says.
+    pub fn execute_prepared(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        values: &[Value],
+    ) -> Result<QueryResult> {
+        self.begin_text();
+        let values = conform(&prepared.types, values)?;
+        let outer = std::mem::replace(&mut self.parameters, values);
+        let result = self.statement_by(&mut |session| match session.in_failed_transaction() {
+            true => session.bind_and_run(&prepared.statement, &prepared.types),
+            false => run_compiled(session, prepared),
+        });
+        self.parameters = outer;
+        result
+    }
+}
+
+/// `values` as parameters of these types.
+fn conform(types: &[DataType], values: &[Value]) -> Result<Vec<Value>> {
+    if types.len() != values.len() {
+        let message = format!("{} parameter values for {}", values.len(), types.len());
+        return Err(Error::new(SqlState(*b"08P01"), message));
+    }
+    let widened = |(number, (ty, value)): (usize, (&DataType, &Value))| {
+        let datum = Datum::from(value).widened(ty.physical());
+        match (datum, value) {
+            (Some(Datum::Str(bytes)), _) if ty.is_text() && std::str::from_utf8(bytes).is_err() => {
+                let message = "invalid byte sequence for encoding \"UTF8\"";
+                Err(Error::new(SqlState(*b"22021"), message))
+            }
+            // Not copied.
+            (Some(_), Value::Str(_)) => Ok(value.clone()),
+            (Some(datum), _) => Ok(datum.to_value()),
+            (None, _) => {
+                let message = format!("parameter ${} is not of type {}", number + 1, ty.name());
+                Err(Error::new(SqlState(*b"42804"), message))
+            }
+        }
+    };
+    types.iter().zip(values).enumerate().map(widened).collect()
 }

@@ -4,6 +4,7 @@
 //! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
 //! ```
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,6 +24,7 @@ use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::{State, StatementCatalog, TableEntry, TableInfo};
+use crate::compiled::{Compiled, Ready};
 use crate::database::Inner;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
@@ -107,6 +109,8 @@ pub struct Session {
     /// The transaction that runs; always there while a statement does.
     pub(crate) work: Option<Work>,
     pub(crate) prepared: PreparedStatements,
+    /// The prepared statement that runs: it keeps the plans of its queries.
+    pub(crate) compiled: Option<Arc<Compiled>>,
     /// Values of `$1`... of the statement that runs.
     pub(crate) parameters: Vec<Value>,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
@@ -144,6 +148,7 @@ impl Session {
             progress: ProgressHandle::default(),
             work: None,
             prepared: PreparedStatements::default(),
+            compiled: None,
             parameters: Vec::new(),
             temporary: Arc::default(),
             sequences: Arc::default(),
@@ -154,6 +159,10 @@ impl Session {
     /// The database.
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    pub(crate) fn info(&self) -> &Arc<SessionInfo> {
+        &self.info
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -211,25 +220,24 @@ impl Session {
             }
         };
         for statement in statements {
-            let result = self.statement(&statement, &[])?;
+            let result = self.statement_by(&mut |session| session.bind_and_run(&statement, &[]))?;
             each(result)?;
         }
         Ok(())
     }
 
-    /// Forgets a cancel of what ran before.
-    pub(crate) fn begin_text(&mut self) {
+    /// A cancel from before does not count.
+    pub(crate) fn begin_text(&self) {
         self.cancel.reset();
     }
 
-    /// Runs one statement with values for its parameters of these types.
-    pub(crate) fn statement(
+    /// Runs one statement, which `run` binds and runs in the session's transaction.
+    pub(crate) fn statement_by(
         &mut self,
-        parsed: &ParsedStatement,
-        types: &[DataType],
+        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
     ) -> Result<QueryResult> {
         self.info.active.store(true, Ordering::Relaxed);
-        let result = self.try_statement(parsed, types);
+        let result = self.try_statement(run);
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
         self.info.active.store(false, Ordering::Relaxed);
@@ -239,15 +247,15 @@ impl Session {
     /// Runs one statement, again as long as tables change under it.
     fn try_statement(
         &mut self,
-        parsed: &ParsedStatement,
-        types: &[DataType],
+        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
     ) -> Result<QueryResult> {
         let mut tries = 0;
         loop {
             let begun = self.begin_statement()?;
             self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
-            let place = self.work_mut().place();
-            let outcome = self.cancel.check().and_then(|()| self.bind_and_run(parsed, types));
+            let is_inside = begun == Begun::Explicitly;
+            let place = is_inside.then(|| self.work_mut().place());
+            let outcome = self.cancel.check().and_then(|()| run(self));
             tries += 1;
             match outcome {
                 Ok(result) => {
@@ -256,9 +264,9 @@ impl Session {
                 }
                 Err(error) => {
                     let again = error.state() == STALE && tries < STALE_MAX;
-                    match &mut self.work {
-                        Some(work) if begun == Begun::Explicitly => {
-                            work.go_back(&place);
+                    match (&mut self.work, &place) {
+                        (Some(work), Some(place)) => {
+                            work.go_back(place);
                             if !again {
                                 self.fail()?;
                             }
@@ -303,9 +311,8 @@ impl Session {
 
     /// Begins a transaction that sees the session's temporary relations.
     pub(crate) fn begin_work(&mut self, modes: Modes, begun: Begun) -> Result<()> {
-        let mut work = Work::begin(self.database.inner(), modes, begun)?;
-        work.temporary = Arc::clone(&self.temporary);
-        self.work = Some(work);
+        let temporary = Arc::clone(&self.temporary);
+        self.work = Some(Work::begin(self.database.inner(), modes, begun, temporary)?);
         Ok(())
     }
 
@@ -320,8 +327,10 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
-        let durability =
-            if self.settings.waits_for_disk() { Durability::Wait } else { Durability::Later };
+        let durability = match self.settings.changed("synchronous_commit") {
+            Some("off") => Durability::Later,
+            _ => Durability::Wait,
+        };
         match self.work.take() {
             Some(work) => {
                 let temporary = Arc::clone(&work.temporary);
@@ -335,13 +344,13 @@ impl Session {
 
     /// What a transaction is without modes of its own.
     pub(crate) fn modes(&self) -> Result<Modes> {
-        let isolation = match self.settings.get("default_transaction_isolation")?.as_str() {
-            "serializable" => Isolation::Serializable,
-            "read committed" | "read uncommitted" => Isolation::ReadCommitted,
+        let isolation = match self.settings.changed("default_transaction_isolation") {
+            Some("serializable") => Isolation::Serializable,
+            Some("read committed" | "read uncommitted") => Isolation::ReadCommitted,
             _ => Isolation::Snapshot,
         };
-        let access = match self.settings.get("default_transaction_read_only")?.as_str() {
-            "on" => AccessMode::ReadOnly,
+        let access = match self.settings.changed("default_transaction_read_only") {
+            Some("on") => AccessMode::ReadOnly,
             _ => AccessMode::ReadWrite,
         };
         Ok(Modes { isolation, access })
@@ -378,7 +387,35 @@ impl Session {
             now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
             prepared: &self.prepared,
             session: self.info.id,
+            is_enough: Cell::new(true),
         }
+    }
+
+    /// Binds a prepared statement.
+    pub(crate) fn compile(&self, parsed: &ParsedStatement, types: &[DataType]) -> Result<Ready> {
+        // Before the catalog is looked at: it may be newer, never older.
+        let version = self.inner().relations.version();
+        let catalog = self.catalog();
+        let statement = sql::bind(parsed, &catalog, types)?;
+        let is_about_rows = matches!(
+            statement,
+            Statement::Query(_)
+                | Statement::SelectForUpdate(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
+        );
+        if is_about_rows && catalog.is_enough.get() && self.sees_committed_catalog() {
+            return Ok(Ready::Again(Arc::new(Compiled::new(self, statement, version))));
+        }
+        Ok(Ready::Once(Box::new(statement)))
+    }
+
+    /// Whether the session sees the relations that everybody does, and no others.
+    pub(crate) fn sees_committed_catalog(&self) -> bool {
+        let own = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());
+        !own && self.temporary.is_empty()
     }
 
     /// Changes the catalog in the transaction.
@@ -427,7 +464,9 @@ impl Session {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
         define::index::ensure_built(self, &entry)?;
-        entry.checks.prepare(&entry.def, &self.catalog())?;
+        if !entry.def.checks.is_empty() {
+            entry.checks.prepare(&entry.def, &self.catalog())?;
+        }
         Ok(entry)
     }
 
@@ -443,17 +482,27 @@ impl Session {
         self.run(bound?)
     }
 
-    fn run(&mut self, statement: Statement) -> Result<QueryResult> {
-        match statement {
+    /// Runs a statement that reads or writes rows; None for another one.
+    pub(crate) fn run_rows(&mut self, statement: &Statement) -> Option<Result<QueryResult>> {
+        Some(match statement {
             Statement::Query(query) => {
-                Ok(QueryResult::from_rows(self.run_query(&query, Run::default())?))
+                self.run_query(query, Run::default()).map(QueryResult::from_rows)
             }
-            Statement::SelectForUpdate(select) => write::lock::select(self, &select),
+            Statement::SelectForUpdate(select) => write::lock::select(self, select),
+            Statement::Insert(insert) => write::insert::insert(self, insert),
+            Statement::Update(update) => write::change::update(self, update),
+            Statement::Delete(delete) => write::change::delete(self, delete),
+            Statement::Merge(merge) => write::merge::merge(self, merge),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn run(&mut self, statement: Statement) -> Result<QueryResult> {
+        if let Some(result) = self.run_rows(&statement) {
+            return result;
+        }
+        match statement {
             Statement::Explain { mode, statement } => self.explain(mode, *statement),
-            Statement::Insert(insert) => write::insert::insert(self, &insert),
-            Statement::Update(update) => write::change::update(self, &update),
-            Statement::Delete(delete) => write::change::delete(self, &delete),
-            Statement::Merge(merge) => write::merge::merge(self, &merge),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.call(&name, &arguments),
             Statement::Set { name, value, .. } => {
@@ -506,13 +555,25 @@ impl Session {
     }
 
     /// The physical plan of `query` and a context to run it in.
-    pub(crate) fn prepare(
+    pub(crate) fn plan_query(
         &mut self,
         query: &Query,
         run: Run,
-    ) -> Result<(PhysicalPlan, Arc<QueryContext>)> {
-        let statistics = StoredStatistics::default();
-        let plan = plan::plan(query, &statistics, &PlanOptions::default())?;
+    ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
+        let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
+        let plan = match known {
+            Some(plan) => plan,
+            None => {
+                let statistics = StoredStatistics::default();
+                let index_paths = self.settings.index_paths();
+                let options = PlanOptions { index_paths, ..PlanOptions::default() };
+                let plan = Arc::new(plan::plan(query, &statistics, &options)?);
+                if let Some(compiled) = &self.compiled {
+                    compiled.keep(query, &plan, statistics.asked());
+                }
+                plan
+            }
+        };
         self.work_mut().statements += 1;
         let context = self.context(plan.operator_count, run);
         Ok((plan, context))
@@ -533,12 +594,12 @@ impl Session {
         if let Some(work) = &self.work {
             context.at = run.at.unwrap_or_else(|| work.txn.snapshot());
             if work.txn.isolation() == Isolation::Serializable {
-                context.reads = Some(Arc::clone(&work.read_log));
+                context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
             }
             let sequences = SessionSequences {
                 state: self.state(),
                 memory: Arc::clone(&self.sequences),
-                used: Arc::clone(&work.sequences),
+                used: Arc::clone(work.sequences.get_or_init(Arc::default)),
                 access: work.access,
             };
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
@@ -549,30 +610,46 @@ impl Session {
 
     /// Runs a query in the transaction.
     pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
-        let (plan, context) = self.prepare(query, run)?;
+        let (plan, context) = self.plan_query(query, run)?;
         let result = exec::execute(&plan, &context);
         *self.progress.0.lock() = None;
         result
     }
 
     fn explain(&mut self, mode: ExplainMode, statement: Statement) -> Result<QueryResult> {
-        let query = match statement {
-            Statement::Query(query) => query,
-            Statement::Insert(insert) if mode == ExplainMode::Plan => insert.source,
-            Statement::Update(update) if mode == ExplainMode::Plan => update.source,
-            Statement::Delete(delete) if mode == ExplainMode::Plan => delete.source,
-            Statement::CreateTableAs(create) if mode == ExplainMode::Plan => create.query,
+        let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
+        let (above, query) = match statement {
+            Statement::Query(query) => (None, query),
+            Statement::SelectForUpdate(select) if mode == ExplainMode::Plan => {
+                (Some("Lock rows".to_owned()), select.query)
+            }
+            Statement::Insert(insert) if mode == ExplainMode::Plan => {
+                (line("Insert", &insert.table), insert.source)
+            }
+            Statement::Update(update) if mode == ExplainMode::Plan => {
+                (line("Update", &update.table), update.source)
+            }
+            Statement::Delete(delete) if mode == ExplainMode::Plan => {
+                (line("Delete", &delete.table), delete.source)
+            }
+            Statement::Merge(merge) if mode == ExplainMode::Plan => {
+                (line("Merge", &merge.table), merge.source)
+            }
+            Statement::CreateTableAs(create) if mode == ExplainMode::Plan => (None, create.query),
             _ => return Err(Error::unsupported("EXPLAIN of this statement")),
         };
         let text = match mode {
             ExplainMode::Plan => {
-                let (plan, _) = self.prepare(&query, Run::default())?;
-                plan::explain(&plan, None)
+                let (plan, _) = self.plan_query(&query, Run::default())?;
+                match above {
+                    Some(line) => plan::explain_below(&line, &plan, None),
+                    None => plan::explain(&plan, None),
+                }
             }
             ExplainMode::Analyze => {
                 let begin = std::time::Instant::now();
                 let profile = Some(Profile::On);
-                let (plan, context) = self.prepare(&query, Run { profile, ..Run::default() })?;
+                let (plan, context) = self.plan_query(&query, Run { profile, ..Run::default() })?;
                 let planning = begin.elapsed();
                 let result = exec::execute(&plan, &context)?;
                 let total = begin.elapsed();

@@ -1,5 +1,6 @@
 //! SET and SHOW: what a session may say about itself.
 
+use plan::IndexPaths;
 use types::{Error, Result, SqlState};
 
 /// A setting: its name, default, and whether SET may change it.
@@ -15,6 +16,8 @@ enum Access {
     Any,
     /// Only the default is accepted: other behaviour does not exist.
     Fixed,
+    /// One of these.
+    OneOf(&'static [&'static str]),
     /// SHOW only.
     ReadOnly,
 }
@@ -32,6 +35,7 @@ const KNOWN: &[Known] = &[
     known("default_transaction_isolation", "repeatable read", Access::Any),
     known("default_transaction_read_only", "off", Access::Any),
     known("extra_float_digits", "1", Access::Any),
+    known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("intervalstyle", "postgres", Access::Fixed),
     known("search_path", "public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
@@ -49,6 +53,7 @@ pub(crate) struct Settings {
 }
 
 fn find(name: &str) -> Result<&'static Known> {
+    let name = name.strip_prefix("tessera.").unwrap_or(name);
     KNOWN.iter().find(|k| k.name == name).ok_or_else(|| unknown(name))
 }
 
@@ -80,16 +85,26 @@ pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
 }
 
 impl Settings {
+    /// The value of `name` if it was changed: cheaper than [`Self::get`].
+    pub(crate) fn changed(&self, name: &str) -> Option<&str> {
+        let changed = self.changed.iter().find(|(known, _)| *known == name);
+        changed.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether queries find rows by indexes.
+    pub(crate) fn index_paths(&self) -> IndexPaths {
+        match self.changed("index_paths") {
+            Some("off") => IndexPaths::Avoid,
+            Some("prefer") => IndexPaths::Prefer,
+            _ => IndexPaths::Consider,
+        }
+    }
+
     /// The value of `name`.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
         let known = find(name)?;
         let changed = self.changed.iter().find(|(n, _)| *n == known.name);
         Ok(changed.map_or_else(|| known.default.to_owned(), |(_, value)| value.clone()))
-    }
-
-    /// Whether COMMIT waits for the disk. Each commit asks.
-    pub(crate) fn waits_for_disk(&self) -> bool {
-        !self.changed.iter().any(|(name, value)| *name == "synchronous_commit" && value == "off")
     }
 
     /// Changes `name`; None resets it.
@@ -110,6 +125,17 @@ impl Settings {
                 Err(Error::unsupported(format!("{name} other than '{}'", known.default)))
             }
             Access::Fixed => Ok(()),
+            Access::OneOf(values) => match values.iter().find(|v| v.eq_ignore_ascii_case(value)) {
+                Some(value) => {
+                    self.changed.push((known.name, (*value).to_owned()));
+                    Ok(())
+                }
+                None => {
+                    let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                    let hint = format!("Available values: {}.", values.join(", "));
+                    Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+                }
+            },
             Access::Any => {
                 self.changed.push((known.name, value.to_owned()));
                 Ok(())

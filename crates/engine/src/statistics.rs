@@ -3,18 +3,41 @@
 //! Selectivities come from a row sample: the predicate is evaluated on sampled rows, so correlated
 //! columns and LIKE patterns are estimated as they are.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use kernels::{Batch, Column, Vector};
 use plan::{ColumnStatistics, Exactness, Statistics, TableStatistics};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::TableRef;
+use storage::Table;
 use types::{Error, PhysicalType, Result, Value};
+
+use crate::compiled::Reliance;
 
 /// Statistics of the tables of a database.
 #[derive(Default)]
-pub(crate) struct StoredStatistics {}
+pub(crate) struct StoredStatistics {
+    /// The tables asked about, as they were before.
+    asked: RefCell<Vec<Reliance>>,
+}
 
-fn storage_of(table: &TableRef) -> Option<std::sync::Arc<storage::Table>> {
-    table.object().downcast::<storage::Table>().ok()
+impl StoredStatistics {
+    /// What a plan made with these statistics relies on.
+    pub(crate) fn asked(self) -> Vec<Reliance> {
+        self.asked.into_inner()
+    }
+
+    fn note(&self, table: &Arc<Table>) {
+        let mut asked = self.asked.borrow_mut();
+        if !asked.iter().any(|known| Arc::ptr_eq(&known.table, table)) {
+            asked.push(Reliance::on(Arc::clone(table)));
+        }
+    }
+}
+
+fn storage_of(table: &TableRef) -> Option<Arc<Table>> {
+    table.object().downcast::<Table>().ok()
 }
 
 impl Statistics for StoredStatistics {
@@ -22,6 +45,7 @@ impl Statistics for StoredStatistics {
         let Some(storage) = storage_of(table) else {
             return TableStatistics { rows: 1000.0, columns: Vec::new() };
         };
+        self.note(&storage);
         let stored = storage.statistics();
         let column = |c: &storage::ColumnStatistics| ColumnStatistics {
             distinct: c.distinct,
@@ -44,6 +68,7 @@ impl Statistics for StoredStatistics {
         predicate: &Expr,
     ) -> Option<f64> {
         let storage = storage_of(table)?;
+        self.note(&storage);
         let stored = storage.statistics();
         let rows = stored.sample.rows;
         if rows == 0 {

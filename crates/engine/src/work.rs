@@ -7,7 +7,7 @@
 //! Invariants: a statement that fails leaves the work as it was before; after it an explicit
 //! transaction takes nothing but its end or a savepoint's; locks go when the transaction has ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use exec::context::ReadLog;
@@ -97,10 +97,11 @@ pub(crate) struct Work {
     index_changes: Vec<IndexChange>,
     locks: HeldLocks,
     savepoints: Vec<Savepoint>,
-    pub(crate) sequences: UsedSequences,
+    /// Made with its first query.
+    pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
     /// What its queries read, not yet in `reads`.
-    pub(crate) read_log: Arc<ReadLog>,
+    pub(crate) read_log: OnceLock<Arc<ReadLog>>,
 }
 
 /// The modes of a new transaction.
@@ -138,7 +139,13 @@ pub(crate) fn stale() -> Error {
 pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 
 impl Work {
-    pub(crate) fn begin(inner: &Inner, modes: Modes, begun: Begun) -> Result<Self> {
+    /// Begins a transaction that sees these temporary relations.
+    pub(crate) fn begin(
+        inner: &Inner,
+        modes: Modes,
+        begun: Begun,
+        temporary: Arc<State>,
+    ) -> Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let txn = inner.transactions.begin(modes.isolation)?;
         let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
@@ -150,13 +157,13 @@ impl Work {
             now_micros: i64::try_from(now.as_micros()).unwrap_or(0),
             statements: 0,
             catalog: None,
-            temporary: Arc::default(),
+            temporary,
             index_changes: Vec::new(),
             locks,
             savepoints: Vec::new(),
-            sequences: UsedSequences::default(),
+            sequences: OnceLock::new(),
             reads: Reads::default(),
-            read_log: Arc::default(),
+            read_log: OnceLock::new(),
         })
     }
 
@@ -189,6 +196,11 @@ impl Work {
     /// The catalog without temporary relations.
     fn shared_catalog(&self, inner: &Inner) -> Arc<State> {
         self.catalog.clone().unwrap_or_else(|| inner.relations.snapshot())
+    }
+
+    /// Whether it sees the relations that everybody does, and no others.
+    pub(crate) fn sees_committed_catalog(&self) -> bool {
+        self.catalog.is_none() && self.temporary.is_empty() && self.index_changes.is_empty()
     }
 
     /// An index was added to a table that other transactions know.
@@ -281,7 +293,11 @@ impl Work {
         self.lock(&entry.lock, mode, cancel)?;
         // Whoever changed the table before has committed by now, and it stays from here on.
         let locked = find(self)?;
-        if locked.def == entry.def { Ok(locked) } else { Err(stale()) }
+        if Arc::ptr_eq(&locked, &entry) || locked.def == entry.def {
+            Ok(locked)
+        } else {
+            Err(stale())
+        }
     }
 
     /// This place, to come back to.
@@ -342,10 +358,13 @@ impl Work {
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
         let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, .. } = self;
-        for (table, restrictions) in read_log.lock().drain(..) {
-            reads.add(&table, &restrictions);
+        if let Some(read_log) = read_log.get() {
+            for (table, restrictions) in read_log.lock().drain(..) {
+                reads.add(&table, &restrictions);
+            }
         }
-        let sequences = std::mem::take(&mut *sequences.lock());
+        let sequences = sequences.get().map(|used| std::mem::take(&mut *used.lock()));
+        let sequences = sequences.unwrap_or_default();
         let result = commit(inner, txn, catalog, &sequences, &reads, durability);
         match &result {
             Ok(()) => drop_indexes(index_changes),

@@ -22,6 +22,7 @@ pub mod flow;
 pub mod open;
 pub mod pipeline;
 mod scan;
+mod index;
 mod input;
 mod simple;
 

@@ -12,7 +12,7 @@ use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 use crate::context::QueryContext;
 use crate::pipeline::Stream;
 use crate::result::{ResultSet, StoredRows};
-use crate::{aggregate, input, join, ordered, scan, set, simple};
+use crate::{aggregate, index, input, join, ordered, scan, set, simple};
 
 /// A filter on one integer column that a join above proved: rows that fail it cannot reach the
 /// result.
@@ -140,9 +140,8 @@ impl Opener {
         match &node.operator {
             Operator::Scan { .. } => scan::open(self, node, filters),
             Operator::FunctionScan { .. } => scan::open_function(self, node),
-            Operator::IndexScan { .. } | Operator::IndexJoin { .. } => {
-                Err(Error::unsupported("an index path in a query"))
-            }
+            Operator::IndexScan { .. } => index::open_scan(self, node, filters),
+            Operator::IndexJoin { .. } => index::open_join(self, node, filters),
             Operator::Input { .. } => input::open(self, node),
             Operator::Series { .. } => simple::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),
@@ -251,7 +250,7 @@ pub(crate) fn more_than_one_row() -> Error {
 }
 
 /// An integer value in the width that the expression holds.
-fn fit(value: Value, physical: PhysicalType) -> Value {
+pub fn fit(value: Value, physical: PhysicalType) -> Value {
     match (value.as_integer(), physical) {
         (Some(v), PhysicalType::I64) => i64::try_from(v).map_or(value, Value::I64),
         (Some(v), PhysicalType::I128) => Value::I128(v),

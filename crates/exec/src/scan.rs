@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
 use parking_lot::Mutex;
-use plan::physical::{
-    BoundKind, Expr, Node, Operator, OperatorId, ScanRestriction, ScanRestrictionKind,
-};
+use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
 use sql::algebra::CompareOp;
 use sql::catalog::TableRef;
 use storage::{
@@ -41,7 +39,8 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let snapshot = opener.context.snapshot(&table);
     let mut all = Vec::with_capacity(restrictions.len() + filters.len());
     for restriction in restrictions {
-        let kind = restriction_kind(opener, restriction, node)?;
+        let name = node.output[restriction.column].name.to_string();
+        let kind = restriction_kind(opener, &restriction.kind, name)?;
         all.push(Restriction { column: columns[restriction.column], kind });
     }
     if let Some(reads) = &opener.context.reads {
@@ -72,13 +71,14 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     Ok(stream)
 }
 
-fn restriction_kind(
+/// The condition with its constants; `name` is the column's, for EXPLAIN.
+pub(crate) fn restriction_kind(
     opener: &Opener,
-    restriction: &ScanRestriction,
-    node: &Node,
+    kind: &ScanRestrictionKind,
+    name: String,
 ) -> Result<RestrictionKind> {
     let constant = |expr: &Expr| opener.constant(expr);
-    Ok(match &restriction.kind {
+    Ok(match kind {
         ScanRestrictionKind::IsNull => RestrictionKind::IsNull,
         ScanRestrictionKind::IsNotNull => RestrictionKind::IsNotNull,
         ScanRestrictionKind::Compare(op, expr) => match constant(expr)? {
@@ -101,7 +101,6 @@ fn restriction_kind(
         }
         ScanRestrictionKind::Predicate(expr) => {
             let evaluator = Evaluator::new(&opener.resolve(expr)?)?;
-            let name = node.output[restriction.column].name.to_string();
             RestrictionKind::Predicate(Arc::new(OneColumn { evaluator, name }))
         }
     })

@@ -5,6 +5,7 @@
 //! RowBuffer   | value | value | ...   strings: (offset, length) into | bytes -> |
 //! ```
 
+use kernels::{Vector, VectorData};
 use types::{Interval, PhysicalType, Value};
 
 /// A value in its physical form.
@@ -40,6 +41,28 @@ impl<'a> From<&'a Value> for Datum<'a> {
             Value::F64(v) => Self::F64(*v),
             Value::Str(v) => Self::Str(v),
             Value::Interval(v) => Self::Interval(*v),
+        }
+    }
+}
+
+impl<'a> Datum<'a> {
+    /// The value of row `row`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn of(vector: &'a Vector, row: usize) -> Self {
+        if vector.is_null(row) {
+            return Self::Null;
+        }
+        match &vector.data {
+            VectorData::Bool(v) => Self::Bool(v[row] != 0),
+            VectorData::I32(v) => Self::I32(v[row]),
+            VectorData::I64(v) => Self::I64(v[row]),
+            VectorData::I128(v) => Self::I128(v[row]),
+            VectorData::F64(v) => Self::F64(v[row]),
+            VectorData::Str(v) => Self::Str(v.get(row)),
+            VectorData::Interval(v) => Self::Interval(v[row]),
         }
     }
 }

@@ -116,6 +116,7 @@ const LATCH_COUNT: usize = 64;
 /// One index of one table. Any number of threads may read and write it at the same time.
 pub struct TableIndex {
     spec: IndexSpec,
+    ordinals: Box<[usize]>,
     encoder: KeyEncoder,
     latches: [Mutex<()>; LATCH_COUNT],
     structure: Structure,
@@ -179,7 +180,8 @@ impl TableIndex {
             (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
         };
         let latches = std::array::from_fn(|_| Mutex::new(()));
-        Ok(Self { spec, encoder, latches, structure, rekeyed: AtomicBool::new(false) })
+        let ordinals = spec.columns.iter().map(|c| c.ordinal).collect();
+        Ok(Self { spec, ordinals, encoder, latches, structure, rekeyed: AtomicBool::new(false) })
     }
 
     /// Whether a row of the table ever changed its key in place.
@@ -198,6 +200,11 @@ impl TableIndex {
     /// What it is.
     pub fn spec(&self) -> &IndexSpec {
         &self.spec
+    }
+
+    /// The table's ordinals of its columns.
+    pub fn ordinals(&self) -> &[usize] {
+        &self.ordinals
     }
 
     /// How its keys are made, in the terms of [`kernels::keys::SortKeys`], whose bytes are equal.

@@ -19,11 +19,11 @@ mod values;
 
 use std::sync::Arc;
 
-use kernels::HeapRef;
 use kernels::select::{
     bitset_u8, bitset_u16, bitset_u32, range_u8, range_u16, range_u32, refine_bitset_u8,
     refine_bitset_u16, refine_bitset_u32, refine_u8, refine_u16, refine_u32,
 };
+use kernels::{HeapRef, Vector};
 use types::Result;
 
 use crate::block::{Block, BlockLayout, Codes, Scheme, with_codes};
@@ -55,6 +55,36 @@ impl ScanPlan {
     /// True when no block can have a row that satisfies the restrictions.
     pub fn is_never(&self) -> bool {
         self.tests.iter().any(|(_, test)| matches!(test, Test::Never))
+    }
+
+    /// The rows of a batch, ascending, that satisfy the restrictions: `column` gives the values of
+    /// a column, by ordinal, of its `rows` rows.
+    ///
+    /// # Errors
+    /// What a predicate raises.
+    pub fn select<'v>(
+        &self,
+        rows: usize,
+        column: impl Fn(usize) -> &'v Vector,
+    ) -> Result<Vec<u32>> {
+        let mut positions: Vec<u32> = (0..rows as u32).collect();
+        for (ordinal, test) in &self.tests {
+            if positions.is_empty() {
+                break;
+            }
+            let values = column(*ordinal);
+            if positions.len() == rows {
+                retain_values(test, values, &mut positions)?;
+            } else {
+                retain_values(test, &values.gather(&positions), &mut positions)?;
+            }
+        }
+        Ok(positions)
+    }
+
+    /// True without restrictions.
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
     }
 
     /// A cursor over the rows of block number `block` that satisfy the restrictions; None when its

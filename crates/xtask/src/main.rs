@@ -130,6 +130,9 @@ struct SltArgs {
     /// Tessera's worker threads
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Whether Tessera's queries use indexes: off, on or prefer
+    #[arg(long, default_value = "on")]
+    index_paths: String,
     /// How many failures of each file to show
     #[arg(long, default_value_t = 10)]
     show: usize,
@@ -249,11 +252,12 @@ fn run_product(command: Command) -> Outcome {
     use xtask::bench;
     let (suite, args) = match command {
         Command::Slt(args) => {
-            let backend = xtask::tessera::Tessera::new(&args.layout, args.threads)?;
+            let backend =
+                xtask::tessera::Tessera::new(&args.layout, args.threads, &args.index_paths)?;
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {
-            let backend = xtask::tessera::Tessera::new("auto", 2)?;
+            let backend = xtask::tessera::Tessera::new("auto", 2, "on")?;
             return histories::on(&backend, &args.options());
         }
         Command::Torture(args) => return torture::run(&args),

@@ -16,17 +16,20 @@ const STATEMENT_TIME: Duration = Duration::from_secs(60);
 /// Makes databases of one configuration.
 pub struct Tessera {
     config: Config,
+    index_paths: String,
 }
 
 impl Tessera {
-    /// Databases whose tables have `layout`, with `threads` workers.
+    /// Databases whose tables have `layout`, with `threads` workers; their sessions use indexes as
+    /// the setting `index_paths` says.
     ///
     /// # Errors
     /// When there is no such layout.
-    pub fn new(layout: &str, threads: usize) -> Result<Self, String> {
+    pub fn new(layout: &str, threads: usize, index_paths: &str) -> Result<Self, String> {
         let layout =
             Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
-        Ok(Self { config: Config { threads, memory_bytes: MEMORY_BYTES, layout } })
+        let config = Config { threads, memory_bytes: MEMORY_BYTES, layout };
+        Ok(Self { config, index_paths: index_paths.to_owned() })
     }
 }
 
@@ -36,7 +39,8 @@ impl Backend for Tessera {
     }
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
-        Ok(boxed(open(self.config.clone()).map_err(sql_error)?))
+        let database = open(self.config.clone()).map_err(sql_error)?;
+        Ok(Box::new(OneDatabase { database, index_paths: self.index_paths.clone() }))
     }
 }
 
@@ -53,14 +57,18 @@ pub fn open(config: Config) -> types::Result<engine::Database> {
 
 /// `database` for whoever runs SQL on any system.
 pub fn boxed(database: engine::Database) -> Box<dyn Database> {
-    Box::new(OneDatabase(database))
+    Box::new(OneDatabase { database, index_paths: "on".to_owned() })
 }
 
-struct OneDatabase(engine::Database);
+struct OneDatabase {
+    database: engine::Database,
+    index_paths: String,
+}
 
 impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
-        let session = self.0.session();
+        let mut session = self.database.session();
+        session.execute(&format!("SET index_paths = {}", self.index_paths)).map_err(sql_error)?;
         let watched =
             Arc::new(Watched { since: Mutex::default(), cancel: session.cancel_handle() });
         watch(&watched);
@@ -68,7 +76,7 @@ impl Database for OneDatabase {
     }
 
     fn waiting(&self) -> Result<Vec<String>, SqlError> {
-        let result = self.0.session().execute(WAITING).map_err(sql_error)?;
+        let result = self.database.session().execute(WAITING).map_err(sql_error)?;
         Ok(result.text_rows().into_iter().flatten().flatten().collect())
     }
 }

@@ -6,6 +6,6 @@ use xtask::tessera::Tessera;
 
 #[test]
 fn no_level_shows_what_it_forbids() {
-    let backend = Tessera::new("auto", 2).expect("the layout exists");
+    let backend = Tessera::new("auto", 2, "on").expect("the layout exists");
     on(&backend, &Options { histories: 180, sessions: 8, seed: 1 }).expect("no anomaly");
 }

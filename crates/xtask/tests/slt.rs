@@ -1,4 +1,5 @@
-//! The SQL tests on Tessera: every file in every layout, with one worker and with two.
+//! The SQL tests on Tessera: every file in every layout, with one worker and with two,
+//! and with indexes wherever they can be used.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use xtask::tessera::Tessera;
 /// Layouts of tables, by their names in SQL.
 const LAYOUTS: [&str; 3] = ["row", "column", "frozen"];
 
-/// Numbers of workers.
-const THREADS: [usize; 2] = [1, 2];
+/// Numbers of workers, and whether indexes are used.
+const SETTINGS: [(usize, &str); 3] = [(1, "on"), (2, "on"), (2, "prefer")];
 
 /// Failures of one file that are shown.
 const SHOWN: usize = 5;
@@ -32,11 +33,11 @@ fn trials() -> Result<Vec<Trial>, String> {
     let files = slt::files(&corpus).map_err(xtask::text)?;
     let mut trials = Vec::new();
     for layout in LAYOUTS {
-        for threads in THREADS {
-            let backend = Arc::new(Tessera::new(layout, threads)?);
+        for (threads, index_paths) in SETTINGS {
+            let backend = Arc::new(Tessera::new(layout, threads, index_paths)?);
             for path in &files {
                 let name = path.strip_prefix(&corpus).unwrap_or(path).with_extension("");
-                let name = format!("{layout}/{threads}/{}", name.display());
+                let name = format!("{layout}/{threads}/{index_paths}/{}", name.display());
                 let (backend, path) = (Arc::clone(&backend), path.clone());
                 trials.push(Trial::test(name, move || run(&path, &backend)));
             }

@@ -93,7 +93,7 @@ pub(super) fn new_filled(
 
 /// Puts the rows of `query` into a table nobody else knows yet.
 fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run) -> Result<u64> {
-    let (plan, context) = session.prepare(query, run)?;
+    let (plan, context) = session.plan_query(query, run)?;
     if plan.root.rows >= BULK_ROWS {
         let mut opener = Opener::new(Arc::clone(&context));
         opener.run_preludes(&plan)?;

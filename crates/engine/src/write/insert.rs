@@ -125,7 +125,7 @@ pub(crate) fn write_batch(
 pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResult> {
     session.work().check_writable("INSERT")?;
     let entry = session.write_table(&insert.table)?;
-    let (plan, context) = session.prepare(&insert.source, Run::default())?;
+    let (plan, context) = session.plan_query(&insert.source, Run::default())?;
     let simple = insert.on_conflict.is_none()
         && insert.returning.is_none()
         && entry.foreign_keys().is_empty();

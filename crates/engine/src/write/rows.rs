@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ColumnDef, IndexMeta};
 use storage::{Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError};
 use txn::manager::Isolation;
@@ -169,19 +169,7 @@ impl Rows {
 
     /// The value of `column` in `row`.
     pub(crate) fn get(&self, column: usize, row: usize) -> Datum<'_> {
-        let vector = &self.vectors[column];
-        if vector.is_null(row) {
-            return Datum::Null;
-        }
-        match &vector.data {
-            VectorData::Bool(v) => Datum::Bool(v[row] != 0),
-            VectorData::I32(v) => Datum::I32(v[row]),
-            VectorData::I64(v) => Datum::I64(v[row]),
-            VectorData::I128(v) => Datum::I128(v[row]),
-            VectorData::F64(v) => Datum::F64(v[row]),
-            VectorData::Str(v) => Datum::Str(v.get(row)),
-            VectorData::Interval(v) => Datum::Interval(v[row]),
-        }
+        Datum::of(&self.vectors[column], row)
     }
 
     /// The TID in column 0 of `row`; None for NULL.

@@ -35,6 +35,13 @@ impl KeyBuffer {
         self.has_null
     }
 
+    /// Becomes these bytes: a key, or the start of one.
+    pub fn set(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.has_null = false;
+    }
+
     /// Becomes the smallest bytes above everything that starts with `prefix`; false when there are
     /// none, because `prefix` is empty or all of its bytes are 255.
     pub fn set_successor(&mut self, prefix: &[u8]) -> bool {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_epoch::{self as epoch, Guard};
-use kernels::{Batch, Vector, VectorBuilder, VectorData};
+use kernels::{Batch, Vector, VectorBuilder};
 use types::Result;
 
 use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
@@ -33,22 +33,6 @@ pub(crate) struct Loaded<'l> {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) summaries: &'l [ColumnSummary],
     pub(crate) sample: &'l Sample,
-}
-
-/// The value of row `row`.
-fn datum_at(vector: &Vector, row: usize) -> Datum<'_> {
-    if vector.is_null(row) {
-        return Datum::Null;
-    }
-    match &vector.data {
-        VectorData::Bool(v) => Datum::Bool(v[row] != 0),
-        VectorData::I32(v) => Datum::I32(v[row]),
-        VectorData::I64(v) => Datum::I64(v[row]),
-        VectorData::I128(v) => Datum::I128(v[row]),
-        VectorData::F64(v) => Datum::F64(v[row]),
-        VectorData::Str(v) => Datum::Str(v.get(row)),
-        VectorData::Interval(v) => Datum::Interval(v[row]),
-    }
 }
 
 impl Table {
@@ -92,7 +76,7 @@ impl Table {
         tids: &mut Vec<Tid>,
     ) -> Result<usize, WriteError> {
         let guard = epoch::pin();
-        let string_bytes = |v: &&Vector| match datum_at(v, rows.start) {
+        let string_bytes = |v: &&Vector| match Datum::of(v, rows.start) {
             Datum::Str(text) => text.len(),
             _ => 0,
         };
@@ -111,7 +95,7 @@ impl Table {
         for (i, row) in from.enumerate() {
             let tid = Tid::new(block.id(), claimed.start + i as u32);
             let published = with_scratch(|scratch| {
-                let value = |column: usize| datum_at(vectors[column], row);
+                let value = |column: usize| Datum::of(vectors[column], row);
                 let latches = self.admit_row(indexes, scratch, value, undo.txn(), &guard)?;
                 let record = undo.add(self, block, tid.row(), Kind::Insert, 0)?;
                 publish_insert(undo, block.get(), record);

@@ -35,7 +35,7 @@ pub(super) struct Scratch {
     /// By index.
     pub(super) keys: Vec<KeyBuffer>,
     pub(super) row: RowBuffer,
-    key: KeyBuffer,
+    pub(super) key: KeyBuffer,
     tids: Vec<Tid>,
 }
 

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
 
-use super::entries::{Holder, with_scratch};
+use super::entries::{Holder, encode_key, with_scratch};
 use super::{Table, WriteError};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{Direction, KeyBuffer, KeyRange, RangeState, TableIndex};
@@ -73,7 +73,6 @@ impl Table {
     }
 
     /// Whether the row has `key` in snapshot `at`.
-    #[cold]
     fn has_key(
         &self,
         index: &TableIndex,
@@ -82,18 +81,67 @@ impl Table {
         tid: Tid,
         guard: &Guard,
     ) -> bool {
-        let ordinals: Vec<usize> = index.spec().columns.iter().map(|c| c.ordinal).collect();
-        let mut row = RowBuffer::new();
-        let seen = self
-            .locate(tid, guard)
-            .is_some_and(|block| block.read(tid.row(), at, &ordinals, &mut row, guard));
-        if !seen {
-            return false;
+        let Some(block) = self.locate(tid, guard) else { return false };
+        with_scratch(|scratch| {
+            let row = &mut scratch.row;
+            if !block.read(tid.row(), at, index.ordinals(), row, guard) {
+                return false;
+            }
+            let mut next = 0;
+            encode_key(index, &mut scratch.key, |_| {
+                next += 1;
+                row.get(next - 1)
+            });
+            scratch.key[..] == *key
+        })
+    }
+
+    /// Visits the rows that `at` sees with `key`, a whole key of `index`, with `columns` of each in
+    /// `out`, until `visit` breaks. The index need not be in [`Self::indexes`] any longer.
+    ///
+    /// # Panics
+    /// If `key` is not a whole key of the index, or there is no such column.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
+    pub fn read_key(
+        &self,
+        index: &TableIndex,
+        at: Snapshot,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let guard = epoch::pin();
+        index.lookup(key, |tid| match self.read_entry(index, key, at, tid, columns, out, &guard) {
+            true => visit(tid, out),
+            false => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Visits the rows that `at` sees among the next entries of a range of `index` that `state`
+    /// reads, with `columns` of each in `out`, until `visit` breaks: the next call goes on behind
+    /// that row. Continues when the range has ended. The index need not be in [`Self::indexes`]
+    /// any longer.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
+    pub fn read_range(
+        &self,
+        index: &TableIndex,
+        at: Snapshot,
+        state: &mut RangeState,
+        columns: &[usize],
+        out: &mut RowBuffer,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let guard = epoch::pin();
+        while let Some((key, tid)) = index.next(state) {
+            if self.read_entry(index, key, at, tid, columns, out, &guard) {
+                visit(tid, out)?;
+            }
         }
-        let values: Vec<Datum<'_>> = row.iter().collect();
-        let mut found = KeyBuffer::new();
-        index.encode(&values, &mut found);
-        found[..] == *key
+        ControlFlow::Continue(())
     }
 
     /// Visits the rows that `at` sees with keys in `range` of the ordered index number `index`, in

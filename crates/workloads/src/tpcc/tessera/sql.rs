@@ -60,7 +60,7 @@ fn value(param: &Param<'_>, ty: DataType) -> types::Result<Value> {
 
 impl TesseraConnection {
     fn run(&mut self, id: StatementId, params: &[Param<'_>]) -> Result<QueryResult, Failure> {
-        let statement = &self.statements[id.0];
+        let statement = &mut self.statements[id.0];
         self.values.clear();
         for (param, ty) in params.iter().zip(statement.parameters()) {
             self.values.push(value(param, *ty).map_err(failure)?);
@@ -75,7 +75,7 @@ impl TesseraConnection {
 
 impl SqlConnection for TesseraConnection {
     fn prepare(&mut self, sql: &str) -> Result<StatementId, Failure> {
-        self.statements.push(self.session.prepare_statement(sql, &[]).map_err(failure)?);
+        self.statements.push(self.session.prepare(sql, &[]).map_err(failure)?);
         Ok(StatementId(self.statements.len() - 1))
     }
 

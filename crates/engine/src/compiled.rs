@@ -1,0 +1,156 @@
+//! Prepared statements made ready: bound, planned, and run without either as long as nothing that
+//! they rely on changes.
+//!
+//! ```text
+//! Compiled   bound statement -- catalog version, settings
+//!    Planned    plan of one of its queries -- ranges and sizes of the tables asked about
+//!    Point      one row by key, without a plan's pipelines
+//! ```
+//! Invariants: what binding reads besides the catalog (the time, the value of a sequence) makes a
+//! statement one that is bound each time; plans are kept of queries of the statement itself only,
+//! whose addresses are theirs as long as it lives.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use plan::IndexPaths;
+use plan::physical::PhysicalPlan;
+use sql::algebra::Query;
+use sql::statement::{ConflictAction, Statement};
+use storage::Table;
+
+use crate::Session;
+use crate::catalog::TableEntry;
+use crate::point::Point;
+use crate::session::SessionInfo;
+
+/// A table that a plan was made for, as it was then.
+#[derive(Clone)]
+pub(crate) struct Reliance {
+    pub(crate) table: Arc<Table>,
+    /// [`Table::range_epoch`] before its statistics were read.
+    pub(crate) epoch: u64,
+    pub(crate) rows: u64,
+    /// Indexes that it had: those that were put off may be there now.
+    pub(crate) indexes: usize,
+}
+
+/// Rows by which a table may grow or shrink, besides twofold, before plans are made anew.
+const ROWS_SLACK: u64 = 1000;
+
+impl Reliance {
+    /// `table` as it is now.
+    pub(crate) fn on(table: Arc<Table>) -> Self {
+        let (epoch, rows) = (table.range_epoch(), table.live_rows());
+        let indexes = table.indexes().len();
+        Self { table, epoch, rows, indexes }
+    }
+
+    /// To be asked after the snapshot of the query was taken.
+    fn holds(&self) -> bool {
+        let now = self.table.live_rows();
+        let (few, many) = (self.rows.min(now), self.rows.max(now));
+        self.table.range_epoch() == self.epoch
+            && many <= few * 2 + ROWS_SLACK
+            && self.table.indexes().len() == self.indexes
+    }
+}
+
+/// A prepared statement, ready to run.
+pub(crate) enum Ready {
+    /// This time only: binding read more than the catalog.
+    Once(Box<Statement>),
+    /// Until it is not current.
+    Again(Arc<Compiled>),
+}
+
+struct Planned {
+    /// Address of the query.
+    query: usize,
+    plan: Arc<PhysicalPlan>,
+    relies_on: Vec<Reliance>,
+}
+
+/// A bound statement and what was made of it.
+pub(crate) struct Compiled {
+    pub(crate) statement: Statement,
+    /// The session that bound it: what it sees may not be what another one does.
+    owner: Weak<SessionInfo>,
+    version: u64,
+    index_paths: IndexPaths,
+    plans: Mutex<Vec<Planned>>,
+    pub(crate) point: Option<Point>,
+    /// Tables whose indexes were put off: when they are there, other plans may be better.
+    unindexed: Vec<Arc<TableEntry>>,
+}
+
+impl Compiled {
+    /// `statement` as it was bound in the session's transaction.
+    /// The catalog was of `version` or newer.
+    pub(crate) fn new(session: &Session, statement: Statement, version: u64) -> Self {
+        let point = Point::new(session, &statement, version);
+        let state = session.state();
+        let unindexed = state.tables.values().filter(|table| !table.is_indexed());
+        Self {
+            statement,
+            owner: Arc::downgrade(session.info()),
+            version,
+            index_paths: session.settings.index_paths(),
+            plans: Mutex::default(),
+            point,
+            unindexed: unindexed.cloned().collect(),
+        }
+    }
+
+    /// Whether session, catalog, settings and indexes are those it was bound with.
+    pub(crate) fn is_current(&self, session: &Session) -> bool {
+        std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
+            && session.inner().relations.version() == self.version
+            && session.settings.index_paths() == self.index_paths
+            && session.sees_committed_catalog()
+            && !self.unindexed.iter().any(|table| table.is_indexed())
+    }
+
+    /// Whether `query` is one of the statement's own.
+    fn owns(&self, query: &Query) -> bool {
+        let is = |own: &Query| std::ptr::eq(own, query);
+        let returning = |own: &Option<sql::statement::Returning>| {
+            own.as_ref().is_some_and(|returning| is(&returning.query))
+        };
+        match &self.statement {
+            Statement::Query(own) => is(own),
+            Statement::SelectForUpdate(select) => is(&select.query),
+            Statement::Insert(insert) => {
+                let assigns = insert.on_conflict.as_ref().is_some_and(|on| match &on.action {
+                    ConflictAction::Update { assignments, .. } => is(assignments),
+                    ConflictAction::Nothing => false,
+                });
+                is(&insert.source) || returning(&insert.returning) || assigns
+            }
+            Statement::Update(update) => is(&update.source) || returning(&update.returning),
+            Statement::Delete(delete) => is(&delete.source) || returning(&delete.returning),
+            Statement::Merge(merge) => is(&merge.source) || returning(&merge.returning),
+            _ => false,
+        }
+    }
+
+    /// The plan of `query`, if there is one that still holds.
+    pub(crate) fn plan(&self, query: &Query) -> Option<Arc<PhysicalPlan>> {
+        let address = std::ptr::from_ref(query) as usize;
+        let mut plans = self.plans.lock();
+        let at = plans.iter().position(|planned| planned.query == address)?;
+        if plans[at].relies_on.iter().all(Reliance::holds) {
+            return Some(Arc::clone(&plans[at].plan));
+        }
+        plans.swap_remove(at);
+        None
+    }
+
+    /// Keeps the plan of `query` if it is one of the statement's own.
+    pub(crate) fn keep(&self, query: &Query, plan: &Arc<PhysicalPlan>, relies_on: Vec<Reliance>) {
+        if self.owns(query) {
+            let query = std::ptr::from_ref(query) as usize;
+            self.plans.lock().push(Planned { query, plan: Arc::clone(plan), relies_on });
+        }
+    }
+}

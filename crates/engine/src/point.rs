@@ -1,0 +1,451 @@
+//! Statements on one row by its key: run by the session's thread straight on the table.
+//!
+//! ```text
+//! parameters -> key -> index -> row -> residual -> result, or the row's new values -> write
+//! ```
+//! Invariant: what is not the same on this path as on the general one is left to it: constraints,
+//! keys of other tables, levels of isolation that look again or note what they read.
+//!
+//! Elsewhere: which statements these are (`plan::point`).
+
+mod simple;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use exec::ResultSet;
+use exec::expr::Evaluator;
+use exec::open::{children_mut, fit};
+use kernels::{Batch, Column, Vector, VectorBuilder};
+use parking_lot::Mutex;
+use plan::PlanOptions;
+use plan::physical::{Expr, ExprKind, Operator};
+use plan::point::{PointAction, PointPlan, PointRows};
+use sql::algebra::Query;
+use sql::catalog::{TableMeta, TableRef};
+use sql::statement::Statement;
+use storage::{Datum, KeyBuffer, RowBuffer, Snapshot, Table, TableIndex, Tid};
+use txn::manager::Isolation;
+use types::{DataType, Error, PhysicalType, Result, Value};
+
+use crate::catalog::TableEntry;
+use crate::statistics::StoredStatistics;
+use crate::write::foreign;
+use crate::write::rows::{attempt, push};
+use crate::{QueryResult, Session};
+use simple::Simple;
+
+/// A statement on one row.
+pub(crate) struct Point {
+    table: TableRef,
+    storage: Arc<Table>,
+    /// Of the catalog in which its constraints were looked at.
+    version: u64,
+    action: Action,
+    memory: Mutex<Memory>,
+}
+
+enum Action {
+    Select(Find, Vec<(String, DataType)>, Values),
+    Update(Find, Vec<usize>, Values),
+    Delete(Find),
+    Insert(Values),
+}
+
+/// How the row is found.
+struct Find {
+    index: Arc<TableIndex>,
+    keys: Values,
+    /// Ordinals that expressions read.
+    columns: Vec<usize>,
+    residual: Option<Values>,
+}
+
+/// A value that expressions make.
+enum Operand {
+    /// Column read, by position.
+    Column(usize),
+    Parameter(usize),
+    Constant(Value),
+    /// Over the columns read, then `Values::parameters`; simple ones are told without evaluation.
+    Computed(Evaluator, Option<Simple>),
+}
+
+/// Some values over the row and the parameters.
+struct Values {
+    operands: Vec<Operand>,
+    /// Their physical forms.
+    physical: Vec<PhysicalType>,
+    /// Forms of the columns read.
+    row: Vec<PhysicalType>,
+    /// Parameters that computations read, in these forms.
+    parameters: Vec<(usize, PhysicalType)>,
+}
+
+/// Memory that is used again.
+#[derive(Default)]
+struct Memory {
+    key: KeyBuffer,
+    row: RowBuffer,
+}
+
+impl Point {
+    /// The point of `statement`; None when the general way is to be taken.
+    pub(crate) fn new(session: &Session, statement: &Statement, version: u64) -> Option<Self> {
+        if let Statement::Insert(insert) = statement {
+            let entry = entry_of(session, &insert.table)?;
+            let is_plain = insert.on_conflict.is_none()
+                && insert.returning.is_none()
+                && entry.checks().is_empty()
+                && entry.foreign_keys().is_empty();
+            let exprs = inserted(&insert.source).filter(|_| is_plain)?;
+            let mut values = Values::new(exprs, Vec::new())?;
+            let storage = Arc::clone(entry.storage());
+            let schema = storage.schema().columns();
+            if schema.len() != values.operands.len() {
+                return None;
+            }
+            values.physical = schema.iter().map(|column| column.physical()).collect();
+            let (table, action) = (insert.table.clone(), Action::Insert(values));
+            return Some(Self { table, storage, version, action, memory: Mutex::default() });
+        }
+        let plan = plan::point::point(statement)?;
+        let entry = entry_of(session, &plan.table)?;
+        let find = Find::new(&entry, &plan)?;
+        let row = find.keys.row.clone();
+        let action = match plan.action {
+            PointAction::Select => {
+                let columns = plan.output.iter().map(|o| (o.name.clone(), o.ty)).collect();
+                let exprs = plan.output.into_iter().map(|o| o.expr).collect();
+                Action::Select(find, columns, Values::new(exprs, row)?)
+            }
+            PointAction::Update(assignments) if plan.output.is_empty() => {
+                let (columns, exprs): (Vec<usize>, Vec<Expr>) = assignments.into_iter().unzip();
+                let is_plain = entry.checks().is_empty()
+                    && !foreign::refers_by(&entry, &columns)
+                    && !foreign::is_referenced(session, &entry, Some(&columns));
+                let values = Values::new(exprs, row).filter(|_| is_plain)?;
+                Action::Update(find, columns, values)
+            }
+            PointAction::Delete if plan.output.is_empty() => {
+                let is_plain = !foreign::is_referenced(session, &entry, None);
+                is_plain.then_some(Action::Delete(find))?
+            }
+            _ => return None,
+        };
+        let storage = Arc::clone(entry.storage());
+        Some(Self { table: plan.table, storage, version, action, memory: Mutex::default() })
+    }
+
+    /// Runs the statement in the session's transaction; None when the general way is to be taken,
+    /// before anything was done.
+    ///
+    /// # Errors
+    /// As on the general way.
+    pub(crate) fn run(&self, session: &mut Session) -> Result<Option<QueryResult>> {
+        let parameters = std::mem::take(&mut session.parameters);
+        let mut memory = std::mem::take(&mut *self.memory.lock());
+        let result = self.run_with(session, &parameters, &mut memory);
+        *self.memory.lock() = memory;
+        session.parameters = parameters;
+        result
+    }
+
+    fn run_with(
+        &self,
+        session: &mut Session,
+        parameters: &[Value],
+        memory: &mut Memory,
+    ) -> Result<Option<QueryResult>> {
+        session.cancel_handle().check()?;
+        let isolation = session.work().txn.isolation();
+        let ([command, none, one], find) = match &self.action {
+            Action::Select(..) if isolation == Isolation::Serializable => return Ok(None),
+            Action::Select(find, columns, output) => {
+                session.work_mut().statements += 1;
+                let at = session.work().txn.snapshot();
+                let found = self.find(find, at, parameters, memory)?;
+                let row = found.map(|_| &memory.row);
+                let batch = output.batch(row, parameters)?;
+                let tag = if found.is_some() { "SELECT 1" } else { "SELECT 0" };
+                let rows = ResultSet::from_batches(columns.clone(), vec![batch]);
+                return Ok(Some(QueryResult::tagged(tag.to_owned(), rows)));
+            }
+            Action::Insert(_) => (["INSERT", "INSERT 0 0", "INSERT 0 1"], None),
+            // One level notes what it reads, the other looks at changed rows again.
+            _ if isolation != Isolation::Snapshot => return Ok(None),
+            Action::Update(find, ..) => (["UPDATE", "UPDATE 0", "UPDATE 1"], Some(find)),
+            Action::Delete(find) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
+        };
+        session.work().check_writable(command)?;
+        let entry = session.write_table(&self.table)?;
+        // The table is locked: its constraints stay what they are now.
+        if session.inner().relations.version() != self.version {
+            return Ok(None);
+        }
+        session.work_mut().statements += 1;
+        let at = session.work().txn.snapshot();
+        let tid = match find {
+            Some(find) => match self.find(find, at, parameters, memory)? {
+                Some(tid) => tid,
+                None => return Ok(Some(QueryResult::command(none))),
+            },
+            None => Tid(0),
+        };
+        self.write(session, &entry, (at, tid), parameters, &memory.row)?;
+        Ok(Some(QueryResult::command(one)))
+    }
+
+    fn write(
+        &self,
+        session: &mut Session,
+        entry: &TableEntry,
+        (at, tid): (Snapshot, Tid),
+        parameters: &[Value],
+        row: &RowBuffer,
+    ) -> Result<()> {
+        let cancel = session.cancel_handle();
+        let work = session.work_mut();
+        let storage = &self.storage;
+        let outcome = match &self.action {
+            Action::Update(_, columns, values) => {
+                let computed = values.compute(row, parameters)?;
+                let mut changes = Vec::with_capacity(columns.len());
+                for (i, &column) in columns.iter().enumerate() {
+                    changes.push((column, values.datum(i, row, parameters, &computed)?));
+                }
+                attempt(work, &cancel, |undo| storage.update(undo, at, tid, &changes)).map(|_| ())
+            }
+            Action::Insert(values) => {
+                let computed = values.compute(row, parameters)?;
+                let count = values.operands.len();
+                let datum = |i| values.datum(i, row, parameters, &computed);
+                let row = (0..count).map(datum).collect::<Result<Vec<_>>>()?;
+                let mark = work.txn.mark();
+                let insert = |undo: &mut storage::UndoBuffer| {
+                    storage.insert(undo, &row).inspect_err(|_| undo.rollback_to(mark))
+                };
+                attempt(work, &cancel, insert).map(|_| ())
+            }
+            Action::Delete(_) => attempt(work, &cancel, |undo| storage.delete(undo, at, tid)),
+            Action::Select(..) => Ok(()),
+        };
+        outcome.map_err(|error| error.into_error(session.work(), entry))
+    }
+
+    /// The row, whose columns are then in `memory`.
+    fn find(
+        &self,
+        find: &Find,
+        at: Snapshot,
+        parameters: &[Value],
+        memory: &mut Memory,
+    ) -> Result<Option<Tid>> {
+        let Memory { key, row } = memory;
+        row.clear();
+        let keys = &find.keys;
+        let computed = keys.compute(row, parameters)?;
+        let mut values = [Datum::Null; KEY_COLUMNS];
+        let values = &mut values[..keys.operands.len()];
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = keys.datum(i, row, parameters, &computed)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+        }
+        find.index.encode(values, key);
+        let mut found = None;
+        let _ = self.storage.read_key(&find.index, at, key, &find.columns, row, |tid, _| {
+            found = Some(tid);
+            ControlFlow::Break(())
+        });
+        let (Some(tid), Some(residual)) = (found, &find.residual) else { return Ok(found) };
+        let batch = residual.input(row, parameters);
+        let mut kept = vec![0];
+        if let [Operand::Computed(evaluator, _)] = residual.operands.as_slice() {
+            evaluator.select(&batch, &mut kept)?;
+        }
+        Ok((!kept.is_empty()).then_some(tid))
+    }
+}
+
+/// Columns of a key; longer ones take the general way.
+const KEY_COLUMNS: usize = 8;
+
+/// The entry of the table in the session's catalog, if it is the one that was bound.
+fn entry_of(session: &Session, table: &TableRef) -> Option<Arc<TableEntry>> {
+    let entry = session.state().tables.get(table.name()).cloned()?;
+    let storage = table.object().downcast::<Table>().ok()?;
+    Arc::ptr_eq(entry.storage(), &storage).then_some(entry)
+}
+
+/// The values of the one row that an INSERT writes, when nothing has to be read for it.
+fn inserted(source: &Query) -> Option<Vec<Expr>> {
+    let statistics = StoredStatistics::default();
+    let plan = plan::plan(source, &statistics, &PlanOptions::default()).ok()?;
+    let Operator::Values { rows } = &plan.root.operator else { return None };
+    let [row] = rows.as_slice() else { return None };
+    let is_plain = plan.preludes.is_empty() && row.iter().all(is_plain);
+    is_plain.then(|| row.clone())
+}
+
+/// True for a parameter or a literal, converted perhaps.
+fn is_plain(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
+        ExprKind::Cast(operand) => is_plain(operand),
+        _ => false,
+    }
+}
+
+impl Find {
+    fn new(entry: &TableEntry, plan: &PointPlan) -> Option<Self> {
+        if plan.rows != PointRows::One || plan.keys.len() > KEY_COLUMNS {
+            return None;
+        }
+        let index = plan.table.index_object(plan.index)?.downcast::<TableIndex>().ok()?;
+        let schema = entry.storage().schema().columns();
+        let physical = |ordinal: &usize| schema.get(*ordinal).map(|c| c.physical());
+        let row = plan.columns.iter().map(physical).collect::<Option<Vec<_>>>()?;
+        let keys = Values::new(plan.keys.clone(), row.clone())?;
+        let wanted: Option<Vec<_>> = index.ordinals().iter().map(physical).collect();
+        if wanted? != keys.physical {
+            return None;
+        }
+        let residual = match &plan.residual {
+            Some(expr) => Some(Values::computed(expr.clone(), row)?),
+            None => None,
+        };
+        Some(Self { index, keys, columns: plan.columns.clone(), residual })
+    }
+}
+
+impl Values {
+    /// `exprs` over a row of columns in these forms; None when one is held otherwise.
+    fn new(exprs: Vec<Expr>, row: Vec<PhysicalType>) -> Option<Self> {
+        let physical = exprs.iter().map(|expr| expr.physical).collect();
+        let mut values = Self { operands: Vec::new(), physical, row, parameters: Vec::new() };
+        for expr in exprs {
+            let operand = values.operand(expr)?;
+            values.operands.push(operand);
+        }
+        Some(values)
+    }
+
+    /// One value that is computed, however simple it is.
+    fn computed(expr: Expr, row: Vec<PhysicalType>) -> Option<Self> {
+        let mut values = Self::new(Vec::new(), row)?;
+        values.physical.push(expr.physical);
+        let operand = values.compile(expr)?;
+        values.operands.push(operand);
+        Some(values)
+    }
+
+    fn operand(&mut self, expr: Expr) -> Option<Operand> {
+        match expr.kind {
+            ExprKind::Column(i) => {
+                (self.row.get(i) == Some(&expr.physical)).then_some(Operand::Column(i))
+            }
+            ExprKind::Parameter(i) => Some(Operand::Parameter(i as usize)),
+            ExprKind::Literal(value) => Some(Operand::Constant(fit(value, expr.physical))),
+            _ => self.compile(expr),
+        }
+    }
+
+    fn compile(&mut self, mut expr: Expr) -> Option<Operand> {
+        let simple = Simple::new(&expr);
+        self.number(&mut expr)?;
+        Some(Operand::Computed(Evaluator::new(&expr).ok()?, simple))
+    }
+
+    /// Makes parameters columns behind those of the row.
+    fn number(&mut self, expr: &mut Expr) -> Option<()> {
+        match &mut expr.kind {
+            ExprKind::Column(i) => (self.row.get(*i) == Some(&expr.physical)).then_some(()),
+            ExprKind::Scalar(_) | ExprKind::Sequence(..) => None,
+            ExprKind::Parameter(i) => {
+                let wanted = (*i as usize, expr.physical);
+                let known = self.parameters.iter().position(|known| *known == wanted);
+                let place = known.unwrap_or(self.parameters.len());
+                if known.is_none() {
+                    self.parameters.push(wanted);
+                }
+                expr.kind = ExprKind::Column(self.row.len() + place);
+                Some(())
+            }
+            kind => children_mut(kind).into_iter().try_for_each(|child| self.number(child)),
+        }
+    }
+
+    /// One row of what computations read. Without a row its columns are NULL.
+    fn input(&self, row: &RowBuffer, parameters: &[Value]) -> Batch {
+        let one = |physical, value: &Value| Column::plain(Vector::repeat(physical, value, 1));
+        let value = |i: usize| if i < row.len() { row.get(i).to_value() } else { Value::Null };
+        let mut columns: Vec<Column> =
+            self.row.iter().enumerate().map(|(i, &physical)| one(physical, &value(i))).collect();
+        for &(i, physical) in &self.parameters {
+            columns.push(one(physical, &fit(parameters[i].clone(), physical)));
+        }
+        Batch::new(columns, 1)
+    }
+
+    /// The values of computed operands, NULL in the places of others; nothing when there are none.
+    fn compute(&self, row: &RowBuffer, parameters: &[Value]) -> Result<Vec<Value>> {
+        if !self.operands.iter().any(|operand| matches!(operand, Operand::Computed(..))) {
+            return Ok(Vec::new());
+        }
+        let mut batch = None;
+        let mut values = Vec::with_capacity(self.operands.len());
+        for (operand, &physical) in self.operands.iter().zip(&self.physical) {
+            let Operand::Computed(evaluator, simple) = operand else {
+                values.push(Value::Null);
+                continue;
+            };
+            let told = simple.as_ref().and_then(|simple| simple.value(row, parameters));
+            values.push(match told.and_then(|told| told.held(physical)) {
+                Some(value) => value,
+                None => {
+                    let batch = batch.get_or_insert_with(|| self.input(row, parameters));
+                    evaluator.evaluate(batch)?.value(0)
+                }
+            });
+        }
+        Ok(values)
+    }
+
+    /// Value number `i` in its form.
+    fn datum<'v>(
+        &'v self,
+        i: usize,
+        row: &'v RowBuffer,
+        parameters: &'v [Value],
+        computed: &'v [Value],
+    ) -> Result<Datum<'v>> {
+        let datum = match &self.operands[i] {
+            Operand::Column(column) => row.get(*column),
+            Operand::Parameter(number) => Datum::from(&parameters[*number]),
+            Operand::Constant(value) => Datum::from(value),
+            Operand::Computed(..) => Datum::from(&computed[i]),
+        };
+        let narrow = |v: i128| Some(Datum::I64(i64::try_from(v).ok()?));
+        let held = match (datum, self.physical[i]) {
+            (Datum::I128(v), PhysicalType::I64) => narrow(v),
+            (datum, physical) => datum.widened(physical),
+        };
+        held.ok_or_else(|| Error::internal("a value of another type than its place"))
+    }
+
+    /// The values as columns: of one row, or of none.
+    fn batch(&self, row: Option<&RowBuffer>, parameters: &[Value]) -> Result<Batch> {
+        let mut columns: Vec<VectorBuilder> =
+            self.physical.iter().map(|&p| VectorBuilder::with_capacity(p, 1)).collect();
+        if let Some(row) = row {
+            let computed = self.compute(row, parameters)?;
+            for (i, column) in columns.iter_mut().enumerate() {
+                push(column, self.datum(i, row, parameters, &computed)?);
+            }
+        }
+        let columns = columns.into_iter().map(|b| Column::plain(b.finish())).collect();
+        Ok(Batch::new(columns, usize::from(row.is_some())))
+    }
+}

@@ -1,0 +1,217 @@
+//! An index as a query uses it: keys as bytes, rows as batches.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
+use plan::physical::ScanRestriction;
+use sql::catalog::TableRef;
+use storage::{
+    Datum, Direction, IndexKind, KeyBuffer, KeyRange, RangeState, Restriction, RowBuffer, ScanPlan,
+    Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
+};
+use types::{Error, PhysicalType, Result};
+
+use crate::open::Opener;
+use crate::scan::stored_table;
+
+/// A table, one of its indexes, and what is read of the rows it leads to.
+pub(super) struct Access {
+    pub(super) table: Arc<Table>,
+    pub(super) index: Arc<TableIndex>,
+    at: Snapshot,
+    /// Only these rows, ascending: those that a statement looks at again.
+    only: Option<Vec<Tid>>,
+    /// Columns of the output: places in `stored`, None for the TID.
+    columns: Vec<Option<usize>>,
+    /// Ordinals of the stored columns read, each once.
+    stored: Vec<usize>,
+    physical: Vec<PhysicalType>,
+    /// What the index does not answer.
+    plan: ScanPlan,
+}
+
+/// Rows read so far, column by column.
+pub(super) struct Found {
+    builders: Vec<VectorBuilder>,
+    tids: Vec<i64>,
+}
+
+impl Found {
+    pub(super) fn rows(&self) -> usize {
+        self.tids.len()
+    }
+}
+
+/// Where the reading of one key or range is, with memory that is used again.
+pub(super) struct Cursor {
+    pub(super) range: RangeState,
+    row: RowBuffer,
+}
+
+impl Cursor {
+    pub(super) fn new() -> Self {
+        Self { range: RangeState::new(), row: RowBuffer::new() }
+    }
+}
+
+impl Access {
+    /// `columns` of the rows of `table` that index number `index` finds.
+    pub(super) fn new(
+        opener: &Opener,
+        table: &TableRef,
+        index: usize,
+        columns: &[usize],
+    ) -> Result<Self> {
+        let missing = || Error::internal(format!("no index {index} of table {}", table.name()));
+        let object = table.index_object(index).ok_or_else(missing)?;
+        let index = object.downcast::<TableIndex>().map_err(|_| missing())?;
+        let table = stored_table(table)?;
+        let (mut at, mut only) = (opener.context.at, None);
+        // Only the target of a statement hands out TIDs.
+        if let Some(recheck) = &opener.context.recheck
+            && columns.contains(&TID_COLUMN)
+        {
+            (at, only) = (recheck.at, Some(recheck.tids.clone()));
+        }
+        let mut stored: Vec<usize> = Vec::new();
+        let place = |&ordinal: &usize| {
+            if ordinal == TID_COLUMN {
+                return None;
+            }
+            let known = stored.iter().position(|&other| other == ordinal);
+            Some(known.unwrap_or_else(|| {
+                stored.push(ordinal);
+                stored.len() - 1
+            }))
+        };
+        let columns = columns.iter().map(place).collect();
+        let schema = table.schema().columns();
+        let physical = stored.iter().map(|&ordinal| schema[ordinal].physical()).collect();
+        let plan = ScanPlan::new(table.schema(), Vec::new())?;
+        Ok(Self { table, index, at, only, columns, stored, physical, plan })
+    }
+
+    /// Lets rows pass that satisfy these restrictions of columns that are read.
+    pub(super) fn restrict(&mut self, restrictions: Vec<Restriction>) -> Result<()> {
+        self.plan = ScanPlan::new(self.table.schema(), restrictions)?;
+        Ok(())
+    }
+
+    /// True when restrictions can be satisfied by no row.
+    pub(super) fn is_never(&self) -> bool {
+        self.plan.is_never()
+    }
+
+    pub(super) fn has_restrictions(&self) -> bool {
+        !self.plan.is_empty()
+    }
+
+    /// The physical form of output column `i`.
+    pub(super) fn physical(&self, i: usize) -> PhysicalType {
+        self.columns[i].map_or(PhysicalType::I64, |place| self.physical[place])
+    }
+
+    /// The form of key column `i`.
+    pub(super) fn key_physical(&self, i: usize) -> PhysicalType {
+        self.table.schema().columns()[self.index.ordinals()[i]].physical()
+    }
+
+    /// Whether `count` key values are looked up as a whole key, which is one step; else the rows
+    /// are a range of the index, however many they are.
+    pub(super) fn is_lookup(&self, count: usize) -> bool {
+        let spec = self.index.spec();
+        let whole = count == spec.columns.len();
+        spec.kind == IndexKind::Hash || (whole && spec.unique != Uniqueness::No)
+    }
+
+    pub(super) fn found(&self) -> Found {
+        let builders = self.physical.iter().map(|&p| VectorBuilder::new(p)).collect();
+        Found { builders, tids: Vec::new() }
+    }
+
+    fn take(&self, tid: Tid, row: &RowBuffer, found: &mut Found) -> bool {
+        if self.only.as_ref().is_some_and(|only| only.binary_search(&tid).is_err()) {
+            return false;
+        }
+        for (builder, datum) in found.builders.iter_mut().zip(row.iter()) {
+            push(builder, datum);
+        }
+        found.tids.push(tid.0 as i64);
+        true
+    }
+
+    /// Adds the rows that have the whole key `key`.
+    pub(super) fn look_up(&self, key: &KeyBuffer, cursor: &mut Cursor, found: &mut Found) {
+        let row = &mut cursor.row;
+        let _ = self.table.read_key(&self.index, self.at, key, &self.stored, row, |tid, row| {
+            self.take(tid, row, found);
+            ControlFlow::<()>::Continue(())
+        });
+    }
+
+    /// Starts to read a range.
+    pub(super) fn start(&self, range: KeyRange<'_>, direction: Direction, cursor: &mut Cursor) {
+        self.index.start(range, direction, &mut cursor.range);
+    }
+
+    /// Adds the next rows of the range until there are `rows_max`; true when it has ended.
+    pub(super) fn read(&self, cursor: &mut Cursor, found: &mut Found, rows_max: usize) -> bool {
+        let Cursor { range, row } = cursor;
+        let (table, index) = (&self.table, &self.index);
+        let flow = table.read_range(index, self.at, range, &self.stored, row, |tid, row| {
+            self.take(tid, row, found);
+            match found.rows() < rows_max {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        flow.is_continue()
+    }
+
+    /// The rows found as output columns, and which of them satisfy the restrictions.
+    pub(super) fn finish(&self, found: Found) -> Result<(Batch, Vec<u32>)> {
+        let rows = found.rows();
+        let vectors: Vec<Arc<Vector>> =
+            found.builders.into_iter().map(|b| Arc::new(b.finish())).collect();
+        let kept = self.plan.select(rows, |ordinal| {
+            let place = self.stored.iter().position(|&stored| stored == ordinal);
+            &vectors[place.expect("restrictions are of columns that are read")]
+        })?;
+        let tids = self.columns.contains(&None).then(|| {
+            let tids = Vector::new(VectorData::I64(found.tids));
+            Arc::new(tids)
+        });
+        let column = |place: &Option<usize>| {
+            let vector = place.map_or(tids.as_ref(), |place| vectors.get(place));
+            let vector = vector.ok_or_else(|| Error::internal("a column that was read"))?;
+            Ok(Column::Plain(Arc::clone(vector)))
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<_>>()?;
+        Ok((Batch::new(columns, rows), kept))
+    }
+}
+
+/// The restrictions of a scan of `columns` with their constants.
+pub(super) fn constants(
+    opener: &Opener,
+    restrictions: &[ScanRestriction],
+    columns: &[usize],
+    names: &dyn Fn(usize) -> String,
+) -> Result<Vec<Restriction>> {
+    let constant = |restriction: &ScanRestriction| {
+        let name = names(restriction.column);
+        let kind = crate::scan::restriction_kind(opener, &restriction.kind, name)?;
+        Ok(Restriction { column: columns[restriction.column], kind })
+    };
+    restrictions.iter().map(constant).collect()
+}
+
+#[inline]
+fn push(builder: &mut VectorBuilder, datum: Datum<'_>) {
+    match datum {
+        Datum::Null => builder.push_null(),
+        Datum::Str(bytes) => builder.push_str(bytes),
+        other => builder.push_value(&other.to_value()),
+    }
+}
