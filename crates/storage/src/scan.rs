@@ -33,7 +33,7 @@ use crate::restriction::{Restriction, Test, prepare};
 use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
-use crate::versions::ZONE_ROWS;
+use crate::versions::Zones;
 use codes::{CodeTest, decide_codes, translate};
 use values::{retain, retain_values};
 
@@ -103,10 +103,10 @@ impl ScanPlan {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
         // A zone without versions now has only rows that the snapshot sees, whatever comes.
-        let versioned = block.versions.touched_zones();
+        let zones = block.versions.zones();
         let end = block.rows() as u32;
         let mut cursor =
-            BlockCursor { snapshot, block, heap, versioned, steps: Vec::new(), next: 0, end };
+            BlockCursor { snapshot, block, heap, zones, steps: Vec::new(), next: 0, end };
         if self.is_never() || block.rows() == 0 {
             return Ok(None);
         }
@@ -182,8 +182,8 @@ pub struct BlockCursor<'a> {
     snapshot: &'a TableSnapshot,
     block: &'a Block,
     heap: HeapRef,
-    /// Zones whose rows may have versions, one bit each.
-    versioned: u64,
+    /// Zones whose rows may not all be there.
+    zones: Zones,
     steps: Vec<Step<'a>>,
     next: u32,
     end: u32,
@@ -244,17 +244,7 @@ impl<'a> BlockCursor<'a> {
 
     /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
-        self.steps.is_empty() && self.zones_of(self.next, self.end - self.next) == 0
-    }
-
-    /// The zones with versions among these rows.
-    fn zones_of(&self, start: u32, len: u32) -> u64 {
-        if len == 0 || self.versioned == 0 {
-            return 0;
-        }
-        let first = start as usize / ZONE_ROWS;
-        let last = (start + len - 1) as usize / ZONE_ROWS;
-        self.versioned & (u64::MAX << first) & (u64::MAX >> (63 - last))
+        self.steps.is_empty() && self.zones.of(self.next, self.end - self.next).is_empty()
     }
 
     /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
@@ -279,7 +269,7 @@ impl<'a> BlockCursor<'a> {
             }
             let (start, len) = (self.next, room.min(self.end - self.next));
             self.next += len;
-            if self.steps.is_empty() && found.is_empty() && self.zones_of(start, len) == 0 {
+            if self.steps.is_empty() && found.is_empty() && self.zones.of(start, len).is_empty() {
                 *out = Positions::Range { start, len };
                 return Ok(true);
             }
@@ -299,7 +289,7 @@ impl<'a> BlockCursor<'a> {
 
     /// Puts the rows of the window that are there and pass every step into `rows`, which is empty.
     fn search(&self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
-        let zones = self.zones_of(start, len);
+        let zones = self.zones.of(start, len);
         let on_codes = |step: &Step<'_>| !matches!(step.kind, StepKind::Values(_));
         let (early, late) = self.steps.split_at(self.steps.partition_point(on_codes));
         let mut is_listed = false;
@@ -310,7 +300,7 @@ impl<'a> BlockCursor<'a> {
                 return Ok(());
             }
         }
-        if zones != 0 || self.steps.is_empty() {
+        if !zones.is_empty() || self.steps.is_empty() {
             if !is_listed {
                 rows.extend(start..start + len);
             }

@@ -20,7 +20,7 @@ use crate::schema::Schema;
 use crate::tid::{TID_COLUMN, Tid};
 use crate::unpack::unpack;
 use crate::version::Snapshot;
-use crate::versions::ZONE_ROWS;
+use crate::versions::{ZONE_ROWS, Zones};
 
 /// A block up to the rows that a snapshot may see.
 #[derive(Debug)]
@@ -99,20 +99,44 @@ impl TableSnapshot {
     pub fn visible(&self, block: usize) -> Vec<u32> {
         let view = self.block(block);
         let mut rows = (0..view.rows as u32).collect();
-        self.retain_visible(view, view.versions.touched_zones(), &mut rows);
+        self.retain_visible(view, view.versions.zones(), &mut rows);
         rows
     }
 
-    /// Keeps the rows it sees. `zones` are those that had versions at any moment after the snapshot
-    /// was taken.
-    pub(crate) fn retain_visible(&self, block: &Block, zones: u64, rows: &mut Vec<u32>) {
-        if zones == 0 {
+    /// Keeps the rows it sees; they ascend. `zones` are as at any moment after the snapshot was
+    /// taken.
+    pub(crate) fn retain_visible(&self, block: &Block, zones: Zones, rows: &mut Vec<u32>) {
+        if zones.is_empty() {
             return;
         }
         let guard = epoch::pin();
-        rows.retain(|&row| {
-            zones >> (row as usize / ZONE_ROWS) & 1 == 0 || block.exists(row, self.at, &guard)
-        });
+        let (mut next, mut kept) = (0, 0);
+        while next < rows.len() {
+            let number = rows[next] as usize / ZONE_ROWS;
+            let limit = (number + 1) * ZONE_ROWS;
+            let end = next + rows[next..].partition_point(|&row| (row as usize) < limit);
+            let zone = block.versions.zone(rows[next]);
+            if let Some(zone) = zone.filter(|_| zones.quiet >> number & 1 == 1) {
+                let gone = zone.gone();
+                for i in next..end {
+                    let row = rows[i];
+                    let at = row as usize % ZONE_ROWS;
+                    rows[kept] = row;
+                    kept += (!gone[at / 64] >> (at % 64) & 1) as usize;
+                }
+            } else if zones.touched >> number & 1 == 1 {
+                for i in next..end {
+                    let row = rows[i];
+                    rows[kept] = row;
+                    kept += usize::from(block.exists(row, self.at, &guard));
+                }
+            } else {
+                rows.copy_within(next..end, kept);
+                kept += end - next;
+            }
+            next = end;
+        }
+        rows.truncate(kept);
     }
 
     /// Column `column`, or [`TID_COLUMN`], of rows `positions` of block number `block` (step 4 of a

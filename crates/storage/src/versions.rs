@@ -1,16 +1,23 @@
 //! The version directory of a block: one word a row, in zones made when first needed.
 //!
 //! ```text
-//! Versions | zone 0 -> { touched, word x 1,024 } | zone 1 -> none | ...
+//! Versions | zone 0 -> { touched, gone, word x 1,024 } | zone 1 -> none | ...
 //! word: 0              visible to all who see the block, no history
 //!       DEAD           no row: deleted for all, undone, or not yet inserted
 //!       record         newest undo record of the row (`undo`)
 //!       any | 1        a write is going on; the rest is what it was before
+//! gone: bit 1          the word is DEAD and the row was claimed
 //! ```
-//! Invariants: `touched` counts the rows that have a word other than 0 and were claimed, or more
-//! for an instant: it is raised before the word changes and lowered after it is 0 again. In a hot
-//! block every row that is not claimed has the word DEAD once its zone exists, and the zone of a
-//! row exists before the row is claimed.
+//! Invariants: `touched` counts the claimed rows whose word is neither 0 nor DEAD for good (a
+//! record, or claimed and not yet published), or more for an instant: it is raised before the word
+//! changes and lowered after the word is 0 again or the bit in `gone` is set. So who finds it 0
+//! finds the rest in `gone`: the zone is quiet, its words need not be read. But for recovery, bits
+//! are never taken back. In a hot block every row that is not claimed has the word DEAD once its
+//! zone exists, and the zone of a row exists before the row is claimed.
+//!
+//! Whoever has a snapshot that is registered (no record it does not see is collected) and once
+//! found a zone quiet may use its bits for as long as the snapshot lives: a bit set later is of a
+//! row that was not there for it then, or of one whose end it sees.
 //! Elsewhere: what words mean to readers and writers (`row`).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -29,33 +36,96 @@ pub(crate) const DEAD: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Zone {
     touched: AtomicU32,
+    /// Bits set in `gone`, or fewer for an instant.
+    gone_count: AtomicU32,
+    gone: [AtomicU64; ZONE_ROWS / 64],
     _memory: Reservation,
     words: [AtomicU64; ZONE_ROWS],
 }
 
 impl Zone {
-    /// True when some row may have a version.
+    /// True when some row may have a record.
     #[inline]
     pub(crate) fn is_touched(&self) -> bool {
         self.touched.load(Ordering::Acquire) != 0
     }
 
-    /// `rows` more rows get words.
+    /// `rows` more rows get records.
     #[inline]
     pub(crate) fn touch(&self, rows: u32) {
         self.touched.fetch_add(rows, Ordering::AcqRel);
     }
 
-    /// `rows` rows have the word 0 again.
+    /// `rows` rows have the word 0 again, or are gone.
     #[inline]
     pub(crate) fn untouch(&self, rows: u32) {
         self.touched.fetch_sub(rows, Ordering::AcqRel);
+    }
+
+    /// The row is gone for all; before its `untouch`. True when it was not before.
+    pub(crate) fn set_gone(&self, row: u32) -> bool {
+        let row = row as usize % ZONE_ROWS;
+        let was = self.gone[row / 64].fetch_or(1 << (row % 64), Ordering::AcqRel);
+        let is_new = was >> (row % 64) & 1 == 0;
+        if is_new {
+            self.gone_count.fetch_add(1, Ordering::AcqRel);
+        }
+        is_new
+    }
+
+    /// Recovery: the row is there again.
+    pub(crate) fn set_back(&self, row: u32) {
+        let row = row as usize % ZONE_ROWS;
+        let was = self.gone[row / 64].fetch_and(!(1 << (row % 64)), Ordering::AcqRel);
+        if was >> (row % 64) & 1 == 1 {
+            self.gone_count.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// True when some row is gone.
+    fn has_gone(&self) -> bool {
+        self.gone_count.load(Ordering::Acquire) != 0
+    }
+
+    /// Bit `i` of word `w`: row `w * 64 + i` of the zone is gone.
+    #[inline]
+    pub(crate) fn gone(&self) -> [u64; ZONE_ROWS / 64] {
+        std::array::from_fn(|w| self.gone[w].load(Ordering::Relaxed))
     }
 
     /// The word of `row` of the block.
     #[inline]
     pub(crate) fn word(&self, row: u32) -> &AtomicU64 {
         &self.words[row as usize % ZONE_ROWS]
+    }
+}
+
+/// Zones of a block whose rows may not all be there, one bit each, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Zones {
+    /// Words decide.
+    pub(crate) touched: u64,
+    /// The bits of rows that are gone decide.
+    pub(crate) quiet: u64,
+}
+
+impl Zones {
+    /// True when all rows are there.
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.touched | self.quiet == 0
+    }
+
+    /// Those of the `len` rows from `start` on.
+    #[inline]
+    pub(crate) fn of(self, start: u32, len: u32) -> Self {
+        if len == 0 || self.is_empty() {
+            return Self::default();
+        }
+        let first = start as usize / ZONE_ROWS;
+        let last = (start + len - 1) as usize / ZONE_ROWS;
+        let mask = (u64::MAX << first) & (u64::MAX >> (63 - last));
+        Self { touched: self.touched & mask, quiet: self.quiet & mask }
     }
 }
 
@@ -95,10 +165,35 @@ impl Versions {
         }
     }
 
-    /// Bit `z` is set when zone `z` has versions.
-    pub(crate) fn touched_zones(&self) -> u64 {
-        let touched = |z: &OnceLock<Box<Zone>>| z.get().is_some_and(|z| z.is_touched());
-        self.zones.iter().enumerate().fold(0, |bits, (i, z)| bits | u64::from(touched(z)) << i)
+    /// Which zones need to be looked at, for a snapshot taken before.
+    pub(crate) fn zones(&self) -> Zones {
+        let mut zones = Zones::default();
+        for (i, zone) in self.zones.iter().enumerate() {
+            let Some(zone) = zone.get() else { continue };
+            // In this order: what went before it was quiet has its bit.
+            match zone.is_touched() {
+                true => zones.touched |= 1 << i,
+                false => zones.quiet |= u64::from(zone.has_gone()) << i,
+            }
+        }
+        zones
+    }
+
+    /// Checks that all zones are quiet, and that bits and words of the `claimed` rows agree.
+    #[cfg(test)]
+    pub(crate) fn assert_quiet(&self, claimed: usize) {
+        for zone in self.zones.iter().filter_map(OnceLock::get) {
+            let ones = zone.gone().iter().map(|w| w.count_ones()).sum::<u32>();
+            assert_eq!(zone.touched.load(Ordering::SeqCst), 0, "nothing is left to collect");
+            assert_eq!(zone.gone_count.load(Ordering::SeqCst), ones);
+        }
+        for row in 0..claimed as u32 {
+            let Some(zone) = self.zone(row) else { continue };
+            let at = row as usize % ZONE_ROWS;
+            let is_gone = zone.gone()[at / 64] >> (at % 64) & 1 == 1;
+            let word = zone.word(row).load(Ordering::SeqCst);
+            assert_eq!(word, if is_gone { DEAD } else { 0 }, "row {row}");
+        }
     }
 
     /// Bytes of memory.
@@ -119,5 +214,13 @@ fn make<'z>(
     // `born` holds until the zone is there: no row of it is claimed before.
     let word = |i: usize| AtomicU64::new(if first + i >= born { DEAD } else { 0 });
     let words = std::array::from_fn(word);
-    Ok(slot.get_or_init(|| Box::new(Zone { touched: AtomicU32::new(0), _memory: memory, words })))
+    Ok(slot.get_or_init(|| {
+        Box::new(Zone {
+            touched: AtomicU32::new(0),
+            gone_count: AtomicU32::new(0),
+            gone: std::array::from_fn(|_| AtomicU64::new(0)),
+            _memory: memory,
+            words,
+        })
+    }))
 }

@@ -88,7 +88,7 @@ impl Table {
         let from = rows.start..rows.start + count;
         let written = block.write_vectors(vectors, from.clone(), claimed.start as usize);
         if let Err(error) = written {
-            self.bury(block.get(), count, &guard);
+            self.bury(block.get(), claimed, &guard);
             return Err(error.into());
         }
         let indexes = self.index_list(&guard);
@@ -108,7 +108,7 @@ impl Table {
             });
             if let Err(error) = published {
                 let is_published = settled(block.word(tid.row()).expect("claimed")) != DEAD;
-                let left = count - i - usize::from(is_published);
+                let left = tid.row() + u32::from(is_published)..claimed.end;
                 self.bury(block.get(), left, &guard);
                 return Err(error);
             }

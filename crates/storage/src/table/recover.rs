@@ -101,8 +101,8 @@ impl Table {
     /// The word of a claimed row becomes DEAD.
     fn set_dead(&self, block: &Block, row: u32) -> Result<()> {
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
-        if zone.word(row).swap(DEAD, Ordering::AcqRel) != DEAD {
-            zone.touch(1);
+        zone.word(row).store(DEAD, Ordering::Release);
+        if zone.set_gone(row) {
             block.bury(1);
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Table {
         let zone = block.versions.make_zone(number, || rows, &self.pool)?;
         for unborn in rows as u32..number {
             let zone = block.versions.make_zone(unborn, || rows, &self.pool)?;
-            zone.touch(1);
+            zone.set_gone(unborn);
             block.bury(1);
             debug_assert_eq!(zone.word(unborn).load(Ordering::Relaxed), DEAD, "not yet born");
         }
@@ -138,7 +138,7 @@ impl Table {
         block.note_change(REPLAYED, 1);
         if zone.word(number).swap(0, Ordering::AcqRel) == DEAD {
             if !is_next {
-                zone.untouch(1);
+                zone.set_back(number);
                 block.unbury();
             }
             self.note_commit(1, 1);

@@ -186,6 +186,8 @@ fn sums_hold_while_money_moves() {
             done.store(true, Ordering::Relaxed);
         });
         manager.collect(|_| {});
+        let blocks = Arc::clone(&table.blocks.lock().all);
+        blocks.iter().for_each(|block| block.versions.assert_quiet(block.rows()));
         assert_eq!(total(&table, manager.now(), &plan), ACCOUNTS * EACH);
         assert_eq!(table.live_rows(), ACCOUNTS as u64);
         assert_eq!(table.indexes()[0].len(), ACCOUNTS as u64, "no entry is left over");

@@ -9,6 +9,7 @@
 //! Invariant: on an error the row is as it was, and what was recorded of it is undone.
 //! Elsewhere: why others read the right version meanwhile (`row`), index entries (`entries`).
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -153,15 +154,22 @@ impl Table {
                 Ok(Tid::new(block.id(), number))
             }
             Err(error) => {
-                self.bury(block.get(), 1, guard);
+                self.bury(block.get(), rows, guard);
                 Err(error)
             }
         }
     }
 
-    /// Counts claimed rows that were never published.
-    pub(super) fn bury(&self, block: &Block, rows: usize, guard: &Guard) {
-        if block.bury(rows) {
+    /// Claimed rows of one zone that were never published are gone.
+    pub(super) fn bury(&self, block: &Block, rows: Range<u32>, guard: &Guard) {
+        let count = rows.len();
+        if let Some(zone) = block.versions.zone(rows.start) {
+            for row in rows {
+                zone.set_gone(row);
+            }
+            zone.untouch(count as u32);
+        }
+        if block.bury(count) {
             self.drop_block(block, guard);
         }
     }

@@ -77,8 +77,11 @@ fn unlink(place: &Place, record: RecordRef<'_>, guard: &Guard) {
             found
         }
     };
+    if left == DEAD {
+        zone.set_gone(row);
+    }
     publish(word, left);
-    if left == 0 {
+    if left <= DEAD {
         zone.untouch(1);
     }
     if ends && block.bury(1) {
