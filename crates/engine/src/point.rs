@@ -20,7 +20,7 @@ use kernels::{Batch, Column, Vector, VectorBuilder};
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::{Expr, ExprKind, Operator};
-use plan::point::{PointAction, PointPlan, PointRows};
+use plan::point::{PointAction, PointOutput, PointPlan, PointRows};
 use sql::algebra::Query;
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
@@ -46,10 +46,34 @@ pub(crate) struct Point {
 }
 
 enum Action {
-    Select(Find, Vec<(String, DataType)>, Values),
-    Update(Find, Vec<usize>, Values),
-    Delete(Find),
+    Select(Find, Output),
+    Update(Find, Vec<usize>, Values, Option<Output>),
+    Delete(Find, Option<Output>),
     Insert(Values),
+}
+
+/// Result columns: of SELECT, or of RETURNING over the row after an update or before a delete.
+struct Output {
+    columns: Vec<(String, DataType)>,
+    values: Values,
+}
+
+impl Output {
+    fn new(output: Vec<PointOutput>, row: Vec<PhysicalType>) -> Option<Self> {
+        let columns = output.iter().map(|o| (o.name.clone(), o.ty)).collect();
+        let values = Values::new(output.into_iter().map(|o| o.expr).collect(), row)?;
+        Some(Self { columns, values })
+    }
+
+    /// Of RETURNING: the outer None when it cannot be told here, the inner without one.
+    fn returning(output: Vec<PointOutput>, row: Vec<PhysicalType>) -> Option<Option<Self>> {
+        if output.is_empty() { Some(None) } else { Self::new(output, row).map(Some) }
+    }
+
+    fn rows(&self, row: Option<&RowBuffer>, parameters: &[Value]) -> Result<ResultSet> {
+        let batch = self.values.batch(row, parameters)?;
+        Ok(ResultSet::from_batches(self.columns.clone(), vec![batch]))
+    }
 }
 
 /// How the row is found.
@@ -114,22 +138,19 @@ impl Point {
         let find = Find::new(&entry, &plan)?;
         let row = find.keys.row.clone();
         let action = match plan.action {
-            PointAction::Select => {
-                let columns = plan.output.iter().map(|o| (o.name.clone(), o.ty)).collect();
-                let exprs = plan.output.into_iter().map(|o| o.expr).collect();
-                Action::Select(find, columns, Values::new(exprs, row)?)
-            }
-            PointAction::Update(assignments) if plan.output.is_empty() => {
+            PointAction::Select => Action::Select(find, Output::new(plan.output, row)?),
+            PointAction::Update(assignments) => {
                 let (columns, exprs): (Vec<usize>, Vec<Expr>) = assignments.into_iter().unzip();
                 let is_plain = entry.checks().is_empty()
                     && !foreign::refers_by(&entry, &columns)
                     && !foreign::is_referenced(session, &entry, Some(&columns));
-                let values = Values::new(exprs, row).filter(|_| is_plain)?;
-                Action::Update(find, columns, values)
+                let values = Values::new(exprs, row.clone()).filter(|_| is_plain)?;
+                Action::Update(find, columns, values, Output::returning(plan.output, row)?)
             }
-            PointAction::Delete if plan.output.is_empty() => {
+            PointAction::Delete => {
                 let is_plain = !foreign::is_referenced(session, &entry, None);
-                is_plain.then_some(Action::Delete(find))?
+                let output = Output::returning(plan.output, row)?;
+                is_plain.then_some(Action::Delete(find, output))?
             }
             _ => return None,
         };
@@ -161,21 +182,19 @@ impl Point {
         let isolation = session.work().txn.isolation();
         let ([command, none, one], find) = match &self.action {
             Action::Select(..) if isolation == Isolation::Serializable => return Ok(None),
-            Action::Select(find, columns, output) => {
+            Action::Select(find, output) => {
                 session.work_mut().statements += 1;
                 let at = session.work().txn.snapshot();
                 let found = self.find(find, at, parameters, memory)?;
-                let row = found.map(|_| &memory.row);
-                let batch = output.batch(row, parameters)?;
+                let rows = output.rows(found.map(|_| &memory.row), parameters)?;
                 let tag = if found.is_some() { "SELECT 1" } else { "SELECT 0" };
-                let rows = ResultSet::from_batches(columns.clone(), vec![batch]);
                 return Ok(Some(QueryResult::tagged(tag.to_owned(), rows)));
             }
             Action::Insert(_) => (["INSERT", "INSERT 0 0", "INSERT 0 1"], None),
             // One level notes what it reads, the other looks at changed rows again.
             _ if isolation != Isolation::Snapshot => return Ok(None),
             Action::Update(find, ..) => (["UPDATE", "UPDATE 0", "UPDATE 1"], Some(find)),
-            Action::Delete(find) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
+            Action::Delete(find, _) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
         session.work().check_writable(command)?;
         let entry = session.write_table(&self.table)?;
@@ -188,13 +207,35 @@ impl Point {
         let tid = match find {
             Some(find) => match self.find(find, at, parameters, memory)? {
                 Some(tid) => tid,
-                None => return Ok(Some(QueryResult::command(none))),
+                None => return self.result(none, None, parameters).map(Some),
             },
             None => Tid(0),
         };
-        self.write(session, &entry, (at, tid), parameters, &memory.row)?;
-        Ok(Some(QueryResult::command(one)))
+        let tid = self.write(session, &entry, (at, tid), parameters, &memory.row)?;
+        if let Action::Update(find, _, _, Some(_)) = &self.action
+            && !self.storage.read(at, tid, &find.columns, &mut memory.row)
+        {
+            return Err(Error::internal("a transaction sees what it wrote"));
+        }
+        self.result(one, Some(&memory.row), parameters).map(Some)
     }
+
+    /// The result of a write, with what RETURNING says of `row`.
+    fn result(
+        &self,
+        tag: &'static str,
+        row: Option<&RowBuffer>,
+        parameters: &[Value],
+    ) -> Result<QueryResult> {
+        match &self.action {
+            Action::Update(.., Some(output)) | Action::Delete(_, Some(output)) => {
+                Ok(QueryResult::tagged(tag.to_owned(), output.rows(row, parameters)?))
+            }
+            _ => Ok(QueryResult::command(tag)),
+        }
+    }
+
+    /// Writes the row; its TID, a new one if it moved.
 
     fn write(
         &self,
@@ -203,18 +244,18 @@ impl Point {
         (at, tid): (Snapshot, Tid),
         parameters: &[Value],
         row: &RowBuffer,
-    ) -> Result<()> {
+    ) -> Result<Tid> {
         let cancel = session.cancel_handle();
         let work = session.work_mut();
         let storage = &self.storage;
         let outcome = match &self.action {
-            Action::Update(_, columns, values) => {
+            Action::Update(_, columns, values, _) => {
                 let computed = values.compute(row, parameters)?;
                 let mut changes = Vec::with_capacity(columns.len());
                 for (i, &column) in columns.iter().enumerate() {
                     changes.push((column, values.datum(i, row, parameters, &computed)?));
                 }
-                attempt(work, &cancel, |undo| storage.update(undo, at, tid, &changes)).map(|_| ())
+                attempt(work, &cancel, |undo| storage.update(undo, at, tid, &changes))
             }
             Action::Insert(values) => {
                 let computed = values.compute(row, parameters)?;
@@ -225,10 +266,12 @@ impl Point {
                 let insert = |undo: &mut storage::UndoBuffer| {
                     storage.insert(undo, &row).inspect_err(|_| undo.rollback_to(mark))
                 };
-                attempt(work, &cancel, insert).map(|_| ())
+                attempt(work, &cancel, insert)
             }
-            Action::Delete(_) => attempt(work, &cancel, |undo| storage.delete(undo, at, tid)),
-            Action::Select(..) => Ok(()),
+            Action::Delete(..) => {
+                attempt(work, &cancel, |undo| storage.delete(undo, at, tid)).map(|()| tid)
+            }
+            Action::Select(..) => Ok(tid),
         };
         outcome.map_err(|error| error.into_error(session.work(), entry))
     }

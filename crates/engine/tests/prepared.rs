@@ -26,7 +26,7 @@ fn again(session: &mut Session, statement: &mut PreparedStatement, values: &[Val
 }
 
 /// Statements with `$1` for a key and `$2` for a number.
-const STATEMENTS: [&str; 14] = [
+const STATEMENTS: [&str; 17] = [
     "SELECT id, k, v, s, s || 'x', v + $2, $2 FROM t WHERE id = $1",
     "SELECT k FROM t WHERE id = $1 AND k > $2",
     "SELECT count(*), sum(v), sum(k * k) FROM t WHERE k = $2 AND id <> $1",
@@ -39,6 +39,9 @@ const STATEMENTS: [&str; 14] = [
     "UPDATE t SET u = $2 WHERE u = $1",
     "UPDATE t SET id = $2 WHERE id = $1",
     "DELETE FROM t WHERE id = $1 AND k < $2",
+    "UPDATE t SET v = v + $2, s = s || 'r' WHERE id = $1 RETURNING id, v - 1 AS w, s, u",
+    "UPDATE t SET id = $2, k = k + 1 WHERE id = $1 AND k < 12 RETURNING *",
+    "DELETE FROM t WHERE id = $1 RETURNING k * 2 AS d, v, $2 AS p",
     "INSERT INTO t (id, k, u) VALUES ($1, $2, NULL)",
     "INSERT INTO t VALUES ($1, 7, $2, 'new', $2)",
 ];

@@ -14,9 +14,21 @@ fn miss_factor(rows: f64) -> f64 {
     }
 }
 
-/// Building a table of `build` rows and probing it with `probe` rows.
+/// Possible keys per row up to which a direct array is no larger than a hash table: it takes 2 bits
+/// a key, the other at least 128 a row.
+const DENSE_PER_ROW: f64 = 64.0;
+
+/// Whether a direct array over `slots` possible keys is worth it for `build` rows of a table that
+/// had `base_rows`.
+pub(crate) fn is_dense(slots: f64, build: f64, base_rows: f64) -> bool {
+    let by_base = (8.0 * base_rows).min(f64::from(1 << 18));
+    slots <= 1024f64.max(DENSE_PER_ROW * build).max(by_base)
+}
+
+/// Building a table of `build` rows, whose columns are copied, and probing it with `probe` rows,
+/// of which those without a match are mostly dropped by their scan.
 pub(crate) fn hash_join(build: f64, probe: f64, dense: bool) -> f64 {
-    let (per_build, per_probe) = if dense { (1.0, 0.5) } else { (3.0, 1.0) };
+    let (per_build, per_probe) = if dense { (2.0, 0.5) } else { (4.0, 1.0) };
     (build * per_build + probe * per_probe) * miss_factor(build)
 }
 

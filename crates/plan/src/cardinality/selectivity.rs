@@ -15,6 +15,8 @@ use crate::tree;
 const UNKNOWN: f64 = 0.25;
 /// Share of rows that satisfy an inequality nothing is known about.
 const INEQUALITY: f64 = 1.0 / 3.0;
+/// Share of rows between two bounds nothing is known about: who asks for a range wants little.
+const BETWEEN: f64 = 0.005;
 /// Share of rows that match a LIKE pattern nothing is known about.
 const PATTERN: f64 = 0.1;
 
@@ -42,6 +44,7 @@ pub(crate) fn filtered(
     for part in &rest {
         share *= selectivity(part, &properties);
     }
+    share *= (BETWEEN / INEQUALITY / INEQUALITY).powi(unknown_ranges(&rest));
     let mut out = properties;
     for part in &parts {
         restrict(&mut out, part);
@@ -52,6 +55,33 @@ pub(crate) fn filtered(
         note_facts(&mut out, part);
     }
     out
+}
+
+/// Columns with a lower and an upper bound that are not known before the query runs.
+fn unknown_ranges(parts: &[&Expr]) -> i32 {
+    let bounds: Vec<(ColumnId, bool)> =
+        parts.iter().filter_map(|part| unknown_bound(part)).collect();
+    let lower = bounds.iter().filter(|(_, is_lower)| *is_lower);
+    lower.filter(|(id, _)| bounds.contains(&(*id, false))).count() as i32
+}
+
+/// The column that `part` bounds by a value not known yet, and whether from below.
+fn unknown_bound(part: &Expr) -> Option<(ColumnId, bool)> {
+    let ExprKind::Compare(op, left, right) = &part.kind else {
+        return None;
+    };
+    let (column, bound, op) = match (tree::as_column(left), tree::as_column(right)) {
+        (Some(id), None) => (id, right, *op),
+        (None, Some(id)) => (id, left, tree::flip(*op)),
+        _ => return None,
+    };
+    let is_known = matches!(bound.kind, ExprKind::Literal(_)) || !tree::is_constant(bound);
+    match op {
+        _ if is_known => None,
+        CompareOp::Greater | CompareOp::GreaterEqual => Some((column, true)),
+        CompareOp::Less | CompareOp::LessEqual => Some((column, false)),
+        _ => None,
+    }
 }
 
 fn may_sample(expr: &Expr) -> bool {

@@ -25,8 +25,7 @@ pub(super) fn dense_key(key: &Expr, side: &Properties) -> Option<DenseKey> {
 impl DenseKey {
     /// As `lower::join::dense` decides.
     fn fits(self, build: f64) -> bool {
-        let by_base = (8.0 * self.base_rows).min(f64::from(1 << 18));
-        self.slots <= 1024f64.max(16.0 * build).max(by_base)
+        cost::is_dense(self.slots, build, self.base_rows)
     }
 }
 

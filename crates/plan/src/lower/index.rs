@@ -189,6 +189,40 @@ impl Lowering<'_, '_> {
         lowered
     }
 
+    /// Makes a scan of which the first `rows` in the order of `sort` are wanted an index scan in that
+    /// order, where that costs less: an index answers all conditions, so that each row found counts.
+    pub(super) fn by_order(&mut self, node: &mut Node, sort: &[SortKey], rows: f64) -> bool {
+        let Some(scan) = ScanParts::of(node) else {
+            return false;
+        };
+        let whole = self.context.table(scan.table).rows;
+        let is_cheaper = cost::index(1.0, rows) < cost::scan(whole);
+        if self.context.index_paths == IndexPaths::Avoid || !is_cheaper {
+            return false;
+        }
+        let Operator::Scan { residual: None, .. } = &node.operator else {
+            return false;
+        };
+        let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered;
+        let mut found = None;
+        for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
+            let none = Access { index: at, keys: vec![], range: None, used: vec![], single: false };
+            let access = access(at, index, &scan).unwrap_or(none);
+            if access.used.len() == scan.restrictions.len() {
+                let mut candidate = node.clone();
+                apply(&mut candidate, access);
+                if give_order(&mut candidate, sort) {
+                    found = Some(candidate);
+                    break;
+                }
+            }
+        }
+        found.is_some_and(|candidate| {
+            *node = candidate;
+            true
+        })
+    }
+
     /// The cheapest index join, when one is cheaper than a hash join.
     pub(super) fn index_choice(
         &mut self,

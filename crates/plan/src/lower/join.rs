@@ -23,9 +23,8 @@ pub(crate) fn dense(key: &Logical, build: &Properties) -> Option<(i64, i64)> {
     let integer = key.ty.is_integer() || key.ty == DataType::Date;
     let column = tree::as_column(key).and_then(|id| build.column(id)).filter(|_| integer)?;
     let range = column.range?;
-    let by_base = (8.0 * column.base_rows).min(f64::from(1 << 18));
-    let limit = 1024f64.max(16.0 * build.rows).max(by_base);
-    (range.width() as f64 <= limit).then_some((range.low as i64, range.high as i64))
+    let is_dense = cost::is_dense(range.width() as f64, build.rows, column.base_rows);
+    is_dense.then_some((range.low as i64, range.high as i64))
 }
 
 impl Lowering<'_, '_> {

@@ -34,7 +34,14 @@ impl Lowering<'_, '_> {
         let (limit, offset) = self.bounds(bounds.unwrap_or((None, None)))?;
         let mut keys = self.sort_keys(&keys, &lowered)?;
         let mut lowered = lowered;
-        if super::index::give_order(&mut lowered.node, &keys) {
+        let first = match bounds {
+            Some((Some(limit), None)) => {
+                cardinality::limited(Some(limit), lowered.properties.clone()).rows_max
+            }
+            _ => None,
+        };
+        let by_order = |rows| self.by_order(&mut lowered.node, &keys, rows);
+        if first.is_some_and(by_order) || super::index::give_order(&mut lowered.node, &keys) {
             if bounds.is_none() {
                 return Ok(lowered);
             }
