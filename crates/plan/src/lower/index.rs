@@ -189,8 +189,9 @@ impl Lowering<'_, '_> {
         lowered
     }
 
-    /// Makes a scan of which the first `rows` in the order of `sort` are wanted an index scan in that
-    /// order, where that costs less: an index answers all conditions, so that each row found counts.
+    /// Makes a scan of which the first `rows` in the order of `sort` are wanted an index scan in
+    /// that order, where that costs less: an index answers all conditions, so that each row found
+    /// counts.
     pub(super) fn by_order(&mut self, node: &mut Node, sort: &[SortKey], rows: f64) -> bool {
         let Some(scan) = ScanParts::of(node) else {
             return false;
