@@ -236,7 +236,6 @@ impl Point {
     }
 
     /// Writes the row; its TID, a new one if it moved.
-
     fn write(
         &self,
         session: &mut Session,
