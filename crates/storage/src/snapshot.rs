@@ -117,7 +117,7 @@ impl TableSnapshot {
             let end = next + rows[next..].partition_point(|&row| (row as usize) < limit);
             let zone = block.versions.zone(rows[next]);
             if let Some(zone) = zone.filter(|_| zones.quiet >> number & 1 == 1) {
-                let gone = zone.gone();
+                let gone = zone.marks().gone();
                 for i in next..end {
                     let row = rows[i];
                     let at = row as usize % ZONE_ROWS;

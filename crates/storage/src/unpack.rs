@@ -160,7 +160,7 @@ pub(crate) fn each_versioned(block: &Block, rows: &Positions, mut found: impl Fn
             let (mut row, end) = (*start, start + len);
             while row < end {
                 let next = ((row / ZONE_ROWS as u32 + 1) * ZONE_ROWS as u32).min(end);
-                if let Some(zone) = block.versions.zone(row).filter(|z| z.is_touched()) {
+                if let Some(zone) = block.versions.zone(row).filter(|z| z.marks().is_touched()) {
                     (row..next).for_each(|r| test((r - start) as usize, zone, r));
                 }
                 row = next;
@@ -171,7 +171,8 @@ pub(crate) fn each_versioned(block: &Block, rows: &Positions, mut found: impl Fn
             while i < list.len() {
                 let next = (list[i] / ZONE_ROWS as u32 + 1) * ZONE_ROWS as u32;
                 let end = i + list[i..].partition_point(|&row| row < next);
-                if let Some(zone) = block.versions.zone(list[i]).filter(|z| z.is_touched()) {
+                if let Some(zone) = block.versions.zone(list[i]).filter(|z| z.marks().is_touched())
+                {
                     (i..end).for_each(|i| test(i, zone, list[i]));
                 }
                 i = end;

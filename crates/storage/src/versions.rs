@@ -1,7 +1,7 @@
 //! The version directory of a block: one word a row, in zones made when first needed.
 //!
 //! ```text
-//! Versions | zone 0 -> { touched, gone, word x 1,024 } | zone 1 -> none | ...
+//! Versions | zone 0 -> { marks: touched, gone; word x 1,024 } | zone 1 -> none | ...
 //! word: 0              visible to all who see the block, no history
 //!       DEAD           no row: deleted for all, undone, or not yet inserted
 //!       record         newest undo record of the row (`undo`)
@@ -18,14 +18,19 @@
 //! Whoever has a snapshot that is registered (no record it does not see is collected) and once
 //! found a zone quiet may use its bits for as long as the snapshot lives: a bit set later is of a
 //! row that was not there for it then, or of one whose end it sees.
-//! Elsewhere: what words mean to readers and writers (`row`).
+//! Elsewhere: what words mean to readers and writers (`row`), the counts and bits (`marks`).
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+mod marks;
+
+#[cfg(test)]
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use types::Result;
 
 use crate::memory::{BufferPool, MemoryCategory, Reservation};
+use crate::sync::{self, AtomicU64};
+pub(crate) use marks::{Marks, ZoneState};
 
 /// Rows of a zone.
 pub(crate) const ZONE_ROWS: usize = 1024;
@@ -35,62 +40,21 @@ pub(crate) const DEAD: u64 = 2;
 /// The words of up to 1,024 rows.
 #[derive(Debug)]
 pub(crate) struct Zone {
-    touched: AtomicU32,
-    /// Bits set in `gone`, or fewer for an instant.
-    gone_count: AtomicU32,
-    gone: [AtomicU64; ZONE_ROWS / 64],
+    marks: Marks,
     _memory: Reservation,
     words: [AtomicU64; ZONE_ROWS],
 }
 
 impl Zone {
-    /// True when some row may have a record.
+    /// See [`Marks`], whose rows are numbered from the start of the zone.
     #[inline]
-    pub(crate) fn is_touched(&self) -> bool {
-        self.touched.load(Ordering::Acquire) != 0
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
     }
 
-    /// `rows` more rows get records.
-    #[inline]
-    pub(crate) fn touch(&self, rows: u32) {
-        self.touched.fetch_add(rows, Ordering::AcqRel);
-    }
-
-    /// `rows` rows have the word 0 again, or are gone.
-    #[inline]
-    pub(crate) fn untouch(&self, rows: u32) {
-        self.touched.fetch_sub(rows, Ordering::AcqRel);
-    }
-
-    /// The row is gone for all; before its `untouch`. True when it was not before.
+    /// [`Marks::set_gone`] of `row` of the block.
     pub(crate) fn set_gone(&self, row: u32) -> bool {
-        let row = row as usize % ZONE_ROWS;
-        let was = self.gone[row / 64].fetch_or(1 << (row % 64), Ordering::AcqRel);
-        let is_new = was >> (row % 64) & 1 == 0;
-        if is_new {
-            self.gone_count.fetch_add(1, Ordering::AcqRel);
-        }
-        is_new
-    }
-
-    /// Recovery: the row is there again.
-    pub(crate) fn set_back(&self, row: u32) {
-        let row = row as usize % ZONE_ROWS;
-        let was = self.gone[row / 64].fetch_and(!(1 << (row % 64)), Ordering::AcqRel);
-        if was >> (row % 64) & 1 == 1 {
-            self.gone_count.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-
-    /// True when some row is gone.
-    fn has_gone(&self) -> bool {
-        self.gone_count.load(Ordering::Acquire) != 0
-    }
-
-    /// Bit `i` of word `w`: row `w * 64 + i` of the zone is gone.
-    #[inline]
-    pub(crate) fn gone(&self) -> [u64; ZONE_ROWS / 64] {
-        std::array::from_fn(|w| self.gone[w].load(Ordering::Relaxed))
+        self.marks.set_gone(row as usize % ZONE_ROWS)
     }
 
     /// The word of `row` of the block.
@@ -170,10 +134,10 @@ impl Versions {
         let mut zones = Zones::default();
         for (i, zone) in self.zones.iter().enumerate() {
             let Some(zone) = zone.get() else { continue };
-            // In this order: what went before it was quiet has its bit.
-            match zone.is_touched() {
-                true => zones.touched |= 1 << i,
-                false => zones.quiet |= u64::from(zone.has_gone()) << i,
+            match zone.marks.state() {
+                ZoneState::Touched => zones.touched |= 1 << i,
+                ZoneState::Quiet => zones.quiet |= 1 << i,
+                ZoneState::Whole => {}
             }
         }
         zones
@@ -183,14 +147,14 @@ impl Versions {
     #[cfg(test)]
     pub(crate) fn assert_quiet(&self, claimed: usize) {
         for zone in self.zones.iter().filter_map(OnceLock::get) {
-            let ones = zone.gone().iter().map(|w| w.count_ones()).sum::<u32>();
-            assert_eq!(zone.touched.load(Ordering::SeqCst), 0, "nothing is left to collect");
-            assert_eq!(zone.gone_count.load(Ordering::SeqCst), ones);
+            let is_any_gone = zone.marks.gone().iter().any(|&w| w != 0);
+            let wanted = if is_any_gone { ZoneState::Quiet } else { ZoneState::Whole };
+            assert_eq!(zone.marks.state(), wanted, "nothing is left to collect");
         }
         for row in 0..claimed as u32 {
             let Some(zone) = self.zone(row) else { continue };
             let at = row as usize % ZONE_ROWS;
-            let is_gone = zone.gone()[at / 64] >> (at % 64) & 1 == 1;
+            let is_gone = zone.marks.gone()[at / 64] >> (at % 64) & 1 == 1;
             let word = zone.word(row).load(Ordering::SeqCst);
             assert_eq!(word, if is_gone { DEAD } else { 0 }, "row {row}");
         }
@@ -214,13 +178,5 @@ fn make<'z>(
     // `born` holds until the zone is there: no row of it is claimed before.
     let word = |i: usize| AtomicU64::new(if first + i >= born { DEAD } else { 0 });
     let words = std::array::from_fn(word);
-    Ok(slot.get_or_init(|| {
-        Box::new(Zone {
-            touched: AtomicU32::new(0),
-            gone_count: AtomicU32::new(0),
-            gone: std::array::from_fn(|_| AtomicU64::new(0)),
-            _memory: memory,
-            words,
-        })
-    }))
+    Ok(slot.get_or_init(|| Box::new(Zone { marks: Marks::new(), _memory: memory, words })))
 }

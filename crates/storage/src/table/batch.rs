@@ -99,12 +99,7 @@ impl Table {
                 let latches = self.admit_row(indexes, scratch, value, undo.txn(), &guard)?;
                 let record = undo.add(self, block, tid.row(), Kind::Insert, 0)?;
                 publish_insert(undo, block.get(), record);
-                Ok::<_, WriteError>(self.add_entries(
-                    indexes,
-                    (&scratch.keys, &latches),
-                    |_| true,
-                    tid,
-                )?)
+                self.add_entries(indexes, (&scratch.keys, &latches), |_| true, tid)
             });
             if let Err(error) = published {
                 let is_published = settled(block.word(tid.row()).expect("claimed")) != DEAD;
@@ -234,12 +229,7 @@ impl Table {
                 }
                 let who = (txn, Some(tid));
                 let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
-                Ok::<_, WriteError>(self.add_entries(
-                    indexes,
-                    (&scratch.keys, &latches),
-                    |_| true,
-                    tid,
-                )?)
+                self.add_entries(indexes, (&scratch.keys, &latches), |_| true, tid)
             })?;
         }
         Ok(())

@@ -301,7 +301,7 @@ impl Table {
         (keys, latches): (&[KeyBuffer], &KeyLatches<'_>),
         wanted: impl Fn(usize) -> bool,
         tid: Tid,
-    ) -> types::Result<()> {
+    ) -> Result<(), WriteError> {
         for (i, index) in indexes.iter().enumerate().filter(|(i, _)| wanted(*i)) {
             match latches.gaps.get(i).copied().flatten() {
                 Some(gap) => index.insert_at(gap, &keys[i], tid)?,

@@ -21,7 +21,7 @@ use crate::positions::Positions;
 use crate::tid::Tid;
 use crate::unpack::load_vector;
 use crate::version::Timestamp;
-use crate::versions::DEAD;
+use crate::versions::{DEAD, ZONE_ROWS};
 
 /// What blocks that were replayed into count as changed at, until the end of the replay.
 const REPLAYED: u64 = 1 << 62;
@@ -138,7 +138,7 @@ impl Table {
         block.note_change(REPLAYED, 1);
         if zone.word(number).swap(0, Ordering::AcqRel) == DEAD {
             if !is_next {
-                zone.set_back(number);
+                zone.marks().set_back(number as usize % ZONE_ROWS);
                 block.unbury();
             }
             self.note_commit(1, 1);

@@ -71,7 +71,7 @@ impl Table {
             if let Err(error) = self.add_entries(indexes, (&scratch.keys, &latches), |_| true, tid)
             {
                 undo.rollback_to(mark);
-                return Err(error.into());
+                return Err(error);
             }
             Ok(tid)
         })
@@ -167,7 +167,7 @@ impl Table {
             for row in rows {
                 zone.set_gone(row);
             }
-            zone.untouch(count as u32);
+            zone.marks().untouch(count as u32);
         }
         if block.bury(count) {
             self.drop_block(block, guard);
@@ -300,7 +300,7 @@ impl Table {
         record.set_older(older);
         match older {
             Some(older) => older.set_newer(record),
-            None => zone.touch(1),
+            None => zone.marks().touch(1),
         }
         Ok((word, held))
     }

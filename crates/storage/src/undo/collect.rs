@@ -82,7 +82,7 @@ fn unlink(place: &Place, record: RecordRef<'_>, guard: &Guard) {
     }
     publish(word, left);
     if left <= DEAD {
-        zone.untouch(1);
+        zone.marks().untouch(1);
     }
     if ends && block.bury(1) {
         table.drop_block(block, guard);

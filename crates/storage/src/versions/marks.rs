@@ -1,0 +1,96 @@
+//! What a scan asks of a zone before it reads any word: whether a row may have a record, and which
+//! rows are gone.
+//!
+//! ```text
+//! writer:  touch -> the word changes ... set_gone, if the row is gone -> untouch
+//! reader:  state(): touched? words decide. Otherwise the bits of `gone` do.
+//! ```
+//! Invariant: the bit is set before `touched` is lowered, so who finds it 0 finds the bit.
+
+use super::sync::{AtomicU64, Ordering};
+
+/// Words of bits.
+pub(crate) const GONE_WORDS: usize = super::ZONE_ROWS / 64;
+
+/// How the rows of a zone are to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZoneState {
+    /// All are there.
+    Whole,
+    /// By the bits of those that are gone.
+    Quiet,
+    /// By their words.
+    Touched,
+}
+
+/// Counts and bits of one zone; rows are numbered from the start of the zone.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    touched: AtomicU64,
+    /// Bits set in `gone`, or fewer for an instant.
+    gone_count: AtomicU64,
+    gone: [AtomicU64; GONE_WORDS],
+}
+
+impl Marks {
+    /// All rows are there.
+    pub(crate) fn new() -> Self {
+        let gone = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { touched: AtomicU64::new(0), gone_count: AtomicU64::new(0), gone }
+    }
+
+    /// True when some row may have a record.
+    #[inline]
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched.load(Ordering::Acquire) != 0
+    }
+
+    /// `rows` more rows get records.
+    #[inline]
+    pub(crate) fn touch(&self, rows: u32) {
+        self.touched.fetch_add(rows.into(), Ordering::AcqRel);
+    }
+
+    /// `rows` rows have the word 0 again, or are gone.
+    #[inline]
+    pub(crate) fn untouch(&self, rows: u32) {
+        self.touched.fetch_sub(rows.into(), Ordering::AcqRel);
+    }
+
+    /// The row is gone for all; before its `untouch`. True when it was not before.
+    pub(crate) fn set_gone(&self, row: usize) -> bool {
+        let was = self.gone[row / 64].fetch_or(1 << (row % 64), Ordering::AcqRel);
+        let is_new = was >> (row % 64) & 1 == 0;
+        if is_new {
+            self.gone_count.fetch_add(1, Ordering::AcqRel);
+        }
+        is_new
+    }
+
+    /// Recovery: the row is there again.
+    pub(crate) fn set_back(&self, row: usize) {
+        let was = self.gone[row / 64].fetch_and(!(1 << (row % 64)), Ordering::AcqRel);
+        if was >> (row % 64) & 1 == 1 {
+            self.gone_count.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// How the rows are to be told, by who has a snapshot taken before.
+    #[inline]
+    pub(crate) fn state(&self) -> ZoneState {
+        // In this order: what went before the zone was quiet has its bit.
+        if self.is_touched() {
+            ZoneState::Touched
+        } else if self.gone_count.load(Ordering::Acquire) != 0 {
+            ZoneState::Quiet
+        } else {
+            ZoneState::Whole
+        }
+    }
+
+    /// Bit `i` of word `w`: row `w * 64 + i` is gone.
+    #[inline]
+    pub(crate) fn gone(&self) -> [u64; GONE_WORDS] {
+        std::array::from_fn(|w| self.gone[w].load(Ordering::Relaxed))
+    }
+}
