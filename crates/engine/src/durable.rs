@@ -13,6 +13,7 @@
 mod objects;
 mod files;
 mod redo;
+mod replay;
 mod encode;
 mod recover;
 mod open;

@@ -47,7 +47,10 @@ pub use scan::{BlockCursor, ScanPlan};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use table::{BlockImage, BlockInfo, SegmentInfo, Table, WriteError};
+pub use table::{
+    BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo, Table, TableReplay,
+    WriteError, replay_rows,
+};
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
 pub use version::{Snapshot, Timestamp, TxnId};

@@ -19,6 +19,7 @@ mod directory;
 mod entries;
 mod image;
 mod recover;
+mod replay;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub(crate) use batch::Loaded;
 pub(crate) use directory::BlockRef;
 use directory::Directory;
 pub use image::BlockImage;
+pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 
 /// A shared set of rows that transactions read and write.
 pub struct Table {

@@ -91,6 +91,10 @@ impl<'a> Input<'a> {
         self.at == self.bytes.len()
     }
 
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }

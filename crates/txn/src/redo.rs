@@ -16,12 +16,12 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-use storage::{Change, ChangeKind, Datum, RowBuffer, Tid};
+use storage::{Change, ChangeKind, Datum, RowBuffer, RowChange, RowChangeKind, RowChanges, Tid};
 use types::Result;
 
 use crate::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
 
-use value::{put_value, take_value};
+use value::{pass_value, put_value, take_value};
 
 /// Kinds of entries: the low bits of their first byte.
 mod kind {
@@ -35,6 +35,9 @@ mod kind {
     /// Flag: the table is that of the entry before.
     pub(super) const SAME_TABLE: u8 = 0x80;
 }
+
+/// What errors call the bytes.
+const REDO: &str = "the redo of a transaction";
 
 /// The most columns of a table that an entry may name.
 const COLUMNS_MAX: usize = 1 << 16;
@@ -124,6 +127,17 @@ pub enum Redo<'r> {
         /// Last value given out.
         value: i64,
     },
+}
+
+/// What [`RedoReader::read_rows`] ended at.
+#[derive(Clone, Copy, Debug)]
+pub enum RowsEnd<'r> {
+    /// As many changes as wanted.
+    Full,
+    /// An entry of another kind: Block, Catalog, or Sequence.
+    Other(Redo<'r>),
+    /// The end of the payload.
+    Payload,
 }
 
 /// Appends entries to a payload.
@@ -266,6 +280,14 @@ fn put_bitmap(out: &mut Vec<u8>, columns: &[usize]) {
     }
 }
 
+/// The kind of the change of the catalog that `payload` begins with, if it does.
+pub fn first_catalog_kind(payload: &[u8]) -> Option<u8> {
+    match payload {
+        [kind::CATALOG, kind, ..] => Some(*kind),
+        _ => None,
+    }
+}
+
 /// Reads the entries of a payload; its memory serves all of them.
 #[derive(Debug)]
 pub struct RedoReader<'a> {
@@ -294,18 +316,107 @@ impl<'a> RedoReader<'a> {
         }
         match self.entry() {
             Ok(entry) => Ok(Some(entry)),
-            Err(malformed) => Err(malformed.in_bytes_of("the redo of a transaction")),
+            Err(malformed) => Err(malformed.in_bytes_of(REDO)),
         }
     }
 
-    fn entry(&mut self) -> Result<Redo<'_>, Malformed> {
+    /// The bytes behind the last entry. When all before were of the catalog, they are a payload.
+    pub fn rest(&self) -> &'a [u8] {
+        self.input.rest()
+    }
+
+    /// Reads changes of rows to `out` until it has `count_max`, as far as `position` gives the table
+    /// of a row a position; passes over those of other rows.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub fn read_rows(
+        &mut self,
+        mut position: impl FnMut(u64, Tid) -> Option<usize>,
+        out: &mut RowChanges<'a>,
+        count_max: usize,
+    ) -> Result<RowsEnd<'_>> {
+        let malformed = loop {
+            if self.input.is_empty() {
+                return Ok(RowsEnd::Payload);
+            }
+            if out.changes.len() >= count_max {
+                return Ok(RowsEnd::Full);
+            }
+            let (kind, same_table) = match self.head() {
+                Ok(head) => head,
+                Err(malformed) => break malformed,
+            };
+            if kind > kind::MOVE {
+                return match self.body(kind, same_table) {
+                    Ok(entry) => Ok(RowsEnd::Other(entry)),
+                    Err(malformed) => Err(malformed.in_bytes_of(REDO)),
+                };
+            }
+            if let Err(malformed) = self.read_row(kind, &mut position, out) {
+                break malformed;
+            }
+        };
+        Err(malformed.in_bytes_of(REDO))
+    }
+
+    #[inline]
+    fn read_row(
+        &mut self,
+        kind: u8,
+        position: &mut impl FnMut(u64, Tid) -> Option<usize>,
+        out: &mut RowChanges<'a>,
+    ) -> Result<(), Malformed> {
+        let tid = self.tid()?;
+        let table = position(self.table, tid);
+        let (columns, values) = (out.columns.len(), out.values.len());
+        let (kind, count) = match kind {
+            kind::INSERT => (RowChangeKind::Insert, self.input.count(1)?),
+            kind::UPDATE => {
+                self.columns.clear();
+                let columns = if table.is_some() { &mut out.columns } else { &mut self.columns };
+                (RowChangeKind::Update, read_columns(&mut self.input, columns)?)
+            }
+            kind::DELETE => (RowChangeKind::Delete, 0),
+            kind::MOVE => {
+                self.input.i64()?;
+                (RowChangeKind::Delete, 0)
+            }
+            _ => return Err(self.input.malformed("a kind of change, found 0 before")),
+        };
+        let Some(table) = table else {
+            return (0..count).try_for_each(|_| pass_value(&mut self.input));
+        };
+        out.values.reserve(count);
+        for _ in 0..count {
+            out.values.push(take_value(&mut self.input)?);
+        }
+        let columns = columns as u32..out.columns.len() as u32;
+        let values = values as u32..out.values.len() as u32;
+        out.changes.push(RowChange { table, tid, kind, columns, values });
+        Ok(())
+    }
+
+    /// The kind of the next entry, and whether its table is that of the one before.
+    #[inline]
+    fn head(&mut self) -> Result<(u8, bool), Malformed> {
         let first = self.input.u8()?;
         let kind = first & !kind::SAME_TABLE;
-        if first & kind::SAME_TABLE == 0 && kind <= kind::BLOCK {
+        let same_table = first & kind::SAME_TABLE != 0;
+        if !same_table && kind <= kind::BLOCK {
             self.table = self.input.u64()?;
         }
+        Ok((kind, same_table))
+    }
+
+    fn entry(&mut self) -> Result<Redo<'_>, Malformed> {
+        let (kind, same_table) = self.head()?;
+        self.body(kind, same_table)
+    }
+
+    fn body(&mut self, kind: u8, same_table: bool) -> Result<Redo<'_>, Malformed> {
         let table = self.table;
-        match (kind, first & kind::SAME_TABLE != 0) {
+        match (kind, same_table) {
             (kind::INSERT, _) => {
                 let tid = self.tid()?;
                 let count = self.input.count(1)?;
@@ -314,8 +425,9 @@ impl<'a> RedoReader<'a> {
             }
             (kind::UPDATE, _) => {
                 let tid = self.tid()?;
-                self.read_columns()?;
-                self.read_values(self.columns.len())?;
+                self.columns.clear();
+                let count = read_columns(&mut self.input, &mut self.columns)?;
+                self.read_values(count)?;
                 Ok(Redo::Update { table, tid, columns: &self.columns, values: &self.values })
             }
             (kind::DELETE, _) => Ok(Redo::Delete { table, tid: self.tid()?, moved_to: None }),
@@ -334,26 +446,13 @@ impl<'a> RedoReader<'a> {
             (kind::SEQUENCE, false) => {
                 Ok(Redo::Sequence { sequence: self.input.u64()?, value: self.input.i64()? })
             }
-            _ => Err(self.input.malformed(format!("a kind of change, found {first} before"))),
+            _ => Err(self.input.malformed(format!("a kind of change, found {kind} before"))),
         }
     }
 
     fn tid(&mut self) -> Result<Tid, Malformed> {
         self.tid = self.tid.wrapping_add(self.input.i64()? as u64);
         Ok(Tid(self.tid))
-    }
-
-    fn read_columns(&mut self) -> Result<(), Malformed> {
-        let bitmap_bytes = self.input.count(1)?;
-        if bitmap_bytes > COLUMNS_MAX / 8 {
-            return Err(self.input.malformed("a bitmap of columns"));
-        }
-        self.columns.clear();
-        for (index, byte) in self.input.take(bitmap_bytes)?.iter().enumerate() {
-            let set = (0..8).filter(|bit| byte >> bit & 1 == 1);
-            self.columns.extend(set.map(|bit| index * 8 + bit));
-        }
-        Ok(())
     }
 
     fn read_values(&mut self, count: usize) -> Result<(), Malformed> {
@@ -363,4 +462,22 @@ impl<'a> RedoReader<'a> {
         }
         Ok(())
     }
+}
+
+/// Appends the columns of a bitmap; returns how many.
+#[inline]
+fn read_columns(input: &mut Input<'_>, columns: &mut Vec<usize>) -> Result<usize, Malformed> {
+    let bitmap_bytes = input.count(1)?;
+    if bitmap_bytes > COLUMNS_MAX / 8 {
+        return Err(input.malformed("a bitmap of columns"));
+    }
+    let before = columns.len();
+    for (i, &byte) in input.take(bitmap_bytes)?.iter().enumerate() {
+        let mut bits = byte;
+        while bits != 0 {
+            columns.push(i * 8 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
+    Ok(columns.len() - before)
 }

@@ -4,7 +4,8 @@
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value of a sequence | gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! ```
-//! Invariant: an object's entry comes after those that end others of its name, and before rows.
+//! Invariant: an object's entry comes after those that end others of its name, and before rows; the
+//! values of sequences come behind them.
 //! Elsewhere: the bytes of definitions (`catalog::codec`).
 
 use std::collections::{BTreeMap, HashMap};
@@ -140,6 +141,12 @@ pub(super) fn value_bytes(value: SequenceValue) -> [u8; VALUE_BYTES] {
     bytes
 }
 
+/// Whether an entry of this kind is the value of a sequence, which follows the rows of a
+/// transaction; those of all others come first.
+pub(super) fn is_value(kind: u8) -> bool {
+    kind == kind::SEQUENCE_VALUE
+}
+
 fn value_of(bytes: &[u8]) -> Option<SequenceValue> {
     let (last, called) = bytes.split_first_chunk::<8>()?;
     let called = match called {
@@ -184,12 +191,7 @@ impl Objects {
                 self.last_object = self.last_object.max(sequence.id);
                 state.sequences.insert(name, Arc::new(sequence));
             }
-            kind::SEQUENCE_VALUE => {
-                let value = value_of(bytes).ok_or_else(|| damaged("a sequence has no value"))?;
-                let sequence = state.sequences.get(&name);
-                let sequence = sequence.ok_or_else(|| missing("sequence", &name))?;
-                *sequence.value.lock() = value;
-            }
+            kind::SEQUENCE_VALUE => self.set_value(&name, bytes)?,
             kind::TABLE_GONE => {
                 state.tables.remove(&name).ok_or_else(|| missing("table", &name))?;
             }
@@ -201,6 +203,18 @@ impl Objects {
             }
             other => return Err(damaged(format!("a change of the catalog is of kind {other}"))),
         }
+        Ok(())
+    }
+
+    /// Gives a sequence the value of an entry for which [`is_value`] holds.
+    ///
+    /// # Errors
+    /// XX001 when there is no such sequence, or the bytes are no value.
+    pub(super) fn set_value(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let value = value_of(bytes).ok_or_else(|| damaged("a sequence has no value"))?;
+        let sequence = self.state.sequences.get(name);
+        let sequence = sequence.ok_or_else(|| missing("sequence", name))?;
+        *sequence.value.lock() = value;
         Ok(())
     }
 

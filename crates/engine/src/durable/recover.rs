@@ -1,25 +1,24 @@
 //! From files to tables: the newest checkpoint, then the log behind it.
 //!
 //! ```text
-//! manifest -> catalog, tables -> blocks (all threads) -> log, commit by commit -> indexes
+//! manifest -> catalog, tables -> blocks (all threads) -> log (`replay`) -> indexes
 //! ```
-//! Invariants: rows come back with their TIDs; a transaction is applied whole, because its record
-//! was read whole before; nothing is written to files.
+//! Invariants: rows come back with their TIDs; nothing is written to files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Datum, Table, TableIndex, Timestamp, TxnId, WriteError};
+use storage::{BufferPool, Table, TableIndex, Timestamp, TxnId, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
 use txn::log::LogReader;
-use txn::redo::{Redo, RedoReader};
 use types::{Error, Result, SqlState};
 
 use super::damaged;
-use super::files::{BlockFiles, LoadedBlock, temperature_of};
+use super::files::{BlockFiles, temperature_of};
 use super::objects::Objects;
+use super::replay::Replay;
 use crate::Config;
 use crate::catalog::{State, TableEntry};
 use crate::define::index::spec_of;
@@ -89,13 +88,11 @@ impl<'a> Means<'a> {
         }
         report.blocks = begun.elapsed();
         let mut log = self.directory.read_log(&manifest)?;
-        while let Some(record) = log.next()? {
-            let (lsn, ts) = (record.lsn, record.ts);
-            let end = lsn.0 + record.payload.len() as u64;
-            report.log_bytes = end.saturating_sub(manifest.position.lsn.0);
-            let applied = replay.apply(ts, record.payload);
-            applied.map_err(|error| in_record(error, &log, lsn))?;
-        }
+        replay.run(&mut log).map_err(|failed| match failed {
+            (Some(lsn), error) => in_record(error, &log, lsn),
+            (None, error) => error,
+        })?;
+        report.log_bytes = log.position().0.saturating_sub(manifest.position.lsn.0);
         for entry in replay.objects.state.tables.values() {
             entry.storage().end_recovery(replay.last);
         }
@@ -133,7 +130,11 @@ impl<'a> Means<'a> {
         })
     }
 
-    fn restore_block(&self, table: &Table, entry: &BlockEntry) -> Result<BlockTemperature> {
+    pub(super) fn restore_block(
+        &self,
+        table: &Table,
+        entry: &BlockEntry,
+    ) -> Result<BlockTemperature> {
         let file = self.directory.read_block(table.id(), &entry.file)?;
         let newer = match &entry.dead {
             Some(dead) => Some(self.directory.read_dead(table.id(), entry.file.block, dead)?),
@@ -224,114 +225,4 @@ fn dead_words(bytes: &[u8]) -> Vec<u64> {
         u64::from_le_bytes(word)
     };
     bytes.chunks(8).map(word).collect()
-}
-
-/// What replay has reached.
-struct Replay<'a> {
-    means: &'a Means<'a>,
-    objects: Objects,
-    files: BlockFiles,
-    last: Timestamp,
-    next_version: u64,
-    commits: u64,
-    catalog_changed: bool,
-    /// Memory used again from entry to entry; empty between them.
-    row: Vec<Datum<'static>>,
-    changes: Vec<(usize, Datum<'static>)>,
-}
-
-/// An empty vector in the memory of `used`.
-fn recycle<A, B>(mut used: Vec<A>) -> Vec<B> {
-    used.clear();
-    used.into_iter().map(|_| unreachable!("it is empty")).collect()
-}
-
-impl<'a> Replay<'a> {
-    fn new(means: &'a Means<'a>) -> Self {
-        Self {
-            means,
-            objects: Objects::new(Arc::clone(means.pool)),
-            files: BlockFiles::default(),
-            last: Timestamp(1),
-            next_version: 1,
-            commits: 0,
-            catalog_changed: false,
-            row: Vec::new(),
-            changes: Vec::new(),
-        }
-    }
-
-    /// Takes over the catalog of a checkpoint.
-    fn begin(&mut self, manifest: &Manifest) -> Result<()> {
-        self.files = BlockFiles::of(manifest);
-        self.last = self.last.max(manifest.snapshot);
-        self.next_version = self.next_version.max(manifest.next_version);
-        let mut reader = RedoReader::new(&manifest.catalog);
-        while let Some(entry) = reader.next()? {
-            match entry {
-                Redo::Catalog { kind, name, bytes } => self.objects.apply(kind, name, bytes)?,
-                _ => return Err(damaged("the catalog of the manifest holds rows")),
-            }
-        }
-        Ok(())
-    }
-
-    /// Does what a transaction did.
-    fn apply(&mut self, ts: Timestamp, payload: &[u8]) -> Result<()> {
-        let mut reader = RedoReader::new(payload);
-        while let Some(entry) = reader.next()? {
-            self.apply_entry(ts, entry)?;
-        }
-        if std::mem::take(&mut self.catalog_changed) {
-            self.objects.forget_dropped();
-        }
-        self.last = self.last.max(ts);
-        self.commits += 1;
-        Ok(())
-    }
-
-    fn apply_entry(&mut self, ts: Timestamp, entry: Redo<'_>) -> Result<()> {
-        match entry {
-            Redo::Insert { table, tid, values } => {
-                let mut row: Vec<Datum<'_>> = recycle(std::mem::take(&mut self.row));
-                row.extend(values.iter().copied());
-                self.table(table)?.recover_insert(tid, &row)?;
-                self.row = recycle(row);
-            }
-            Redo::Update { table, tid, columns, values } => {
-                let mut changes: Vec<(usize, Datum<'_>)> =
-                    recycle(std::mem::take(&mut self.changes));
-                changes.extend(columns.iter().copied().zip(values.iter().copied()));
-                self.table(table)?.recover_update(tid, &changes)?;
-                self.changes = recycle(changes);
-            }
-            Redo::Delete { table, tid, .. } => self.table(table)?.recover_delete(tid)?,
-            Redo::Block { table, file } => self.load_block(ts, table, &file)?,
-            Redo::Catalog { kind, name, bytes } => {
-                self.objects.apply(kind, name, bytes)?;
-                self.catalog_changed = true;
-            }
-            Redo::Sequence { .. } => return Err(damaged("a sequence has a number")),
-        }
-        Ok(())
-    }
-
-    fn table(&self, id: u64) -> Result<&Arc<Table>> {
-        let table = self.objects.tables.get(&id);
-        table.ok_or_else(|| damaged(format!("rows of table {id}, which is none")))
-    }
-
-    fn load_block(
-        &mut self,
-        ts: Timestamp,
-        table: u64,
-        file: &txn::redo::BlockReference,
-    ) -> Result<()> {
-        let hot = BlockTemperature::Hot;
-        let entry = BlockEntry { file: *file, changed: ts, temperature: hot, dead: None };
-        let temperature = self.means.restore_block(self.table(table)?, &entry)?;
-        self.next_version = self.next_version.max(file.version + 1);
-        self.files.add(ts, [LoadedBlock { table, file: *file, temperature }]);
-        Ok(())
-    }
 }

@@ -19,6 +19,14 @@ impl Block {
         tuples_start(header.segments.len()) + row * header.tuple_bytes as usize
     }
 
+    /// Asks the processor for the tuple of `row`, if this is a row store that has it.
+    #[inline]
+    pub(crate) fn fetch_tuple(&self, row: usize) {
+        if self.header.layout == BlockLayout::Row && row < self.rows() {
+            self.memory.prefetch(self.tuple_at(row), self.header.tuple_bytes as usize);
+        }
+    }
+
     /// Calls `each` with the values of `columns` in `row` of a hot block, as they are at this
     /// instant; strings are those of this block.
     #[inline]

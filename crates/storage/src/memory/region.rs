@@ -114,6 +114,19 @@ impl Memory {
         unsafe { AtomicU8::from_ptr(start) }
     }
 
+    /// Asks the processor for the lines of `bytes` bytes from `offset` on, which may lie outside.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: usize, bytes: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for line in (offset..offset + bytes).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a prefetch reads nothing the program can see and never faults.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start().wrapping_add(line).cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (offset, bytes);
+    }
+
     #[inline]
     fn checked<T>(&self, offset: usize, count: usize) -> *mut T {
         let bytes = count.checked_mul(size_of::<T>());

@@ -182,6 +182,24 @@ impl Bounds {
         }
     }
 
+    /// Makes bounds hold what those of `other`, of as many columns, hold.
+    pub(crate) fn admit_bounds(&self, other: &Self, guard: &Guard) {
+        let wide = other.wide.lock();
+        for (column, theirs) in other.columns.iter().enumerate() {
+            if theirs.has_null.load(Ordering::Acquire) {
+                self.admit(column, Datum::Null, guard);
+            }
+            if let Some((least, most)) = wide[column] {
+                self.admit_keys(column, least, most, false);
+            }
+            // SAFETY: as in `admit_text`.
+            if let Some(texts) = unsafe { theirs.texts.load(Ordering::Acquire, guard).as_ref() } {
+                self.admit_text(column, &texts.least, guard);
+                self.admit_text(column, &texts.most, guard);
+            }
+        }
+    }
+
     #[cold]
     fn admit_null(&self, column: usize) {
         let _latch = self.wide.lock();

@@ -56,6 +56,35 @@ enum Redo {
     Block(u64, Vec<u8>),
 }
 
+impl Redo {
+    fn block(&self) -> u64 {
+        match self {
+            Self::Insert(tid, _) | Self::Update(tid, _) | Self::Delete(tid) => tid.block(),
+            Self::Block(id, _) => *id,
+        }
+    }
+
+    /// Appends a change of a row.
+    fn add_to<'v>(&'v self, to: &mut RowChanges<'v>) {
+        let (columns, values) = (to.columns.len() as u32, to.values.len() as u32);
+        let (kind, tid) = match self {
+            Self::Insert(tid, row) => {
+                to.values.extend(row.iter().map(Datum::from));
+                (RowChangeKind::Insert, *tid)
+            }
+            Self::Update(tid, changes) => {
+                to.columns.extend(changes.iter().map(|(column, _)| *column));
+                to.values.extend(changes.iter().map(|(_, value)| Datum::from(value)));
+                (RowChangeKind::Update, *tid)
+            }
+            Self::Delete(tid) => (RowChangeKind::Delete, *tid),
+            Self::Block(..) => unreachable!("not a change of a row"),
+        };
+        let (columns, values) = (columns..to.columns.len() as u32, values..to.values.len() as u32);
+        to.changes.push(RowChange { table: 0, tid, kind, columns, values });
+    }
+}
+
 impl Running {
     fn sees(&self) -> State {
         let mut state = self.base.clone();
@@ -508,19 +537,20 @@ impl Model {
         for (id, dead, bytes) in &self.start {
             other.restore_block(*id, bytes, dead, Timestamp(1)).expect("whole");
         }
-        for redo in &self.log {
-            match redo {
-                Redo::Insert(tid, row) => other.recover_insert(*tid, &datums(row)),
-                Redo::Update(tid, changes) => {
-                    let changes = changes.iter().map(|(c, v)| (*c, Datum::from(v)));
-                    other.recover_update(*tid, &changes.collect::<Vec<_>>())
-                }
-                Redo::Delete(tid) => other.recover_delete(*tid),
-                Redo::Block(id, bytes) => {
-                    other.restore_block(*id, bytes, &[], Timestamp(1)).map(|_| ())
+        // Two replays as of two threads, each with its blocks.
+        for part in 0..2 {
+            let mut tables = [TableReplay::new(&other)];
+            let mut changes = RowChanges::default();
+            for redo in self.log.iter().filter(|redo| redo.block() % 2 == part) {
+                if let Redo::Block(id, bytes) = redo {
+                    replay_rows(&mut tables, &changes).expect("what was logged fits");
+                    changes.clear();
+                    other.restore_block(*id, bytes, &[], Timestamp(1)).expect("whole");
+                } else {
+                    redo.add_to(&mut changes);
                 }
             }
-            .expect("what was logged fits");
+            replay_rows(&mut tables, &changes).expect("what was logged fits");
         }
         other.end_recovery(Timestamp(2));
         assert_eq!(other.live_rows() as usize, self.committed.len());

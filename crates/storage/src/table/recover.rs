@@ -1,9 +1,11 @@
-//! Putting rows back after a restart: blocks of a checkpoint, then the changes of the log by TID.
+//! Putting blocks back after a restart: those of a checkpoint, and those that the log needs.
 //!
-//! One thread per table, before anybody else uses it; rows get no versions and indexes no entries:
-//! they are built afterwards ([`Table::add_index`]). The log does not tell that a hot block was
-//! made: one that is missing is made with the first row, and moved to twice the room as rows come.
-//! Rows of a block that no insert named stay dead.
+//! One thread per block, before anybody else uses the table; rows get no versions and indexes no
+//! entries: they are built afterwards ([`Table::add_index`]). The log does not tell that a hot
+//! block was made: one that is missing is made with the first row, and moved to twice the room as
+//! rows come. Rows of a block that no insert named stay dead.
+//!
+//! Elsewhere: the rows that the log names (`replay`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,15 +18,15 @@ use super::directory::BLOCK_ID_END;
 use super::{BlockRef, Table};
 use crate::block::{BLOCK_ROWS_MAX, Block, BlockLayout};
 use crate::datum::Datum;
-use crate::hot::{self, ROWS_MIN, Span, bits_of};
+use crate::hot::{self, ROWS_MIN};
 use crate::positions::Positions;
 use crate::tid::Tid;
 use crate::unpack::load_vector;
 use crate::version::Timestamp;
-use crate::versions::{DEAD, ZONE_ROWS};
+use crate::versions::DEAD;
 
 /// What blocks that were replayed into count as changed at, until the end of the replay.
-const REPLAYED: u64 = 1 << 62;
+pub(super) const REPLAYED: u64 = 1 << 62;
 
 impl Table {
     /// Recovery: puts back a block of a checkpoint. Bit `i` of `dead` is 1 when row `i` does not
@@ -71,7 +73,7 @@ impl Table {
         Ok(layout)
     }
 
-    fn damaged(&self, message: String) -> Error {
+    pub(super) fn damaged(&self, message: String) -> Error {
         let message = format!("damaged table {}: {message}", self.name);
         Error::new(SqlState::DATA_CORRUPTED, message)
     }
@@ -99,7 +101,7 @@ impl Table {
     }
 
     /// The word of a claimed row becomes DEAD.
-    fn set_dead(&self, block: &Block, row: u32) -> Result<()> {
+    pub(super) fn set_dead(&self, block: &Block, row: u32) -> Result<()> {
         let zone = block.versions.make_zone(row, || block.rows(), &self.pool)?;
         zone.word(row).store(DEAD, Ordering::Release);
         if zone.set_gone(row) {
@@ -108,72 +110,8 @@ impl Table {
         Ok(())
     }
 
-    /// Recovery: puts the row `tid` in place; makes its block if it is missing. A row that is there
-    /// gets these values.
-    ///
-    /// # Errors
-    /// XX001 when there is no such place; 53200 without memory.
-    pub fn recover_insert(&self, tid: Tid, row: &[Datum<'_>]) -> Result<()> {
-        if row.len() != self.types.len() || tid.block() >= BLOCK_ID_END {
-            return Err(self.damaged(format!("{} values for row {tid:?}", row.len())));
-        }
-        let guard = epoch::pin();
-        let block = self.room_for(tid, &guard)?;
-        let number = tid.row();
-        let rows = block.rows();
-        let zone = block.versions.make_zone(number, || rows, &self.pool)?;
-        for unborn in rows as u32..number {
-            let zone = block.versions.make_zone(unborn, || rows, &self.pool)?;
-            zone.set_gone(unborn);
-            block.bury(1);
-            debug_assert_eq!(zone.word(unborn).load(Ordering::Relaxed), DEAD, "not yet born");
-        }
-        let is_next = number as usize >= rows;
-        if is_next {
-            block.set_claimed(number as usize + 1);
-        }
-        for (column, &datum) in row.iter().enumerate() {
-            self.recover_value(&block, number, column, datum, &guard)?;
-        }
-        block.note_change(REPLAYED, 1);
-        if zone.word(number).swap(0, Ordering::AcqRel) == DEAD {
-            if !is_next {
-                zone.marks().set_back(number as usize % ZONE_ROWS);
-                block.unbury();
-            }
-            self.note_commit(1, 1);
-        }
-        Ok(())
-    }
-
-    fn recover_value(
-        &self,
-        block: &Block,
-        row: u32,
-        column: usize,
-        datum: Datum<'_>,
-        guard: &epoch::Guard,
-    ) -> Result<()> {
-        let fits = self.types.get(column).and_then(|&physical| datum.widened(physical));
-        let Some(datum) = fits else {
-            return Err(self.damaged(format!("{datum:?} in column {column}")));
-        };
-        self.bounds.admit(column, datum, guard);
-        let row = row as usize;
-        let bits = match datum {
-            Datum::Str(text) => {
-                let Span(span) = block.add_string(text)?;
-                [span, 0]
-            }
-            fixed => bits_of(fixed),
-        };
-        block.store_bits(column, row, bits);
-        block.store_null(column, row, datum.is_null());
-        Ok(())
-    }
-
     /// The hot block of `tid`, with room for its row.
-    fn room_for<'g>(&self, tid: Tid, guard: &'g epoch::Guard) -> Result<BlockRef<'g>> {
+    pub(super) fn room_for<'g>(&self, tid: Tid, guard: &'g epoch::Guard) -> Result<BlockRef<'g>> {
         let (id, rows) = (tid.block(), tid.row() as usize + 1);
         let found = self.directory.get(id, guard);
         if let Some(block) = found {
@@ -184,7 +122,8 @@ impl Table {
                 return Ok(block);
             }
         }
-        let capacity = rows.next_power_of_two().clamp(ROWS_MIN, BLOCK_ROWS_MAX);
+        let capacity = rows.max(self.usual_capacity()).next_power_of_two();
+        let capacity = capacity.clamp(ROWS_MIN, BLOCK_ROWS_MAX);
         let larger = match found {
             Some(block) => self.enlarged(&block, capacity)?,
             None => hot::create(id, self.hot_layout(), &self.types, capacity, &self.pool)?,
@@ -197,6 +136,13 @@ impl Table {
         self.blocks_made.fetch_max(id + 1, Ordering::Relaxed);
         self.add_block(Arc::new(larger));
         Ok(self.directory.get(id, guard).expect("added above"))
+    }
+
+    /// Rows that a new hot block is likely to get: twice those of the last one.
+    fn usual_capacity(&self) -> usize {
+        let list = self.blocks.lock();
+        let last = list.all.iter().rev().find(|block| block.hot.is_some());
+        last.map_or(ROWS_MIN, |block| block.header.capacity as usize * 2)
     }
 
     /// The same rows in a block with more room.
@@ -217,53 +163,6 @@ impl Table {
         larger.set_created(block.created());
         larger.note_change(block.changed(), 0);
         Ok(larger)
-    }
-
-    /// The block of `tid`, which must have the row.
-    fn place_of<'g>(&self, tid: Tid, guard: &'g epoch::Guard) -> Result<BlockRef<'g>> {
-        self.locate(tid, guard).ok_or_else(|| self.damaged(format!("no row {tid:?}")))
-    }
-
-    /// Recovery: changes columns of the row `tid`.
-    ///
-    /// # Errors
-    /// XX001 when there is no such row; 53200 without memory.
-    pub fn recover_update(&self, tid: Tid, changes: &[(usize, Datum<'_>)]) -> Result<()> {
-        let guard = epoch::pin();
-        let block = self.place_of(tid, &guard)?;
-        if block.hot.is_none() {
-            return Err(self.damaged(format!("row {tid:?} updated in a frozen block")));
-        }
-        for &(column, datum) in changes {
-            self.recover_value(&block, tid.row(), column, datum, &guard)?;
-        }
-        block.note_change(REPLAYED, 1);
-        self.note_commit(0, 1);
-        Ok(())
-    }
-
-    /// Recovery: removes the row `tid`. Nothing happens when it is gone.
-    ///
-    /// # Errors
-    /// XX001 when there is no such place; 53200 without memory.
-    pub fn recover_delete(&self, tid: Tid) -> Result<()> {
-        let guard = epoch::pin();
-        let Some(block) = self.directory.get(tid.block(), &guard) else {
-            // All its rows were dead when the checkpoint was taken, or it had none.
-            return Ok(());
-        };
-        let block = if (tid.row() as usize) < block.rows() {
-            block
-        } else {
-            return Err(self.damaged(format!("no row {tid:?}")));
-        };
-        let dead = block.dead();
-        self.set_dead(&block, tid.row())?;
-        if block.dead() > dead {
-            block.note_change(REPLAYED, 1);
-            self.note_commit(-1, 1);
-        }
-        Ok(())
     }
 
     /// Recovery: to be called at the end of the replay, whose newest commit is `ts`: blocks

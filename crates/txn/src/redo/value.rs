@@ -66,7 +66,7 @@ pub(super) fn put_value(out: &mut Vec<u8>, value: Datum<'_>) {
 }
 
 /// Reads a value.
-#[inline]
+#[inline(always)]
 pub(super) fn take_value<'a>(input: &mut Input<'a>) -> Result<Datum<'a>, Malformed> {
     let tag = input.u8()?;
     let low = tag & (SMALL as u8 - 1);
@@ -87,4 +87,10 @@ pub(super) fn take_value<'a>(input: &mut Input<'a>) -> Result<Datum<'a>, Malform
             _ => return Err(input.malformed(format!("a value, found tag {tag} before"))),
         },
     })
+}
+
+/// Passes over a value, as strictly as [`take_value`] reads it.
+#[inline(always)]
+pub(super) fn pass_value(input: &mut Input<'_>) -> Result<(), Malformed> {
+    take_value(input).map(|_| ())
 }
