@@ -527,6 +527,8 @@ impl Session {
                 Ok(QueryResult::command("VACUUM"))
             }
             Statement::Checkpoint => {
+                // Its snapshot would keep what others delete meanwhile.
+                self.end_statement()?;
                 self.inner().checkpoint()?;
                 Ok(QueryResult::command("CHECKPOINT"))
             }

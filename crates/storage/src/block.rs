@@ -148,10 +148,18 @@ impl Block {
                 let all = Positions::Range { start: 0, len: self.rows() as u32 };
                 let columns = 0..self.header.segments.len();
                 let vectors: Vec<Vector> = columns.map(|c| load_vector(self, c, &all)).collect();
-                let vectors: Vec<&Vector> = vectors.iter().collect();
-                hot::image(layout, &vectors, self.rows(), self.header.capacity as usize)
+                let mut image = self.image_writer(layout)?;
+                image.put(&vectors, None);
+                image.finish()
             }
         }
+    }
+
+    /// For an image of this block, which is hot.
+    pub(crate) fn image_writer(&self, layout: BlockLayout) -> Result<hot::ImageWriter> {
+        let types = self.header.segments.iter().map(|segment| segment.physical).collect();
+        let capacity = self.header.capacity as usize;
+        hot::ImageWriter::new(layout, types, capacity, self.hot().heap.used())
     }
 
     /// The block as number `id`, before anybody else knows it.

@@ -15,12 +15,13 @@
 
 mod heap;
 mod tuple;
+mod image;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kernels::{Bitmap, StrBuilder, StrVector, Vector, VectorData};
+use kernels::{StrVector, Vector};
 use types::{Error, Interval, PhysicalType, Result, SqlState};
 
 use crate::block::{
@@ -28,8 +29,9 @@ use crate::block::{
     description_bytes, value_bytes, with_fixed,
 };
 use crate::datum::Datum;
-use crate::memory::{BufferPool, Memory, MemoryCategory, bytes_of};
+use crate::memory::{BufferPool, Memory, MemoryCategory};
 pub(crate) use heap::{Heap, Span};
+pub(crate) use image::{ImageWriter, open_image};
 
 /// Rows of a table's first block.
 pub(crate) const ROWS_MIN: usize = 64;
@@ -470,91 +472,4 @@ pub(crate) fn rows_that_fit(vectors: &[&Vector], rows: Range<usize>, room: u64) 
         }
     }
     wanted
-}
-
-/// A hot block of these rows as bytes that describe themselves, with room for `capacity`.
-pub(crate) fn image(
-    layout: BlockLayout,
-    vectors: &[&Vector],
-    rows: usize,
-    capacity: usize,
-) -> Result<Vec<u8>> {
-    let types: Vec<PhysicalType> = vectors.iter().map(|v| v.physical()).collect();
-    let texts = vectors.iter().filter(|v| v.physical() == PhysicalType::Str);
-    let len = |v: &Vector, row: usize| if v.is_null(row) { 0 } else { v.as_str().get(row).len() };
-    let heap_bytes = texts.map(|v| (0..rows).map(|r| len(v, r) as u64).sum::<u64>()).sum();
-    let mut header = describe(layout, &types, capacity, heap_bytes)?;
-    header.rows = rows as u32;
-    let mut bytes = vec![0; header.bytes as usize];
-    header.write(&mut bytes);
-    let mut heap_used = 0;
-    for (column, vector) in vectors.iter().enumerate() {
-        let segment = &header.segments[column];
-        let width = usize::from(segment.width);
-        for row in 0..rows {
-            let null = vector.is_null(row);
-            let at = match layout {
-                BlockLayout::Row => {
-                    let tuple = tuples_start(types.len()) + row * header.tuple_bytes as usize;
-                    bytes[tuple + column / 8] |= u8::from(null) << (column % 8);
-                    tuple + segment.data as usize
-                }
-                _ => {
-                    let validity = segment.validity as usize + row / 8;
-                    bytes[validity] |= u8::from(!null) << (row % 8);
-                    segment.data as usize + row * width
-                }
-            };
-            if null {
-                continue;
-            }
-            let bits = with_fixed!(segment.physical, T => {
-                <T as Fixed>::slice(&vector.data)[row].to_words()
-            }, {
-                let text = vector.as_str().get(row);
-                let start = header.heap as usize + heap_used;
-                bytes[start..start + text.len()].copy_from_slice(text);
-                let span = Span::new(heap_used as u32, text.len());
-                heap_used += text.len();
-                [span.0, 0]
-            });
-            bytes[at..at + width].copy_from_slice(&bytes_of(&bits)[..width]);
-        }
-    }
-    Ok(bytes)
-}
-
-/// The rows of a validated image.
-pub(crate) fn open_image(header: &Header, memory: &Memory) -> Vec<Vector> {
-    header.segments.iter().map(|segment| open_column(header, segment, memory)).collect()
-}
-
-fn open_column(header: &Header, segment: &Segment, memory: &Memory) -> Vector {
-    let rows = header.rows as usize;
-    let (start, stride, bit) = match header.layout {
-        BlockLayout::Row => (tuples_start(header.segments.len()), header.tuple_bytes as usize, 1),
-        _ => (0, value_bytes(segment.physical), 0),
-    };
-    let at = |row: usize| start + row * stride + segment.data as usize;
-    let validity = segment.validity as usize;
-    let is_valid = |row: usize| {
-        let (at, shift) = match header.layout {
-            BlockLayout::Row => (start + row * stride + validity / 8, validity % 8),
-            _ => (validity + row / 8, row % 8),
-        };
-        u8::from(memory.read_at::<u8>(at) >> shift & 1 == 1) ^ bit == 1
-    };
-    let data = with_fixed!(segment.physical, T => {
-        let value = |row| T::from_stored(memory.read_at::<<T as Fixed>::Bits>(at(row)));
-        T::data((0..rows).map(value).collect())
-    }, {
-        let mut strings = StrBuilder::with_capacity(rows);
-        for row in 0..rows {
-            let offset: u32 = memory.read_at(at(row));
-            let bytes: u32 = memory.read_at(at(row) + 4);
-            strings.push(memory.slice_of((header.heap + offset) as usize, bytes as usize));
-        }
-        VectorData::Str(strings.finish())
-    });
-    Vector::with_validity(data, Some(Bitmap::from_fn(rows, is_valid)))
 }

@@ -48,8 +48,8 @@ pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{
-    BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo, Table, TableReplay,
-    WriteError, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo, Table,
+    TableReplay, WriteError, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};

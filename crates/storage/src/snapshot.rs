@@ -7,7 +7,7 @@
 //! it was taken; which of those exist, and their values, say the version words. Blocks of loads
 //! that it does not see are not in it. A row that has no word is there and stays there.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crossbeam_epoch as epoch;
@@ -33,6 +33,10 @@ impl BlockView {
     /// Rows, also those that the snapshot does not see.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Block> {
+        Arc::clone(&self.block)
     }
 }
 
@@ -97,8 +101,13 @@ impl TableSnapshot {
     /// # Panics
     /// If there is no such block.
     pub fn visible(&self, block: usize) -> Vec<u32> {
+        self.visible_of(block, 0..self.block(block).rows as u32)
+    }
+
+    /// As [`Self::visible`], of these rows alone.
+    pub(crate) fn visible_of(&self, block: usize, rows: Range<u32>) -> Vec<u32> {
         let view = self.block(block);
-        let mut rows = (0..view.rows as u32).collect();
+        let mut rows = rows.collect();
         self.retain_visible(view, view.versions.zones(), &mut rows);
         rows
     }

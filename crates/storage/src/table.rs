@@ -52,7 +52,7 @@ use crate::version::{Snapshot, TxnId};
 pub(crate) use batch::Loaded;
 pub(crate) use directory::BlockRef;
 use directory::Directory;
-pub use image::BlockImage;
+pub use image::{BlockCopy, BlockImage};
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 
 /// A shared set of rows that transactions read and write.

@@ -1,18 +1,19 @@
 //! Checkpoints: what changed since the last one, while work goes on.
 //!
 //! ```text
-//! commits held: snapshot, position in the log, catalog
+//! commits held: snapshot, position in the log, catalog, blocks
 //! then: changed blocks -> files -> files and log durable -> manifest -> old files, segments go
 //! ```
-//! Invariants: the manifest holds exactly the commits before its position in the log; the snapshot
-//! is a running transaction until all blocks are written, and no longer: files are synced without
-//! it, because whoever passes over rows deleted meanwhile gets slower as long as it runs; after an
-//! error the newest checkpoint is the one before, with all its files and all of the log behind it.
+//! Invariants: the manifest holds all commits before its position in the log, and of each part
+//! of a block that was written those up to a later one, too: replay does them again, and comes to
+//! the same rows, because the log was durable beyond them first. So a snapshot lives no longer than
+//! it takes to copy a part: whoever passes over rows deleted meanwhile gets slower. After an error
+//! the newest checkpoint is the one before, with all its files and all of the log behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use storage::{BlockImage, Table, Timestamp};
+use storage::{BlockImage, Table};
 use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
 use txn::log::Position;
 use txn::manager::{Isolation, Transaction};
@@ -34,6 +35,14 @@ struct Moment {
     position: Position,
     state: Arc<State>,
     commits: u64,
+}
+
+/// What a checkpoint writes to.
+#[derive(Default)]
+struct Output {
+    /// New files of blocks.
+    written: Manifest,
+    unsynced: Unsynced,
 }
 
 impl Durable {
@@ -104,16 +113,17 @@ impl Durable {
 
     pub(super) fn write_checkpoint(&self, inner: &Inner) -> Result<()> {
         let _writing = self.writing.lock();
-        let moment = self.moment(inner)?;
-        let mut written = Manifest::default();
-        let mut unsynced = Unsynced::default();
-        let outcome = self.write_tables(&moment, &mut written, &mut unsynced);
-        let Moment { pinned, position, state, commits } = moment;
-        let snapshot = pinned.snapshot().ts;
+        let Moment { pinned, position, state, commits } = self.moment(inner)?;
+        let at = pinned.snapshot();
+        let tables: Vec<_> = permanent(&state).map(|table| (table, table.blocks_at(at))).collect();
         pinned.rollback();
+        let mut output = Output::default();
+        let outcome = self.write_tables(inner, &tables, &mut output);
+        drop(tables);
+        let Output { written, unsynced } = output;
         let prepared = outcome.and_then(|tables| {
             unsynced.sync()?;
-            self.log.wait_durable(position.lsn)?;
+            self.log.wait_durable(self.log.position().lsn)?;
             Ok(tables)
         });
         let tables = prepared.inspect_err(|_| {
@@ -121,7 +131,7 @@ impl Durable {
             let _ = self.directory.remove_replaced(&written, &Manifest::default());
         })?;
         let manifest = Manifest {
-            snapshot,
+            snapshot: at.ts,
             position,
             next_version: self.next_version.load(Ordering::Relaxed),
             catalog: objects::write_all(&state),
@@ -131,7 +141,7 @@ impl Durable {
         self.directory.publish(&manifest)?;
         let replaced = {
             let mut files = self.files.lock();
-            let replaced = files.up_to(snapshot);
+            let replaced = files.up_to(at.ts);
             files.replace(&manifest);
             replaced
         };
@@ -142,25 +152,19 @@ impl Durable {
         Ok(())
     }
 
-    /// Writes what changed of all tables; the new files also into `written`.
+    /// Writes what changed of all tables.
     fn write_tables(
         &self,
-        moment: &Moment,
-        written: &mut Manifest,
-        unsynced: &mut Unsynced,
+        inner: &Inner,
+        tables: &[(&Arc<Table>, Vec<BlockImage>)],
+        output: &mut Output,
     ) -> Result<Vec<TableFiles>> {
-        let at = moment.pinned.snapshot();
         let mut all = Vec::new();
-        for table in permanent(&moment.state) {
+        for (table, images) in tables {
             let id = table.id();
             let mut files = TableFiles { id, next_block: 0, blocks: Vec::new() };
-            for image in table.blocks_at(at) {
-                let (entry, is_new) = self.write_block(table, &image, at.ts, unsynced)?;
-                files.blocks.push(entry);
-                if is_new {
-                    let blocks = vec![entry];
-                    written.tables.push(TableFiles { id, next_block: 0, blocks });
-                }
+            for image in images {
+                files.blocks.push(self.write_block(inner, table, image, output)?);
             }
             files.next_block = table.next_block();
             all.push(files);
@@ -168,31 +172,40 @@ impl Durable {
         Ok(all)
     }
 
-    /// The files of a block, written if need be; whether the block's own is new.
+    /// The files of a block, written if need be.
     fn write_block(
         &self,
+        inner: &Inner,
         table: &Table,
         image: &BlockImage,
-        at: Timestamp,
-        unsynced: &mut Unsynced,
-    ) -> Result<(BlockEntry, bool)> {
-        let syncing = Syncing::Later(unsynced);
-        let (id, block) = (table.id(), image.id());
+        output: &mut Output,
+    ) -> Result<BlockEntry> {
         let need = self.need(table, image);
         if let Need::Nothing(entry) = need {
-            return Ok((entry, false));
+            return Ok(entry);
         }
-        let marks = image.dead();
-        let dead = dead_bytes(&marks);
-        let version = self.next_version();
+        let mut copy = image.copy()?;
+        // Of all parts the first knows the fewest commits.
+        let changed = inner.transactions.newest();
+        while !copy.is_whole() {
+            let now = inner.transactions.begin(Isolation::Snapshot)?;
+            copy.next(now.snapshot())?;
+            now.rollback();
+        }
+        let syncing = Syncing::Later(&mut output.unsynced);
+        let (id, block, version) = (table.id(), image.id(), self.next_version());
+        let dead = dead_bytes(&copy.dead());
         if let Need::Dead(entry) = need {
             let dead = Some(self.directory.write_dead(id, block, version, &dead, syncing)?);
-            return Ok((BlockEntry { changed: at, dead, ..entry }, false));
+            return Ok(BlockEntry { changed, dead, ..entry });
         }
-        let bytes = image.write(&marks)?;
+        let bytes = copy.finish()?;
         let file = self.directory.write_block(id, block, version, (&bytes, &dead), syncing)?;
         let temperature = temperature_of(image.layout());
-        Ok((BlockEntry { file, changed: at, temperature, dead: None }, true))
+        let entry = BlockEntry { file, changed, temperature, dead: None };
+        let blocks = vec![entry];
+        output.written.tables.push(TableFiles { id, next_block: 0, blocks });
+        Ok(entry)
     }
 }
 

@@ -155,7 +155,9 @@ impl<'a> Replay<'a> {
     /// XX001 when it is none.
     pub(super) fn begin(&mut self, manifest: &Manifest) -> Result<()> {
         self.files = BlockFiles::of(manifest);
-        self.last = self.last.max(manifest.snapshot);
+        let blocks = manifest.tables.iter().flat_map(|table| &table.blocks);
+        let newest = blocks.map(|block| block.changed).max();
+        self.last = self.last.max(manifest.snapshot).max(newest.unwrap_or(Timestamp(0)));
         self.next_version = self.next_version.max(manifest.next_version);
         let rows = self.apply_catalog(&manifest.catalog)?;
         if !rows.is_empty() {

@@ -1,16 +1,22 @@
 //! Blocks for checkpoints.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use kernels::{Bitmap, Vector, VectorData};
+use kernels::{Bitmap, Vector};
 use types::Result;
 
 use super::Table;
-use crate::block::BlockLayout;
-use crate::hot;
+use crate::block::{Block, BlockLayout};
+use crate::hot::ImageWriter;
 use crate::positions::Positions;
+use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::version::{Snapshot, Timestamp};
+use crate::versions::ZONE_ROWS;
+
+/// Rows of a part of a copy: a whole number of words, and few enough for the cache.
+const COPY_ROWS: usize = if cfg!(test) { 64 } else { 2 * ZONE_ROWS };
 
 /// A block as a checkpoint writes it: as one snapshot sees it.
 #[derive(Debug)]
@@ -74,30 +80,101 @@ impl BlockImage {
         if block.layout() == BlockLayout::Frozen {
             return block.to_bytes();
         }
+        let mut writer = block.image_writer(block.layout())?;
+        let dead = (!dead.is_empty()).then(|| Bitmap::from_words(dead.to_vec(), block.rows()));
+        let all = 0..block.rows();
+        writer.put(&vectors(&self.snapshot, self.number, all)?, dead.as_ref());
+        writer.finish()
+    }
+
+    /// Starts a copy of the rows that the block has now, made some rows at a time.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn copy(&self) -> Result<BlockCopy> {
+        let block = self.snapshot.block(self.number).shared();
         let rows = block.rows();
-        let all = Positions::Range { start: 0, len: rows as u32 };
-        let dead = (!dead.is_empty()).then(|| Bitmap::from_words(dead.to_vec(), rows));
-        let columns = (0..self.snapshot.schema().len()).map(|column| {
-            let vector = self.snapshot.unpack(self.number, column, &all)?.to_vector().into_owned();
-            Ok(match &dead {
-                Some(dead) => without(vector, dead),
-                None => vector,
-            })
-        });
-        let columns = columns.collect::<Result<Vec<Vector>>>()?;
-        let columns: Vec<&Vector> = columns.iter().collect();
-        let capacity = block.header.capacity as usize;
-        hot::image(block.layout(), &columns, rows, capacity)
+        let writer = match block.layout() {
+            BlockLayout::Frozen => None,
+            layout => Some(block.image_writer(layout)?),
+        };
+        let schema = self.snapshot.schema().clone();
+        Ok(BlockCopy { schema, block, writer, rows, next: 0, dead: Vec::new() })
     }
 }
 
-/// The vector with NULL in the rows of `dead`.
-fn without(vector: Vector, dead: &Bitmap) -> Vector {
-    let alive = dead.not();
-    let validity = match &vector.validity {
-        Some(validity) => validity.and(&alive),
-        None => alive,
-    };
-    let data: VectorData = vector.data;
-    Vector::with_validity(data, Some(validity))
+/// Columns of rows of a block as `snapshot` sees them.
+fn vectors(
+    snapshot: &Arc<TableSnapshot>,
+    number: usize,
+    rows: Range<usize>,
+) -> Result<Vec<Vector>> {
+    let positions = Positions::Range { start: rows.start as u32, len: rows.len() as u32 };
+    let columns = 0..snapshot.schema().len();
+    let vector = |column| snapshot.unpack(number, column, &positions);
+    columns.map(|column| Ok(vector(column)?.to_vector().into_owned())).collect()
+}
+
+/// A block on its way into a file. Its parts are copied under snapshots of their own, so that none
+/// lives long; doing again all commits since the first of them makes the parts agree.
+pub struct BlockCopy {
+    schema: Schema,
+    block: Arc<Block>,
+    /// Of a hot block.
+    writer: Option<ImageWriter>,
+    rows: usize,
+    /// Rows that were copied.
+    next: usize,
+    dead: Vec<u64>,
+}
+
+impl BlockCopy {
+    /// Copies the next rows, if any, as `at` sees them, which is active and no older than what
+    /// found the block.
+    ///
+    /// # Errors
+    /// As [`TableSnapshot::unpack`].
+    pub fn next(&mut self, at: Snapshot) -> Result<()> {
+        let block = std::slice::from_ref(&self.block);
+        let snapshot = TableSnapshot::new(self.schema.clone(), at, block);
+        assert_eq!(snapshot.block_count(), 1, "who sees a block goes on seeing it");
+        let part = self.next..self.rows.min(self.next + COPY_ROWS);
+        let visible = snapshot.visible_of(0, part.start as u32..part.end as u32);
+        let mut dead = Bitmap::filled(part.len(), true);
+        visible.iter().for_each(|&row| dead.set(row as usize - part.start, false));
+        // Parts begin at whole words.
+        self.dead.extend_from_slice(dead.words());
+        if let Some(writer) = &mut self.writer {
+            let dead = (visible.len() < part.len()).then_some(&dead);
+            writer.put(&vectors(&snapshot, 0, part.clone())?, dead);
+        }
+        self.next = part.end;
+        Ok(())
+    }
+
+    /// True when no rows are left.
+    pub fn is_whole(&self) -> bool {
+        self.next == self.rows
+    }
+
+    /// The rows copied that do not exist, as [`BlockImage::dead`].
+    pub fn dead(&self) -> Vec<u64> {
+        let any = self.dead.iter().any(|&word| word != 0);
+        if any { self.dead.clone() } else { Vec::new() }
+    }
+
+    /// The bytes, as [`BlockImage::write`].
+    ///
+    /// # Errors
+    /// As [`BlockImage::write`].
+    ///
+    /// # Panics
+    /// If rows are left.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        assert!(self.is_whole(), "all rows were copied");
+        match self.writer {
+            Some(writer) => writer.finish(),
+            None => self.block.to_bytes(),
+        }
+    }
 }

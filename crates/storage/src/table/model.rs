@@ -110,6 +110,9 @@ struct Model {
     held: Vec<(Snapshot, Arc<TableSnapshot>, State)>,
     log: Vec<Redo>,
     start: Vec<(u64, Vec<u64>, Vec<u8>)>,
+    /// Of the same blocks, taken in parts while transactions go on.
+    images: Vec<BlockImage>,
+    copies: Vec<(u64, BlockCopy)>,
     ids: u64,
 }
 
@@ -158,6 +161,8 @@ impl Model {
             held: Vec::new(),
             log: Vec::new(),
             start: Vec::new(),
+            images: Vec::new(),
+            copies: Vec::new(),
             ids: 0,
             random: Random::new(random.bits()),
         };
@@ -183,6 +188,7 @@ impl Model {
             let dead = image.dead();
             let bytes = image.write(&dead).expect("fits");
             model.start.push((image.id(), dead, bytes));
+            model.images.push(image);
         }
         model
     }
@@ -422,6 +428,9 @@ impl Model {
         if self.running.is_empty() || self.running.len() < 4 && self.random.chance(15) {
             return self.begin();
         }
+        if self.random.chance(5) {
+            self.copy_part();
+        }
         let t = self.random.below(self.running.len() as u64) as usize;
         match self.random.below(100) {
             0..12 => self.insert(t),
@@ -532,9 +541,35 @@ impl Model {
         manager.commit(txn);
     }
 
+    /// Begins a copy, or goes on with one; false when all are whole.
+    fn copy_part(&mut self) -> bool {
+        if let Some(image) = self.images.pop() {
+            let copy = image.copy().expect("fits");
+            self.copies.insert(0, (image.id(), copy));
+        }
+        let open = self.copies.iter_mut().filter(|(_, copy)| !copy.is_whole());
+        let mut open: Vec<&mut BlockCopy> = open.map(|(_, copy)| copy).collect();
+        if open.is_empty() {
+            return false;
+        }
+        let i = self.random.below(open.len() as u64) as usize;
+        open[i].next(self.manager.now()).expect("fits");
+        true
+    }
+
+    /// Replays from the blocks as they were at first, and from copies whose parts are of any time.
     fn check_replay(&mut self) {
+        while self.copy_part() {}
+        let finish = |(id, copy): (u64, BlockCopy)| (id, copy.dead(), copy.finish().expect("fits"));
+        let copies: Vec<_> = std::mem::take(&mut self.copies).into_iter().map(finish).collect();
+        let start = std::mem::take(&mut self.start);
+        self.check_replay_from(&start);
+        self.check_replay_from(&copies);
+    }
+
+    fn check_replay_from(&mut self, blocks: &[(u64, Vec<u64>, Vec<u8>)]) {
         let other = self.empty();
-        for (id, dead, bytes) in &self.start {
+        for (id, dead, bytes) in blocks {
             other.restore_block(*id, bytes, dead, Timestamp(1)).expect("whole");
         }
         // Two replays as of two threads, each with its blocks.
