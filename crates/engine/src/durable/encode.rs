@@ -29,8 +29,7 @@ impl Durable {
         sequences: &[Arc<Sequence>],
     ) -> Result<Option<Redo<'_>>> {
         let mut redo = Redo::new(self);
-        let Redo { scratch, files, values, .. } = &mut redo;
-        let Scratch { record, row } = &mut **scratch;
+        let (Scratch { record, row }, files, values) = redo.parts();
         let mut writer = RedoWriter::new(record.output());
         if let Some((old, new)) = catalog {
             write_difference(old, new, &mut writer);
@@ -77,13 +76,13 @@ fn current_name(sequence: &Arc<Sequence>, new: Option<&State>) -> Option<Arc<Seq
 impl<'d> Redo<'d> {
     /// Makes the names of its files durable and room in the log.
     fn seal(mut self) -> Result<Option<Self>> {
-        if self.scratch.record.payload().is_empty() {
+        if self.scratch_mut().record.payload().is_empty() {
             return Ok(None);
         }
         if !self.files.is_empty() {
             self.durable.directory.sync_blocks()?;
         }
-        self.space = Some(self.durable.log.reserve(&self.scratch.record)?);
+        self.space = Some(self.durable.log.reserve(&self.scratch_mut().record)?);
         Ok(Some(self))
     }
 }

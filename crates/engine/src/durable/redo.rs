@@ -25,6 +25,8 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
+const NOT_DROPPED: &str = "scratch memory is given back at the end";
+
 /// Scratch memory above which a thread does not keep it.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
 
@@ -39,7 +41,8 @@ pub(super) struct ValuePlace {
 /// its files with it.
 pub(crate) struct Redo<'d> {
     pub(super) durable: &'d Durable,
-    pub(super) scratch: Box<Scratch>,
+    /// There until the end.
+    scratch: Option<Box<Scratch>>,
     pub(super) space: Option<Space<'d>>,
     pub(super) files: Vec<LoadedBlock>,
     pub(super) values: Vec<ValuePlace>,
@@ -47,8 +50,18 @@ pub(crate) struct Redo<'d> {
 
 impl<'d> Redo<'d> {
     pub(super) fn new(durable: &'d Durable) -> Self {
-        let scratch = SCRATCH.take().unwrap_or_default();
+        let scratch = Some(SCRATCH.take().unwrap_or_default());
         Self { durable, scratch, space: None, files: Vec::new(), values: Vec::new() }
+    }
+
+    /// What encoding fills.
+    pub(super) fn parts(&mut self) -> (&mut Scratch, &mut Vec<LoadedBlock>, &mut Vec<ValuePlace>) {
+        let scratch = self.scratch.as_mut().expect(NOT_DROPPED);
+        (scratch, &mut self.files, &mut self.values)
+    }
+
+    pub(super) fn scratch_mut(&mut self) -> &mut Scratch {
+        self.scratch.as_mut().expect(NOT_DROPPED)
     }
 
     /// Fills in the values of sequences. Under the commit latch, so that a later record never holds
@@ -66,7 +79,7 @@ impl<'d> Redo<'d> {
         }
         let committed = inner.relations.snapshot();
         let state = catalog.unwrap_or(&committed);
-        let output = self.scratch.record.output();
+        let output = self.scratch.as_mut().expect(NOT_DROPPED).record.output();
         for ValuePlace { sequence, at } in &self.values {
             let found = state.sequences.get(&sequence.name);
             let found =
@@ -83,7 +96,7 @@ impl<'d> Redo<'d> {
     /// See [`Log::append`].
     pub(super) fn append(&mut self, log: &Log, ts: Timestamp) -> Result<Lsn> {
         let space = self.space.take().expect("redo is appended once");
-        log.append(space, ts, &mut self.scratch.record)
+        log.append(space, ts, &mut self.scratch_mut().record)
     }
 
     /// The files, which from now on stay.
@@ -116,7 +129,7 @@ impl<'d> Redo<'d> {
 impl Drop for Redo<'_> {
     fn drop(&mut self) {
         self.remove_files();
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = self.scratch.take().expect(NOT_DROPPED);
         if scratch.record.output().capacity() <= SCRATCH_BYTES_MAX {
             scratch.record.clear();
             SCRATCH.set(Some(scratch));

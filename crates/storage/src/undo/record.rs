@@ -9,6 +9,7 @@
 //! row and never change; `newer` and `unlinked` are only used by who has the row latched; memory of
 //! a chunk is given back after every reader that might be on it has gone.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -194,6 +195,14 @@ const CHUNK_WORDS_MAX: usize = 8192;
 const RECORD_WORDS: usize = size_of::<Record>() / 8;
 const IMAGE_WORDS: usize = size_of::<Image>() / 8;
 
+type ChunkMemory = Box<[MaybeUninit<u64>]>;
+
+thread_local! {
+    /// The last first chunk that the thread gave up: a thread collects what it wrote itself, so
+    /// short transactions need no allocator, which is slow at this size.
+    static SPARE: Cell<Option<ChunkMemory>> = const { Cell::new(None) };
+}
+
 #[derive(Debug)]
 struct Chunk {
     start: NonNull<u64>,
@@ -202,8 +211,9 @@ struct Chunk {
 
 impl Chunk {
     fn new(words: usize) -> Self {
+        let spare = if words == FIRST_WORDS { SPARE.take() } else { None };
         // Records are written before anybody reads them, so the memory need not be.
-        let memory = Box::<[u64]>::new_uninit_slice(words);
+        let memory = spare.unwrap_or_else(|| Box::new_uninit_slice(words));
         let start = NonNull::from(Box::leak(memory)).cast();
         Self { start, words }
     }
@@ -213,8 +223,12 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         let start = self.start.as_ptr().cast::<MaybeUninit<u64>>();
         let memory = std::ptr::slice_from_raw_parts_mut(start, self.words);
-        // SAFETY: leaked by `new`, and freed once.
-        drop(unsafe { Box::from_raw(memory) });
+        // SAFETY: leaked by `new`, and taken back once.
+        let memory: ChunkMemory = unsafe { Box::from_raw(memory) };
+        if self.words == FIRST_WORDS {
+            // A thread that ends has no place for it.
+            let _ = SPARE.try_with(|spare| spare.set(Some(memory)));
+        }
     }
 }
 
