@@ -28,10 +28,11 @@ const PER_SCHEMA: u64 = 40;
 const LAYOUTS: [&str; 4] = ["row", "column", "frozen", "auto"];
 
 /// What each query runs under.
-const SETTINGS: [&[&str]; 3] = [
+const SETTINGS: [&[&str]; 4] = [
     &["SET threads = 2", "SET index_paths = on"],
     &["SET threads = 1", "SET index_paths = off"],
     &["SET threads = 2", "SET index_paths = prefer"],
+    &["SET work_mem = '1kB'", "SET index_paths = off"],
 ];
 
 /// Milliseconds after which the oracle gives up: such a query says nothing.
@@ -219,6 +220,9 @@ impl Pair {
                 }
             }
             let actual = caught(|| self.tessera.run(&sql));
+            if let Err(error) = self.tessera.run("SET work_mem = 0") {
+                return Outcomes::Different(format!("SET: {error}"));
+            }
             let expected = expected.get_or_insert_with(|| actual.clone());
             outcome = judge(expected, &actual, kinds, order);
             match outcome {

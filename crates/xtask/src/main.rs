@@ -135,6 +135,9 @@ struct SltArgs {
     /// Whether Tessera's queries use indexes: off, on or prefer
     #[arg(long, default_value = "on")]
     index_paths: String,
+    /// Let operators hold next to nothing in memory, so that they spill
+    #[arg(long)]
+    spilling: bool,
     /// How many failures of each file to show
     #[arg(long, default_value_t = 10)]
     show: usize,
@@ -280,6 +283,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Slt(args) => {
             let backend =
                 xtask::tessera::Tessera::new(&args.layout, args.threads, &args.index_paths)?;
+            let backend = if args.spilling { backend.spilling() } else { backend };
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {

@@ -16,7 +16,7 @@ const STATEMENT_TIME: Duration = Duration::from_secs(60);
 /// Makes databases of one configuration.
 pub struct Tessera {
     config: Config,
-    index_paths: String,
+    settings: Vec<String>,
 }
 
 impl Tessera {
@@ -29,7 +29,14 @@ impl Tessera {
         let layout =
             Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
         let config = Config { threads, memory_bytes: MEMORY_BYTES, layout };
-        Ok(Self { config, index_paths: index_paths.to_owned() })
+        Ok(Self { config, settings: vec![format!("SET index_paths = {index_paths}")] })
+    }
+
+    /// The same, where operators hold next to nothing in memory, so that all spill that can.
+    #[must_use]
+    pub fn spilling(mut self) -> Self {
+        self.settings.push("SET work_mem = '1kB'".to_owned());
+        self
     }
 }
 
@@ -40,7 +47,7 @@ impl Backend for Tessera {
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
         let database = open(self.config.clone()).map_err(sql_error)?;
-        Ok(Box::new(OneDatabase { database, index_paths: self.index_paths.clone() }))
+        Ok(Box::new(OneDatabase { database, settings: self.settings.clone() }))
     }
 }
 
@@ -57,18 +64,21 @@ pub fn open(config: Config) -> types::Result<engine::Database> {
 
 /// `database` for whoever runs SQL on any system.
 pub fn boxed(database: engine::Database) -> Box<dyn Database> {
-    Box::new(OneDatabase { database, index_paths: "on".to_owned() })
+    Box::new(OneDatabase { database, settings: Vec::new() })
 }
 
 struct OneDatabase {
     database: engine::Database,
-    index_paths: String,
+    /// What each session begins with.
+    settings: Vec<String>,
 }
 
 impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
         let mut session = self.database.session();
-        session.execute(&format!("SET index_paths = {}", self.index_paths)).map_err(sql_error)?;
+        for setting in &self.settings {
+            session.execute(setting).map_err(sql_error)?;
+        }
         let watched =
             Arc::new(Watched { since: Mutex::default(), cancel: session.cancel_handle() });
         watch(&watched);

@@ -1,8 +1,8 @@
 //! ORDER BY, LIMIT and window functions.
 
 use sql::algebra::{
-    ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan, SortKey as LogicalKey, WindowCall,
-    WindowFunction,
+    AggregateFunction, ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan,
+    SortKey as LogicalKey, WindowCall, WindowFunction,
 };
 use types::Result;
 
@@ -210,6 +210,7 @@ fn value_arguments(function: WindowFunction) -> &'static [usize] {
     match function {
         F::FirstValue | F::LastValue | F::NthValue => &[0],
         F::Lag | F::Lead => &[0, 2],
+        F::Aggregate(AggregateFunction::Min | AggregateFunction::Max) => &[0],
         _ => &[],
     }
 }

@@ -65,13 +65,20 @@ fn exact(cell: &str) -> &str {
     }
 }
 
-/// Orders rows by their exact columns first, so that rounding cannot shuffle them.
+/// Orders rows by their exact columns first, so that rounding cannot shuffle them; 0 and -0 are
+/// equal.
 fn by_cells(a: &Row, b: &Row, kinds: &[Kind]) -> Ordering {
-    let columns = |row: &Row, floating: bool| -> Vec<Option<String>> {
-        let cells = row.iter().zip(kinds).filter(|(_, kind)| (**kind == Kind::Float) == floating);
+    let exact_cells = |row: &Row| -> Vec<Option<String>> {
+        let cells = row.iter().zip(kinds).filter(|(_, kind)| **kind != Kind::Float);
         cells.map(|(cell, _)| cell.as_deref().map(|cell| exact(cell).to_owned())).collect()
     };
-    columns(a, false).cmp(&columns(b, false)).then_with(|| columns(a, true).cmp(&columns(b, true)))
+    exact_cells(a).cmp(&exact_cells(b)).then_with(|| {
+        let numbers = |row: &Row| -> Vec<Option<f64>> {
+            let cells = row.iter().zip(kinds).filter(|(_, kind)| **kind == Kind::Float);
+            cells.map(|(cell, _)| cell.as_deref().and_then(|c| c.parse().ok())).collect()
+        };
+        numbers(a).partial_cmp(&numbers(b)).unwrap_or(Ordering::Equal)
+    })
 }
 
 fn show(row: &Row) -> String {
