@@ -14,6 +14,7 @@
 mod chunk;
 mod file;
 mod partition;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ use crate::context::QueryContext;
 
 pub(crate) use file::{ChunkList, SpillFile};
 pub(crate) use partition::{PARTITION_BITS, Partitions, Written, split};
+pub(crate) use rows::{Gathered, Hashes, Results, gather, load, on_disk};
 
 /// Where and from when on a query spills.
 #[derive(Clone, Debug)]

@@ -1,8 +1,11 @@
 //! TPC-H with next to no memory for its operators: the same answers, and temporary files used.
 #![cfg(feature = "tessera")]
 
+use std::time::Duration;
+
 use engine::{Config, Database, Session};
 use storage::MemoryCategory;
+use types::SqlState;
 use workloads::tpch::QUERIES;
 
 /// Scale factor: some 120,000 rows of lineitem, more than a worker holds before it spills.
@@ -66,11 +69,60 @@ fn queries_fit_in_little_memory() {
          l_linenumber OFFSET 110000) AS s",
     ];
     for query in queries {
+        pool.reset_peak();
+        let before = pool.total();
         let expected = rows(&mut session, query).expect("rows");
+        println!("{} KiB in memory: {query}", (pool.peak() - before) >> 10);
+        assert!(pool.peak() - before > ROOM_BYTES, "it fits: {query}");
         let taken = MEMORY_BYTES - pool.total() - ROOM_BYTES;
         let taken = pool.reserve(MemoryCategory::Temporary, taken).expect("room");
         assert_eq!(rows(&mut session, query), Ok(expected), "{query}");
         assert!(spills(&mut session, query), "{query}");
         drop(taken);
     }
+}
+
+/// A join that writes much and gives one row.
+const LONG: &str = "SELECT count(*), max(a.l_comment) FROM lineitem a JOIN lineitem b \
+     ON a.l_suppkey = b.l_suppkey JOIN lineitem c ON c.l_suppkey = b.l_suppkey";
+
+#[test]
+fn a_cancel_gives_all_memory_back() {
+    let (database, mut session) = loaded(Config { threads: 2, ..Config::default() });
+    session.execute("SET work_mem = '8kB'").expect("a setting");
+    let before = database.pool().total();
+    let cancel = session.cancel_handle();
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(700));
+        cancel.cancel();
+    });
+    let error = session.execute(LONG).map(drop).expect_err("a cancel");
+    canceller.join().expect("it ends");
+    assert_eq!(error.state(), SqlState::QUERY_CANCELED);
+    assert_eq!(database.pool().total(), before);
+    assert_eq!(rows(&mut session, "SELECT count(*) FROM region"), Ok(vec!["[Some(\"5\")]".into()]));
+}
+
+#[test]
+fn files_are_where_they_should_be_and_nothing_stays() {
+    let home = std::env::temp_dir().join(format!("tessera-spilling-{}", std::process::id()));
+    let stray = home.join("temporary/left-over.tmp");
+    let open = || Database::open(&home, Config::default()).expect("it opens");
+    drop(open());
+    std::fs::create_dir_all(home.join("temporary")).expect("a directory");
+    std::fs::write(&stray, "rows").expect("a file");
+    let database = open();
+    assert!(!stray.exists(), "what a dead process left is removed");
+    let mut session = database.session();
+    session.execute("SET work_mem = '1kB'").expect("a setting");
+    let query = "SELECT i FROM generate_series(1, 9000) AS s(i) ORDER BY i % 7, i OFFSET 8990";
+    assert_eq!(rows(&mut session, query).map(|rows| rows.len()), Ok(10));
+    let left = std::fs::read_dir(home.join("temporary")).expect("the directory");
+    assert_eq!(left.count(), 0, "files have no names");
+    session.execute("SET temp_directory = '/proc/no such place'").expect("a setting");
+    assert!(rows(&mut session, query).expect_err("no place").contains("no such place"));
+    session.execute("RESET temp_directory").expect("a setting");
+    assert_eq!(rows(&mut session, query).map(|rows| rows.len()), Ok(10));
+    drop((session, database));
+    let _ = std::fs::remove_dir_all(&home);
 }
