@@ -10,7 +10,7 @@
 //! expression sees is up to the plan.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use testkit::duckdb::{self, DuckDb};
 use testkit::postgres::Postgres;
@@ -19,10 +19,14 @@ use testkit::queries::{
 };
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
+use crate::tessera::Tessera;
 use crate::{Outcome, peers_home, text};
 
 /// Queries over the tables of one seed.
 const PER_SCHEMA: u64 = 40;
+
+/// Queries between two lines about progress.
+const PROGRESS_QUERIES: u64 = 25 * PER_SCHEMA;
 
 /// Layouts that tables have, one each.
 const LAYOUTS: [&str; 4] = ["row", "column", "frozen", "auto"];
@@ -37,6 +41,9 @@ const SETTINGS: [&[&str]; 4] = [
 
 /// Milliseconds after which the oracle gives up: such a query says nothing.
 const ORACLE_MS: u32 = 1000;
+
+/// The same for Tessera, which may have been built without optimisation.
+const STATEMENT_TIME: Duration = Duration::from_secs(4);
 
 /// Who says what is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +75,7 @@ pub struct Options {
 /// How many queries differ; what could not be started.
 pub fn run(options: &Options) -> Outcome {
     let start = Instant::now();
-    let backend = crate::tessera::Tessera::new("auto", 2, "on")?;
+    let backend = Tessera::new("auto", 2, "on")?.with_statement_time(STATEMENT_TIME);
     let postgres = match options.oracle {
         Oracle::Postgres => Some(Postgres::start().map_err(text)?),
         _ => None,
@@ -78,6 +85,10 @@ pub fn run(options: &Options) -> Outcome {
     for seed in options.seed..options.seed + schemas {
         let mut pair = Pair::open(seed, options.oracle, &backend, postgres.as_ref())?;
         pair.queries(seed, &mut tally);
+        if tally.queries % PROGRESS_QUERIES == 0 {
+            let seconds = start.elapsed().as_secs();
+            eprintln!("{} queries to seed {seed}, {seconds} s", tally.queries);
+        }
         if tally.different >= options.differences_max {
             break;
         }

@@ -98,8 +98,8 @@ impl Generator {
         let has_id = left.has_id && right.has_id;
         let item = |node| Item { node, scope: whole.clone(), rows, has_id: false };
         if few && self.random.chance(8) {
-            let sign = *self.pick(&[", ", " CROSS JOIN "]);
-            let node = Node::empty(Kind::Other).list(sign, vec![left.node, right.node]);
+            let sides = vec![left.node, right.node];
+            let node = Node::empty(Kind::Other).list(" CROSS JOIN ", sides);
             return Item { rows: left.rows * right.rows, ..item(node) };
         }
         if has_id && self.random.chance(8) {
