@@ -1,13 +1,15 @@
 //! A database: memory, workers, catalog, and what is registered with it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use exec::SpillSpace;
 use parking_lot::{Mutex, RwLock};
 use sched::Scheduler;
 use storage::{BufferPool, Layout, Timestamp};
+use txn::io::{Io, RealIo};
 use txn::manager::TransactionManager;
 use types::{Error, Result};
 
@@ -56,6 +58,8 @@ pub(crate) struct Inner {
     sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
     /// Bytes of log after which a checkpoint is written.
     pub(crate) checkpoint_wal_bytes: AtomicU64,
+    /// Where queries put what does not fit in memory.
+    pub(crate) spill: SpillSpace,
     /// Log and checkpoints; None in memory.
     pub(crate) durable: Option<Durable>,
 }
@@ -102,7 +106,24 @@ struct Beginning {
     state: State,
     last: Timestamp,
     last_object: u64,
+    spill: SpillSpace,
     durable: Option<Durable>,
+}
+
+/// The sub-directory of a database with the temporary files of its queries.
+const TEMPORARY_NAME: &str = "temporary";
+
+/// Temporary files in `directory`.
+fn spill_in(io: Arc<dyn Io>, directory: PathBuf) -> SpillSpace {
+    SpillSpace { io, directory, work_bytes: None }
+}
+
+/// Removes what a process left that died between making a temporary file and removing its name.
+fn sweep(space: &SpillSpace) {
+    // What cannot be removed harms nobody.
+    for name in space.io.list(&space.directory).unwrap_or_default() {
+        let _ = space.io.remove(&space.directory.join(name));
+    }
 }
 
 impl Database {
@@ -113,7 +134,9 @@ impl Database {
     pub fn open_in_memory(config: Config) -> Result<Self> {
         let pool = BufferPool::new(config.memory_bytes);
         let (state, last) = (State::default(), Timestamp(1));
-        Ok(Self::begin(&config, Beginning { pool, state, last, last_object: 0, durable: None }))
+        let spill = spill_in(Arc::new(RealIo), std::env::temp_dir());
+        let beginning = Beginning { pool, state, last, last_object: 0, spill, durable: None };
+        Ok(Self::begin(&config, beginning))
     }
 
     /// Opens the database in the directory `path`, which is made when there is none: every commit
@@ -138,7 +161,10 @@ impl Database {
         let opened = durable::open(path.as_ref(), &config, files, &pool)?;
         let durable::Opened { durable, state, last, last_object } = opened;
         let durable = Some(durable);
-        let database = Self::begin(&config, Beginning { pool, state, last, last_object, durable });
+        let spill = spill_in(Arc::clone(&files.io), path.as_ref().join(TEMPORARY_NAME));
+        sweep(&spill);
+        let beginning = Beginning { pool, state, last, last_object, spill, durable };
+        let database = Self::begin(&config, beginning);
         if let (Some(durable), Background::Thread) = (&database.0.durable, files.background) {
             durable.start(database.downgrade());
         }
@@ -156,7 +182,7 @@ impl Database {
     }
 
     fn begin(config: &Config, beginning: Beginning) -> Self {
-        let Beginning { pool, state, last, last_object, durable } = beginning;
+        let Beginning { pool, state, last, last_object, spill, durable } = beginning;
         let relations = Relations::default();
         relations.publish(Arc::new(state));
         let database = Self(Arc::new(Inner {
@@ -172,6 +198,7 @@ impl Database {
             sessions_made: AtomicU64::new(0),
             sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
+            spill,
             durable,
         }));
         system::register(&database);

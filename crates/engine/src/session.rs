@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use exec::context::Progress;
-use exec::{Profile, QueryContext, Recheck, ResultSet};
+use exec::{Profile, QueryContext, Recheck, ResultSet, SpillSpace};
 use kernels::Batch;
 use parking_lot::Mutex;
 use plan::PlanOptions;
@@ -589,6 +589,7 @@ impl Session {
         let pool = Arc::clone(&inner.pool);
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
+        context.spill = Some(self.spill_space());
         context.profile = run.profile.unwrap_or(Profile::Off);
         context.inputs = run.inputs;
         context.recheck = run.recheck;
@@ -608,6 +609,16 @@ impl Session {
         }
         *self.progress.0.lock() = Some(Arc::clone(&context.progress));
         Arc::new(context)
+    }
+
+    /// Where queries of this session put what does not fit in memory.
+    fn spill_space(&self) -> SpillSpace {
+        let mut space = self.database.inner().spill.clone();
+        if let Some(directory) = self.settings.changed("temp_directory").filter(|d| !d.is_empty()) {
+            space.directory = directory.into();
+        }
+        space.work_bytes = self.settings.work_bytes();
+        space
     }
 
     /// Runs a query in the transaction.

@@ -18,6 +18,8 @@ enum Access {
     Fixed,
     /// One of these.
     OneOf(&'static [&'static str]),
+    /// A number of bytes; 0 stands for no limit.
+    Bytes,
     /// SHOW only.
     ReadOnly,
 }
@@ -43,7 +45,9 @@ const KNOWN: &[Known] = &[
     known("standard_conforming_strings", "on", Access::Fixed),
     known("statement_timeout", "0", Access::Any),
     known("synchronous_commit", "on", Access::Any),
+    known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Fixed),
+    known("work_mem", "0", Access::Bytes),
 ];
 
 /// The values a session changed.
@@ -100,6 +104,12 @@ impl Settings {
         }
     }
 
+    /// Bytes that an operator of a worker may hold before it spills, if that was said.
+    pub(crate) fn work_bytes(&self) -> Option<u64> {
+        let text = self.changed("work_mem")?;
+        parse_bytes("work_mem", text).ok().filter(|bytes| *bytes > 0)
+    }
+
     /// The value of `name`.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
         let known = find(name)?;
@@ -136,6 +146,11 @@ impl Settings {
                     Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
                 }
             },
+            Access::Bytes => {
+                parse_bytes(name, value)?;
+                self.changed.push((known.name, value.to_owned()));
+                Ok(())
+            }
             Access::Any => {
                 self.changed.push((known.name, value.to_owned()));
                 Ok(())

@@ -10,6 +10,8 @@
 //! outside makes the worker go over to a table), hash. Strings of keys are numbered, so that keys
 //! of several columns are packed words; where all keys are strings with few values, rows find their
 //! group without hashing.
+//! When memory is full, a worker keeps the groups that it has and writes further rows to disk, by
+//! partition (`spill`); they are added when the groups of their partition are merged.
 //! A lone DISTINCT is two aggregations: by keys and argument, then by keys.
 //!
 //! Invariants: groups of equal keys are one (NULL is equal to NULL, -0 to 0, NaN to NaN); states of
@@ -28,6 +30,7 @@ mod keys;
 mod local;
 mod output;
 mod sink;
+mod spill;
 pub(crate) mod states;
 #[cfg(test)]
 mod tests;
@@ -41,6 +44,7 @@ use types::{Error, PhysicalType, Result};
 
 use crate::open::{Opener, PushedFilter, column};
 use crate::pipeline::{Stream, drive};
+use crate::spill::Partitions;
 use grouper::Keys;
 use output::{GroupSource, Shape};
 use sink::{AggregateSink, SetMode, SetPlan};
@@ -188,10 +192,15 @@ fn group(opener: &Opener, node: &Node, stream: Stream) -> Result<Stream> {
     let locals = drive(&opener.context, &stream, &sink)?;
     let mut parts: Vec<Vec<_>> = (0..ordinals.len()).map(|_| Vec::new()).collect();
     let mut memory = Vec::new();
+    let mut spilled: Vec<Vec<_>> = (0..ordinals.len()).map(|_| Vec::new()).collect();
     for local in locals {
         parts.iter_mut().zip(local.sets).for_each(|(parts, part)| parts.push(part));
         memory.push(local.memory);
+        for (spilled, partitions) in spilled.iter_mut().zip(local.spilled) {
+            spilled.extend(partitions.map(Partitions::finish).transpose()?);
+        }
     }
+    let parts = parts.into_iter().zip(spilled).collect();
     let shape = Shape {
         keys: keys.iter().map(|k| k.physical).collect(),
         replaced,

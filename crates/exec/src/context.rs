@@ -11,6 +11,8 @@ use sql::catalog::SequencesRef;
 use storage::{BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid};
 use types::{Error, Result, SqlState, Value};
 
+use crate::spill::SpillSpace;
+
 /// Counters of one operator, added to by all workers.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -24,6 +26,8 @@ pub struct Counters {
     pub blocks_skipped: AtomicU64,
     /// Largest memory.
     pub memory_bytes: AtomicU64,
+    /// Written to temporary files.
+    pub spilled_bytes: AtomicU64,
 }
 
 /// Whether operators measure themselves: EXPLAIN ANALYZE does, other queries do not.
@@ -70,6 +74,8 @@ pub struct QueryContext {
     pub reads: Option<Arc<ReadLog>>,
     /// What nextval and its kin ask; without it they are 0A000.
     pub sequences: Option<SequencesRef>,
+    /// Where rows go that do not fit in memory; without it they are 53200.
+    pub spill: Option<SpillSpace>,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -106,6 +112,7 @@ impl QueryContext {
             recheck: None,
             reads: None,
             sequences: None,
+            spill: None,
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
@@ -150,6 +157,7 @@ impl QueryContext {
             blocks_scanned: read(&c.blocks_scanned),
             blocks_skipped: read(&c.blocks_skipped),
             memory_bytes: read(&c.memory_bytes),
+            spilled_bytes: read(&c.spilled_bytes),
         };
         self.counters.iter().map(profile).collect()
     }

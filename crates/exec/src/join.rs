@@ -6,6 +6,9 @@
 //! probe child -> Probe: codes -> pairs -> verified -> residual -> by kind -> flows
 //!                   '-> MatchedRows --barrier--> unmatched or matched build rows
 //! ```
+//! A build side without room in memory goes to disk by partition, and the probe side after it; then
+//! partitions are joined one by one (`spill`).
+//!
 //! Invariants: columns of the build side are only gathered when an operator above uses them; a
 //! kind's output is narrowed to what the plan names before rows are selected.
 //!
@@ -20,6 +23,7 @@ mod mark;
 mod parallel;
 mod probe;
 mod residual;
+mod spill;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,14 +33,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kernels::join_table::NullCode;
-use plan::physical::{Expr, ExprKind, JoinKey, JoinKind, JoinMethod, Node, NullKeys, Operator};
+use plan::physical::{
+    Expr, ExprKind, JoinKey, JoinKind, JoinMethod, Node, NullKeys, Operator, OperatorId,
+};
 use storage::{MemoryCategory, Reservation};
 use types::{Error, Result};
 
+use crate::context::QueryContext;
 use crate::open::{Opener, PushedFilter, columns_of};
 use crate::pipeline::Stream;
 
-use build::{BuildInput, BuildRows};
+use build::{BuildInput, BuildRows, Built};
 use layout::Layout;
 use probe::{Matcher, Probe};
 use residual::Residual;
@@ -46,11 +53,16 @@ pub(crate) use table::KeyTable;
 
 /// What both join operators have.
 struct Join<'a> {
-    node: &'a Node,
     probe: &'a Node,
     build: &'a Node,
+    spec: Spec,
+}
+
+/// How rows are joined.
+struct Spec {
+    id: OperatorId,
     kind: JoinKind,
-    keys: &'a [JoinKey],
+    keys: Vec<JoinKey>,
     condition: Option<Expr>,
     method: JoinMethod,
     layout: Layout,
@@ -79,8 +91,8 @@ pub(crate) fn open_hash_join(
     let condition = residual.as_ref().map(|r| opener.resolve(r)).transpose()?;
     let (kind, method) = (*kind, *method);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
-    let keys = keys.as_slice();
-    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
+    let spec = Spec { id: node.id, kind, keys, condition, method, layout };
+    Join { probe, build, spec }.open(opener, filters)
 }
 
 /// Opens [`Operator::NestedLoopJoin`]: stores the build side, then gives the stream of the probe.
@@ -97,9 +109,10 @@ pub(crate) fn open_nested_loop_join(
         return Err(Error::internal("not a nested-loop join"));
     };
     let condition = condition.as_ref().map(|c| opener.resolve(c)).transpose()?;
-    let (kind, keys, method) = (*kind, &[][..], JoinMethod::Hash);
+    let (kind, keys, method) = (*kind, Vec::new(), JoinMethod::Hash);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
-    Join { node, probe, build, kind, keys, condition, method, layout }.open(opener, filters)
+    let spec = Spec { id: node.id, kind, keys, condition, method, layout };
+    Join { probe, build, spec }.open(opener, filters)
 }
 
 fn layout(
@@ -134,35 +147,63 @@ fn null_code(nulls: NullKeys) -> NullCode {
 
 impl Join<'_> {
     fn open(mut self, opener: &mut Opener, filters: Vec<PushedFilter>) -> Result<Stream> {
-        let exprs: Vec<&Expr> = self.keys.iter().map(|key| &key.build).collect();
-        let input = BuildInput::new(self.build, &mut self.layout, &exprs)?;
+        let spec = &mut self.spec;
+        let exprs: Vec<&Expr> = spec.keys.iter().map(|key| &key.build).collect();
+        let partitioned = spill::partitioned(spec.kind, &spec.keys, spec.condition.as_ref());
+        let input = BuildInput::new(self.build, &mut spec.layout, &exprs, partitioned)?;
+        let (input, spec) = (Arc::new(input), &self.spec);
         let (probe_filters, build_filters) = filter::split(
             filters,
-            self.kind,
-            self.keys,
-            self.layout.full_columns(),
+            spec.kind,
+            &spec.keys,
+            spec.layout.full_columns(),
             self.probe.output.len(),
         );
         let stream = opener.open(self.build, build_filters)?;
-        let nullable = pads_probe_rows(self.kind);
-        let build = BuildRows::collect(&opener.context, &stream, input, nullable)?;
+        let nullable = pads_probe_rows(spec.kind);
+        let id = spec.id;
+        let built = BuildRows::collect(&opener.context, &stream, (&input, id), nullable)?;
         drop(stream);
-        if build.rows() == 0 && needs_build_rows(self.kind) {
+        let build = match built {
+            Built::Memory(build) => build,
+            Built::Disk(written) => {
+                return spill::open(self, opener, (input, written), probe_filters);
+            }
+        };
+        if build.rows() == 0 && needs_build_rows(spec.kind) {
             return Ok(Stream::default());
         }
         let mut memory = Reservation::empty(&opener.context.pool, MemoryCategory::HashTables);
-        let table = self.index(opener, &build, &mut memory)?;
+        let table = match spec.index(opener, &build, &mut memory) {
+            Err(error) if input.can_spill() && opener.context.can_spill(&error) => {
+                let mut partitions = input.partitions(&opener.context, id)?;
+                build.write(&input, &mut partitions)?;
+                drop((build, memory));
+                let written = vec![partitions.finish()?];
+                return spill::open(self, opener, (input, written), probe_filters);
+            }
+            table => table?,
+        };
         let bytes = build.bytes() + memory.bytes();
-        opener.context.counters(self.node.id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
+        opener.context.counters(id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
         let mut filters = probe_filters;
         if let Some(table) = &table {
-            filters.extend(filter::of_build(self.kind, self.keys, table, self.probe.rows));
+            filters.extend(filter::of_build(spec.kind, &spec.keys, table, self.probe.rows));
         }
         let mut stream = opener.open(self.probe, filters)?;
-        self.push_probe(opener, &mut stream, Arc::new(build), table, memory)?;
+        let probe_types = self.probe.output.iter().map(|c| c.physical).collect();
+        let stage = spec.stage(&opener.context, Arc::new(build), table, memory)?;
+        stream.push_operator(Arc::new(stage.probe));
+        if let Some((rows, wanted)) = stage.matched {
+            let (build, layout) = (stage.build, stage.layout);
+            let source = unmatched::source(rows, wanted, build, layout, probe_types);
+            stream.push_source(source, Some(id));
+        }
         Ok(stream)
     }
+}
 
+impl Spec {
     /// The table over the build side's keys, when there are keys.
     fn index(
         &self,
@@ -179,14 +220,14 @@ impl Join<'_> {
         Ok(Some(Arc::new(table)))
     }
 
-    fn push_probe(
-        self,
-        opener: &Opener,
-        stream: &mut Stream,
+    /// What probe rows pass.
+    fn stage(
+        &self,
+        context: &Arc<QueryContext>,
         build: Arc<BuildRows>,
         table: Option<Arc<KeyTable>>,
         memory: Reservation,
-    ) -> Result<()> {
+    ) -> Result<Stage> {
         use JoinKind as K;
         let wanted = match self.kind {
             K::BuildSemi => Some(Wanted::Matched),
@@ -197,30 +238,32 @@ impl Join<'_> {
         let condition = self.condition.as_ref();
         let residual = condition.filter(|c| !is_true(c)).map(|c| Residual::new(c, &self.layout));
         let matcher = match table {
-            Some(table) => Matcher::Keys(probe::Keys::new(self.keys, table)?),
+            Some(table) => Matcher::Keys(probe::Keys::new(&self.keys, table)?),
             None => Matcher::All,
         };
-        let layout = Arc::new(self.layout);
+        let layout = Arc::new(self.layout.clone());
         let probe = Probe {
-            context: Arc::clone(&opener.context),
-            id: self.node.id,
+            context: Arc::clone(context),
+            id: self.id,
             kind: self.kind,
             layout: Arc::clone(&layout),
-            unknown: mark::Unknown::new(self.keys, &build),
+            unknown: mark::Unknown::new(&self.keys, &build),
             matcher,
             residual: residual.transpose()?,
             build: Arc::clone(&build),
             matched: matched.as_ref().map(|(rows, _)| Arc::clone(rows)),
             _memory: memory,
         };
-        stream.push_operator(Arc::new(probe));
-        if let Some((rows, wanted)) = matched {
-            let probe_types = self.probe.output.iter().map(|c| c.physical).collect();
-            let source = unmatched::source(rows, wanted, build, layout, probe_types);
-            stream.push_source(source, Some(self.node.id));
-        }
-        Ok(())
+        Ok(Stage { probe, matched, build, layout })
     }
+}
+
+/// A probe, and which build rows come after it.
+struct Stage {
+    probe: Probe,
+    matched: Option<(Arc<MatchedRows>, Wanted)>,
+    build: Arc<BuildRows>,
+    layout: Arc<Layout>,
 }
 
 fn is_true(expr: &Expr) -> bool {

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod context;
+pub mod spill;
 pub mod expr;
 pub mod flow;
 pub mod open;
@@ -36,3 +37,4 @@ pub use context::{Profile, QueryContext, Recheck};
 pub use open::{BatchSource, Opener, execute};
 pub use result::ResultSet;
 pub use scan::{RowColumn, function_source, read_block};
+pub use spill::SpillSpace;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! sort     rows -> sorted runs per worker -> ranges of keys, merged by the orders that read them
+//!          too many: runs on disk, merged by one work order
 //! top-k    rows below the threshold -> buffer per worker --full--> k best, new threshold
 //! limit    waves of work orders until the first ones have given enough
 //! window   all rows -> sorted -> partitions in parallel -> back in input order
@@ -14,6 +15,7 @@ mod distinct_on;
 mod limit;
 mod parallel;
 mod sort;
+mod spilled;
 #[cfg(test)]
 mod tests;
 mod top;

@@ -24,7 +24,7 @@ struct Gathered {
 }
 
 /// Approximate bytes of a batch: fixed-width values and string views.
-fn batch_bytes(batch: &Batch) -> u64 {
+pub(crate) fn batch_bytes(batch: &Batch) -> u64 {
     let row_bytes: u64 = batch.columns.iter().map(column_bytes).sum();
     row_bytes + 64
 }
@@ -90,11 +90,20 @@ impl ResultSet {
             batches.extend(local.batches);
             memory.push(local.memory);
         }
+        Ok(Self::of_parts(batches, memory, output))
+    }
+
+    /// What the workers gathered, in stream order.
+    pub(crate) fn of_parts(
+        mut batches: Vec<(Place, Batch)>,
+        memory: Vec<Reservation>,
+        output: &[OutputColumn],
+    ) -> Self {
         // Stable: flows of one work order arrived in their order.
         batches.sort_by_key(|(place, _)| *place);
         let batches = batches.into_iter().map(|(_, batch)| batch).collect();
         let columns = output.iter().map(|c| (c.name.to_string(), c.ty)).collect();
-        Ok(Self { columns, batches, memory })
+        Self { columns, batches, memory }
     }
 
     /// A result made elsewhere: SHOW, EXPLAIN.
@@ -132,7 +141,11 @@ impl StoredRows {
         stream: &Stream,
         output: &[OutputColumn],
     ) -> Result<Self> {
-        let mut result = ResultSet::collect(context, stream, output)?;
+        Ok(Self::of(ResultSet::collect(context, stream, output)?, output))
+    }
+
+    /// The rows of `result`.
+    pub(crate) fn of(mut result: ResultSet, output: &[OutputColumn]) -> Self {
         let rows = result.rows();
         let build = |(i, column): (usize, &OutputColumn)| {
             let mut builder = VectorBuilder::with_capacity(column.physical, rows);
@@ -145,7 +158,7 @@ impl StoredRows {
         let batch = Batch::new(columns, rows);
         // The batches go now; their reservation stays for the copy of the same size.
         result.batches.clear();
-        Ok(Self { batch, _memory: result.memory })
+        Self { batch, _memory: result.memory }
     }
 
     /// Rows held by `batch`, accounted for by `memory`.

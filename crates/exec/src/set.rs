@@ -11,8 +11,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use kernels::hash::hash_columns;
 use kernels::join_table::{Candidates, NullCode, Pairs};
-use kernels::{BATCH_ROWS, Column, Vector};
+use kernels::{BATCH_ROWS, Batch, Column, Vector};
 use plan::physical::{JoinMethod, Node, Operator};
 use sql::algebra::{Duplicates, SetOperator};
 use storage::{MemoryCategory, Positions, Reservation};
@@ -24,6 +25,7 @@ use crate::join::KeyTable;
 use crate::open::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
+use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load, on_disk};
 
 pub(crate) use recursive::open_recursive;
 
@@ -46,23 +48,51 @@ pub(crate) fn open_union_all(
     Ok(union)
 }
 
-/// Opens [`Operator::SetOperation`]: stores both inputs and gives the chosen left rows.
+/// Opens [`Operator::SetOperation`]: stores both inputs and gives the chosen left rows. Inputs that
+/// do not fit in memory are on disk by partition, for which it is done one after the other.
 ///
 /// # Errors
-/// Whatever running the inputs meets; 53200 when they do not fit in memory.
+/// Whatever running the inputs meets; 53200 when a partition does not fit in memory.
 pub(crate) fn open_set_operation(opener: &mut Opener, node: &Node) -> Result<Stream> {
     let Operator::SetOperation { operator, duplicates, left, right } = &node.operator else {
         return Err(Error::internal("not a set operation"));
     };
     let context = Arc::clone(&opener.context);
-    let mut store = |input: &Node| -> Result<StoredRows> {
+    let mut store = |input: &Node| -> Result<Gathered> {
         let stream = opener.open(input, Vec::new())?;
-        StoredRows::collect(&context, &stream, &input.output)
+        // Rows without columns have no hash.
+        let hashes = (!input.output.is_empty()).then(|| Arc::new(row_hashes) as Hashes);
+        gather(&context, &stream, (&input.output, node.id), hashes)
     };
-    let (left, right) = (store(left)?, store(right)?);
-    let chosen = choose(&context, &left, &right, *operator, *duplicates)?;
-    let rows = Arc::new(left);
-    Ok(Stream::new(Arc::new(Chosen { rows, chosen, context }), Some(node.id)))
+    let (left_rows, right_rows) = (store(left)?, store(right)?);
+    let operation = (*operator, *duplicates);
+    let (left_rows, right_rows) = match (left_rows, right_rows) {
+        (Gathered::Memory(left), Gathered::Memory(right)) => {
+            let chosen = choose(&context, &left, &right, operation)?;
+            let rows = Arc::new(left);
+            return Ok(Stream::new(Arc::new(Chosen { rows, chosen, context }), Some(node.id)));
+        }
+        sides => sides,
+    };
+    let left_disk = on_disk(&context, node.id, left_rows, &row_hashes)?;
+    let right_disk = on_disk(&context, node.id, right_rows, &row_hashes)?;
+    let mut results = Results::new(&context, node.id)?;
+    for partition in 0..1 << PARTITION_BITS {
+        let left = load(&context, &left_disk, partition, &left.output)?;
+        let right = load(&context, &right_disk, partition, &right.output)?;
+        let chosen = choose(&context, &left, &right, operation)?;
+        for rows in chosen.chunks(BATCH_ROWS) {
+            results.write(&left.batch().gather(rows))?;
+        }
+    }
+    Ok(Stream::new(results.source(), Some(node.id)))
+}
+
+/// The hash of each row over all columns.
+fn row_hashes(batch: &Batch) -> Result<Vec<u64>> {
+    let mut hashes = Vec::new();
+    hash_columns(&batch.columns.iter().collect::<Vec<_>>(), batch.rows, &mut hashes);
+    Ok(hashes)
 }
 
 /// A table over all columns of stored rows, and the rows themselves.
@@ -134,8 +164,7 @@ fn choose(
     context: &Arc<QueryContext>,
     left: &StoredRows,
     right: &StoredRows,
-    operator: SetOperator,
-    duplicates: Duplicates,
+    (operator, duplicates): (SetOperator, Duplicates),
 ) -> Result<Vec<u32>> {
     let (left, right) = (Rows::new(context, left)?, Rows::new(context, right)?);
     // How often the right side has each left row, counted at the first of its equals.

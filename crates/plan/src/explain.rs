@@ -60,6 +60,9 @@ fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &m
         if profile.memory_bytes > 0 {
             let _ = write!(out, ", memory={}", bytes(profile.memory_bytes));
         }
+        if profile.spilled_bytes > 0 {
+            let _ = write!(out, ", spilled={}", bytes(profile.spilled_bytes));
+        }
     }
     out.push_str(")\n");
     for detail in details {

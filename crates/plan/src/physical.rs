@@ -637,6 +637,8 @@ pub struct OperatorProfile {
     pub blocks_skipped: u64,
     /// Bytes of hash tables, sort runs and stored rows at their largest.
     pub memory_bytes: u64,
+    /// Bytes written to temporary files.
+    pub spilled_bytes: u64,
 }
 
 impl Expr {

@@ -19,6 +19,7 @@ mod values;
 pub mod histories;
 pub mod torture;
 pub mod duckdb;
+pub mod queries;
 #[cfg(feature = "slt")]
 pub mod slt;
 #[cfg(feature = "slt")]

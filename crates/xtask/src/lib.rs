@@ -4,6 +4,7 @@
 //! check -> manifests, layers, sources [-> cargo fmt, cargo clippy]
 //! slt   -> tests/slt against PostgreSQL, or against Tessera in every layout
 //! histories -> random transactions on lists, their cycles
+//! fuzz-queries -> random queries on Tessera and on PostgreSQL or DuckDB
 //! torture -> kill -9 at random, recovery, audit
 //! test  -> check, cargo test (tests/slt included)          what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
@@ -25,6 +26,8 @@ pub mod tessera;
 pub mod suite;
 #[cfg(feature = "tessera")]
 pub mod verify;
+#[cfg(feature = "tessera")]
+pub mod fuzz_queries;
 pub mod bench_args;
 #[cfg(feature = "tessera")]
 pub mod bench;

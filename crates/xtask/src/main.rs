@@ -28,6 +28,8 @@ enum Command {
     Slt(SltArgs),
     /// Runs random transactions on lists and searches their histories for anomalies
     Histories(HistoriesArgs),
+    /// Runs random queries on Tessera and on another database system
+    FuzzQueries(FuzzArgs),
     /// Kills a database at random points and audits what it recovers
     Torture(TortureArgs),
     /// What `torture` starts and kills
@@ -133,6 +135,9 @@ struct SltArgs {
     /// Whether Tessera's queries use indexes: off, on or prefer
     #[arg(long, default_value = "on")]
     index_paths: String,
+    /// Let operators hold next to nothing in memory, so that they spill
+    #[arg(long)]
+    spilling: bool,
     /// How many failures of each file to show
     #[arg(long, default_value_t = 10)]
     show: usize,
@@ -169,6 +174,30 @@ impl HistoriesArgs {
         let &Self { histories, sessions, seed, .. } = self;
         histories::Options { histories, sessions, seed }
     }
+}
+
+#[derive(Args)]
+struct FuzzArgs {
+    /// Queries in all
+    #[arg(long, default_value_t = 1000)]
+    queries: u64,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// What Tessera is compared with
+    #[arg(long, value_enum, default_value_t = FuzzOracle::Postgres)]
+    oracle: FuzzOracle,
+    /// Differences after which to stop
+    #[arg(long, default_value_t = 10)]
+    differences: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FuzzOracle {
+    /// Its own answers under other settings
+    Settings,
+    Postgres,
+    Duckdb,
 }
 
 #[derive(Args)]
@@ -254,12 +283,14 @@ fn run_product(command: Command) -> Outcome {
         Command::Slt(args) => {
             let backend =
                 xtask::tessera::Tessera::new(&args.layout, args.threads, &args.index_paths)?;
+            let backend = if args.spilling { backend.spilling() } else { backend };
             return slt::run(&args.paths, &backend, args.show);
         }
         Command::Histories(args) => {
             let backend = xtask::tessera::Tessera::new("auto", 2, "on")?;
             return histories::on(&backend, &args.options());
         }
+        Command::FuzzQueries(args) => return fuzz_queries(&args),
         Command::Torture(args) => return torture::run(&args),
         Command::TortureChild(args) => return torture::child(&args),
         Command::RecoveryChild(args) => return bench::recovery::child(&args),
@@ -277,6 +308,21 @@ fn run_product(command: Command) -> Outcome {
     let (runs, peer_file) = (args.runs, args.peer_file);
     let options = options(suite, &args.scale);
     bench::run(&bench::Plan { options, runs, peer_file })
+}
+
+#[cfg(feature = "tessera")]
+fn fuzz_queries(args: &FuzzArgs) -> Outcome {
+    use xtask::fuzz_queries::{Options, Oracle, run};
+    run(&Options {
+        queries: args.queries,
+        seed: args.seed,
+        oracle: match args.oracle {
+            FuzzOracle::Settings => Oracle::Settings,
+            FuzzOracle::Postgres => Oracle::Postgres,
+            FuzzOracle::Duckdb => Oracle::Duckdb,
+        },
+        differences_max: args.differences,
+    })
 }
 
 /// Runs TPC-C, which needs the peers' drivers.

@@ -10,13 +10,14 @@ use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 /// Memory of a test's database in bytes: tests run side by side.
 const MEMORY_BYTES: u64 = 4 << 30;
 
-/// Time after which a statement is cancelled.
+/// Time after which a statement is cancelled, unless something else is said.
 const STATEMENT_TIME: Duration = Duration::from_secs(60);
 
 /// Makes databases of one configuration.
 pub struct Tessera {
     config: Config,
-    index_paths: String,
+    settings: Vec<String>,
+    statement_time: Duration,
 }
 
 impl Tessera {
@@ -29,7 +30,21 @@ impl Tessera {
         let layout =
             Layout::from_name(layout).ok_or_else(|| format!("there is no layout {layout}"))?;
         let config = Config { threads, memory_bytes: MEMORY_BYTES, layout };
-        Ok(Self { config, index_paths: index_paths.to_owned() })
+        let settings = vec![format!("SET index_paths = {index_paths}")];
+        Ok(Self { config, settings, statement_time: STATEMENT_TIME })
+    }
+
+    /// The same, where statements are cancelled after `time`.
+    #[must_use]
+    pub fn with_statement_time(self, time: Duration) -> Self {
+        Self { statement_time: time, ..self }
+    }
+
+    /// The same, where operators hold next to nothing in memory, so that all spill that can.
+    #[must_use]
+    pub fn spilling(mut self) -> Self {
+        self.settings.push("SET work_mem = '1kB'".to_owned());
+        self
     }
 }
 
@@ -40,7 +55,8 @@ impl Backend for Tessera {
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
         let database = open(self.config.clone()).map_err(sql_error)?;
-        Ok(Box::new(OneDatabase { database, index_paths: self.index_paths.clone() }))
+        let (settings, statement_time) = (self.settings.clone(), self.statement_time);
+        Ok(Box::new(OneDatabase { database, settings, statement_time }))
     }
 }
 
@@ -57,20 +73,27 @@ pub fn open(config: Config) -> types::Result<engine::Database> {
 
 /// `database` for whoever runs SQL on any system.
 pub fn boxed(database: engine::Database) -> Box<dyn Database> {
-    Box::new(OneDatabase { database, index_paths: "on".to_owned() })
+    Box::new(OneDatabase { database, settings: Vec::new(), statement_time: STATEMENT_TIME })
 }
 
 struct OneDatabase {
     database: engine::Database,
-    index_paths: String,
+    /// What each session begins with.
+    settings: Vec<String>,
+    statement_time: Duration,
 }
 
 impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
         let mut session = self.database.session();
-        session.execute(&format!("SET index_paths = {}", self.index_paths)).map_err(sql_error)?;
-        let watched =
-            Arc::new(Watched { since: Mutex::default(), cancel: session.cancel_handle() });
+        for setting in &self.settings {
+            session.execute(setting).map_err(sql_error)?;
+        }
+        let watched = Arc::new(Watched {
+            since: Mutex::default(),
+            cancel: session.cancel_handle(),
+            time: self.statement_time,
+        });
         watch(&watched);
         Ok(Box::new(OneSession { session, watched }))
     }
@@ -108,6 +131,8 @@ struct Watched {
     /// When the statement began. Locked while it is cancelled, so that the next one is not.
     since: Mutex<Option<Instant>>,
     cancel: CancelHandle,
+    /// How long a statement may take.
+    time: Duration,
 }
 
 impl Watched {
@@ -117,7 +142,7 @@ impl Watched {
 
     fn cancel_if_late(&self) {
         let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        if since.is_some_and(|since| since.elapsed() > STATEMENT_TIME) {
+        if since.is_some_and(|since| since.elapsed() > self.time) {
             self.cancel.cancel();
         }
     }

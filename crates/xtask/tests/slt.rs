@@ -1,6 +1,7 @@
 //! The SQL tests on Tessera: every file in every layout, with one worker and with two,
-//! and with indexes wherever they can be used.
+//! with indexes wherever they can be used, and once with operators that spill.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -34,16 +35,23 @@ fn trials() -> Result<Vec<Trial>, String> {
     let mut trials = Vec::new();
     for layout in LAYOUTS {
         for (threads, index_paths) in SETTINGS {
-            let backend = Arc::new(Tessera::new(layout, threads, index_paths)?);
-            for path in &files {
-                let name = path.strip_prefix(&corpus).unwrap_or(path).with_extension("");
-                let name = format!("{layout}/{threads}/{index_paths}/{}", name.display());
-                let (backend, path) = (Arc::clone(&backend), path.clone());
-                trials.push(Trial::test(name, move || run(&path, &backend)));
-            }
+            let backend = Tessera::new(layout, threads, index_paths)?;
+            add(&mut trials, &files, &format!("{layout}/{threads}/{index_paths}"), backend);
         }
     }
+    add(&mut trials, &files, "column/2/on/spilling", Tessera::new("column", 2, "on")?.spilling());
     Ok(trials)
+}
+
+/// A trial for each file.
+fn add(trials: &mut Vec<Trial>, files: &[PathBuf], settings: &str, backend: Tessera) {
+    let (corpus, backend) = (xtask::slt::corpus(), Arc::new(backend));
+    for path in files {
+        let name = path.strip_prefix(&corpus).unwrap_or(path).with_extension("");
+        let name = format!("{settings}/{}", name.display());
+        let (backend, path) = (Arc::clone(&backend), path.clone());
+        trials.push(Trial::test(name, move || run(&path, &backend)));
+    }
 }
 
 fn run(path: &std::path::Path, backend: &Tessera) -> Result<(), Failed> {

@@ -190,6 +190,16 @@ pub(crate) fn pack<W: Word>(
     }
 }
 
+/// An interval of this comparable length: equal to all others of the group.
+fn as_long_as(length: i128) -> Interval {
+    const DAY: i128 = 86_400_000_000;
+    let within = |value: i128| value.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    let months = within(length / (30 * DAY));
+    let rest = length - i128::from(months) * 30 * DAY;
+    let days = within(rest / DAY);
+    Interval { months, days, micros: (rest - i128::from(days) * DAY) as i64 }
+}
+
 /// The column of one field from words; `nulls` are rows that are NULL apart.
 fn unpack<W: Word>(
     field: Field,
@@ -210,7 +220,9 @@ fn unpack<W: Word>(
         PhysicalType::I64 => VectorData::I64(values.map(|v| v as i64).collect()),
         PhysicalType::F64 => VectorData::F64(values.map(|v| f64::from_bits(v as u64)).collect()),
         PhysicalType::I128 => VectorData::I128(values.map(|v| v as i128).collect()),
-        PhysicalType::Interval => VectorData::Interval(vec![Interval::default(); rows]),
+        PhysicalType::Interval => {
+            VectorData::Interval(values.map(|v| as_long_as(v as i128)).collect())
+        }
     };
     let validity = match field.null_bit {
         Some(bit) => {
@@ -514,7 +526,8 @@ fn decode_rows(layout: &KeyLayout, bytes: &RowBytes, rows: &[u32]) -> Vec<Column
                 (VectorData::I128(v), valid)
             }
             PhysicalType::Interval => {
-                let (v, valid) = read_fixed(all, cursors, |_: [u8; 16]| Interval::default());
+                let (v, valid) =
+                    read_fixed(all, cursors, |bytes| as_long_as(i128::from_le_bytes(bytes)));
                 (VectorData::Interval(v), valid)
             }
         };

@@ -18,9 +18,11 @@ use super::intern::Dictionary;
 use super::keys::{KeyForm, KeyTable, KeyView};
 use super::local::{Dense, Groups, Run, SetLocal, new_states};
 use super::sink::{AggregateSink, SetPlan, null_column};
+use super::spill;
 use super::states::{Coverage, Mapping, States};
 use crate::flow::Flow;
 use crate::pipeline::{Demand, Push, Source};
+use crate::spill::Written;
 
 /// Groups per work order of a table or an array.
 const ORDER_GROUPS: usize = 1 << 15;
@@ -33,8 +35,8 @@ enum SetOutput {
     Whole(Box<SetLocal>),
     /// Arrays over the same range.
     Ranges(Vec<SetLocal>),
-    /// Runs by partition, given to the work order that merges them.
-    Partitions(Vec<Mutex<Option<Vec<Run>>>>, KeyForm),
+    /// Runs by partition, given to the work order that merges them; further rows are on disk.
+    Partitions(Vec<Mutex<Option<Vec<Run>>>>, KeyForm, Vec<Written>),
 }
 
 struct SetGroups {
@@ -68,19 +70,20 @@ pub(crate) struct Shape {
 }
 
 impl GroupSource {
-    /// The groups of `sets`, by set the parts of all workers.
+    /// The groups of `sets`, by set the parts of all workers and their rows on disk.
     ///
     /// # Errors
     /// Those of merging states.
     pub(crate) fn new(
         sink: &Arc<AggregateSink>,
-        sets: Vec<Vec<SetLocal>>,
+        sets: Vec<(Vec<SetLocal>, Vec<Written>)>,
         shape: Shape,
         memory: Vec<Reservation>,
     ) -> Result<Self> {
         let mut outputs = Vec::with_capacity(sets.len());
         for ((parts, set), ordinals) in sets.into_iter().zip(&sink.sets).zip(shape.ordinals) {
-            let output = combine(sink, set, parts)?;
+            let (parts, spilled) = parts;
+            let output = combine(sink, set, parts, spilled)?;
             let dictionaries = set.shared.dictionaries();
             outputs.push(SetGroups { output, dictionaries, ordinals });
         }
@@ -208,8 +211,8 @@ impl GroupSource {
     fn run_partition(
         &self,
         set: usize,
-        runs: &Mutex<Option<Vec<Run>>>,
-        form: KeyForm,
+        (runs, form): (&Mutex<Option<Vec<Run>>>, KeyForm),
+        (spilled, partition): (&[Written], usize),
         push: &mut Push<'_>,
     ) -> Result<Demand> {
         let taken = runs.lock().take();
@@ -228,6 +231,14 @@ impl GroupSource {
             memory.resize(bytes as u64)?;
         }
         drop(runs);
+        let plan = &self.sink.sets[set];
+        spill::read(
+            &self.sink,
+            plan,
+            (spilled, partition),
+            (&mut table, &mut states),
+            &mut memory,
+        )?;
         states.iter_mut().for_each(|s| s.seal());
         let groups = 0..table.len() as u32;
         self.emit_table(set, table_view(&table), form, &states, groups, push)
@@ -264,8 +275,16 @@ fn merge_states(
 const MERGED_GROUPS_MAX: usize = 1 << 14;
 
 /// What workers gathered for one set, as output.
-fn combine(sink: &AggregateSink, set: &SetPlan, mut parts: Vec<SetLocal>) -> Result<SetOutput> {
-    let context = set.context(&sink.plan);
+fn combine(
+    sink: &AggregateSink,
+    set: &SetPlan,
+    mut parts: Vec<SetLocal>,
+    spilled: Vec<Written>,
+) -> Result<SetOutput> {
+    let mut context = set.context(&sink.plan);
+    if !spilled.is_empty() {
+        context.bits = set.spill_bits();
+    }
     let is_dense = |p: &SetLocal| matches!(p.groups, Groups::Dense(_));
     if parts.is_empty() {
         parts.push(set.local(&sink.plan));
@@ -297,18 +316,18 @@ fn combine(sink: &AggregateSink, set: &SetPlan, mut parts: Vec<SetLocal>) -> Res
     if parts.is_empty() {
         parts.push(SetLocal::hash(&sink.plan, &set.shared));
     }
-    if parts.iter().any(|p| form(p) != form(&parts[0])) {
+    if !spilled.is_empty() || parts.iter().any(|p| form(p) != form(&parts[0])) {
         for part in &mut parts {
             part.become_bytes(&context)?;
         }
     }
     let form = form(&parts[0]);
     let groups: usize = parts.iter().map(len).sum();
-    let unsplit = parts.iter().all(|p| p.runs.is_empty());
+    let unsplit = spilled.is_empty() && parts.iter().all(|p| p.runs.is_empty());
     if unsplit && (parts.len() == 1 || groups <= MERGED_GROUPS_MAX) {
         return whole(parts).map(|part| SetOutput::Whole(Box::new(part)));
     }
-    let mut partitions: Vec<Vec<Run>> = (0..1 << set.bits).map(|_| Vec::new()).collect();
+    let mut partitions: Vec<Vec<Run>> = (0..1 << context.bits).map(|_| Vec::new()).collect();
     for mut part in parts {
         part.split(&context)?;
         for (partition, run) in partitions.iter_mut().zip(part.runs) {
@@ -316,7 +335,7 @@ fn combine(sink: &AggregateSink, set: &SetPlan, mut parts: Vec<SetLocal>) -> Res
         }
     }
     let partitions = partitions.into_iter().map(|runs| Mutex::new(Some(runs))).collect();
-    Ok(SetOutput::Partitions(partitions, form))
+    Ok(SetOutput::Partitions(partitions, form, spilled))
 }
 
 /// All parts merged into the first.
@@ -348,7 +367,7 @@ impl SetOutput {
                 Some(Groups::Dense(dense)) => dense.exists.len().div_ceil(ORDER_GROUPS),
                 _ => 0,
             },
-            Self::Partitions(partitions, _) => partitions.len(),
+            Self::Partitions(partitions, ..) => partitions.len(),
         }
     }
 }
@@ -379,8 +398,9 @@ impl Source for GroupSource {
                     self.emit_table(number, grouper.view(), form, &part.states, groups, push)
                 }
                 SetOutput::Ranges(parts) => self.run_range(number, parts, order, push),
-                SetOutput::Partitions(partitions, form) => {
-                    self.run_partition(number, &partitions[order], *form, push)
+                SetOutput::Partitions(partitions, form, spilled) => {
+                    let runs = (&partitions[order], *form);
+                    self.run_partition(number, runs, (spilled, order), push)
                 }
             };
         }

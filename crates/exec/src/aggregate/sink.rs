@@ -13,10 +13,12 @@ use super::finish::StatePlan;
 use super::grouper::Keys;
 use super::input::Inputs;
 use super::local::{SetContext, SetLocal};
+use super::spill;
 use super::states::{Completeness, StateKind, StateSpec, States, Update};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::pipeline::{Demand, Place, Sink};
+use crate::spill::{Partitions, Room};
 
 /// How the groups of a set are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub(crate) enum SetMode {
     /// A table.
     Hash,
 }
+
+/// Partitions of rows on disk at least, as an exponent of 2.
+const SPILL_BITS_MIN: u32 = 6;
 
 /// One grouping set, or the only one.
 pub(crate) struct SetPlan {
@@ -53,6 +58,12 @@ impl SetPlan {
     pub(crate) fn context<'a>(&'a self, plan: &'a StatePlan) -> SetContext<'a> {
         let physical = self.physical.first().copied().unwrap_or(PhysicalType::Bool);
         SetContext { plan, keys: &self.shared, physical, bits: self.bits }
+    }
+
+    /// There are 2 to this many partitions when rows are on disk. Runs that were split before have
+    /// as many; groups whose states hold rows are split no sooner.
+    pub(crate) fn spill_bits(&self) -> u32 {
+        self.bits.max(SPILL_BITS_MIN)
     }
 
     /// An empty part.
@@ -89,6 +100,8 @@ pub(crate) struct Local {
     sequence: Vec<u64>,
     place: Option<Place>,
     arrived: u64,
+    /// By set the rows that are on disk, once memory was full: of hash sets only.
+    pub(crate) spilled: Vec<Option<Partitions>>,
 }
 
 /// Bits of a sequence number for rows of a work order, and for work orders.
@@ -96,7 +109,8 @@ const ROW_BITS: u32 = 28;
 const ORDER_BITS: u32 = 28;
 
 impl AggregateSink {
-    fn is_ordered(&self) -> bool {
+    /// Whether states need to know the order of rows.
+    pub(crate) fn is_ordered(&self) -> bool {
         let collects = |s: &StateSpec| matches!(s.kind, StateKind::Collect(_));
         self.plan.specs.iter().any(collects)
     }
@@ -114,7 +128,11 @@ impl AggregateSink {
         local.arrived += rows as u64;
     }
 
-    fn update(
+    /// Adds rows, whose inputs are `values`, to the states of their groups.
+    ///
+    /// # Errors
+    /// As [`States::update`].
+    pub(crate) fn update(
         &self,
         states: &mut [Box<dyn States>],
         values: &[Column],
@@ -157,8 +175,19 @@ impl AggregateSink {
         let bytes: usize = local.sets.iter().map(SetLocal::bytes).sum();
         let bytes = bytes as u64;
         if bytes != local.memory.bytes() {
-            local.memory.resize(bytes)?;
+            match local.memory.resize(bytes) {
+                Err(error) if self.context.can_spill(&error) => {
+                    return match spill::begin(self, local)? {
+                        spill::Begun::Now => Ok(()),
+                        spill::Begun::Before => Err(error),
+                    };
+                }
+                result => result?,
+            }
             self.context.counters(self.id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
+            if self.context.room(bytes) == Room::Full {
+                spill::begin(self, local)?;
+            }
         }
         Ok(())
     }
@@ -175,6 +204,7 @@ impl Sink for AggregateSink {
             sequence: Vec::new(),
             place: None,
             arrived: 0,
+            spilled: self.sets.iter().map(|_| None).collect(),
         }
     }
 
@@ -183,9 +213,14 @@ impl Sink for AggregateSink {
         if self.is_ordered() {
             self.number(local, flow.rows(), place);
         }
-        for (set, part) in self.sets.iter().zip(&mut local.sets) {
+        let parts = local.sets.iter_mut().zip(&mut local.spilled);
+        for (set, (part, spilled)) in self.sets.iter().zip(parts) {
             let context = set.context(&self.plan);
             let keys: Vec<Column> = set.keys.iter().map(|&k| values[k].clone()).collect();
+            if let Some(partitions) = spilled {
+                spill::write(partitions, set, (&keys, &values), &local.sequence, flow.rows())?;
+                continue;
+            }
             part.group(&context, &keys, flow.rows(), &mut local.groups)?;
             self.update(&mut part.states, &values, &local.groups, &local.sequence)?;
             part.split_when_large(&context)?;

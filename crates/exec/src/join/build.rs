@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kernels::hash::hash_columns;
 use kernels::join_table::verify::gather_or_null;
-use kernels::{Batch, Column, Vector, VectorBuilder};
-use plan::physical::{Expr, ExprKind, Node};
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
+use plan::physical::{Expr, ExprKind, Node, OperatorId};
 use storage::{MemoryCategory, Positions, Reservation};
 use types::{Error, PhysicalType, Result, SqlState};
 
@@ -13,6 +14,7 @@ use crate::expr::Evaluator;
 use crate::flow::{Flow, NULL_ROW, RowSource};
 use crate::open::columns_of;
 use crate::pipeline::{Demand, Place, Sink, Stream, drive};
+use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 
 use super::layout::{Layout, place_of};
 use super::parallel::compute_all;
@@ -26,11 +28,18 @@ pub(super) struct BuildInput {
     types: Vec<PhysicalType>,
     /// Per key its place among the stored columns.
     keys: Vec<usize>,
+    /// Numbers of the keys whose hash is a row's partition on disk; none when it cannot spill.
+    partitioned: Vec<usize>,
 }
 
 impl BuildInput {
     /// What the layout and the key expressions `keys` need of `build`.
-    pub(super) fn new(build: &Node, layout: &mut Layout, keys: &[&Expr]) -> Result<Self> {
+    pub(super) fn new(
+        build: &Node,
+        layout: &mut Layout,
+        keys: &[&Expr],
+        partitioned: Vec<usize>,
+    ) -> Result<Self> {
         let mut columns = layout.build.clone();
         for key in keys {
             if let ExprKind::Column(column) = key.kind {
@@ -52,7 +61,55 @@ impl BuildInput {
                 place_of(&mut loaded, column);
             });
         }
-        Ok(Self { columns, computed, loaded, types, keys: places })
+        Ok(Self { columns, computed, loaded, types, keys: places, partitioned })
+    }
+
+    /// Whether rows have partitions.
+    pub(super) fn can_spill(&self) -> bool {
+        !self.partitioned.is_empty()
+    }
+
+    /// Numbers of the keys whose hash is a row's partition.
+    pub(super) fn partitioned(&self) -> &[usize] {
+        &self.partitioned
+    }
+
+    /// Bytes of `rows` stored rows; strings beyond their views are not counted.
+    pub(super) fn bytes_of(&self, rows: usize) -> u64 {
+        self.types.iter().map(|&t| width(t)).sum::<u64>() * rows as u64
+    }
+
+    /// Places of the keys among stored columns.
+    pub(super) fn keys(&self) -> &[usize] {
+        &self.keys
+    }
+
+    /// No rows on disk yet.
+    ///
+    /// # Errors
+    /// As [`SpillFile::new`].
+    pub(super) fn partitions(
+        &self,
+        context: &Arc<QueryContext>,
+        id: OperatorId,
+    ) -> Result<Partitions> {
+        Ok(Partitions::new(SpillFile::new(context, id)?, 1 << PARTITION_BITS))
+    }
+
+    /// Writes stored rows to their partitions of `level`.
+    ///
+    /// # Errors
+    /// As [`SpillFile::write`].
+    pub(super) fn write(
+        &self,
+        partitions: &mut Partitions,
+        batch: &Batch,
+        level: u32,
+    ) -> Result<()> {
+        let keys = self.partitioned.iter().map(|&k| &batch.columns[self.keys[k]]);
+        let mut hashes = Vec::new();
+        hash_columns(&keys.collect::<Vec<_>>(), batch.rows, &mut hashes);
+        partitions.append(batch, &split(&hashes, level, PARTITION_BITS))
     }
 
     fn stored(&self, mut flow: Flow) -> Result<Batch> {
@@ -76,16 +133,35 @@ fn width(physical: PhysicalType) -> u64 {
     }
 }
 
-/// Keeps batches as they come, with their place.
+/// Keeps batches as they come, with their place, or writes them to disk when they have no room.
 struct BuildSink {
     context: Arc<QueryContext>,
-    input: BuildInput,
+    input: Arc<BuildInput>,
+    id: OperatorId,
 }
 
 struct Gathered {
     batches: Vec<(Place, Batch)>,
     bytes: u64,
     memory: Reservation,
+    spilled: Option<Partitions>,
+}
+
+impl BuildSink {
+    /// Writes what was gathered to disk; further rows follow it.
+    fn spill(&self, local: &mut Gathered) -> Result<()> {
+        let batches = std::mem::take(&mut local.batches);
+        if local.spilled.is_none() {
+            local.spilled = Some(self.input.partitions(&self.context, self.id)?);
+        }
+        if let Some(partitions) = &mut local.spilled {
+            for (_, batch) in batches {
+                self.input.write(partitions, &batch, 0)?;
+            }
+        }
+        local.bytes = 0;
+        local.memory.resize(0)
+    }
 }
 
 impl Sink for BuildSink {
@@ -93,18 +169,29 @@ impl Sink for BuildSink {
 
     fn local(&self) -> Gathered {
         let memory = Reservation::empty(&self.context.pool, MemoryCategory::HashTables);
-        Gathered { batches: Vec::new(), bytes: 0, memory }
+        Gathered { batches: Vec::new(), bytes: 0, memory, spilled: None }
     }
 
     fn consume(&self, local: &mut Gathered, flow: Flow, place: Place) -> Result<Demand> {
         let batch = self.input.stored(flow)?;
-        let row_bytes: u64 = self.input.types.iter().map(|&t| width(t)).sum();
-        local.bytes += row_bytes * batch.rows as u64 + 64;
+        if let Some(partitions) = &mut local.spilled {
+            self.input.write(partitions, &batch, 0)?;
+            return Ok(Demand::More);
+        }
+        local.bytes += self.input.bytes_of(batch.rows) + 64;
+        local.batches.push((place, batch));
         // In steps, so that the pool is not asked for each flow.
         if local.bytes > local.memory.bytes() {
-            local.memory.resize(local.bytes + local.bytes / 4 + (64 << 10))?;
+            let resized = local.memory.resize(local.bytes + local.bytes / 4 + (64 << 10));
+            let full = self.context.room(local.bytes) == Room::Full;
+            match resized {
+                Err(error) if !(self.input.can_spill() && self.context.can_spill(&error)) => {
+                    return Err(error);
+                }
+                Ok(()) if !(self.input.can_spill() && full) => {}
+                _ => self.spill(local)?,
+            }
         }
-        local.batches.push((place, batch));
         Ok(Demand::More)
     }
 }
@@ -121,6 +208,14 @@ fn concatenate(batches: &[Batch], column: usize, physical: PhysicalType) -> Vect
         }
     }
     builder.finish_pinned()
+}
+
+/// A complete build side.
+pub(super) enum Built {
+    /// In memory.
+    Memory(BuildRows),
+    /// On disk, what each worker wrote.
+    Disk(Vec<Written>),
 }
 
 /// The build side: the layout's build columns, then keys; rows in the order its stream gave them.
@@ -140,44 +235,107 @@ impl BuildRows {
     /// Runs `stream` and stores what `input` says. `nullable`: [`NULL_ROW`] may be asked for.
     ///
     /// # Errors
-    /// Whatever running meets; 53200 when the rows do not fit; 54000 beyond 2^32 rows.
+    /// Whatever running meets; 53200 when the rows do not fit and cannot spill; 54000 beyond 2^32
+    /// rows.
     pub(super) fn collect(
         context: &Arc<QueryContext>,
         stream: &Stream,
-        input: BuildInput,
+        (input, id): (&Arc<BuildInput>, OperatorId),
         nullable: bool,
-    ) -> Result<Self> {
-        let sink = Arc::new(BuildSink { context: Arc::clone(context), input });
+    ) -> Result<Built> {
+        let sink = BuildSink { context: Arc::clone(context), input: Arc::clone(input), id };
+        let sink = Arc::new(sink);
+        let mut locals = drive(context, stream, &sink)?;
+        if locals.iter().any(|local| local.spilled.is_some()) {
+            locals.iter_mut().try_for_each(|local| sink.spill(local))?;
+            let partitions = locals.into_iter().filter_map(|local| local.spilled);
+            return Ok(Built::Disk(partitions.map(Partitions::finish).collect::<Result<_>>()?));
+        }
         let mut batches = Vec::new();
         let mut memory = Vec::new();
-        for local in drive(context, stream, &sink)? {
+        for local in locals {
             batches.extend(local.batches);
             memory.push(local.memory);
         }
         batches.sort_by_key(|(place, _)| *place);
         let batches: Vec<Batch> = batches.into_iter().map(|(_, batch)| batch).collect();
         let rows: usize = batches.iter().map(|b| b.rows).sum();
-        if rows >= NULL_ROW as usize {
-            let message = "a join's build side has more than 4294967294 rows";
-            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
-        }
-        let columns = sink.input.types.len();
         // The copy, beside the batches, which go when it is complete.
-        let bytes: u64 = sink.input.types.iter().map(|&t| width(t)).sum::<u64>() * rows as u64;
-        let mut copy = Reservation::empty(&context.pool, MemoryCategory::HashTables);
-        copy.resize(bytes)?;
-        let together = {
-            let sink = Arc::clone(&sink);
-            let batches = Arc::new(batches);
-            move |c: usize| Arc::new(concatenate(&batches, c, sink.input.types[c]))
+        let copy = match Self::reserved(context, input, rows) {
+            Err(error) if input.can_spill() && context.can_spill(&error) => {
+                let mut partitions = input.partitions(context, id)?;
+                batches.iter().try_for_each(|batch| input.write(&mut partitions, batch, 0))?;
+                return Ok(Built::Disk(vec![partitions.finish()?]));
+            }
+            copy => copy?,
         };
+        let together = {
+            let input = Arc::clone(input);
+            let batches = Arc::new(batches);
+            move |c: usize| Arc::new(concatenate(&batches, c, input.types[c]))
+        };
+        let columns = input.types.len();
         let columns: Vec<_> = if rows < PARALLEL_ROWS {
             (0..columns).map(together).collect()
         } else {
             compute_all(context, columns, together)?
         };
-        let keys = sink.input.keys.iter().map(|&k| Arc::clone(&columns[k])).collect();
-        Ok(Self { columns, keys, rows, nullable, bytes, _memory: vec![copy] })
+        Ok(Built::Memory(Self::of(input, columns, rows, nullable, copy)))
+    }
+
+    /// `batches`, on the calling thread, which may be a worker.
+    ///
+    /// # Errors
+    /// 53200 when the rows do not fit; 54000 beyond 2^32 rows.
+    pub(super) fn of_batches(
+        context: &Arc<QueryContext>,
+        batches: &[Batch],
+        input: &BuildInput,
+        nullable: bool,
+    ) -> Result<Self> {
+        let rows = batches.iter().map(|b| b.rows).sum();
+        let copy = Self::reserved(context, input, rows)?;
+        let types = input.types.iter().enumerate();
+        let columns = types.map(|(c, &ty)| Arc::new(concatenate(batches, c, ty))).collect();
+        Ok(Self::of(input, columns, rows, nullable, copy))
+    }
+
+    fn of(
+        input: &BuildInput,
+        columns: Vec<Arc<Vector>>,
+        rows: usize,
+        nullable: bool,
+        memory: Reservation,
+    ) -> Self {
+        let keys = input.keys.iter().map(|&k| Arc::clone(&columns[k])).collect();
+        Self { columns, keys, rows, nullable, bytes: memory.bytes(), _memory: vec![memory] }
+    }
+
+    /// Memory for `rows` rows.
+    fn reserved(
+        context: &Arc<QueryContext>,
+        input: &BuildInput,
+        rows: usize,
+    ) -> Result<Reservation> {
+        if rows >= NULL_ROW as usize {
+            let message = "a join's build side has more than 4294967294 rows";
+            return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
+        }
+        context.pool.reserve(MemoryCategory::HashTables, input.bytes_of(rows))
+    }
+
+    /// Writes the rows to disk.
+    ///
+    /// # Errors
+    /// As [`crate::spill::SpillFile::write`].
+    pub(super) fn write(&self, input: &BuildInput, partitions: &mut Partitions) -> Result<()> {
+        for start in (0..self.rows).step_by(BATCH_ROWS) {
+            let len = BATCH_ROWS.min(self.rows - start);
+            let slice = |c: &Arc<Vector>| Column::plain(c.slice(start, len));
+            let batch = Batch::new(self.columns.iter().map(slice).collect(), len);
+            input.write(partitions, &batch, 0)?;
+        }
+        Ok(())
     }
 
     /// Rows.

@@ -29,8 +29,19 @@ pub(super) struct Unknown {
     same: Vec<usize>,
     /// A build row has NULL in a `=` key.
     null_in_build: bool,
+    /// There is a build row.
+    any_build: bool,
     /// The table over `same`, made when first needed.
     groups: OnceLock<Result<(KeyTable, Reservation)>>,
+}
+
+/// What is known of a whole build side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Whole {
+    /// It has a row.
+    pub(super) any_row: bool,
+    /// A row of it has NULL in a key.
+    pub(super) null_in_key: bool,
 }
 
 /// A probe flow's keys and what else is needed to look at pairs.
@@ -49,12 +60,23 @@ impl Unknown {
         let (differ, same): (Vec<usize>, Vec<usize>) =
             (all(NullKeys::Differ), all(NullKeys::Match));
         let null_in_build = differ.iter().any(|&k| build.keys()[k].validity.is_some());
-        Self { differ, same, null_in_build, groups: OnceLock::new() }
+        let any_build = build.rows() > 0;
+        Self { differ, same, null_in_build, any_build, groups: OnceLock::new() }
+    }
+
+    /// The same, when the build side is a part of one of which `whole` is known and whose other
+    /// parts decide marks, too: there is a single key, and that by `=`.
+    pub(super) fn of_part(mut self, whole: Whole) -> Self {
+        if self.same.is_empty() {
+            self.null_in_build = whole.null_in_key;
+            self.any_build = whole.any_row;
+        }
+        self
     }
 
     /// The rows of `unmatched`, ascending, whose mark is NULL.
     pub(super) fn of(&self, suspects: &Suspects<'_>, unmatched: &[u32]) -> Result<Vec<u32>> {
-        if suspects.build.rows() == 0 {
+        if !self.any_build {
             return Ok(Vec::new());
         }
         let columns: Vec<_> = self.differ.iter().map(|&k| suspects.keys[k].to_vector()).collect();

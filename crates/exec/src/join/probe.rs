@@ -31,16 +31,28 @@ enum Key {
     Computed(Evaluator),
 }
 
-/// Keys of the probe side and the table that answers them.
-pub(super) struct Keys {
+/// Keys of the probe side.
+pub(super) struct KeyColumns {
     keys: Vec<Key>,
     used: Vec<usize>,
+}
+
+/// Keys of the probe side and the table that answers them.
+pub(super) struct Keys {
+    columns: KeyColumns,
     table: Arc<KeyTable>,
 }
 
 impl Keys {
     /// The probe sides of `keys`.
     pub(super) fn new(keys: &[JoinKey], table: Arc<KeyTable>) -> Result<Self> {
+        Ok(Self { columns: KeyColumns::new(keys)?, table })
+    }
+}
+
+impl KeyColumns {
+    /// The probe sides of `keys`.
+    pub(super) fn new(keys: &[JoinKey]) -> Result<Self> {
         let mut used: Vec<usize> = keys.iter().flat_map(|k| columns_of(&k.probe)).collect();
         used.sort_unstable();
         used.dedup();
@@ -50,10 +62,14 @@ impl Keys {
                 _ => Key::Computed(Evaluator::new(&key.probe)?),
             })
         };
-        Ok(Self { keys: keys.iter().map(key).collect::<Result<_>>()?, used, table })
+        Ok(Self { keys: keys.iter().map(key).collect::<Result<_>>()?, used })
     }
 
-    fn columns(&self, flow: &mut Flow) -> Result<Vec<Column>> {
+    /// The values of all keys for the rows of `flow`.
+    ///
+    /// # Errors
+    /// Whatever evaluation meets.
+    pub(super) fn of(&self, flow: &mut Flow) -> Result<Vec<Column>> {
         flow.load(&self.used)?;
         let column = |key: &Key| match key {
             Key::Column(column) => Ok(flow.batch().columns[*column].clone()),
@@ -130,7 +146,7 @@ impl Operator for Probe {
         }
         let mut keys = Vec::new();
         if let Matcher::Keys(matcher) = &self.matcher {
-            keys = matcher.columns(&mut flow)?;
+            keys = matcher.columns.of(&mut flow)?;
             let columns: Vec<&Column> = keys.iter().collect();
             matcher.table.encode(&columns, flow.rows(), &mut state.codes);
             if self.residual.is_none()

@@ -10,12 +10,14 @@ use plan::physical::{Node, Operator, OperatorId, SortKey};
 use storage::{MemoryCategory, Reservation};
 use types::{Error, PhysicalType, Result};
 
+use super::spilled::{RunFile, SpilledRuns};
 use super::{Bounds, top};
 use crate::aggregate::{Inputs, sort_field};
 use crate::context::QueryContext;
 use crate::flow::Flow;
 use crate::open::{Opener, PushedFilter};
 use crate::pipeline::{Demand, Place, Push, Sink, Source, Stream, drive};
+use crate::spill::Room;
 
 /// Rows of a run: entries of 3 MiB, sorted while they are in the second-level cache or near it.
 const RUN_ROWS: usize = 1 << 17;
@@ -79,10 +81,14 @@ pub(crate) fn open_sort(
     }
     let context = Arc::clone(&opener.context);
     let sink = Arc::new(RunSink { context, id: node.id, spec, physical });
-    let locals = drive(&opener.context, &stream, &sink)?;
+    let mut locals = drive(&opener.context, &stream, &sink)?;
+    if locals.iter().any(|local| local.spilled.is_some()) {
+        let source = merge_spilled(&sink, locals, bounds)?;
+        return Ok(Stream::new(Arc::new(source), Some(node.id)));
+    }
     let mut runs = Vec::new();
     let mut memory = Vec::new();
-    for mut local in locals {
+    for mut local in locals.drain(..) {
         if local.rows > 0 {
             // Unsorted: the workers sort the last runs together.
             runs.push(local.run());
@@ -93,6 +99,20 @@ pub(crate) fn open_sort(
     let runs = finish_runs(&opener.context, runs)?;
     let source = MergeSource::new(&opener.context, runs, bounds, memory);
     Ok(Stream::new(Arc::new(source), Some(node.id)))
+}
+
+/// All rows as runs on disk, merged.
+fn merge_spilled(
+    sink: &Arc<RunSink>,
+    locals: Vec<RunLocal>,
+    bounds: Bounds,
+) -> Result<SpilledRuns> {
+    let mut runs = Vec::new();
+    for mut local in locals {
+        sink.spill(&mut local)?;
+        runs.extend(local.spilled);
+    }
+    SpilledRuns::new(sink, runs, bounds)
 }
 
 /// Rows in their order.
@@ -142,14 +162,14 @@ fn finish_runs(context: &Arc<QueryContext>, runs: Vec<Run>) -> Result<Vec<Run>> 
 }
 
 /// Gathers rows into runs and sorts each when it is full.
-struct RunSink {
-    context: Arc<QueryContext>,
-    id: OperatorId,
-    spec: SortSpec,
-    physical: Vec<PhysicalType>,
+pub(super) struct RunSink {
+    pub(super) context: Arc<QueryContext>,
+    pub(super) id: OperatorId,
+    pub(super) spec: SortSpec,
+    pub(super) physical: Vec<PhysicalType>,
 }
 
-struct RunLocal {
+pub(super) struct RunLocal {
     keys: SortKeys,
     columns: Vec<VectorBuilder>,
     rows: usize,
@@ -158,6 +178,8 @@ struct RunLocal {
     memory: Reservation,
     physical: Vec<PhysicalType>,
     empty: SortKeys,
+    /// Runs that are on disk, if there are any.
+    spilled: Option<RunFile>,
 }
 
 fn builders(physical: &[PhysicalType]) -> Vec<VectorBuilder> {
@@ -182,6 +204,29 @@ impl RunLocal {
     }
 }
 
+impl RunSink {
+    /// Writes all rows of `local` to disk, in sorted runs.
+    fn spill(&self, local: &mut RunLocal) -> Result<()> {
+        let mut runs = std::mem::take(&mut local.runs);
+        if local.rows > 0 {
+            let mut run = local.run();
+            run.sort();
+            runs.push(run);
+        }
+        if local.spilled.is_none() {
+            local.spilled = Some(RunFile::new(&self.context, self.id)?);
+        }
+        if let Some(file) = &mut local.spilled {
+            for run in runs {
+                let rows: Vec<u32> = run.entries.iter().map(|entry| entry.row).collect();
+                file.write(&run.columns, &rows)?;
+            }
+        }
+        local.run_bytes = 0;
+        local.memory.resize(0)
+    }
+}
+
 impl Sink for RunSink {
     type Local = RunLocal;
 
@@ -195,6 +240,7 @@ impl Sink for RunSink {
             memory: Reservation::empty(&self.context.pool, MemoryCategory::Sort),
             physical: self.physical.clone(),
             empty: self.spec.sort_keys(),
+            spilled: None,
         }
     }
 
@@ -208,8 +254,17 @@ impl Sink for RunSink {
         }
         local.rows += batch.rows;
         let bytes = local.run_bytes + local.bytes();
-        local.memory.resize(bytes)?;
+        match local.memory.resize(bytes) {
+            Err(error) if self.context.can_spill(&error) => {
+                return self.spill(local).map(|()| Demand::More);
+            }
+            result => result?,
+        }
         self.context.counters(self.id).memory_bytes.fetch_max(bytes, Atomic::Relaxed);
+        if self.context.room(bytes) == Room::Full {
+            self.spill(local)?;
+            return Ok(Demand::More);
+        }
         if local.rows >= RUN_ROWS {
             local.run_bytes = bytes;
             let mut run = local.run();

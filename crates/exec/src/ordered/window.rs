@@ -17,7 +17,8 @@ mod order;
 
 use std::sync::Arc;
 
-use kernels::{Batch, Column, Vector, VectorBuilder};
+use kernels::hash::hash_columns;
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use plan::physical::{FrameBound, Node, Operator, Window};
 use sql::algebra::{FrameUnits, WindowFunction};
 use types::{Error, Result, SqlState, Value};
@@ -27,6 +28,7 @@ use crate::flow::Flow;
 use crate::open::Opener;
 use crate::pipeline::Stream;
 use crate::result::StoredRows;
+use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load};
 use aggregates::FrameAggregate;
 use frames::{Bound, FrameSpec};
 use order::{OrderSpec, Ordered};
@@ -49,14 +51,68 @@ struct Call {
 /// Opens [`Operator::Window`].
 ///
 /// # Errors
-/// Whatever the input and the functions meet; 53200 when the input does not fit in memory.
+/// Whatever the input and the functions meet; 53200 when the input does not fit in memory and the
+/// calls have no PARTITION BY in common, or when a partition of them does not.
 pub(crate) fn open_window(opener: &mut Opener, node: &Node) -> Result<Stream> {
     let Operator::Window { input, calls } = &node.operator else {
         return Err(Error::internal("not window functions"));
     };
     let stream = opener.open(input, Vec::new())?;
-    let rows = StoredRows::collect(&opener.context, &stream, &input.output)?;
+    let hashes = partition_hashes(opener, calls)?;
+    let context = Arc::clone(&opener.context);
+    let rows = gather(&context, &stream, (&input.output, node.id), hashes)?;
     drop(stream);
+    let written = match rows {
+        Gathered::Memory(rows) => {
+            let (batch, memory) = windowed(opener, calls, &rows)?;
+            let all: Vec<usize> = (0..batch.columns.len()).collect();
+            let stored = Kept { _input: rows };
+            let rows = Arc::new(StoredRows::from_batch(batch, vec![memory]));
+            let source = KeptSource { source: rows.source(&all), _kept: stored };
+            return Ok(Stream::new(Arc::new(source), Some(node.id)));
+        }
+        Gathered::Disk(written) => written,
+    };
+    let mut results = Results::new(&context, node.id)?;
+    for partition in 0..1 << PARTITION_BITS {
+        let rows = load(&context, &written, partition, &input.output)?;
+        let (batch, _memory) = windowed(opener, calls, &rows)?;
+        for start in (0..batch.rows).step_by(BATCH_ROWS) {
+            let end = batch.rows.min(start + BATCH_ROWS) as u32;
+            results.write(&batch.gather(&(start as u32..end).collect::<Vec<_>>()))?;
+        }
+    }
+    Ok(Stream::new(results.source(), Some(node.id)))
+}
+
+/// Hashes of what all calls are partitioned by; None when that is nothing.
+fn partition_hashes(opener: &Opener, calls: &[Window]) -> Result<Option<Hashes>> {
+    let Some((first, others)) = calls.split_first() else {
+        return Ok(None);
+    };
+    let mut inputs = Inputs::default();
+    for expr in &first.partition_by {
+        if others.iter().all(|call| call.partition_by.contains(expr)) {
+            inputs.add(opener, expr)?;
+        }
+    }
+    if inputs.len() == 0 {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(move |batch: &Batch| {
+        let columns = inputs.evaluate(&mut Flow::from_batch(batch.clone()))?;
+        let mut hashes = Vec::new();
+        hash_columns(&columns.iter().collect::<Vec<_>>(), batch.rows, &mut hashes);
+        Ok(hashes)
+    })))
+}
+
+/// `rows` with the results of `calls` beside them, and the memory of these.
+fn windowed(
+    opener: &Opener,
+    calls: &[Window],
+    rows: &StoredRows,
+) -> Result<(Batch, storage::Reservation)> {
     let count = rows.rows();
     let mut inputs = Inputs::default();
     let mut specs: Vec<OrderSpec> = Vec::new();
@@ -83,12 +139,7 @@ pub(crate) fn open_window(opener: &mut Opener, node: &Node) -> Result<Stream> {
     for result in results {
         columns.push(result.ok_or_else(|| Error::internal("a result per window function"))?);
     }
-    let batch = Batch::new(columns, count);
-    let all: Vec<usize> = (0..batch.columns.len()).collect();
-    let stored = Kept { _input: rows };
-    let rows = Arc::new(StoredRows::from_batch(batch, vec![memory]));
-    let source = KeptSource { source: rows.source(&all), _kept: stored };
-    Ok(Stream::new(Arc::new(source), Some(node.id)))
+    Ok((Batch::new(columns, count), memory))
 }
 
 /// The input's memory, which the output's columns share.

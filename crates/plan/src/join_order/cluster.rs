@@ -10,6 +10,9 @@ use crate::column_set::ColumnSet;
 use crate::push_down::nulls;
 use crate::tree;
 
+/// Edges from which on no more are implied.
+const EDGES_MAX: usize = 120;
+
 /// A set of relations, by bit.
 pub(super) type Relations = u64;
 
@@ -290,45 +293,56 @@ impl Cluster {
     }
 
     /// Adds the equalities that follow from others.
+    ///
+    /// A class has one column of each relation at most: that two of one relation are equal follows
+    /// from no edge between relations, so such an equality stays outside and is always evaluated.
     fn close_classes(&mut self) {
-        let mut members: Vec<(ColumnId, Expr, usize)> = Vec::new();
-        let mut next = 0;
+        let mut classes: Vec<Vec<(ColumnId, Expr)>> = Vec::new();
+        let mut of_edges: Vec<Option<usize>> = vec![None; self.edges.len()];
         for i in 0..self.edges.len() {
             let Some((a, b)) = plain_equality(&self.edges[i]) else {
                 continue;
             };
-            let class_of = |e: &Expr, members: &[(ColumnId, Expr, usize)]| {
-                members.iter().find(|m| Some(m.0) == tree::as_column(e)).map(|m| m.2)
-            };
-            let (x, y) = (class_of(&a, &members), class_of(&b, &members));
-            let class = x.or(y).unwrap_or(next);
-            next = next.max(class + 1);
-            if let (Some(x), Some(y)) = (x, y)
-                && x != y
-            {
-                members.iter_mut().filter(|m| m.2 == y).for_each(|m| m.2 = x);
-                self.edges
-                    .iter_mut()
-                    .filter(|e| e.class == Some(y))
-                    .for_each(|e| e.class = Some(x));
-            }
-            for (e, known) in [(a, x), (b, y)] {
-                if let (None, Some(id)) = (known, tree::as_column(&e)) {
-                    members.push((id, e, class));
+            let (x, y) = (Self::class_of(&mut classes, a), Self::class_of(&mut classes, b));
+            if x != y {
+                let relation = |class: usize| -> Relations {
+                    let exprs = classes[class].iter().map(|(_, expr)| expr);
+                    exprs.map(|e| self.mentioned(std::slice::from_ref(e))).fold(0, |a, b| a | b)
+                };
+                if relation(x) & relation(y) != 0 {
+                    continue;
                 }
+                let moved = std::mem::take(&mut classes[y]);
+                classes[x].extend(moved);
+                of_edges.iter_mut().filter(|c| **c == Some(y)).for_each(|c| *c = Some(x));
             }
-            self.edges[i].class = Some(class);
+            of_edges[i] = Some(x);
         }
-        for i in 0..members.len() {
-            for j in i + 1..members.len() {
-                if members[i].2 == members[j].2 {
-                    self.imply(&members[i].1.clone(), &members[j].1.clone(), members[i].2);
-                }
-            }
+        for (edge, class) in self.edges.iter_mut().zip(of_edges) {
+            edge.class = class;
+        }
+        let complete = classes.iter().enumerate().all(|(class, members)| {
+            let mut pairs = (0..members.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
+            pairs.all(|(j, i)| self.imply(&members[j].1, &members[i].1, class))
+        });
+        if !complete {
+            // Where an equality is missing one of a class is not enough.
+            self.edges.iter_mut().for_each(|edge| edge.class = None);
         }
     }
 
-    fn imply(&mut self, a: &Expr, b: &Expr, class: usize) {
+    /// The class of the plain column `expr`, made when it has none.
+    fn class_of(classes: &mut Vec<Vec<(ColumnId, Expr)>>, expr: Expr) -> usize {
+        let id = tree::as_column(&expr);
+        let known = classes.iter().position(|c| c.iter().any(|(member, _)| Some(*member) == id));
+        known.unwrap_or_else(|| {
+            classes.push(id.into_iter().map(|id| (id, expr.clone())).collect());
+            classes.len() - 1
+        })
+    }
+
+    /// Adds `a = b` to the edges of `class` if it is not there; false when there are too many.
+    fn imply(&mut self, a: &Expr, b: &Expr, class: usize) -> bool {
         let part = tree::compare(CompareOp::Equal, a.clone(), b.clone());
         let of = |e: &Expr| self.mentioned(std::slice::from_ref(e));
         let (left, right) = (of(a), of(b));
@@ -337,12 +351,13 @@ impl Cluster {
                 && ((edge.left == left && edge.right == right)
                     || (edge.left == right && edge.right == left))
         });
-        if left == right || known || self.edges.len() >= 120 {
-            return;
+        if known || self.edges.len() >= EDGES_MAX {
+            return known;
         }
         let mut edge = self.edge(JoinKind::Inner, vec![part], (left, right), Vec::new());
         edge.class = Some(class);
         self.edges.push(edge);
+        true
     }
 
     /// The joins of the best plan for `set`.

@@ -1,12 +1,13 @@
 //! ORDER BY, LIMIT and window functions.
 
 use sql::algebra::{
-    ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan, SortKey as LogicalKey, WindowCall,
+    AggregateFunction, ColumnId, Expr as Logical, FrameBound as LogicalBound, Plan,
+    SortKey as LogicalKey, WindowCall, WindowFunction,
 };
 use types::Result;
 
 use super::aggregate::is_literal;
-use super::expr::Scope;
+use super::expr::{Scope, converted, placeholder};
 use super::{Lowered, Lowering};
 use crate::cardinality::{self, ColumnProperty};
 use crate::column_set::ColumnSet;
@@ -166,7 +167,15 @@ impl Lowering<'_, '_> {
         let mut list = |exprs: &[Logical]| -> Result<Vec<Expr>> {
             exprs.iter().map(|e| self.expr(e, lowered)).collect()
         };
-        let arguments = list(&call.arguments)?;
+        let mut arguments = list(&call.arguments)?;
+        let physical = call.ty.physical();
+        // The value of an argument is the result, also where ranges allow narrower ones.
+        for number in value_arguments(call.function) {
+            if let Some(argument) = arguments.get_mut(*number) {
+                let value = std::mem::replace(argument, placeholder());
+                *argument = converted(value, call.ty, physical);
+            }
+        }
         let partition_by = list(&call.partition_by)?;
         let filter = call.filter.as_ref().map(|e| self.expr(e, lowered)).transpose()?;
         let order_by = self.sort_keys(&call.order_by, lowered)?;
@@ -180,7 +189,7 @@ impl Lowering<'_, '_> {
             end: self.frame_bound(&call.frame.end, lowered)?,
             filter,
             ty: call.ty,
-            physical: call.ty.physical(),
+            physical,
         })
     }
 
@@ -192,5 +201,16 @@ impl Lowering<'_, '_> {
             LogicalBound::Following(e) => FrameBound::Following(self.expr(e, lowered)?),
             LogicalBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
         })
+    }
+}
+
+/// Numbers of the arguments of which `function` gives one.
+fn value_arguments(function: WindowFunction) -> &'static [usize] {
+    use WindowFunction as F;
+    match function {
+        F::FirstValue | F::LastValue | F::NthValue => &[0],
+        F::Lag | F::Lead => &[0, 2],
+        F::Aggregate(AggregateFunction::Min | AggregateFunction::Max) => &[0],
+        _ => &[],
     }
 }

@@ -226,7 +226,10 @@ impl Binder<'_> {
         match self.unite_operands(a, b)? {
             Some((a, b)) => {
                 let ty = a.ty;
-                Ok(Bound::new(Expr::call(Function::NullIf, vec![a, b], ty), at))
+                let result = Expr::call(Function::NullIf, vec![a, b], ty);
+                // As in PostgreSQL, which compares integers of two widths as they are.
+                let narrower = x.is_integer() && ty.is_integer() && x != ty;
+                Ok(Bound::new(if narrower { result.cast(x) } else { result }, at))
             }
             None => Err(super::operators::no_operator("=", x, y, at)),
         }

@@ -333,6 +333,10 @@ impl Binder<'_> {
                     return Err(misplaced(WINDOWING_ERROR, message, at));
                 };
                 match category(key.expr.ty) {
+                    // As PostgreSQL, which has offsets of all widths.
+                    _ if matches!(key.expr.ty, DataType::SmallInt | DataType::Integer) => {
+                        DataType::BigInt
+                    }
                     Category::Number => key.expr.ty,
                     Category::Time | Category::Span => DataType::Interval,
                     _ => {

@@ -1,0 +1,82 @@
+//! Rows that do not fit in memory: temporary files of batches, by partition.
+//!
+//! ```text
+//! operator --room: full--> Partitions: rows by hash --chunks--> File (one per operator and worker)
+//!                            or sorted runs                       '-- read back, part by part
+//! ```
+//! What is spilled are rows, never tables or states: a join or an aggregation is done again for
+//! each partition, with the code that does it in memory.
+//!
+//! Invariants: a file has no name while it is used, so that the system removes it however its
+//! operator ends; nothing of it outlives the process. Chunks carry a checksum.
+//! Elsewhere: which operators spill (`aggregate`, `join`, `ordered`), files (`txn::io`).
+
+mod chunk;
+mod file;
+mod partition;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use txn::io::Io;
+use types::{Error, SqlState};
+
+use crate::context::QueryContext;
+
+pub(crate) use file::{ChunkList, SpillFile};
+pub(crate) use partition::{PARTITION_BITS, Partitions, Written, split};
+pub(crate) use rows::{Gathered, Hashes, Results, gather, load, on_disk};
+
+/// Where and from when on a query spills.
+#[derive(Clone, Debug)]
+pub struct SpillSpace {
+    /// The file system.
+    pub io: Arc<dyn Io>,
+    /// Where files go; made when the first one is needed.
+    pub directory: PathBuf,
+    /// Bytes that an operator of a worker may hold; by default only the pool's limit counts.
+    pub work_bytes: Option<u64>,
+}
+
+/// Whether an operator may hold more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Yes.
+    Left,
+    /// No: it spills.
+    Full,
+}
+
+/// The part of the pool's limit that stays free for reading spilled rows again.
+const RESERVE_SHARE: u64 = 8;
+
+/// Bytes that an operator may always hold: spilling less would not help.
+const HELD_MIN: u64 = 64 << 10;
+
+impl QueryContext {
+    /// Whether an operator that holds `bytes` on a worker has to spill, if it can.
+    pub(crate) fn room(&self, bytes: u64) -> Room {
+        let Some(space) = &self.spill else {
+            return Room::Left;
+        };
+        let limit = self.pool.limit();
+        let scarce = bytes > HELD_MIN && self.pool.total() > limit - limit / RESERVE_SHARE;
+        let more = space.work_bytes.is_some_and(|work| bytes > work);
+        if scarce || more { Room::Full } else { Room::Left }
+    }
+
+    /// Whether `error` says that memory is full, and spilling can help.
+    pub(crate) fn can_spill(&self, error: &Error) -> bool {
+        self.spill.is_some() && error.state() == SqlState::OUT_OF_MEMORY
+    }
+}
+
+/// The number of the next file of this process.
+fn next_number() -> u64 {
+    static FILES: AtomicU64 = AtomicU64::new(0);
+    FILES.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,331 @@
+//! `cargo xtask fuzz-queries`: random queries on Tessera and on a peer.
+//!
+//! ```text
+//! seed -> tables -> Tessera, each in some layout      the oracle
+//!           '-----> query -> once per setting   ----> rows equal?
+//!                              '-- no -> shrunk while it still differs -> printed
+//! ```
+//! Without an oracle the settings are compared with each other. Errors on both sides are equal;
+//! an error of a value on one side only is not counted as a difference, because which rows an
+//! expression sees is up to the plan.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use testkit::duckdb::{self, DuckDb};
+use testkit::postgres::Postgres;
+use testkit::queries::{
+    Dialect, Generator, Kind, Node, Query, RowOrder, Schema, difference, setup, shrunk,
+};
+use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
+
+use crate::tessera::Tessera;
+use crate::{Outcome, peers_home, text};
+
+/// Queries over the tables of one seed.
+const PER_SCHEMA: u64 = 40;
+
+/// Queries between two lines about progress.
+const PROGRESS_QUERIES: u64 = 25 * PER_SCHEMA;
+
+/// Layouts that tables have, one each.
+const LAYOUTS: [&str; 4] = ["row", "column", "frozen", "auto"];
+
+/// What each query runs under.
+const SETTINGS: [&[&str]; 4] = [
+    &["SET threads = 2", "SET index_paths = on"],
+    &["SET threads = 1", "SET index_paths = off"],
+    &["SET threads = 2", "SET index_paths = prefer"],
+    &["SET work_mem = '1kB'", "SET index_paths = off"],
+];
+
+/// Milliseconds after which the oracle gives up: such a query says nothing.
+const ORACLE_MS: u32 = 1000;
+
+/// The same for Tessera, which may have been built without optimisation.
+const STATEMENT_TIME: Duration = Duration::from_secs(4);
+
+/// Who says what is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Oracle {
+    /// Tessera itself, under its first setting.
+    Settings,
+    /// PostgreSQL.
+    Postgres,
+    /// DuckDB, for queries that mean the same there.
+    Duckdb,
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Queries in all.
+    pub queries: u64,
+    /// Where chance begins.
+    pub seed: u64,
+    /// What Tessera is compared with.
+    pub oracle: Oracle,
+    /// Differences to find before giving up.
+    pub differences_max: usize,
+}
+
+/// Runs queries until there are enough of them, or of differences.
+///
+/// # Errors
+/// How many queries differ; what could not be started.
+pub fn run(options: &Options) -> Outcome {
+    let start = Instant::now();
+    let backend = Tessera::new("auto", 2, "on")?.with_statement_time(STATEMENT_TIME);
+    let postgres = match options.oracle {
+        Oracle::Postgres => Some(Postgres::start().map_err(text)?),
+        _ => None,
+    };
+    let mut tally = Tally::default();
+    let schemas = options.queries.div_ceil(PER_SCHEMA);
+    for seed in options.seed..options.seed + schemas {
+        let mut pair = Pair::open(seed, options.oracle, &backend, postgres.as_ref())?;
+        pair.queries(seed, &mut tally);
+        if tally.queries % PROGRESS_QUERIES == 0 {
+            let seconds = start.elapsed().as_secs();
+            eprintln!("{} queries to seed {seed}, {seconds} s", tally.queries);
+        }
+        if tally.different >= options.differences_max {
+            break;
+        }
+    }
+    println!(
+        "{} queries: {} equal with rows, {} without, {} failed on both sides, {} unclear, \
+         {} different, {:.1} s",
+        tally.queries,
+        tally.with_rows,
+        tally.empty,
+        tally.failed,
+        tally.unclear.values().sum::<usize>(),
+        tally.different,
+        start.elapsed().as_secs_f64()
+    );
+    for (reason, count) in &tally.unclear {
+        println!("  unclear {count:>6}: {reason}");
+    }
+    match tally.different {
+        0 => Ok(()),
+        count => Err(format!("{count} queries differ")),
+    }
+}
+
+/// What became of the queries.
+#[derive(Default)]
+struct Tally {
+    queries: u64,
+    with_rows: u64,
+    empty: u64,
+    failed: u64,
+    different: usize,
+    /// Queries that say nothing, by the reason.
+    unclear: BTreeMap<String, usize>,
+}
+
+/// What one query came to.
+enum Outcomes {
+    Equal { rows: usize },
+    BothFailed,
+    Unclear(String),
+    Different(String),
+}
+
+/// Tessera and its oracle with the same tables.
+struct Pair {
+    tessera: Box<dyn Connection>,
+    oracle: Option<Box<dyn Connection>>,
+    schema: Schema,
+    dialect: Dialect,
+    _databases: Vec<Box<dyn Database>>,
+}
+
+impl Pair {
+    fn open(
+        seed: u64,
+        oracle: Oracle,
+        backend: &dyn Backend,
+        postgres: Option<&Postgres>,
+    ) -> Result<Self, String> {
+        let schema = Schema::new(seed);
+        let database = backend.create().map_err(text)?;
+        let mut tessera = database.connect().map_err(text)?;
+        fill(tessera.as_mut(), &setup(&schema, seed, &LAYOUTS))?;
+        let mut databases = vec![database];
+        let mut connection: Option<Box<dyn Connection>> = None;
+        if let Some(postgres) = postgres {
+            let database = postgres.create().map_err(text)?;
+            let mut session = database.connect().map_err(text)?;
+            session.run(&format!("SET statement_timeout = {ORACLE_MS}")).map_err(text)?;
+            databases.push(database);
+            connection = Some(session);
+        }
+        if oracle == Oracle::Duckdb {
+            let options = duckdb::Options { threads: 1, file: None };
+            connection =
+                Some(Box::new(Duck(DuckDb::start(&peers_home(), &options).map_err(text)?)));
+        }
+        if let Some(connection) = &mut connection {
+            fill(connection.as_mut(), &setup(&schema, seed, &[]))?;
+        }
+        let dialect = if oracle == Oracle::Duckdb { Dialect::Shared } else { Dialect::Postgres };
+        Ok(Self { tessera, oracle: connection, schema, dialect, _databases: databases })
+    }
+
+    fn queries(&mut self, seed: u64, tally: &mut Tally) {
+        let mut generator = Generator::new(&self.schema, seed, self.dialect);
+        for number in 0..PER_SCHEMA {
+            let query = generator.draw();
+            tally.queries += 1;
+            match self.compare(&query.tree, &query) {
+                Outcomes::Equal { rows: 0 } => tally.empty += 1,
+                Outcomes::Equal { .. } => tally.with_rows += 1,
+                Outcomes::BothFailed => tally.failed += 1,
+                Outcomes::Unclear(reason) => *tally.unclear.entry(reason).or_default() += 1,
+                Outcomes::Different(message) => {
+                    tally.different += 1;
+                    self.report(&query, (seed, number), &message);
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, query: &Query, (seed, number): (u64, u64), message: &str) {
+        // A smaller query must differ in the same way, or a refusal hides the difference.
+        let wanted = class(message);
+        let small = shrunk(&query.tree, |tree| {
+            let found = self.compare(tree, query);
+            matches!(found, Outcomes::Different(message) if class(&message) == wanted)
+        });
+        println!("seed {seed}, query {number}: {message}\n  {}\n  shrunk: {small}", query.tree);
+        if let Outcomes::Different(message) = self.compare(&small, query) {
+            println!("  {message}\n");
+        }
+    }
+
+    /// Runs `tree`, a form of `query`, everywhere.
+    fn compare(&mut self, tree: &Node, query: &Query) -> Outcomes {
+        let sql = tree.to_string();
+        let kinds = match &tree.kind {
+            Kind::Query(kinds) => kinds,
+            _ => &query.kinds,
+        };
+        // A smaller form may have lost its order.
+        let order = match tree == &query.tree {
+            true => query.order,
+            false => RowOrder::Any,
+        };
+        let mut expected = self.oracle.as_mut().map(|oracle| oracle.run(&sql));
+        if let Some(Err(error)) = &expected
+            && let Some(reason) = refusal(error)
+        {
+            return Outcomes::Unclear(reason);
+        }
+        let mut outcome = Outcomes::BothFailed;
+        for settings in SETTINGS {
+            for setting in settings {
+                if let Err(error) = self.tessera.run(setting) {
+                    return Outcomes::Different(format!("{setting}: {error}"));
+                }
+            }
+            let actual = caught(|| self.tessera.run(&sql));
+            if let Err(error) = self.tessera.run("SET work_mem = 0") {
+                return Outcomes::Different(format!("SET: {error}"));
+            }
+            let expected = expected.get_or_insert_with(|| actual.clone());
+            outcome = judge(expected, &actual, kinds, order);
+            match outcome {
+                Outcomes::Different(message) => {
+                    return Outcomes::Different(format!("{message} ({})", settings.join("; ")));
+                }
+                Outcomes::Unclear(_) => return outcome,
+                _ => {}
+            }
+        }
+        outcome
+    }
+}
+
+type Run = Result<Answer, SqlError>;
+
+/// What `run` gives; a panic is an error.
+fn caught(run: impl FnOnce() -> Run) -> Run {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    result.unwrap_or_else(|_| Err(SqlError::internal("a panic")))
+}
+
+fn judge(expected: &Run, actual: &Run, kinds: &[Kind], order: RowOrder) -> Outcomes {
+    match (expected, actual) {
+        (_, Err(error)) if error.sqlstate == "XX000" => {
+            Outcomes::Different(format!("it fails: {error}"))
+        }
+        (Err(_), Err(_)) => Outcomes::BothFailed,
+        (Ok(_), Err(error)) | (Err(error), Ok(_)) if of_a_value(error) => {
+            Outcomes::Unclear(format!("only one side has {error}"))
+        }
+        (Ok(_), Err(error)) => Outcomes::Different(format!("it fails: {error}")),
+        (Err(error), Ok(_)) => Outcomes::Different(format!("it should fail: {error}")),
+        (Ok(expected), Ok(actual)) => {
+            let (expected, actual) = (rows(expected), rows(actual));
+            match difference(expected, actual, kinds, order) {
+                Some(message) => Outcomes::Different(message),
+                None => Outcomes::Equal { rows: actual.len() },
+            }
+        }
+    }
+}
+
+fn rows(answer: &Answer) -> &[Vec<Option<String>>] {
+    match answer {
+        Answer::Rows { rows, .. } => rows,
+        Answer::Done(_) => &[],
+    }
+}
+
+/// An error of a value: it depends on which rows an expression sees.
+fn of_a_value(error: &SqlError) -> bool {
+    error.sqlstate.starts_with("22") || error.sqlstate == "57014"
+}
+
+/// Why the oracle cannot judge this query: it took too long, or PostgreSQL has no such plan.
+fn refusal(error: &SqlError) -> Option<String> {
+    let unable = matches!(error.sqlstate.as_str(), "57014" | "0A000" | "53200" | "53100");
+    unable.then(|| format!("the oracle has {error}"))
+}
+
+/// The sort of a difference.
+fn class(message: &str) -> &str {
+    match message.starts_with("it ") {
+        true => message.split_at_checked(30).map_or(message, |(start, _)| start),
+        false => "rows",
+    }
+}
+
+fn fill(connection: &mut dyn Connection, statements: &[String]) -> Outcome {
+    for statement in statements {
+        connection.run(statement).map_err(|error| {
+            let start: String = statement.chars().take(300).collect();
+            format!("{start}: {error}")
+        })?;
+    }
+    Ok(())
+}
+
+/// DuckDB as a connection.
+struct Duck(DuckDb);
+
+impl Connection for Duck {
+    fn run(&mut self, sql: &str) -> Run {
+        let error = |error: std::io::Error| SqlError {
+            sqlstate: "22000".to_owned(),
+            message: error.to_string(),
+        };
+        if !sql.starts_with("SELECT") && !sql.starts_with("WITH") && !sql.starts_with('(') {
+            return self.0.run(sql).map(|_| Answer::Done(0)).map_err(error);
+        }
+        let result = self.0.rows(sql).map_err(error)?;
+        Ok(Answer::Rows { columns: result.types.len(), rows: result.rows })
+    }
+}
