@@ -215,12 +215,27 @@ pub(crate) struct Sequence {
     pub(crate) value: Arc<Mutex<SequenceValue>>,
 }
 
+/// Who may log in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// Everything is allowed.
+    pub is_superuser: bool,
+    /// It may manage other roles.
+    pub can_create_roles: bool,
+    /// It may begin sessions.
+    pub can_login: bool,
+    /// What is kept of its password.
+    pub password: Option<String>,
+}
+
 /// One version of the catalog.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, View>,
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
+    /// None of them is temporary.
+    pub(crate) roles: BTreeMap<String, Role>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -337,6 +352,7 @@ impl State {
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)
             && self.views == other.views
+            && self.roles == other.roles
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -378,6 +394,7 @@ impl State {
     /// temporary ones. `shared` and `temporary` are as they were before.
     pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
         let mut mine = self.clone();
+        mine.roles.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.
@@ -434,6 +451,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
     pub(crate) session: u64,
+    /// And its user.
+    pub(crate) user: &'a str,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -485,6 +504,10 @@ impl Catalog for StatementCatalog<'_> {
 
     fn session_id(&self) -> i32 {
         i32::try_from(self.session).unwrap_or(i32::MAX)
+    }
+
+    fn user(&self) -> &str {
+        self.user
     }
 
     fn now_micros(&self) -> i64 {

@@ -377,6 +377,11 @@ pub trait Catalog {
         1
     }
 
+    /// Who the session is: current_user.
+    fn user(&self) -> &str {
+        "tessera"
+    }
+
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.
     fn now_micros(&self) -> i64;
 }

@@ -4,6 +4,7 @@
 
 mod dialect;
 mod reserved;
+mod role;
 mod session;
 
 pub(crate) use reserved::is_reserved;
@@ -18,8 +19,8 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RowLockStrength, TableLockMode,
-    TransactionModes,
+    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RoleStatement, RowLockStrength,
+    TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -120,6 +121,7 @@ pub(crate) enum SessionTree {
         if_missing: IfMissing,
         to: String,
     },
+    Role(RoleStatement),
 }
 
 /// COPY.

@@ -291,7 +291,9 @@ impl Binder<'_> {
                 Expr::literal(Value::I32(days), DataType::Date)
             }
             "version" => Expr::text(concat!("Tessera ", env!("CARGO_PKG_VERSION"))),
-            "current_user" | "session_user" | "user" | "current_role" => Expr::text("tessera"),
+            "current_user" | "session_user" | "user" | "current_role" => {
+                Expr::text(self.catalog.user())
+            }
             "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
             "current_schema" => Expr::text("public"),
             "pg_backend_pid" => {
