@@ -19,9 +19,12 @@ use sql::statement::Persistence;
 use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
+use crate::Database;
 use crate::locks::TableLock;
+use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::Registry;
+use crate::settings::Settings;
 use crate::write::checks::Checks;
 
 /// What a table is, rows apart.
@@ -451,10 +454,26 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
     pub(crate) session: u64,
-    /// And its user.
-    pub(crate) user: &'a str,
+    /// And its settings, its user among them.
+    pub(crate) settings: &'a Settings,
+    pub(crate) database: &'a Database,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
+}
+
+impl StatementCatalog<'_> {
+    /// The rows of the system table that the one argument names.
+    fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        let name = match arguments.positional.as_slice() {
+            [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
+            _ => "",
+        };
+        let session = |(id, info): (u64, Arc<crate::session::SessionInfo>)| {
+            (id, info.active.load(Ordering::Relaxed))
+        };
+        let sessions = self.database.sessions().into_iter().map(session).collect();
+        pg_catalog::rows(name, &Subject { state: &self.state, settings: self.settings, sessions })
+    }
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -464,7 +483,8 @@ fn is_local(schema: Option<&str>) -> bool {
 impl Catalog for StatementCatalog<'_> {
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
         if !is_local(schema) {
-            return None;
+            let sql = pg_catalog::view(schema, name)?;
+            return Some(Relation::View { sql, columns: Vec::new() });
         }
         if let Some(entry) = self.state.tables.get(name) {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
@@ -479,8 +499,11 @@ impl Catalog for StatementCatalog<'_> {
             );
             return Some(Relation::View { sql, columns: Vec::new() });
         }
-        let view = self.state.views.get(name)?;
-        Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() })
+        if let Some(view) = self.state.views.get(name) {
+            return Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() });
+        }
+        let sql = schema.is_none().then(|| pg_catalog::view(None, name)).flatten()?;
+        Some(Relation::View { sql, columns: Vec::new() })
     }
 
     fn table_function(
@@ -489,7 +512,14 @@ impl Catalog for StatementCatalog<'_> {
         arguments: &Arguments,
     ) -> Option<Result<TableFunctionRef>> {
         self.is_enough.set(false);
+        if name == pg_catalog::FUNCTION {
+            return Some(self.system_rows(arguments));
+        }
         Some(self.registry.function(name)?.bind(arguments))
+    }
+
+    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
+        pg_catalog::template(name, count)
     }
 
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
@@ -507,7 +537,7 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn user(&self) -> &str {
-        self.user
+        self.settings.user().unwrap_or("tessera")
     }
 
     fn now_micros(&self) -> i64 {

@@ -23,6 +23,7 @@ mod locks;
 pub mod native;
 mod compiled;
 mod point;
+mod pg_catalog;
 mod prepared;
 pub mod registry;
 mod result;

@@ -395,7 +395,8 @@ impl Session {
             now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
             prepared: &self.prepared,
             session: self.info.id,
-            user: self.settings.user().unwrap_or("tessera"),
+            settings: &self.settings,
+            database: &self.database,
             is_enough: Cell::new(true),
         }
     }
