@@ -1,5 +1,26 @@
 //! Functions of the catalog as expressions over its tables.
 
+/// A scalar sub-query: `value` of the row of a table whose `key` is the argument. Its inner names
+/// hide none that the argument could use.
+macro_rules! lookup {
+    ($table:literal, $key:literal, $value:literal) => {
+        lookup!($table, $key, $value, "$1")
+    };
+    ($table:literal, $key:literal, $value:literal, $argument:literal) => {
+        concat!(
+            "(SELECT pgc.pgc_value FROM (SELECT ",
+            $key,
+            " AS pgc_key, ",
+            $value,
+            " AS pgc_value FROM pg_catalog.",
+            $table,
+            ") AS pgc WHERE pgc.pgc_key = ",
+            $argument,
+            ")"
+        )
+    };
+}
+
 /// The expression that a call of `name` with `count` arguments `$1`... stands for.
 pub(crate) fn template(name: &str, count: usize) -> Option<&'static str> {
     let is_meant =
@@ -8,42 +29,35 @@ pub(crate) fn template(name: &str, count: usize) -> Option<&'static str> {
     found.map(|(.., text)| *text)
 }
 
-const FORMAT_TYPE: &str = "CASE \
+const FORMAT_TYPE: &str = concat!(
+    "CASE \
     WHEN $1 = 1043 AND $2 > 4 THEN 'character varying(' || ($2 - 4)::text || ')' \
     WHEN $1 = 1042 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')' \
     WHEN $1 = 1700 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
     (($2 - 4) % 65536)::text || ')' \
-    ELSE (SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, formatted AS pgc_value \
-    FROM pg_catalog.pg_type) AS pgc WHERE pgc.pgc_key = $1) END";
+    ELSE ",
+    lookup!("pg_type", "oid", "formatted"),
+    " END"
+);
 
-const INDEX_DEFINITION: &str = "(SELECT pgc.pgc_value FROM (SELECT indexrelid AS pgc_key, indexdef AS pgc_value \
-     FROM pg_catalog.pg_index) AS pgc WHERE pgc.pgc_key = $1)";
+const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 
-const CONSTRAINT_DEFINITION: &str = "(SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, condef AS pgc_value \
-     FROM pg_catalog.pg_constraint) AS pgc WHERE pgc.pgc_key = $1)";
+const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
-const VIEW_DEFINITION: &str = "(SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, viewdef AS pgc_value \
-     FROM pg_catalog.pg_class) AS pgc WHERE pgc.pgc_key = $1)";
+const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
 
-const SIZE: &str = "(SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, bytes AS pgc_value \
-     FROM pg_catalog.pg_class) AS pgc WHERE pgc.pgc_key = $1)";
+const SIZE: &str = lookup!("pg_class", "oid", "bytes");
 
 const PRETTY: &str = "CASE WHEN abs($1) < 10240 THEN $1::bigint::text || ' bytes' \
     WHEN abs($1) < 10485760 THEN (($1 + 512) / 1024)::bigint::text || ' kB' \
     WHEN abs($1) < 10737418240 THEN (($1 + 524288) / 1048576)::bigint::text || ' MB' \
     ELSE (($1 + 536870912) / 1073741824)::bigint::text || ' GB' END";
 
-const SETTING: &str = "(SELECT pgc.pgc_value FROM (SELECT name AS pgc_key, setting AS pgc_value \
-     FROM pg_catalog.pg_settings) AS pgc WHERE pgc.pgc_key = lower($1))";
+const SETTING: &str = lookup!("pg_settings", "name", "setting", "lower($1)");
 
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
-    (
-        "pg_get_userbyid",
-        &[1],
-        "(SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, rolname AS pgc_value \
-     FROM pg_catalog.pg_roles) AS pgc WHERE pgc.pgc_key = $1)",
-    ),
+    ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
     ("pg_table_is_visible", &[1], "true"),
     ("pg_type_is_visible", &[1], "true"),
     ("pg_function_is_visible", &[1], "true"),
@@ -93,7 +107,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     (
         "pg_list_element",
         &[2],
-        "nullif(split_part(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2::integer), '')::bigint",
+        "nullif(split_part(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2::integer), '') \
+         ::bigint",
     ),
     ("pg_is_in_recovery", &[0], "false"),
     ("pg_is_other_temp_schema", &[1], "false"),
@@ -108,37 +123,30 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_sequence_privilege", &[2, 3], "true"),
     ("has_function_privilege", &[2, 3], "true"),
     ("pg_has_role", &[2, 3], "true"),
-    (
-        "to_regclass",
-        &[1],
-        "(SELECT pgc.pgc_value FROM (SELECT relname AS pgc_key, relname AS pgc_value \
-     FROM pg_catalog.pg_class) AS pgc WHERE pgc.pgc_key = $1::text)",
-    ),
+    ("to_regclass", &[1], lookup!("pg_class", "relname", "relname", "$1::text")),
     // What ::regclass and ::regtype make of numbers.
     (
         "pg_relation_name",
         &[1],
-        "coalesce((SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, relname AS pgc_value \
-     FROM pg_catalog.pg_class) AS pgc WHERE pgc.pgc_key = $1), \
-         CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)",
+        concat!(
+            "coalesce(",
+            lookup!("pg_class", "oid", "relname"),
+            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
+        ),
     ),
     (
         "pg_type_name",
         &[1],
-        "coalesce((SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, formatted AS pgc_value \
-     FROM pg_catalog.pg_type) AS pgc WHERE pgc.pgc_key = $1), \
-         CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)",
+        concat!(
+            "coalesce(",
+            lookup!("pg_type", "oid", "formatted"),
+            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
+        ),
     ),
     (
         "pg_relation_number",
         &[1],
-        "(SELECT pgc.pgc_value FROM (SELECT relname AS pgc_key, oid AS pgc_value \
-     FROM pg_catalog.pg_class) AS pgc WHERE pgc.pgc_key = regexp_replace($1::text, '^public[.]', ''))",
+        lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
     ),
-    (
-        "pg_namespace_name",
-        &[1],
-        "(SELECT pgc.pgc_value FROM (SELECT oid AS pgc_key, nspname AS pgc_value \
-     FROM pg_catalog.pg_namespace) AS pgc WHERE pgc.pgc_key = $1)",
-    ),
+    ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
 ];
