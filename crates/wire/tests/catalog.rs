@@ -76,6 +76,13 @@ fn relations_columns_and_constraints() {
         WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors(confrelid::text)
         UNION ALL VALUES ('1'::pg_catalog.regclass)) AND contype = 'f'";
     assert_eq!(rows(&mut client, referring), ["c"]);
+    let triggers = "SELECT t.tgname, CASE WHEN t.tgparentid != 0 THEN
+          (SELECT u.tgrelid::pg_catalog.regclass FROM pg_catalog.pg_trigger AS u,
+              pg_catalog.pg_partition_ancestors(t.tgrelid) WITH ORDINALITY AS a(relid, depth)
+           WHERE u.tgname = t.tgname AND u.tgparentid = 0 AND u.tgrelid = a.relid
+           ORDER BY a.depth LIMIT 1) END AS parent
+        FROM pg_catalog.pg_trigger t WHERE t.tgrelid = '1'";
+    assert!(rows(&mut client, triggers).is_empty());
 }
 
 #[test]

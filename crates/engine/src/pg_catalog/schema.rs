@@ -143,6 +143,8 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
     ("pg_catalog.pg_cursors", "name:n statement:n"),
+    // A function with WITH ORDINALITY.
+    ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
     (
         "information_schema.schemata",
         "catalog_name:n schema_name:n schema_owner:n default_character_set_name:n sql_path:n",
