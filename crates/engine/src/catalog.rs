@@ -19,9 +19,12 @@ use sql::statement::Persistence;
 use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
+use crate::Database;
 use crate::locks::TableLock;
+use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::Registry;
+use crate::settings::Settings;
 use crate::write::checks::Checks;
 
 /// What a table is, rows apart.
@@ -215,12 +218,27 @@ pub(crate) struct Sequence {
     pub(crate) value: Arc<Mutex<SequenceValue>>,
 }
 
+/// Who may log in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// Everything is allowed.
+    pub is_superuser: bool,
+    /// It may manage other roles.
+    pub can_create_roles: bool,
+    /// It may begin sessions.
+    pub can_login: bool,
+    /// What is kept of its password.
+    pub password: Option<String>,
+}
+
 /// One version of the catalog.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, View>,
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
+    /// None of them is temporary.
+    pub(crate) roles: BTreeMap<String, Role>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -337,6 +355,7 @@ impl State {
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)
             && self.views == other.views
+            && self.roles == other.roles
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -378,6 +397,7 @@ impl State {
     /// temporary ones. `shared` and `temporary` are as they were before.
     pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
         let mut mine = self.clone();
+        mine.roles.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.
@@ -434,8 +454,26 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
     pub(crate) session: u64,
+    /// And its settings, its user among them.
+    pub(crate) settings: &'a Settings,
+    pub(crate) database: &'a Database,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
+}
+
+impl StatementCatalog<'_> {
+    /// The rows of the system table that the one argument names.
+    fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        let name = match arguments.positional.as_slice() {
+            [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
+            _ => "",
+        };
+        let session = |(id, info): (u64, Arc<crate::session::SessionInfo>)| {
+            (id, info.active.load(Ordering::Relaxed))
+        };
+        let sessions = self.database.sessions().into_iter().map(session).collect();
+        pg_catalog::rows(name, &Subject { state: &self.state, settings: self.settings, sessions })
+    }
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -445,7 +483,8 @@ fn is_local(schema: Option<&str>) -> bool {
 impl Catalog for StatementCatalog<'_> {
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
         if !is_local(schema) {
-            return None;
+            let sql = pg_catalog::view(schema, name)?;
+            return Some(Relation::View { sql, columns: Vec::new() });
         }
         if let Some(entry) = self.state.tables.get(name) {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
@@ -460,8 +499,11 @@ impl Catalog for StatementCatalog<'_> {
             );
             return Some(Relation::View { sql, columns: Vec::new() });
         }
-        let view = self.state.views.get(name)?;
-        Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() })
+        if let Some(view) = self.state.views.get(name) {
+            return Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() });
+        }
+        let sql = schema.is_none().then(|| pg_catalog::view(None, name)).flatten()?;
+        Some(Relation::View { sql, columns: Vec::new() })
     }
 
     fn table_function(
@@ -470,7 +512,14 @@ impl Catalog for StatementCatalog<'_> {
         arguments: &Arguments,
     ) -> Option<Result<TableFunctionRef>> {
         self.is_enough.set(false);
+        if name == pg_catalog::FUNCTION {
+            return Some(self.system_rows(arguments));
+        }
         Some(self.registry.function(name)?.bind(arguments))
+    }
+
+    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
+        pg_catalog::template(name, count)
     }
 
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
@@ -485,6 +534,10 @@ impl Catalog for StatementCatalog<'_> {
 
     fn session_id(&self) -> i32 {
         i32::try_from(self.session).unwrap_or(i32::MAX)
+    }
+
+    fn user(&self) -> &str {
+        self.settings.user().unwrap_or("tessera")
     }
 
     fn now_micros(&self) -> i64 {

@@ -1,16 +1,19 @@
 //! COPY between tables or queries and files.
 
+mod stream;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use exec::pipeline::Stream;
-use exec::{QueryContext, ResultSet, RowColumn};
+use exec::{BatchSource, QueryContext, ResultSet, RowColumn};
 use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
 use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::{DataType, Error, Result, SqlState, Value};
 
+use crate::catalog::TableEntry;
 use crate::registry::FileFormat;
 use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
@@ -35,7 +38,7 @@ fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileF
 
 pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
     let CopyPlace::File(path) = &copy.place else {
-        return Err(Error::unsupported("COPY from STDIN or to STDOUT"));
+        return stream::copy(session, copy);
     };
     let format = format_of(session, copy, path)?;
     match (&copy.item, copy.direction) {
@@ -47,15 +50,19 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
             write(&*format, path, &copy.options, &result, session)
         }
         (CopyItem::Table { table, columns }, CopyDirection::To) => {
-            let context = session.context(0, Run::default());
-            let source = Arc::new(TableColumns::new(&context, table, columns)?);
-            let result = source.read(&context)?;
+            let result = table_rows(session, table, columns)?;
             write(&*format, path, &copy.options, &result, session)
         }
         (CopyItem::Query(_), CopyDirection::From) => {
             Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"))
         }
     }
+}
+
+/// These columns of all rows of a table.
+fn table_rows(session: &Session, table: &TableRef, columns: &[usize]) -> Result<ResultSet> {
+    let context = session.context(0, Run::default());
+    TableColumns::new(table, columns)?.read(&context)
 }
 
 fn write(
@@ -82,7 +89,7 @@ struct TableColumns {
 }
 
 impl TableColumns {
-    fn new(_: &Arc<QueryContext>, table: &TableRef, columns: &[usize]) -> Result<Self> {
+    fn new(table: &TableRef, columns: &[usize]) -> Result<Self> {
         let storage = table.object().downcast::<storage::Table>();
         let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
         let name = |&c: &usize| (table.columns()[c].name.clone(), table.columns()[c].ty);
@@ -118,24 +125,63 @@ fn copy_from(
             format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
         return Err(Error::new(SqlState::BAD_COPY_FORMAT, message));
     }
-    session.work().check_writable("COPY FROM")?;
-    let entry = session.write_table(table)?;
-    let full = full_rows(session, all, columns)?;
-    let context = session.context(0, Run::default());
-    let source = exec::function_source(file.source, (0..columns.len()).collect(), full);
-    let stream = Stream::new(source, None);
-    let counted = counted_defaults(table, columns);
-    let rows = if entry.foreign_keys().is_empty() && counted.is_empty() {
-        load_stream(session, &context, &stream, &entry)?
-    } else {
-        let output = table_output(all);
-        let mut result = ResultSet::collect(&context, &stream, &output)?;
-        for batch in &mut result.batches {
-            fill_defaults(session, all, &counted, batch)?;
-        }
-        insert_result(session, &entry, result)?.count
-    };
-    Ok(QueryResult::command(format!("COPY {rows}")))
+    let mut load = Load::begin(session, table, columns)?;
+    load.add(session, file.source, Size::Large)?;
+    Ok(QueryResult::command(format!("COPY {}", load.rows)))
+}
+
+/// Whether rows are worth blocks of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Small,
+    Large,
+}
+
+/// Rows on their way into a table, in one statement.
+struct Load<'a> {
+    table: &'a TableRef,
+    columns: &'a [usize],
+    entry: Arc<TableEntry>,
+    full: Vec<RowColumn>,
+    /// See [`counted_defaults`].
+    counted: Vec<(usize, String)>,
+    rows: u64,
+}
+
+impl<'a> Load<'a> {
+    /// Locks the table, whose `columns` are given; the others get their defaults.
+    fn begin(session: &mut Session, table: &'a TableRef, columns: &'a [usize]) -> Result<Self> {
+        session.work().check_writable("COPY FROM")?;
+        let entry = session.write_table(table)?;
+        let full = full_rows(session, table.columns(), columns)?;
+        let counted = counted_defaults(table, columns);
+        Ok(Self { table, columns, entry, full, counted, rows: 0 })
+    }
+
+    fn add(
+        &mut self,
+        session: &mut Session,
+        source: Arc<dyn BatchSource>,
+        size: Size,
+    ) -> Result<()> {
+        let all = self.table.columns();
+        let context = session.context(0, Run::default());
+        let given = (0..self.columns.len()).collect();
+        let source = exec::function_source(source, given, self.full.clone());
+        let stream = Stream::new(source, None);
+        let is_plain = self.entry.foreign_keys().is_empty() && self.counted.is_empty();
+        self.rows += if is_plain && size == Size::Large {
+            load_stream(session, &context, &stream, &self.entry)?
+        } else {
+            let output = table_output(all);
+            let mut result = ResultSet::collect(&context, &stream, &output)?;
+            for batch in &mut result.batches {
+                fill_defaults(session, all, &self.counted, batch)?;
+            }
+            insert_result(session, &self.entry, result)?.count
+        };
+        Ok(())
+    }
 }
 
 /// Columns that are not in the file and whose defaults may differ from row to row, with the

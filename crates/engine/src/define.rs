@@ -48,6 +48,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::DropIndex(drop) => drop::indexes(session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
+        Statement::Role(statement) => crate::role::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -68,6 +69,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::DropIndex(_) => "DROP INDEX",
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Role(statement) => statement.command(),
         _ => "this statement",
     }
 }
@@ -75,7 +77,7 @@ fn command_of(statement: &Statement) -> &'static str {
 fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
     let tag = match discard {
         Discard::All => {
-            if session.work().begun == Begun::Explicitly {
+            if session.work().begun != Begun::ForOneStatement {
                 let message = "DISCARD ALL cannot run inside a transaction block";
                 return Err(Error::new(SqlState(*b"25001"), message));
             }
@@ -122,6 +124,10 @@ fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
 fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> {
     let mut layout = session.inner().layout;
     for (name, value) in options {
+        // How full PostgreSQL makes its pages: there are none.
+        if name == "fillfactor" || name.starts_with("autovacuum_") {
+            continue;
+        }
         if name != "layout" {
             let message = format!("unrecognized parameter \"{name}\"");
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));

@@ -4,7 +4,7 @@
 //! parameters -> key -> index -> row -> residual -> result, or the row's new values -> write
 //! ```
 //! Invariant: what is not the same on this path as on the general one is left to it: constraints,
-//! keys of other tables, levels of isolation that look again or note what they read.
+//! keys of other tables, the level of isolation that notes what it reads.
 //!
 //! Elsewhere: which statements these are (`plan::point`).
 
@@ -26,7 +26,7 @@ use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
 use storage::{Datum, KeyBuffer, RowBuffer, Snapshot, Table, TableIndex, Tid};
 use txn::manager::Isolation;
-use types::{DataType, Error, PhysicalType, Result, Value};
+use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
 use crate::catalog::TableEntry;
 use crate::statistics::StoredStatistics;
@@ -191,8 +191,8 @@ impl Point {
                 return Ok(Some(QueryResult::tagged(tag.to_owned(), rows)));
             }
             Action::Insert(_) => (["INSERT", "INSERT 0 0", "INSERT 0 1"], None),
-            // One level notes what it reads, the other looks at changed rows again.
-            _ if isolation != Isolation::Snapshot => return Ok(None),
+            // It notes what it reads.
+            _ if isolation == Isolation::Serializable => return Ok(None),
             Action::Update(find, ..) => (["UPDATE", "UPDATE 0", "UPDATE 1"], Some(find)),
             Action::Delete(find, _) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
@@ -203,15 +203,25 @@ impl Point {
             return Ok(None);
         }
         session.work_mut().statements += 1;
-        let at = session.work().txn.snapshot();
-        let tid = match find {
-            Some(find) => match self.find(find, at, parameters, memory)? {
-                Some(tid) => tid,
-                None => return self.result(none, None, parameters).map(Some),
-            },
-            None => Tid(0),
+        let (at, tid) = loop {
+            let at = session.work().txn.snapshot();
+            let tid = match find {
+                Some(find) => match self.find(find, at, parameters, memory)? {
+                    Some(tid) => tid,
+                    None => return self.result(none, None, parameters).map(Some),
+                },
+                None => Tid(0),
+            };
+            match self.write(session, &entry, (at, tid), parameters, &memory.row) {
+                Ok(tid) => break (at, tid),
+                // Nothing but this row was read: the statement begins again, later.
+                Err(error) if error.state() == LOST && isolation == Isolation::ReadCommitted => {
+                    session.cancel_handle().check()?;
+                    session.work_mut().txn.refresh();
+                }
+                Err(error) => return Err(error),
+            }
         };
-        let tid = self.write(session, &entry, (at, tid), parameters, &memory.row)?;
         if let Action::Update(find, _, _, Some(_)) = &self.action
             && !self.storage.read(at, tid, &find.columns, &mut memory.row)
         {
@@ -310,6 +320,9 @@ impl Point {
         Ok((!kept.is_empty()).then_some(tid))
     }
 }
+
+/// The row was changed by another transaction first.
+const LOST: SqlState = SqlState(*b"40001");
 
 /// Columns of a key; longer ones take the general way.
 const KEY_COLUMNS: usize = 8;

@@ -10,19 +10,26 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::compiled::{Compiled, Ready};
 use crate::session::Run;
-use crate::{QueryResult, Session};
+use crate::{QueryResult, Session, describe, transaction};
 
 /// A statement that is parsed once and run with values of its parameters, again and again. Its
 /// plan is kept as long as the tables do not change much.
 pub struct PreparedStatement {
-    types: Vec<DataType>,
-    statement: Arc<ParsedStatement>,
+    pub(crate) types: Vec<DataType>,
+    pub(crate) statement: Arc<ParsedStatement>,
     compiled: Option<Arc<Compiled>>,
+    /// What its rows look like, if it has any; not known of those of PREPARE.
+    columns: Option<Vec<(String, DataType)>>,
 }
 
 impl PreparedStatement {
     fn new(types: Vec<DataType>, statement: ParsedStatement) -> Self {
-        Self { types, statement: Arc::new(statement), compiled: None }
+        Self { types, statement: Arc::new(statement), compiled: None, columns: None }
+    }
+
+    /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
+    pub fn columns(&self) -> Option<&[(String, DataType)]> {
+        self.columns.as_deref()
     }
 
     /// The types of `$1`...
@@ -36,6 +43,11 @@ impl PreparedStatement {
 pub(crate) struct PreparedStatements(HashMap<String, PreparedStatement>);
 
 impl PreparedStatements {
+    /// One of them.
+    pub(crate) fn get(&self, name: &str) -> Option<&PreparedStatement> {
+        self.0.get(name)
+    }
+
     /// The parameter types of one.
     pub(crate) fn types(&self, name: &str) -> Option<Vec<DataType>> {
         self.0.get(name).map(|p| p.types.clone())
@@ -125,18 +137,31 @@ pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<Qu
 
 impl Session {
     /// Prepares the statement `text`, whose parameters `$1`... have these types as far as given
-    /// ([`DataType::Unknown`] where not); the others are inferred.
+    /// ([`DataType::Unknown`] where not); the others are inferred. A transaction fails with it.
     ///
     /// # Errors
-    /// What is wrong with the statement; 42601 when it is not one.
+    /// What is wrong with the statement; 42601 when it is not one; 25P02 in a failed transaction.
     pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
+        let prepared = self.try_prepare(text, types);
+        if prepared.is_err() {
+            self.fail()?;
+        }
+        prepared
+    }
+
+    fn try_prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
         let mut statements = sql::parse(text)?;
         let (Some(statement), None) = (statements.pop(), statements.pop()) else {
-            let message = "a prepared statement is one statement";
+            let message = "cannot insert multiple commands into a prepared statement";
             return Err(Error::new(SqlState::SYNTAX_ERROR, message));
         };
         let bound = sql::bind(&statement, &self.catalog(), types)?;
-        Ok(PreparedStatement::new(bound.parameters().to_vec(), statement))
+        if self.in_failed_transaction() && !transaction::is_end(&bound) {
+            return Err(transaction::failed());
+        }
+        let columns = describe::columns(self, &bound)?;
+        let prepared = PreparedStatement::new(bound.parameters().to_vec(), statement);
+        Ok(PreparedStatement { columns, ..prepared })
     }
 
     /// Runs a prepared statement with these values, in the physical forms of its parameters' types.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use exec::BatchSource;
-use kernels::Batch;
+use kernels::{Batch, Vector};
 use parking_lot::RwLock;
 use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef};
 use types::{DataType, Result};
 
-use crate::{QueryResult, Session};
+use crate::{PasswordHasher, QueryResult, Session};
 
 /// A function that stands in FROM.
 pub trait TableFunction: Send + Sync {
@@ -84,6 +84,105 @@ pub trait FileFormat: Send + Sync {
     ) -> Result<Box<dyn FileWriter>>;
 }
 
+/// What a stream of COPY consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamForm {
+    /// Lines of text.
+    Text,
+    /// Bytes.
+    Binary,
+}
+
+/// Whether a stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// There may be more.
+    Part,
+    /// Nothing comes after it.
+    All,
+}
+
+/// Rows that came at once.
+pub type Piece = Arc<dyn BatchSource>;
+
+/// A format of COPY FROM STDIN and TO STDOUT.
+pub trait StreamFormat: Send + Sync {
+    /// What it consists of.
+    fn form(&self) -> StreamForm;
+
+    /// Reads rows of the columns `target`.
+    ///
+    /// # Errors
+    /// 22023 and others for the options.
+    fn reader(
+        &self,
+        options: &FileOptions,
+        target: &[(String, DataType)],
+    ) -> Result<Box<dyn StreamReader>>;
+
+    /// Writes rows of `columns`.
+    ///
+    /// # Errors
+    /// 22023 and others for the options.
+    fn writer(
+        &self,
+        options: &FileOptions,
+        columns: &[(String, DataType)],
+    ) -> Result<Box<dyn StreamWriter>>;
+}
+
+/// Rows from a stream.
+pub trait StreamReader: Send {
+    /// Takes all whole records off the front of `bytes`; None when there is none.
+    ///
+    /// # Errors
+    /// 22P04 and others for what is wrong inside; some errors come from the rows only.
+    fn take(&mut self, bytes: &mut Vec<u8>, came: Came) -> Result<Option<Piece>>;
+}
+
+/// Rows into a stream.
+pub trait StreamWriter: Send {
+    /// Appends what comes before the rows.
+    fn begin(&mut self, out: &mut Vec<u8>);
+    /// Appends row `row` of `columns`.
+    fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>);
+    /// Appends what comes after the rows.
+    fn end(&mut self, out: &mut Vec<u8>);
+}
+
+/// The client behind STDIN and STDOUT.
+pub trait CopyClient: Send {
+    /// Asks it for rows of `columns` columns.
+    ///
+    /// # Errors
+    /// 08006 when it is gone.
+    fn begin_in(&mut self, columns: usize, form: StreamForm) -> Result<()>;
+
+    /// Appends what it sends next.
+    ///
+    /// # Errors
+    /// 57014 when it gives up, 08006 when it is gone, 08P01 when it sends something else.
+    fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Came>;
+
+    /// Tells it that rows of `columns` columns come.
+    ///
+    /// # Errors
+    /// 08006 when it is gone.
+    fn begin_out(&mut self, columns: usize, form: StreamForm) -> Result<()>;
+
+    /// Sends it a row.
+    ///
+    /// # Errors
+    /// 08006 when it is gone.
+    fn write(&mut self, row: &[u8]) -> Result<()>;
+
+    /// Tells it that no rows come any longer.
+    ///
+    /// # Errors
+    /// 08006 when it is gone.
+    fn end_out(&mut self) -> Result<()>;
+}
+
 /// A table function whose rows are those of an opened file or another source.
 pub struct SourceFunction {
     name: String,
@@ -124,6 +223,8 @@ pub struct Registry {
     functions: RwLock<HashMap<String, Arc<dyn TableFunction>>>,
     procedures: RwLock<HashMap<String, Arc<dyn Procedure>>>,
     formats: RwLock<HashMap<String, Arc<dyn FileFormat>>>,
+    streams: RwLock<HashMap<String, Arc<dyn StreamFormat>>>,
+    hasher: RwLock<Option<PasswordHasher>>,
 }
 
 impl Registry {
@@ -140,6 +241,26 @@ impl Registry {
     /// Adds a file format.
     pub fn add_format(&self, name: &str, format: Arc<dyn FileFormat>) {
         self.formats.write().insert(name.to_owned(), format);
+    }
+
+    /// Adds a format of COPY FROM STDIN and TO STDOUT.
+    pub fn add_stream_format(&self, name: &str, format: Arc<dyn StreamFormat>) {
+        self.streams.write().insert(name.to_owned(), format);
+    }
+
+    /// Sets what makes of passwords what is kept of them.
+    pub fn set_password_hasher(&self, hasher: PasswordHasher) {
+        *self.hasher.write() = Some(hasher);
+    }
+
+    /// What makes of passwords what is kept of them.
+    pub fn password_hasher(&self) -> Option<PasswordHasher> {
+        self.hasher.read().clone()
+    }
+
+    /// The format of streams called `name`.
+    pub fn stream_format(&self, name: &str) -> Option<Arc<dyn StreamFormat>> {
+        self.streams.read().get(name).cloned()
     }
 
     /// The table function called `name`.

@@ -29,6 +29,7 @@ use crate::database::Inner;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
 use crate::prepared::PreparedStatements;
+use crate::registry::CopyClient;
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
@@ -120,6 +121,8 @@ pub struct Session {
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
     /// What others may know of it.
     info: Arc<SessionInfo>,
+    /// Who is behind STDIN and STDOUT.
+    pub(crate) client: Option<Box<dyn CopyClient>>,
 }
 
 /// What a session does, for `tessera_sessions()`.
@@ -153,6 +156,7 @@ impl Session {
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
+            client: None,
         }
     }
 
@@ -283,8 +287,12 @@ impl Session {
 
     /// The transaction fails, if there is one: without savepoints nobody has to wait for it any
     /// longer, so that its changes and locks go at once.
-    fn fail(&mut self) -> Result<()> {
+    pub(crate) fn fail(&mut self) -> Result<()> {
         let Some(work) = &mut self.work else { return Ok(()) };
+        if work.begun == Begun::Implicitly {
+            self.work.take().into_iter().for_each(Work::rollback);
+            return Ok(());
+        }
         if work.health == Health::Good && !work.has_savepoints() {
             let modes = work.modes();
             self.work.take().into_iter().for_each(Work::rollback);
@@ -320,7 +328,7 @@ impl Session {
     pub(crate) fn end_statement(&mut self) -> Result<()> {
         let Some(work) = &mut self.work else { return Ok(()) };
         match work.begun {
-            Begun::Explicitly => Ok(()),
+            Begun::Explicitly | Begun::Implicitly => Ok(()),
             Begun::ForOneStatement => self.commit_work(),
         }
     }
@@ -387,6 +395,8 @@ impl Session {
             now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
             prepared: &self.prepared,
             session: self.info.id,
+            settings: &self.settings,
+            database: &self.database,
             is_enough: Cell::new(true),
         }
     }
@@ -547,7 +557,7 @@ impl Session {
             let message = format!("procedure {name} does not exist");
             Error::new(SqlState::UNDEFINED_FUNCTION, message)
         })?;
-        if self.work().begun == Begun::Explicitly {
+        if self.work().begun != Begun::ForOneStatement {
             let message = format!("CALL {name} cannot run inside a transaction block");
             return Err(Error::new(SqlState(*b"25001"), message));
         }
@@ -682,7 +692,7 @@ impl Session {
         Ok(QueryResult::from_values("EXPLAIN", columns, &rows))
     }
 
-    fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         match name {
             "threads" | "tessera.threads" => {
                 let count = match value {

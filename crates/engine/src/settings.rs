@@ -18,10 +18,12 @@ enum Access {
     Fixed,
     /// One of these.
     OneOf(&'static [&'static str]),
-    /// A number of bytes; 0 stands for no limit.
-    Bytes,
+    /// A number of kilobytes, or one with a unit; 0 stands for no limit.
+    Kilobytes,
     /// SHOW only.
     ReadOnly,
+    /// Milliseconds, or a number with a unit.
+    Milliseconds,
 }
 
 const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
@@ -37,23 +39,36 @@ const KNOWN: &[Known] = &[
     known("default_transaction_isolation", "repeatable read", Access::Any),
     known("default_transaction_read_only", "off", Access::Any),
     known("extra_float_digits", "1", Access::Any),
+    known("idle_in_transaction_session_timeout", "0", Access::Milliseconds),
+    known("idle_session_timeout", "0", Access::Milliseconds),
+    known("in_hot_standby", "off", Access::ReadOnly),
     known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
+    known("integer_datetimes", "on", Access::ReadOnly),
     known("intervalstyle", "postgres", Access::Fixed),
+    known("is_superuser", "on", Access::ReadOnly),
+    known("max_identifier_length", "63", Access::ReadOnly),
     known("search_path", "public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
+    known("server_version_num", "150000", Access::ReadOnly),
+    known("session_authorization", "tessera", Access::ReadOnly),
     known("standard_conforming_strings", "on", Access::Fixed),
-    known("statement_timeout", "0", Access::Any),
+    known("statement_timeout", "0", Access::Milliseconds),
     known("synchronous_commit", "on", Access::Any),
     known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Fixed),
-    known("work_mem", "0", Access::Bytes),
+    known("work_mem", "0", Access::Kilobytes),
 ];
 
 /// The values a session changed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     changed: Vec<(&'static str, String)>,
+    /// What RESET goes back to, where that is not the default of all.
+    base: Vec<(&'static str, String)>,
+    /// Moves with each change.
+    version: u64,
+    user: Option<String>,
 }
 
 fn find(name: &str) -> Result<&'static Known> {
@@ -88,6 +103,34 @@ pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
     })
 }
 
+/// Whether `value` is another name of the only encoding.
+fn is_utf8(known: &Known, value: &str) -> bool {
+    let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+    known.name == "client_encoding"
+        && ["utf8", "unicode"].iter().any(|name| plain.eq_ignore_ascii_case(name))
+}
+
+/// Milliseconds, perhaps with a unit: "1500", "2s", "5 min".
+fn parse_ms(name: &str, text: &str) -> Result<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "ms" => Some(1),
+        "s" => Some(1_000),
+        "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    };
+    let ms = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
+    ms.filter(|ms| *ms <= i32::MAX as u64).ok_or_else(|| {
+        let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+            .with_hint("Give milliseconds, or a number with ms, s, min, h or d.")
+    })
+}
+
 impl Settings {
     /// The value of `name` if it was changed: cheaper than [`Self::get`].
     pub(crate) fn changed(&self, name: &str) -> Option<&str> {
@@ -113,6 +156,11 @@ impl Settings {
     /// The value of `name`.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
         let known = find(name)?;
+        if known.name == "session_authorization"
+            && let Some(user) = &self.user
+        {
+            return Ok(user.clone());
+        }
         let changed = self.changed.iter().find(|(n, _)| *n == known.name);
         Ok(changed.map_or_else(|| known.default.to_owned(), |(_, value)| value.clone()))
     }
@@ -120,11 +168,23 @@ impl Settings {
     /// Changes `name`; None resets it.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let known = find(name)?;
+        self.version += 1;
+        let before = self.changed.clone();
         self.changed.retain(|(n, _)| *n != known.name);
         let Some(value) = value else {
+            let base = self.base.iter().find(|(n, _)| *n == known.name);
+            self.changed.extend(base.cloned());
             return Ok(());
         };
-        let same = value.eq_ignore_ascii_case(known.default);
+        let outcome = self.change(known, name, value);
+        if outcome.is_err() {
+            self.changed = before;
+        }
+        outcome
+    }
+
+    fn change(&mut self, known: &'static Known, name: &str, value: &str) -> Result<()> {
+        let same = value.eq_ignore_ascii_case(known.default) || is_utf8(known, value);
         let utc = known.name == "timezone" && matches!(value, "Etc/UTC" | "GMT" | "utc");
         match known.access {
             Access::ReadOnly => {
@@ -146,9 +206,17 @@ impl Settings {
                     Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
                 }
             },
-            Access::Bytes => {
-                parse_bytes(name, value)?;
-                self.changed.push((known.name, value.to_owned()));
+            Access::Kilobytes => {
+                let is_plain = value.trim().bytes().all(|byte| byte.is_ascii_digit());
+                let unit = if is_plain && value.trim() != "0" { "kB" } else { "" };
+                let value = format!("{}{unit}", value.trim());
+                parse_bytes(name, &value)?;
+                self.changed.push((known.name, value));
+                Ok(())
+            }
+            Access::Milliseconds => {
+                let ms = parse_ms(name, value)?;
+                self.changed.push((known.name, ms.to_string()));
                 Ok(())
             }
             Access::Any => {
@@ -160,7 +228,29 @@ impl Settings {
 
     /// Resets everything.
     pub(crate) fn reset(&mut self) {
-        self.changed.clear();
+        self.changed.clone_from(&self.base);
+        self.version += 1;
+    }
+
+    /// What was set so far is what RESET goes back to.
+    pub(crate) fn keep_as_base(&mut self) {
+        self.base.clone_from(&self.changed);
+    }
+
+    /// Moves with each change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Who the session is; nobody in particular when it is the library's.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Says who the session is.
+    pub(crate) fn set_user(&mut self, user: &str) {
+        self.user = Some(user.to_owned());
+        self.version += 1;
     }
 
     /// Names and values of all settings.

@@ -55,18 +55,23 @@ pub(crate) fn run_in_failed(
     bound: Result<Statement>,
 ) -> Result<QueryResult> {
     match bound {
-        Ok(ending @ (Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_))) => {
-            match run(session, ending)? {
-                Ran::Done(result) => Ok(result),
-                Ran::NotOne(_) => Err(Error::internal("an end of a transaction")),
-            }
-        }
-        _ => {
-            let message = "current transaction is aborted, commands ignored until end of \
-                           transaction block";
-            Err(Error::new(SqlState(*b"25P02"), message))
-        }
+        Ok(ending) if is_end(&ending) => match run(session, ending)? {
+            Ran::Done(result) => Ok(result),
+            Ran::NotOne(_) => Err(Error::internal("an end of a transaction")),
+        },
+        _ => Err(failed()),
     }
+}
+
+/// Whether a failed transaction takes it.
+pub(crate) fn is_end(statement: &Statement) -> bool {
+    matches!(statement, Statement::Commit(_) | Statement::Rollback(_) | Statement::RollbackTo(_))
+}
+
+/// 25P02.
+pub(crate) fn failed() -> Error {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    Error::new(SqlState::IN_FAILED_TRANSACTION, message)
 }
 
 /// The transaction that BEGIN began.
@@ -83,11 +88,13 @@ fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str>
     let defaults = session.modes()?;
     let work = session.work_mut();
     // PostgreSQL warns about a second BEGIN and goes on.
-    if work.begun == Begun::ForOneStatement {
+    if work.begun != Begun::Explicitly {
         let modes = defaults.with(modes);
         work.begun = Begun::Explicitly;
         work.access = modes.access;
-        work.txn.set_isolation(modes.isolation);
+        if work.statements == 0 {
+            work.txn.set_isolation(modes.isolation);
+        }
     }
     Ok("BEGIN")
 }

@@ -31,6 +31,8 @@ pub(crate) enum Begun {
     Explicitly,
     /// By a statement outside a transaction, with which it ends.
     ForOneStatement,
+    /// For statements sent together: it ends with the last of them, or with an error.
+    Implicitly,
 }
 
 /// What a session's transaction may still do.

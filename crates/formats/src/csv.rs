@@ -11,6 +11,11 @@ mod sniff;
 mod split;
 mod write;
 
+pub(crate) use options::{CsvOptions, Dialect, Header, OnError};
+pub(crate) use parse::CsvRecords;
+pub(crate) use split::Quoted;
+pub(crate) use write::{write_names, write_row};
+
 use engine::registry::{FileFormat, FileOptions, FileWriter, OpenedFile};
 use types::{DataType, Result};
 

@@ -1,4 +1,4 @@
-//! Files: CSV, Parquet, Arrow streams.
+//! Files: CSV, Parquet, Arrow streams; CSV and text between COPY and a client.
 //!
 //! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
 //! `read_csv('f')` and `read_parquet('f')` stand in FROM. A format writes to a temporary name
@@ -10,6 +10,9 @@ mod csv;
 mod function;
 mod output;
 mod parquet;
+mod rows;
+mod stream;
+mod text;
 
 use std::sync::Arc;
 
@@ -25,6 +28,8 @@ pub fn register(database: &Database) {
     registry.add_function("read_csv", Arc::new(function::Read::new("read_csv", &csv)));
     registry.add_function("read_csv_auto", Arc::new(function::Read::new("read_csv_auto", &csv)));
     registry.add_function("read_parquet", Arc::new(function::Read::new("read_parquet", &parquet)));
+    registry.add_stream_format("csv", Arc::new(stream::Stream::Csv));
+    registry.add_stream_format("text", Arc::new(stream::Stream::Text));
     registry.add_format("csv", csv);
     registry.add_format("parquet", parquet);
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -65,12 +66,67 @@ pub(crate) enum Command {
         /// Database directory
         path: PathBuf,
     },
+    /// Serve clients of PostgreSQL's protocol until SIGTERM or Ctrl-C
+    Serve(Box<Serve>),
     /// Generate TPC-H, load it, run its 22 queries, then open a shell on it
     Demo {
         /// Scale factor: 1 is about 1 GB of raw data
         #[arg(long, default_value_t = 1.0, value_parser = parse_scale)]
         sf: f64,
     },
+}
+
+/// What a server is started with.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Serve {
+    /// Database directory, made when missing; without it the database is in memory
+    pub(crate) path: Option<PathBuf>,
+
+    /// Address and port; may be given several times
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5432")]
+    pub(crate) listen: Vec<SocketAddr>,
+
+    /// Also listen on a Unix socket in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) unix_socket: Option<PathBuf>,
+
+    /// Offer TLS with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// How clients prove who they are; trust is for this machine only
+    #[arg(long, value_enum, default_value_t = Auth::Scram)]
+    pub(crate) auth: Auth,
+
+    /// The first superuser of a new database, whose password is printed
+    #[arg(long, value_name = "NAME", default_value = "tessera")]
+    pub(crate) user: String,
+
+    /// Most clients at a time
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_connections: u32,
+
+    /// Cancel statements that run longer, unless the session says otherwise [seconds]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) statement_timeout: Option<u32>,
+
+    /// End connections that are silent longer, unless the session says otherwise [seconds]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) idle_timeout: Option<u32>,
+}
+
+/// How clients prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Auth {
+    /// Passwords, by SCRAM-SHA-256
+    Scram,
+    /// Not at all
+    Trust,
 }
 
 /// Bytes with an optional unit.

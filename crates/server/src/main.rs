@@ -1,4 +1,4 @@
-//! The binary `tessera`: shell, scripts, demo.
+//! The binary `tessera`: shell, scripts, server, demo.
 //!
 //! Exit status: 0 fine, 1 an SQL error, 2 a wrong call.
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod render;
 mod report;
 mod run;
 mod scan;
+mod serve;
 mod shell;
 
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ use engine::{Config, Database, Files, Session};
 use types::Result;
 
 use crate::arguments::{Arguments, Command, Format, Limits};
-use crate::{demo, interrupt, progress, render, report, shell};
+use crate::{demo, interrupt, progress, render, report, serve, shell};
 
 const SQL_ERROR: u8 = 1;
 const USAGE_ERROR: u8 = 2;
@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         Some(Command::Demo { sf }) => {
             open(None, &arguments.limits).and_then(|db| demo::run(&db, *sf, arguments.format))
         }
+        Some(Command::Serve(options)) => serve::run(options, &arguments.limits),
         Some(Command::Check { path }) => check(path, &arguments.limits),
         None => statements(arguments),
     };
@@ -43,7 +44,7 @@ fn config_of(limits: &Limits) -> Config {
 }
 
 /// A database with formats and workloads registered: that in `path`, or one in memory.
-fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
+pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
     let config = config_of(limits);
     let database = match path {
         Some(path) => Database::open(path, config)?,
@@ -51,6 +52,7 @@ fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
     };
     formats::register(&database);
     workloads::register(&database);
+    wire::register(&database);
     Ok(database)
 }
 

@@ -43,6 +43,7 @@ mod operators;
 mod predicate;
 mod row;
 mod subquery;
+mod system;
 mod refresh;
 mod special;
 mod functions;

@@ -377,6 +377,18 @@ pub trait Catalog {
         1
     }
 
+    /// The expression that a call of `name` with `count` arguments `$1`... stands for, when it is a
+    /// function over the catalog's tables.
+    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
+        let _ = (name, count);
+        None
+    }
+
+    /// Who the session is: current_user.
+    fn user(&self) -> &str {
+        "tessera"
+    }
+
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.
     fn now_micros(&self) -> i64;
 }

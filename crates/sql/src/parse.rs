@@ -4,6 +4,7 @@
 
 mod dialect;
 mod reserved;
+mod role;
 mod session;
 
 pub(crate) use reserved::is_reserved;
@@ -18,8 +19,8 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RowLockStrength, TableLockMode,
-    TransactionModes,
+    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RoleStatement, RowLockStrength,
+    TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -120,6 +121,7 @@ pub(crate) enum SessionTree {
         if_missing: IfMissing,
         to: String,
     },
+    Role(RoleStatement),
 }
 
 /// COPY.
@@ -309,15 +311,26 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
 /// - `a ISNULL` to `a IS NULL`,
 /// - `trim(BOTH FROM a)` to `trim(BOTH a)`,
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
+/// - `OPERATOR(pg_catalog.~)` to `~`,
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
     let mut prepared = Vec::with_capacity(tokens.len());
     let untyped = untyped_columns(tokens);
+    let mut operator_end = 0;
     for (at_idx, token) in tokens.iter().enumerate() {
         let mut token = token.clone();
+        if at_idx < operator_end {
+            continue;
+        }
         match &token.token {
             Token::Whitespace(_) => {}
+            Token::Word(word) if is_word(word, "operator") => {
+                if let Some((operator, end)) = named_operator(tokens, at_idx) {
+                    token.token = operator;
+                    operator_end = end;
+                }
+            }
             Token::Word(word) if after_between && is_word(word, "symmetric") => {
                 token.token = Token::AtDashAt;
                 after_between = false;
@@ -358,6 +371,19 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
 
 fn is_word(word: &Word, text: &str) -> bool {
     word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
+}
+
+/// The operator in `OPERATOR(pg_catalog.op)`, which begins at `at_idx`, and the index after it.
+fn named_operator(tokens: &[TokenWithSpan], at_idx: usize) -> Option<(Token, usize)> {
+    let rest = tokens.get(at_idx + 1..)?;
+    let [open, schema, period, operator, close, ..] = rest else { return None };
+    let is_catalog =
+        matches!(&schema.token, Token::Word(word) if word.value.eq_ignore_ascii_case("pg_catalog"));
+    let is_form = open.token == Token::LParen
+        && is_catalog
+        && period.token == Token::Period
+        && close.token == Token::RParen;
+    is_form.then(|| (operator.token.clone(), at_idx + 6))
 }
 
 /// True when a parenthesis follows token `at_idx`.

@@ -1,6 +1,7 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
 mod define;
+mod role;
 mod write;
 mod transaction;
 
@@ -9,6 +10,7 @@ pub use define::{
     CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
     Truncate, TruncateIdentity, WithData,
 };
+pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use transaction::{
     AccessMode, Chain, Discard, Execute, Isolation, LockTable, Prepare, TableLockMode,
     TransactionModes,
@@ -318,6 +320,8 @@ pub enum Statement {
     Discard(Discard),
     /// COMMENT ON, accepted: nothing is kept of it.
     Comment,
+    /// CREATE, ALTER, DROP ROLE.
+    Role(Box<RoleStatement>),
     /// CHECKPOINT.
     Checkpoint,
     /// ANALYZE; None for every table.

@@ -1,4 +1,4 @@
-//! Tables, views and sequences to and from bytes, for the log and checkpoints.
+//! Tables, views, sequences and roles to and from bytes, for the log and checkpoints.
 //!
 //! ```text
 //! record: [version u8 = 1][field]...          field: [bytes u32 LE][value]
@@ -17,7 +17,7 @@ use sql::catalog::ForeignKeyDef;
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
-use super::{Sequence, TableDef, TableEntry, View};
+use super::{Role, Sequence, TableDef, TableEntry, View};
 
 /// Version of the records.
 const VERSION: u8 = 1;
@@ -86,6 +86,23 @@ pub(crate) fn decode_sequence(bytes: &[u8]) -> Result<Sequence> {
         return Err(damaged("a sequence that cannot count"));
     }
     Ok(sequence)
+}
+
+/// Appends a role.
+pub(crate) fn encode_role(role: &Role, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(role);
+}
+
+/// A role. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no role.
+pub(crate) fn decode_role(bytes: &[u8]) -> Result<Role> {
+    let mut reader = versioned(bytes)?;
+    let role = reader.field()?;
+    reader.end()?;
+    Ok(role)
 }
 
 fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {

@@ -1,7 +1,7 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, value of a sequence | gone: 16 +
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, its value, role | gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows; the
@@ -18,9 +18,10 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_sequence, decode_table, decode_view, encode_sequence, encode_table, encode_view,
+    decode_role, decode_sequence, decode_table, decode_view, encode_role, encode_sequence,
+    encode_table, encode_view,
 };
-use crate::catalog::{Indexes, Sequence, SequenceValue, State, TableEntry, View};
+use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
 use crate::locks::TableLock;
 
@@ -31,9 +32,11 @@ mod kind {
     pub(super) const VIEW: u8 = 3;
     pub(super) const SEQUENCE: u8 = 4;
     pub(super) const SEQUENCE_VALUE: u8 = 5;
+    pub(super) const ROLE: u8 = 6;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
+    pub(super) const ROLE_GONE: u8 = 20;
 }
 
 /// Bytes of the value of a sequence.
@@ -79,6 +82,16 @@ impl Same for Arc<Sequence> {
     }
 }
 
+impl Same for Role {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 /// Names in `old` that `new` does not have.
 fn gone<'m, T: Same>(
     old: &'m BTreeMap<String, T>,
@@ -102,6 +115,7 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     gone(&old.tables, &new.tables).for_each(|n| writer.catalog(kind::TABLE_GONE, n, &[]));
     gone(&old.views, &new.views).for_each(|n| writer.catalog(kind::VIEW_GONE, n, &[]));
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
+    gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
     let mut bytes = Vec::new();
     for (name, entry) in changed(&old.tables, &new.tables) {
         bytes.clear();
@@ -118,6 +132,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         bytes.clear();
         encode_sequence(sequence, &mut bytes);
         writer.catalog(kind::SEQUENCE, name, &bytes);
+    }
+    for (name, role) in changed(&old.roles, &new.roles) {
+        bytes.clear();
+        encode_role(role, &mut bytes);
+        writer.catalog(kind::ROLE, name, &bytes);
     }
 }
 
@@ -192,6 +211,12 @@ impl Objects {
                 state.sequences.insert(name, Arc::new(sequence));
             }
             kind::SEQUENCE_VALUE => self.set_value(&name, bytes)?,
+            kind::ROLE => {
+                state.roles.insert(name, decode_role(bytes)?);
+            }
+            kind::ROLE_GONE => {
+                state.roles.remove(&name).ok_or_else(|| missing("role", &name))?;
+            }
             kind::TABLE_GONE => {
                 state.tables.remove(&name).ok_or_else(|| missing("table", &name))?;
             }

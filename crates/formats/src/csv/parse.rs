@@ -1,81 +1,27 @@
 //! Records and fields of a part.
 
 use crate::csv::options::Dialect;
+use crate::rows::{Field, Records};
 
-/// A field of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    /// NULL.
-    Null,
-    /// `text[start..end]` of the part.
-    Slice(usize, usize),
-    /// `scratch[start..end]`: quotes and escapes were removed.
-    Scratch(usize, usize),
-}
-
-/// What is wrong with a record's form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Malformed {
-    /// A quotation is not closed.
-    OpenQuote,
-}
+/// A quotation is not closed.
+const OPEN_QUOTE: &str = "unterminated CSV quoted field";
 
 /// Reads records one after the other; buffers are reused.
-pub(crate) struct Records<'a> {
+pub(crate) struct CsvRecords<'a> {
     text: &'a [u8],
     at: usize,
     dialect: &'a Dialect,
-    /// Fields of the current record.
-    pub(crate) fields: Vec<Field>,
+    fields: Vec<Field>,
     scratch: Vec<u8>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> CsvRecords<'a> {
     pub(crate) fn new(text: &'a [u8], dialect: &'a Dialect) -> Self {
         Self { text, at: 0, dialect, fields: Vec::new(), scratch: Vec::new() }
     }
 
-    /// Offset of the next record.
-    pub(crate) fn offset(&self) -> usize {
-        self.at
-    }
-
-    /// Bytes of a field; empty for NULL.
-    pub(crate) fn bytes(&self, field: Field) -> &[u8] {
-        match field {
-            Field::Null => &[],
-            Field::Slice(start, end) => &self.text[start..end],
-            Field::Scratch(start, end) => &self.scratch[start..end],
-        }
-    }
-
-    /// Reads the next record into `fields`; false at the end.
-    pub(crate) fn next(&mut self) -> Result<bool, Malformed> {
-        if self.at >= self.text.len() {
-            return Ok(false);
-        }
-        self.fields.clear();
-        self.scratch.clear();
-        let mut more = true;
-        while more {
-            let (field, another) = self.field()?;
-            self.fields.push(field);
-            more = another;
-        }
-        Ok(true)
-    }
-
-    /// Whether the record is an empty line.
-    pub(crate) fn is_blank(&self) -> bool {
-        match self.fields.as_slice() {
-            [Field::Null] => true,
-            [Field::Slice(start, end)] => start == end,
-            _ => false,
-        }
-    }
-
     /// The next field, and whether another follows in the record.
-    fn field(&mut self) -> Result<(Field, bool), Malformed> {
+    fn field(&mut self) -> Result<(Field, bool), &'static str> {
         // Past the end after a delimiter that was the file's last byte: an empty field.
         let start = self.at.min(self.text.len());
         let delimiter = self.dialect.delimiter;
@@ -93,7 +39,7 @@ impl<'a> Records<'a> {
     }
 
     /// A field with quotes somewhere in it, copied without them.
-    fn quoted_field(&mut self) -> Result<(Field, bool), Malformed> {
+    fn quoted_field(&mut self) -> Result<(Field, bool), &'static str> {
         let Dialect { delimiter, quote, escape, .. } = *self.dialect;
         let start = self.scratch.len();
         let mut i = self.at;
@@ -101,7 +47,7 @@ impl<'a> Records<'a> {
         loop {
             let Some(&byte) = self.text.get(i) else {
                 if inside {
-                    return Err(Malformed::OpenQuote);
+                    return Err(OPEN_QUOTE);
                 }
                 break;
             };
@@ -134,20 +80,61 @@ impl<'a> Records<'a> {
     }
 }
 
+impl Records for CsvRecords<'_> {
+    fn offset(&self) -> usize {
+        self.at
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    fn bytes(&self, field: Field) -> &[u8] {
+        match field {
+            Field::Null => &[],
+            Field::Slice(start, end) => &self.text[start..end],
+            Field::Scratch(start, end) => &self.scratch[start..end],
+        }
+    }
+
+    fn next(&mut self) -> Result<bool, &'static str> {
+        if self.at >= self.text.len() {
+            return Ok(false);
+        }
+        self.fields.clear();
+        self.scratch.clear();
+        let mut more = true;
+        while more {
+            let (field, another) = self.field()?;
+            self.fields.push(field);
+            more = another;
+        }
+        Ok(true)
+    }
+
+    fn is_blank(&self) -> bool {
+        match self.fields.as_slice() {
+            [Field::Null] => true,
+            [Field::Slice(start, end)] => start == end,
+            _ => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn records(text: &str) -> Vec<Vec<Option<String>>> {
         let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
-        let mut records = Records::new(text.as_bytes(), &dialect);
+        let mut records = CsvRecords::new(text.as_bytes(), &dialect);
         let mut all = Vec::new();
         while records.next().expect("well formed") {
             let text = |&f: &Field| {
                 let bytes = records.bytes(f).to_vec();
                 (f != Field::Null).then(|| String::from_utf8(bytes).expect("UTF-8"))
             };
-            all.push(records.fields.iter().map(text).collect());
+            all.push(records.fields().iter().map(text).collect());
         }
         all
     }
@@ -171,7 +158,7 @@ mod tests {
     #[test]
     fn a_quotation_that_never_ends_is_malformed() {
         let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
-        let mut records = Records::new(b"a,\"b\nc", &dialect);
-        assert_eq!(records.next(), Err(Malformed::OpenQuote));
+        let mut records = CsvRecords::new(b"a,\"b\nc", &dialect);
+        assert_eq!(records.next(), Err(OPEN_QUOTE));
     }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use engine::registry::{FileOptions, OpenedFile};
 use exec::BatchSource;
-use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
-use types::{DataType, Error, Result, SqlState, Value, text};
+use kernels::Batch;
+use types::{DataType, Error, Result, SqlState};
 
 use crate::csv::options::{CsvOptions, Dialect, Header, OnError};
-use crate::csv::parse::{Field, Malformed, Records};
+use crate::csv::parse::CsvRecords;
 use crate::csv::{sniff, split};
 use crate::output::io_error;
+use crate::rows::{Blank, Records as _, Reject, Rows, Taken};
 
 /// Bytes at the beginning of a file from which delimiter, names and types are guessed.
 const SNIFF_BYTES: usize = 4 << 20;
@@ -76,14 +77,14 @@ fn skip_header(
     dialect: &Dialect,
     expected: Option<&[(String, DataType)]>,
 ) -> Result<u64> {
-    let mut records = Records::new(text, dialect);
+    let mut records = CsvRecords::new(text, dialect);
     let bad = |message: String| Error::new(SqlState::BAD_COPY_FORMAT, message);
     if !records.next().map_err(|_| bad(format!("{path}: line 1: unterminated CSV quoted field")))? {
         return Ok(0);
     }
     if let Some(expected) = expected {
         let found: Vec<_> =
-            records.fields.iter().map(|f| String::from_utf8_lossy(records.bytes(*f))).collect();
+            records.fields().iter().map(|f| String::from_utf8_lossy(records.bytes(*f))).collect();
         let same = found.len() == expected.len()
             && found.iter().zip(expected).all(|(name, (wanted, _))| name == wanted);
         if !same {
@@ -103,14 +104,6 @@ struct CsvSource {
     columns: Vec<(String, DataType)>,
     bounds: Vec<u64>,
     on_error: OnError,
-}
-
-/// Why a record cannot be a row.
-enum Reject {
-    /// A field: its ordinal and the reason.
-    Field(usize, Error),
-    /// The record as a whole.
-    Record(Error),
 }
 
 impl BatchSource for CsvSource {
@@ -134,23 +127,22 @@ impl BatchSource for CsvSource {
             let error = Error::new(SqlState::INVALID_ENCODING, message);
             return Err(self.located(Reject::Record(error), start, &text[..error_at]));
         }
-        let mut part = Part { source: self, wanted: columns, builders: Vec::new(), rows: 0 };
-        part.start();
-        let mut records = Records::new(&text, &self.dialect);
+        let mut rows = Rows::new(&self.columns, columns, Blank::Skip);
+        let mut records = CsvRecords::new(&text, &self.dialect);
         loop {
             let at = records.offset();
-            match part.take(&mut records) {
+            match rows.take(&mut records) {
                 Ok(Taken::Row) => {}
                 Ok(Taken::End) => break,
                 Err(_) if self.on_error == OnError::Ignore => {}
                 Err(reject) => return Err(self.located(reject, start, &text[..at])),
             }
-            if part.rows == BATCH_ROWS && !push(part.batch())? {
+            if rows.is_full() && !push(rows.batch())? {
                 return Ok(());
             }
         }
-        if part.rows > 0 {
-            push(part.batch())?;
+        if !rows.is_empty() {
+            push(rows.batch())?;
         }
         Ok(())
     }
@@ -160,12 +152,6 @@ impl CsvSource {
     /// The error with file, line and column; `before` is what precedes the record in its part,
     /// which begins at `start`.
     fn located(&self, reject: Reject, start: u64, before: &[u8]) -> Error {
-        let (place, error) = match reject {
-            Reject::Field(ordinal, error) => {
-                (format!(", column {} ({})", ordinal + 1, self.columns[ordinal].0), error)
-            }
-            Reject::Record(error) => (String::new(), error),
-        };
         let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
         let mut line = 1 + lines(before);
         let mut buffer = vec![0; 1 << 20];
@@ -181,131 +167,6 @@ impl CsvSource {
                 _ => break,
             }
         }
-        let message = format!("{}: line {line}{place}: {}", self.path, error.message());
-        let mut located = Error::new(error.state(), message);
-        if let Some(detail) = error.detail() {
-            located = located.with_detail(detail);
-        }
-        located
+        reject.located(&self.path, line, &self.columns)
     }
-}
-
-enum Taken {
-    Row,
-    End,
-}
-
-/// The rows of a part on their way into batches.
-struct Part<'a> {
-    source: &'a CsvSource,
-    wanted: &'a [usize],
-    builders: Vec<VectorBuilder>,
-    rows: usize,
-}
-
-impl Part<'_> {
-    fn start(&mut self) {
-        let types = self.wanted.iter().map(|&c| self.source.columns[c].1.physical());
-        self.builders = types.map(|p| VectorBuilder::with_capacity(p, BATCH_ROWS)).collect();
-        self.rows = 0;
-    }
-
-    fn batch(&mut self) -> Batch {
-        let builders = std::mem::take(&mut self.builders);
-        let columns = builders.into_iter().map(|b| Column::plain(b.finish())).collect();
-        let batch = Batch::new(columns, self.rows);
-        self.start();
-        batch
-    }
-
-    /// Takes the next record. A record that is rejected leaves nothing behind.
-    fn take(&mut self, records: &mut Records<'_>) -> Result<Taken, Reject> {
-        let bad = |message: String| Reject::Record(Error::new(SqlState::BAD_COPY_FORMAT, message));
-        let more = records
-            .next()
-            .map_err(|Malformed::OpenQuote| bad("unterminated CSV quoted field".to_owned()));
-        if !more? {
-            return Ok(Taken::End);
-        }
-        let columns = &self.source.columns;
-        if columns.len() != 1 && records.is_blank() {
-            return Ok(Taken::Row);
-        }
-        if records.fields.len() < columns.len() {
-            let name = &columns[records.fields.len()].0;
-            return Err(bad(format!("missing data for column \"{name}\"")));
-        }
-        if records.fields.len() > columns.len() {
-            return Err(bad("extra data after last expected column".to_owned()));
-        }
-        for i in 0..self.wanted.len() {
-            let ordinal = self.wanted[i];
-            let field = records.fields[ordinal];
-            let pushed = push_field(&mut self.builders[i], records, field, columns[ordinal].1);
-            if let Err(error) = pushed {
-                self.undo(i);
-                return Err(Reject::Field(ordinal, error));
-            }
-        }
-        self.rows += 1;
-        Ok(Taken::Row)
-    }
-
-    /// Takes back the first `count` fields of the current record.
-    fn undo(&mut self, count: usize) {
-        for builder in &mut self.builders[..count] {
-            builder.truncate(self.rows);
-        }
-    }
-}
-
-fn push_field(
-    builder: &mut VectorBuilder,
-    records: &Records<'_>,
-    field: Field,
-    ty: DataType,
-) -> Result<()> {
-    if field == Field::Null {
-        builder.push_null();
-        return Ok(());
-    }
-    let bytes = records.bytes(field);
-    match ty {
-        DataType::Text | DataType::Varchar(None) => builder.push_str(bytes),
-        DataType::Varchar(Some(n)) if bytes.len() <= n as usize => builder.push_str(bytes),
-        DataType::Char(n) if bytes.len() <= n as usize => {
-            let blanks = bytes.iter().rev().take_while(|b| **b == b' ').count();
-            builder.push_str(&bytes[..bytes.len() - blanks]);
-        }
-        DataType::Integer | DataType::BigInt => match short_integer(bytes) {
-            Some(value) if ty == DataType::BigInt => builder.push_value(&Value::I64(value)),
-            Some(value) if i32::try_from(value).is_ok() => {
-                builder.push_value(&Value::I32(value as i32));
-            }
-            _ => push_parsed(builder, bytes, ty)?,
-        },
-        _ => push_parsed(builder, bytes, ty)?,
-    }
-    Ok(())
-}
-
-fn push_parsed(builder: &mut VectorBuilder, bytes: &[u8], ty: DataType) -> Result<()> {
-    // The part was checked to be UTF-8, and quotes are ASCII, so fields are UTF-8 too.
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Error::new(SqlState::INVALID_ENCODING, "field is not valid UTF-8"))?;
-    builder.push_value(&text::parse(text, ty)?);
-    Ok(())
-}
-
-/// An integer of at most 18 digits, without blanks.
-fn short_integer(bytes: &[u8]) -> Option<i64> {
-    let (negative, digits) = match bytes {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let value = digits.iter().fold(0i64, |value, digit| value * 10 + i64::from(digit - b'0'));
-    Some(if negative { -value } else { value })
 }

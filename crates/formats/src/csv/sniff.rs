@@ -3,7 +3,8 @@
 use types::{DataType, text};
 
 use crate::csv::options::{CsvOptions, Dialect, Header};
-use crate::csv::parse::{Field, Records};
+use crate::csv::parse::CsvRecords;
+use crate::rows::{Field, Records as _};
 
 /// Records looked at.
 const RECORDS: usize = 20_000;
@@ -78,7 +79,7 @@ fn narrow(candidates: &mut Vec<DataType>, bytes: &[u8]) {
 /// without an end is not looked at).
 pub(crate) fn sniff(text: &[u8], options: &CsvOptions, dialect: Dialect) -> Sniffed {
     let end = memchr::memrchr(b'\n', text).map_or(text.len(), |i| i + 1);
-    let mut records = Records::new(&text[..end], &dialect);
+    let mut records = CsvRecords::new(&text[..end], &dialect);
     let mut first: Vec<Option<Vec<u8>>> = Vec::new();
     let mut types: Vec<Vec<DataType>> = Vec::new();
     let mut seen = 0;
@@ -88,10 +89,10 @@ pub(crate) fn sniff(text: &[u8], options: &CsvOptions, dialect: Dialect) -> Snif
         }
         let owned = |&f: &Field| (f != Field::Null).then(|| records.bytes(f).to_vec());
         if seen == 0 {
-            first = records.fields.iter().map(owned).collect();
+            first = records.fields().iter().map(owned).collect();
             types = vec![CANDIDATES.to_vec(); first.len()];
         } else {
-            for (candidates, &field) in types.iter_mut().zip(&records.fields) {
+            for (candidates, &field) in types.iter_mut().zip(records.fields()) {
                 if field != Field::Null {
                     narrow(candidates, records.bytes(field));
                 }

@@ -18,7 +18,7 @@ pub(crate) fn parts(file: &File, path: &str, start: u64, dialect: &Dialect) -> R
     let length = file.metadata().map_err(|e| io_error(path, "read", &e))?.len();
     let mut bounds = vec![start];
     let mut buffer = vec![0; READ_BYTES];
-    let mut quoted = Quoted { inside: false, escaped: false };
+    let mut quoted = Quoted::default();
     let mut offset = start;
     while offset < length {
         let wanted = READ_BYTES.min((length - offset) as usize);
@@ -45,7 +45,8 @@ pub(crate) fn parts(file: &File, path: &str, start: u64, dialect: &Dialect) -> R
 }
 
 /// Whether a position is inside quotes.
-struct Quoted {
+#[derive(Default)]
+pub(crate) struct Quoted {
     inside: bool,
     /// The last byte was an escape character that is not the quote itself.
     escaped: bool,
@@ -54,7 +55,7 @@ struct Quoted {
 impl Quoted {
     /// Scans `bytes`; the offset after the first line break outside quotes at or after `wanted`,
     /// where scanning stopped.
-    fn scan(&mut self, bytes: &[u8], wanted: usize, dialect: &Dialect) -> Option<usize> {
+    pub(crate) fn scan(&mut self, bytes: &[u8], wanted: usize, dialect: &Dialect) -> Option<usize> {
         let own_escape = dialect.escape != dialect.quote;
         let mut i = 0;
         while i < bytes.len() {

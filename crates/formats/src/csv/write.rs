@@ -1,9 +1,10 @@
 //! Writing.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use engine::registry::{FileOptions, FileWriter};
-use kernels::{Batch, Column};
+use kernels::{Batch, Column, Vector, VectorData};
 use types::{DataType, Result, text};
 
 use crate::csv::options::{CsvOptions, Dialect, Header};
@@ -19,55 +20,86 @@ pub(crate) fn create(
     let dialect = options.dialect(b',')?;
     let types = columns.iter().map(|(_, ty)| *ty).collect();
     let output = Output::create(path)?;
-    let mut writer = CsvWriter { output, dialect, types, line: String::new() };
+    let mut writer = CsvWriter { output, dialect, types, lines: Vec::new() };
     if matches!(options.header, Some(Header::Present | Header::Match)) {
-        for (i, (name, _)) in columns.iter().enumerate() {
-            writer.field(i, Some(name));
-        }
-        writer.end_line()?;
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        write_names(&mut writer.lines, &names, &writer.dialect);
+        writer.write_lines()?;
     }
     Ok(Box::new(writer))
+}
+
+/// Appends a line of names.
+pub(crate) fn write_names(out: &mut Vec<u8>, names: &[String], dialect: &Dialect) {
+    for (i, name) in names.iter().enumerate() {
+        if i > 0 {
+            out.push(dialect.delimiter);
+        }
+        push_field(out, name.as_bytes(), dialect);
+    }
+    out.push(b'\n');
+}
+
+/// Appends row `row` of `columns`, a line.
+pub(crate) fn write_row(
+    out: &mut Vec<u8>,
+    columns: &[Arc<Vector>],
+    row: usize,
+    types: &[DataType],
+    dialect: &Dialect,
+) {
+    let mut value_text = String::new();
+    for (i, column) in columns.iter().enumerate() {
+        if i > 0 {
+            out.push(dialect.delimiter);
+        }
+        if column.is_null(row) {
+            out.extend_from_slice(dialect.null.as_bytes());
+            continue;
+        }
+        match (&column.data, types[i]) {
+            (VectorData::Str(strings), DataType::Text | DataType::Varchar(_)) => {
+                push_field(out, strings.get(row), dialect);
+            }
+            _ => {
+                value_text.clear();
+                text::format_into(&mut value_text, &column.value(row), types[i]);
+                push_field(out, value_text.as_bytes(), dialect);
+            }
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Appends a field, in quotes where it needs them.
+fn push_field(out: &mut Vec<u8>, value: &[u8], dialect: &Dialect) {
+    let Dialect { delimiter, quote, escape, null } = dialect;
+    let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
+    if value != null.as_bytes() && !value.iter().any(special) {
+        out.extend_from_slice(value);
+        return;
+    }
+    out.push(*quote);
+    for &c in value {
+        if c == *quote || c == *escape {
+            out.push(*escape);
+        }
+        out.push(c);
+    }
+    out.push(*quote);
 }
 
 struct CsvWriter {
     output: Output,
     dialect: Dialect,
     types: Vec<DataType>,
-    line: String,
+    lines: Vec<u8>,
 }
 
 impl CsvWriter {
-    /// Appends field `i` of a record to the line.
-    fn field(&mut self, i: usize, value: Option<&str>) {
-        let Dialect { delimiter, quote, escape, null } = &self.dialect;
-        let (delimiter, quote, escape) =
-            (char::from(*delimiter), char::from(*quote), char::from(*escape));
-        if i > 0 {
-            self.line.push(delimiter);
-        }
-        let Some(value) = value else {
-            self.line.push_str(null);
-            return;
-        };
-        let special = |c: char| c == delimiter || c == quote || c == '\n' || c == '\r';
-        if value != null && !value.contains(special) {
-            self.line.push_str(value);
-            return;
-        }
-        self.line.push(quote);
-        for c in value.chars() {
-            if c == quote || c == escape {
-                self.line.push(escape);
-            }
-            self.line.push(c);
-        }
-        self.line.push(quote);
-    }
-
-    fn end_line(&mut self) -> Result<()> {
-        self.line.push('\n');
-        let written = self.output.write_all(self.line.as_bytes());
-        self.line.clear();
+    fn write_lines(&mut self) -> Result<()> {
+        let written = self.output.write_all(&self.lines);
+        self.lines.clear();
         written.map_err(|e| self.output.error(&e))
     }
 }
@@ -75,21 +107,10 @@ impl CsvWriter {
 impl FileWriter for CsvWriter {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
-        let mut value_text = String::new();
         for row in 0..batch.rows {
-            for (i, column) in columns.iter().enumerate() {
-                let value = column.value(row);
-                if value.is_null() {
-                    self.field(i, None);
-                    continue;
-                }
-                value_text.clear();
-                text::format_into(&mut value_text, &value, self.types[i]);
-                self.field(i, Some(&value_text));
-            }
-            self.end_line()?;
+            write_row(&mut self.lines, &columns, row, &self.types, &self.dialect);
         }
-        Ok(())
+        self.write_lines()
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

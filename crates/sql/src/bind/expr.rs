@@ -73,9 +73,15 @@ impl Binder<'_> {
             | Ast::Trim { .. }
             | Ast::Overlay { .. }
             | Ast::AtTimeZone { .. } => self.bind_special(expr),
+            Ast::CompoundFieldAccess { root, access_chain } => {
+                match self.system_element(root, access_chain)? {
+                    Some(bound) => Ok(bound),
+                    None => unsupported(format!("expression {expr}"), expr_at(expr)),
+                }
+            }
             Ast::Collate { expr, collation } => {
                 let name = collation.to_string().to_lowercase();
-                match name.trim_matches('"') {
+                match name.trim_start_matches("pg_catalog.").trim_matches('"') {
                     "c" | "posix" | "default" | "ucs_basic" => self.bind_expr(expr),
                     _ => unsupported(format!("collation {collation}"), expr_at(expr)),
                 }
@@ -112,13 +118,23 @@ impl Binder<'_> {
             if depth > CHAIN_MAX {
                 return Err(too_deep());
             }
-            let right = self.bind_expr(right)?;
+            let relation = match op {
+                ast::BinaryOperator::Eq => self.compared_relation(right, leftmost)?,
+                _ => None,
+            };
+            let right = match relation {
+                Some(number) => number,
+                None => self.bind_expr(right)?,
+            };
             bound = self.bind_binary(op, bound, right)?;
         }
         Ok(bound)
     }
 
     fn bind_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Bound> {
+        if let Some(bound) = self.system_cast(expr, ty)? {
+            return Ok(bound);
+        }
         let bound = self.bind_expr(expr)?;
         self.cast_to(bound, ty)
     }

@@ -31,11 +31,26 @@ impl Binder<'_> {
         refuse_aggregate_syntax(function, &name)?;
         let args = match &function.args {
             ast::FunctionArguments::None => return self.niladic(&name, at),
-            ast::FunctionArguments::Subquery(_) => {
+            ast::FunctionArguments::Subquery(query) => {
+                if name == "array"
+                    && let Some(list) = self.system_list(query)?
+                {
+                    return Ok(list);
+                }
                 return unsupported(format!("{name} of a query"), at);
             }
             ast::FunctionArguments::List(list) => &list.args,
         };
+        let plain = |arg: &ast::FunctionArg| match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        };
+        if self.catalog.template(&name, args.len()).is_some()
+            && let Some(list) = args.iter().map(plain).collect::<Option<Vec<_>>>()
+            && let Some(bound) = self.system_call(&name, &list.iter().collect::<Vec<_>>())?
+        {
+            return Ok(bound);
+        }
         match name.as_str() {
             "row" => return unsupported("a row value in this place", at),
             "make_interval" => {
@@ -293,8 +308,15 @@ impl Binder<'_> {
                 let days = i32::try_from(now.div_euclid(DAY)).ok()?;
                 Expr::literal(Value::I32(days), DataType::Date)
             }
-            "version" => Expr::text(concat!("Tessera ", env!("CARGO_PKG_VERSION"))),
-            "current_user" | "session_user" | "user" | "current_role" => Expr::text("tessera"),
+            "version" => Expr::text(concat!(
+                "PostgreSQL 15.0 (Tessera ",
+                env!("CARGO_PKG_VERSION"),
+                ") on ",
+                "64-bit"
+            )),
+            "current_user" | "session_user" | "user" | "current_role" => {
+                Expr::text(self.catalog.user())
+            }
             "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
             "current_schema" => Expr::text("public"),
             "pg_backend_pid" => {

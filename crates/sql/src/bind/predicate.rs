@@ -316,6 +316,12 @@ impl Binder<'_> {
         let elements = match (inner, array_text(inner)) {
             (Ast::Array(array), _) => array.elem.clone(),
             (_, Some(elements)) => elements,
+            _ if *op == Op::Eq && quantifier == Quantifier::Any => {
+                return match self.system_any(left, inner)? {
+                    Some(bound) => Ok(bound),
+                    None => unsupported("ANY or ALL over something other than a list or query", at),
+                };
+            }
             _ => return unsupported("ANY or ALL over something other than a list or query", at),
         };
         let value = self.bind_expr(left)?;

@@ -32,6 +32,7 @@ impl Binder<'_> {
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
             SessionTree::Checkpoint => Statement::Checkpoint,
+            SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
             SessionTree::Vacuum { tables } => {
                 Statement::Vacuum { tables: self.tables_named(tables)? }
             }

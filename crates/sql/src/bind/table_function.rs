@@ -22,6 +22,10 @@ impl Binder<'_> {
     ) -> Result<(Plan, Scope)> {
         let at = object_at(name);
         if ordinality {
+            // What psql asks of triggers: no table has ancestors.
+            if name.to_string() == "pg_catalog.pg_partition_ancestors" {
+                return self.bind_relation(name, alias);
+            }
             return unsupported("WITH ORDINALITY", at);
         }
         let mut parts = super::name::object_parts(name)?;

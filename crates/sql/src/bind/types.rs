@@ -380,7 +380,10 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "float4" => DataType::Real,
         "float8" => DataType::Double,
         "double" => DataType::Double,
-        "name" => DataType::Text,
+        "name" | "char" | "regtype" | "regproc" | "regrole" | "regnamespace" => DataType::Text,
+        "text" => DataType::Text,
+        "varchar" => DataType::Varchar(length()?),
+        "oid" | "xid" => DataType::BigInt,
         "uuid" => DataType::Uuid,
         "interval" => DataType::Interval,
         _ => {

@@ -12,7 +12,7 @@ use crate::statement::{
     RowLockStrength, TableLockMode, TransactionModes,
 };
 
-type Parsed<T> = std::result::Result<T, ParserError>;
+pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
 
 /// An option of CREATE or ALTER SEQUENCE.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub(crate) enum SequenceOption {
 }
 
 /// True when the unquoted word `text` comes next; it is consumed.
-fn word(parser: &mut Parser<'_>, text: &str) -> bool {
+pub(super) fn word(parser: &mut Parser<'_>, text: &str) -> bool {
     let found = peek_word(parser, 0, text);
     if found {
         parser.next_token();
@@ -49,7 +49,7 @@ fn peek_word(parser: &Parser<'_>, at: usize, text: &str) -> bool {
 }
 
 /// Consumes all of `texts` if they come next.
-fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
+pub(super) fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
     let found = texts.iter().enumerate().all(|(at, text)| peek_word(parser, at, text));
     if found {
         texts.iter().for_each(|_| {
@@ -59,18 +59,18 @@ fn words(parser: &mut Parser<'_>, texts: &[&str]) -> bool {
     found
 }
 
-fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
+pub(super) fn expect(parser: &mut Parser<'_>, text: &str) -> Parsed<()> {
     match word(parser, text) {
         true => Ok(()),
         false => parser.expected_ref(&text.to_uppercase(), parser.peek_token_ref()),
     }
 }
 
-fn name(parser: &mut Parser<'_>) -> Parsed<String> {
+pub(super) fn name(parser: &mut Parser<'_>) -> Parsed<String> {
     Ok(crate::bind::folded(&parser.parse_identifier()?))
 }
 
-fn at_end(parser: &Parser<'_>) -> bool {
+pub(super) fn at_end(parser: &Parser<'_>) -> bool {
     parser.peek_token_ref().token == Token::EOF
 }
 
@@ -127,6 +127,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     if words(parser, &["alter", "sequence"]) {
         return alter_sequence(parser).map(Some);
+    }
+    if let Some(tree) = super::role::parse(parser)? {
+        return Ok(Some(tree));
     }
     let temporary = ["temp", "temporary"]
         .iter()

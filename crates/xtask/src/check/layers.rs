@@ -29,7 +29,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("rustls", &["wire"]),
     ("sqllogictest", &["testkit"]),
     ("rusqlite", &["workloads"]),
-    ("postgres", &["xtask"]),
+    ("postgres", &["xtask", "wire"]),
 ];
 
 /// Why `user` may not depend on the workspace crate `used`, if it may not.

@@ -13,7 +13,7 @@ use storage::Layout;
 use types::{DataType, NumericDisplay, NumericType, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
-use crate::catalog::{Sequence, SequenceValue, TableDef, View};
+use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
 
 /// A struct is its fields in this order.
 macro_rules! record {
@@ -65,6 +65,7 @@ record!(TableDef {
 });
 record!(View { sql, columns, output, depends_on, persistence });
 record!(Sequence { id, name, def, owner, persistence, value });
+record!(Role { is_superuser, can_create_roles, can_login, password });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default });

@@ -1,0 +1,128 @@
+//! COPY FROM STDIN and TO STDOUT.
+
+use std::sync::Arc;
+
+use exec::ResultSet;
+use kernels::Column;
+use sql::catalog::TableRef;
+use sql::statement::{Copy, CopyDirection, CopyItem};
+use types::{DataType, Error, Result, SqlState};
+
+use super::{Load, Size, table_rows};
+use crate::registry::{Came, CopyClient, StreamFormat};
+use crate::session::Run;
+use crate::{QueryResult, Session};
+
+/// Bytes that are gathered before they become rows: some blocks of rows of usual width.
+const PART_BYTES: usize = 32 << 20;
+
+/// Bytes below which rows are inserted as INSERT does, into blocks that there are.
+const SMALL_BYTES: usize = 1 << 20;
+
+fn format_of(session: &Session, copy: &Copy) -> Result<Arc<dyn StreamFormat>> {
+    let name = copy.format.as_deref().unwrap_or("text");
+    session.database().registry().stream_format(name).ok_or_else(|| {
+        let message = format!("COPY format \"{name}\" not recognized");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+    })
+}
+
+pub(super) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
+    let format = format_of(session, copy)?;
+    let Some(mut client) = session.client.take() else {
+        return Err(Error::unsupported("COPY from STDIN or to STDOUT without a client"));
+    };
+    let outcome = with_client(session, copy, &*format, &mut *client);
+    session.client = Some(client);
+    outcome
+}
+
+fn with_client(
+    session: &mut Session,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+) -> Result<QueryResult> {
+    let rows = match (&copy.item, copy.direction) {
+        (CopyItem::Table { table, columns }, CopyDirection::From) => {
+            receive(session, copy, format, client, (table, columns))?
+        }
+        (CopyItem::Query(query), CopyDirection::To) => {
+            let result = session.run_query(query, Run::default())?;
+            send(session, copy, format, client, &result)?
+        }
+        (CopyItem::Table { table, columns }, CopyDirection::To) => {
+            let result = table_rows(session, table, columns)?;
+            send(session, copy, format, client, &result)?
+        }
+        (CopyItem::Query(_), CopyDirection::From) => {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"));
+        }
+    };
+    Ok(QueryResult::command(format!("COPY {rows}")))
+}
+
+/// Gathers what the client sends, and loads it part by part.
+fn receive(
+    session: &mut Session,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+    (table, columns): (&TableRef, &[usize]),
+) -> Result<u64> {
+    let all = table.columns();
+    let target: Vec<(String, DataType)> =
+        columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
+    let mut reader = format.reader(&copy.options, &target)?;
+    let mut load = Load::begin(session, table, columns)?;
+    client.begin_in(columns.len(), format.form())?;
+    let mut bytes = Vec::new();
+    let mut wanted = PART_BYTES;
+    loop {
+        let came = client.read(&mut bytes)?;
+        session.cancel_handle().check()?;
+        if came == Came::Part && bytes.len() < wanted {
+            continue;
+        }
+        let size = if bytes.len() < SMALL_BYTES { Size::Small } else { Size::Large };
+        match reader.take(&mut bytes, came)? {
+            Some(piece) => {
+                load.add(session, piece, size)?;
+                wanted = bytes.len() + PART_BYTES;
+            }
+            // A record longer than a part.
+            None => wanted = bytes.len() * 2,
+        }
+        if came == Came::All {
+            return Ok(load.rows);
+        }
+    }
+}
+
+fn send(
+    session: &Session,
+    copy: &Copy,
+    format: &dyn StreamFormat,
+    client: &mut dyn CopyClient,
+    result: &ResultSet,
+) -> Result<u64> {
+    let mut writer = format.writer(&copy.options, &result.columns)?;
+    client.begin_out(result.columns.len(), format.form())?;
+    let mut bytes = Vec::new();
+    writer.begin(&mut bytes);
+    for batch in &result.batches {
+        session.cancel_handle().check()?;
+        let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
+        for row in 0..batch.rows {
+            writer.row(&columns, row, &mut bytes);
+            client.write(&bytes)?;
+            bytes.clear();
+        }
+    }
+    writer.end(&mut bytes);
+    if !bytes.is_empty() {
+        client.write(&bytes)?;
+    }
+    client.end_out()?;
+    Ok(result.rows() as u64)
+}

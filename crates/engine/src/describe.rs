@@ -1,0 +1,41 @@
+//! What the rows of a statement look like, before it runs.
+
+use sql::algebra::Query;
+use sql::statement::Statement;
+use types::{DataType, Result};
+
+use crate::Session;
+
+type Columns = Vec<(String, DataType)>;
+
+fn of_query(query: &Query) -> Columns {
+    query.columns.iter().map(|column| (column.name.clone(), column.ty)).collect()
+}
+
+/// The columns of the rows of `statement`; None when it has none, or when only running it tells.
+pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option<Columns>> {
+    let returning = |returning: &Option<sql::statement::Returning>| {
+        returning.as_ref().map(|returning| of_query(&returning.query))
+    };
+    let text = |name: &str| (name.to_owned(), DataType::Text);
+    Ok(match statement {
+        Statement::Query(query) => Some(of_query(query)),
+        Statement::SelectForUpdate(select) => Some(of_query(&select.query)),
+        Statement::Insert(insert) => returning(&insert.returning),
+        Statement::Update(update) => returning(&update.returning),
+        Statement::Delete(delete) => returning(&delete.returning),
+        Statement::Merge(merge) => returning(&merge.returning),
+        Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),
+        Statement::Show { name } if name == "all" => Some(vec![text("name"), text("setting")]),
+        Statement::Show { name } => Some(vec![text(name)]),
+        Statement::Execute(execute) => match session.prepared.get(&execute.name) {
+            Some(prepared) => {
+                let catalog = session.catalog();
+                let bound = sql::bind(&prepared.statement, &catalog, &prepared.types)?;
+                columns(session, &bound)?
+            }
+            None => None,
+        },
+        _ => None,
+    })
+}

@@ -1,0 +1,125 @@
+//! PostgreSQL's system catalog over our own: what psql and drivers read about tables.
+//!
+//! ```text
+//! FROM pg_class -> view: SELECT * FROM pg_catalog_rows('pg_class') -> rows made when bound
+//! pg_get_indexdef(x) -> (SELECT ... FROM pg_index WHERE indexrelid = x): `functions`
+//! ```
+//! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
+//! are text in the form of arrays. Tables that would be empty here exist and are.
+
+mod columns;
+mod functions;
+mod numbers;
+mod relations;
+mod schema;
+mod tables;
+
+use sql::catalog::TableFunctionRef;
+use types::{DataType, Error, Result, SqlState, Value};
+
+pub(crate) use functions::template;
+
+use crate::catalog::{Role, State};
+use crate::settings::Settings;
+use crate::system::rows_function;
+
+/// The function behind all tables of the catalog.
+pub(crate) const FUNCTION: &str = "pg_catalog_rows";
+
+/// What the catalog is about.
+pub(crate) struct Subject<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) settings: &'a Settings,
+    /// Sessions: their numbers and whether they run a statement.
+    pub(crate) sessions: Vec<(u64, bool)>,
+}
+
+impl Subject<'_> {
+    /// All roles; whoever was let in without being asked is one.
+    fn roles(&self) -> Vec<(String, Role)> {
+        let known = self.state.roles.iter();
+        let mut roles: Vec<_> = known.map(|(name, role)| (name.clone(), role.clone())).collect();
+        let user = self.settings.user().unwrap_or("tessera");
+        if !self.state.roles.contains_key(user) {
+            let role = Role { is_superuser: true, can_login: true, ..Role::default() };
+            roles.insert(0, (user.to_owned(), role));
+        }
+        roles
+    }
+
+    /// Who owns everything.
+    fn owner(&self) -> i64 {
+        let roles = self.roles();
+        let owner = roles.iter().find(|(_, role)| role.is_superuser).or(roles.first());
+        owner.map_or(10, |(name, _)| numbers::role(name))
+    }
+}
+
+/// A row being made: values by column name; the others have their type's nothing.
+#[derive(Default)]
+struct Row(Vec<(&'static str, Value)>);
+
+impl Row {
+    fn set(mut self, column: &'static str, value: Value) -> Self {
+        self.0.push((column, value));
+        self
+    }
+
+    fn number(self, column: &'static str, number: i64) -> Self {
+        self.set(column, Value::I64(number))
+    }
+
+    fn text(self, column: &'static str, text: &str) -> Self {
+        self.set(column, Value::text(text))
+    }
+
+    fn flag(self, column: &'static str, flag: bool) -> Self {
+        self.set(column, Value::Bool(flag))
+    }
+
+    /// Its values in the order of `columns`.
+    fn finish(&self, columns: &[(&str, DataType)]) -> Vec<Value> {
+        let value = |(name, ty): &(&str, DataType)| {
+            let found = self.0.iter().find(|(column, _)| column == name);
+            match (found.map(|(_, value)| value.clone()), ty) {
+                (Some(Value::I64(n)), DataType::Integer | DataType::SmallInt) => {
+                    Value::I32(i32::try_from(n).unwrap_or(i32::MAX))
+                }
+                (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
+                (Some(value), _) => value,
+                (None, DataType::BigInt) => Value::I64(0),
+                (None, DataType::Integer | DataType::SmallInt) => Value::I32(0),
+                (None, DataType::Real) => Value::F64(0.0),
+                (None, DataType::Boolean) => Value::Bool(false),
+                (None, _) => Value::Null,
+            }
+        };
+        columns.iter().map(value).collect()
+    }
+}
+
+/// The query of a table of the catalog; None when there is none of that name.
+pub(crate) fn view(schema: Option<&str>, name: &str) -> Option<String> {
+    let schema = match schema {
+        None | Some("pg_catalog") => "pg_catalog",
+        Some("information_schema") => "information_schema",
+        Some(_) => return None,
+    };
+    schema::find(schema, name)?;
+    Some(format!("SELECT * FROM {FUNCTION}('{schema}.{name}')"))
+}
+
+/// The rows of a table of the catalog, named with its schema.
+///
+/// # Errors
+/// 42P01 when there is none of that name.
+pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef> {
+    let columns = name.split_once('.').and_then(|(schema, name)| schema::find(schema, name));
+    let columns = columns.ok_or_else(|| {
+        let message = format!("relation \"{name}\" does not exist");
+        Error::new(SqlState::UNDEFINED_TABLE, message)
+    })?;
+    let rows: Vec<Vec<Value>> =
+        tables::rows(name, subject).iter().map(|row| row.finish(&columns)).collect();
+    Ok(rows_function(FUNCTION, &columns, &rows))
+}

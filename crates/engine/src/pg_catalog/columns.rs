@@ -1,0 +1,182 @@
+//! The information schema.
+
+use types::{DataType, NumericDisplay, Value};
+
+use super::{Row, Subject, numbers, relations};
+use crate::catalog::TableDef;
+
+const DATABASE: &str = "tessera";
+
+/// The rows of a table of the information schema; none of any other table.
+pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
+    match name {
+        "information_schema.schemata" => {
+            let row = |name: &&str| {
+                Row::default().text("catalog_name", DATABASE).text("schema_name", name)
+            };
+            ["pg_catalog", "public", "information_schema"].iter().map(row).collect()
+        }
+        "information_schema.tables" => tables(subject),
+        "information_schema.columns" => columns(subject),
+        "information_schema.views" => views(subject),
+        "information_schema.table_constraints" => constraints(subject),
+        "information_schema.key_column_usage" => key_columns(subject),
+        "information_schema.sequences" => sequences(subject),
+        _ => Vec::new(),
+    }
+}
+
+fn placed(name: &str) -> Row {
+    let row = Row::default().text("table_catalog", DATABASE).text("table_schema", "public");
+    row.text("table_name", name)
+}
+
+fn tables(subject: &Subject<'_>) -> Vec<Row> {
+    let table = |name: &String| {
+        let row = placed(name).text("table_type", "BASE TABLE").text("is_typed", "NO");
+        row.text("is_insertable_into", "YES")
+    };
+    let view = |name: &String| {
+        let row = placed(name).text("table_type", "VIEW").text("is_typed", "NO");
+        row.text("is_insertable_into", "NO")
+    };
+    let tables = subject.state.tables.keys().map(table);
+    tables.chain(subject.state.views.keys().map(view)).collect()
+}
+
+fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
+    let entry = numbers::entry(ty);
+    let row = placed(table)
+        .text("column_name", name)
+        .number("ordinal_position", ordinal as i64 + 1)
+        .text("data_type", entry.formatted)
+        .text("udt_catalog", DATABASE)
+        .text("udt_schema", "pg_catalog")
+        .text("udt_name", entry.name);
+    let precision = |bits: i64, radix: i64, row: Row| {
+        row.number("numeric_precision", bits).number("numeric_precision_radix", radix)
+    };
+    let without = |row: Row, columns: &[&'static str]| {
+        columns.iter().fold(row, |row, column| row.set(column, Value::Null))
+    };
+    let numeric = ["numeric_precision", "numeric_precision_radix", "numeric_scale"];
+    let row = match ty {
+        DataType::SmallInt => precision(16, 2, row),
+        DataType::Integer => precision(32, 2, row),
+        DataType::BigInt => precision(64, 2, row),
+        DataType::Real => without(precision(24, 2, row), &numeric[2..]),
+        DataType::Double => without(precision(53, 2, row), &numeric[2..]),
+        DataType::Numeric(n) if n.display == NumericDisplay::Fixed => {
+            precision(n.precision.into(), 10, row).number("numeric_scale", n.scale.into())
+        }
+        _ => without(row, &numeric),
+    };
+    let row = match ty {
+        DataType::Char(n) | DataType::Varchar(Some(n)) => {
+            row.number("character_maximum_length", n.into())
+        }
+        _ => without(row, &["character_maximum_length"]),
+    };
+    match ty {
+        DataType::Time | DataType::Timestamp | DataType::TimestampTz | DataType::Interval => {
+            row.number("datetime_precision", 6)
+        }
+        _ => without(row, &["datetime_precision"]),
+    }
+}
+
+fn columns(subject: &Subject<'_>) -> Vec<Row> {
+    let yes = |is: bool| if is { "YES" } else { "NO" };
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let def = &entry.def;
+        for (ordinal, of) in def.columns.iter().enumerate() {
+            let identity = def.identities.iter().any(|(column, _)| *column == ordinal);
+            let row = column(name, &of.name, of.ty, ordinal)
+                .text("is_nullable", yes(!of.not_null))
+                .text("is_identity", yes(identity))
+                .text("is_generated", "NEVER")
+                .text("is_updatable", "YES");
+            rows.push(match relations::default_of(def, ordinal) {
+                Some(default) => row.text("column_default", default),
+                None => row,
+            });
+        }
+    }
+    for (name, view) in &subject.state.views {
+        for (ordinal, (of, ty)) in view.output.iter().enumerate() {
+            let row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
+            rows.push(row.text("is_identity", "NO").text("is_generated", "NEVER"));
+        }
+    }
+    rows
+}
+
+fn views(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, view): (&String, &crate::catalog::View)| {
+        placed(name).text("view_definition", &view.sql).text("is_updatable", "NO")
+    };
+    subject.state.views.iter().map(row).collect()
+}
+
+fn constrained(def: &TableDef, name: &str) -> Row {
+    let row = placed(&def.name).text("constraint_catalog", DATABASE);
+    row.text("constraint_schema", "public").text("constraint_name", name)
+}
+
+fn constraints(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for entry in subject.state.tables.values() {
+        let def = &entry.def;
+        let mut add = |name: &str, kind: &str| {
+            let row = constrained(def, name).text("constraint_type", kind);
+            rows.push(row.text("is_deferrable", "NO").text("initially_deferred", "NO"));
+        };
+        for key in &def.keys {
+            add(&key.name, if key.primary { "PRIMARY KEY" } else { "UNIQUE" });
+        }
+        def.checks.iter().for_each(|check| add(&check.name, "CHECK"));
+        def.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY"));
+    }
+    rows
+}
+
+fn key_columns(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for entry in subject.state.tables.values() {
+        let def = &entry.def;
+        let keys = def.keys.iter().map(|key| (&key.name, &key.columns, false));
+        let foreign = def.foreign_keys.iter().map(|key| (&key.name, &key.columns, true));
+        for (name, columns, is_foreign) in keys.chain(foreign) {
+            for (position, ordinal) in columns.iter().enumerate() {
+                let place = position as i64 + 1;
+                let row = constrained(def, name)
+                    .text("column_name", &def.columns[*ordinal].name)
+                    .number("ordinal_position", place);
+                rows.push(match is_foreign {
+                    true => row.number("position_in_unique_constraint", place),
+                    false => row.set("position_in_unique_constraint", Value::Null),
+                });
+            }
+        }
+    }
+    rows
+}
+
+fn sequences(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+        let def = &sequence.def;
+        let cycles = def.wrap == sql::catalog::SequenceWrap::Cycle;
+        Row::default()
+            .text("sequence_catalog", DATABASE)
+            .text("sequence_schema", "public")
+            .text("sequence_name", name)
+            .text("data_type", def.ty.name().as_ref())
+            .text("start_value", &def.start.to_string())
+            .text("minimum_value", &def.min.to_string())
+            .text("maximum_value", &def.max.to_string())
+            .text("increment", &def.increment.to_string())
+            .text("cycle_option", if cycles { "YES" } else { "NO" })
+    };
+    subject.state.sequences.iter().map(row).collect()
+}

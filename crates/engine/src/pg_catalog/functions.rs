@@ -1,0 +1,152 @@
+//! Functions of the catalog as expressions over its tables.
+
+/// A scalar sub-query: `value` of the row of a table whose `key` is the argument. Its inner names
+/// hide none that the argument could use.
+macro_rules! lookup {
+    ($table:literal, $key:literal, $value:literal) => {
+        lookup!($table, $key, $value, "$1")
+    };
+    ($table:literal, $key:literal, $value:literal, $argument:literal) => {
+        concat!(
+            "(SELECT pgc.pgc_value FROM (SELECT ",
+            $key,
+            " AS pgc_key, ",
+            $value,
+            " AS pgc_value FROM pg_catalog.",
+            $table,
+            ") AS pgc WHERE pgc.pgc_key = ",
+            $argument,
+            ")"
+        )
+    };
+}
+
+/// The expression that a call of `name` with `count` arguments `$1`... stands for.
+pub(crate) fn template(name: &str, count: usize) -> Option<&'static str> {
+    let is_meant =
+        |(known, counts, _): &&(&str, &[usize], &str)| *known == name && counts.contains(&count);
+    let found = TEMPLATES.iter().find(is_meant);
+    found.map(|(.., text)| *text)
+}
+
+const FORMAT_TYPE: &str = concat!(
+    "CASE \
+    WHEN $1 = 1043 AND $2 > 4 THEN 'character varying(' || ($2 - 4)::text || ')' \
+    WHEN $1 = 1042 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')' \
+    WHEN $1 = 1700 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
+    (($2 - 4) % 65536)::text || ')' \
+    ELSE ",
+    lookup!("pg_type", "oid", "formatted"),
+    " END"
+);
+
+const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
+
+const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
+
+const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
+
+const SIZE: &str = lookup!("pg_class", "oid", "bytes");
+
+const PRETTY: &str = "CASE WHEN abs($1) < 10240 THEN $1::bigint::text || ' bytes' \
+    WHEN abs($1) < 10485760 THEN (($1 + 512) / 1024)::bigint::text || ' kB' \
+    WHEN abs($1) < 10737418240 THEN (($1 + 524288) / 1048576)::bigint::text || ' MB' \
+    ELSE (($1 + 536870912) / 1073741824)::bigint::text || ' GB' END";
+
+const SETTING: &str = lookup!("pg_settings", "name", "setting", "lower($1)");
+
+/// Name, numbers of arguments, expression.
+const TEMPLATES: &[(&str, &[usize], &str)] = &[
+    ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
+    ("pg_table_is_visible", &[1], "true"),
+    ("pg_type_is_visible", &[1], "true"),
+    ("pg_function_is_visible", &[1], "true"),
+    ("pg_statistics_obj_is_visible", &[1], "true"),
+    ("pg_collation_is_visible", &[1], "true"),
+    ("pg_opclass_is_visible", &[1], "true"),
+    ("pg_operator_is_visible", &[1], "true"),
+    ("format_type", &[2], FORMAT_TYPE),
+    ("pg_get_expr", &[2, 3], "$1"),
+    ("pg_get_indexdef", &[1, 3], INDEX_DEFINITION),
+    ("pg_get_constraintdef", &[1, 2], CONSTRAINT_DEFINITION),
+    ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
+    ("pg_get_ruledef", &[1, 2], "NULL::text"),
+    ("pg_get_triggerdef", &[1, 2], "NULL::text"),
+    ("pg_get_partkeydef", &[1], "NULL::text"),
+    ("pg_get_functiondef", &[1], "NULL::text"),
+    ("pg_get_function_result", &[1], "NULL::text"),
+    ("pg_get_function_arguments", &[1], "NULL::text"),
+    ("pg_get_function_identity_arguments", &[1], "NULL::text"),
+    ("pg_get_statisticsobjdef_columns", &[1], "NULL::text"),
+    ("obj_description", &[1, 2], "NULL::text"),
+    ("shobj_description", &[2], "NULL::text"),
+    ("col_description", &[2], "NULL::text"),
+    ("pg_relation_is_publishable", &[1], "false"),
+    ("pg_relation_size", &[1, 2], SIZE),
+    ("pg_table_size", &[1], SIZE),
+    ("pg_indexes_size", &[1], "0::bigint"),
+    ("pg_total_relation_size", &[1], SIZE),
+    ("pg_database_size", &[1], "(SELECT sum(c.bytes)::bigint FROM pg_catalog.pg_class c)"),
+    ("pg_size_pretty", &[1], PRETTY),
+    ("pg_tablespace_location", &[1], "''"),
+    ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8' ELSE '' END"),
+    ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),
+    ("pg_client_encoding", &[0], "'UTF8'"),
+    ("getdatabaseencoding", &[0], "'UTF8'"),
+    ("current_schemas", &[1], "CASE WHEN $1 THEN '{pg_catalog,public}' ELSE '{public}' END"),
+    ("current_setting", &[1, 2], SETTING),
+    ("array_to_string", &[2], "replace(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2)"),
+    ("pg_partition_ancestors", &[1], "$1::bigint"),
+    ("array_upper", &[2], "NULL::integer"),
+    ("array_length", &[2], "NULL::integer"),
+    (
+        "pg_list_has",
+        &[2],
+        "position(',' || $1::text || ',' IN replace(replace($2::text, '{', ','), '}', ',')) > 0",
+    ),
+    (
+        "pg_list_element",
+        &[2],
+        "nullif(split_part(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2::integer), '') \
+         ::bigint",
+    ),
+    ("pg_is_in_recovery", &[0], "false"),
+    ("pg_is_other_temp_schema", &[1], "false"),
+    ("pg_my_temp_schema", &[0], "0::bigint"),
+    ("inet_server_addr", &[0], "NULL::text"),
+    ("inet_client_addr", &[0], "NULL::text"),
+    ("has_table_privilege", &[2, 3], "true"),
+    ("has_any_column_privilege", &[2, 3], "true"),
+    ("has_column_privilege", &[3, 4], "true"),
+    ("has_schema_privilege", &[2, 3], "true"),
+    ("has_database_privilege", &[2, 3], "true"),
+    ("has_sequence_privilege", &[2, 3], "true"),
+    ("has_function_privilege", &[2, 3], "true"),
+    ("pg_has_role", &[2, 3], "true"),
+    ("to_regclass", &[1], lookup!("pg_class", "relname", "relname", "$1::text")),
+    // What ::regclass and ::regtype make of numbers.
+    (
+        "pg_relation_name",
+        &[1],
+        concat!(
+            "coalesce(",
+            lookup!("pg_class", "oid", "relname"),
+            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
+        ),
+    ),
+    (
+        "pg_type_name",
+        &[1],
+        concat!(
+            "coalesce(",
+            lookup!("pg_type", "oid", "formatted"),
+            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
+        ),
+    ),
+    (
+        "pg_relation_number",
+        &[1],
+        lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
+    ),
+    ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
+];

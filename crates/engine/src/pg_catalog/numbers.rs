@@ -1,0 +1,135 @@
+//! Numbers of objects: from their names, so that they stay from statement to statement.
+
+use std::collections::{BTreeMap, HashMap};
+
+use types::{DataType, NumericDisplay, NumericType};
+
+use crate::catalog::State;
+
+pub(super) const PG_CATALOG: i64 = 11;
+pub(super) const PUBLIC: i64 = 2200;
+pub(super) const INFORMATION_SCHEMA: i64 = 13000;
+pub(super) const DATABASE: i64 = 5;
+
+/// The first number of what users make, as in PostgreSQL.
+const FIRST: u64 = 16_384;
+
+/// Numbers are below this, so that they fit where a client has 31 bits.
+const SPAN: u64 = 1 << 30;
+
+fn hash(kind: &str, name: &str) -> u64 {
+    let bytes = kind.bytes().chain([0]).chain(name.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ (hash >> 32)) % SPAN
+}
+
+/// The number of a role.
+pub(super) fn role(name: &str) -> i64 {
+    (FIRST + hash("role", name)) as i64
+}
+
+/// The number of a constraint of a table.
+pub(super) fn constraint(table: &str, name: &str) -> i64 {
+    (FIRST + hash(table, name)) as i64
+}
+
+/// Numbers of relations by name; no two have the same.
+pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
+    let tables = state.tables.keys();
+    let mut names: Vec<&str> = tables.map(String::as_str).collect();
+    names.extend(state.views.keys().chain(state.sequences.keys()).map(String::as_str));
+    let indexes = state.tables.values().flat_map(|table| table.def.indexes.iter());
+    names.extend(indexes.map(|index| index.name.as_str()));
+    names.sort_unstable();
+    let mut taken = HashMap::new();
+    let mut numbers = BTreeMap::new();
+    for name in names {
+        let mut number = FIRST + hash("relation", name);
+        while taken.get(&number).is_some_and(|other| *other != name) {
+            number += 1;
+        }
+        taken.insert(number, name);
+        numbers.insert(name.to_owned(), number as i64);
+    }
+    numbers
+}
+
+/// A type in PostgreSQL's catalog.
+pub(super) struct PgType {
+    pub(super) number: i64,
+    pub(super) name: &'static str,
+    pub(super) formatted: &'static str,
+    pub(super) bytes: i64,
+    pub(super) category: &'static str,
+    pub(super) array: i64,
+}
+
+const fn known(
+    (number, array): (i64, i64),
+    name: &'static str,
+    formatted: &'static str,
+    bytes: i64,
+    category: &'static str,
+) -> PgType {
+    PgType { number, name, formatted, bytes, category, array }
+}
+
+/// The types there are, and those that drivers ask for by number.
+pub(super) const TYPES: &[PgType] = &[
+    known((16, 1000), "bool", "boolean", 1, "B"),
+    known((17, 1001), "bytea", "bytea", -1, "U"),
+    known((18, 1002), "char", "\"char\"", 1, "Z"),
+    known((19, 1003), "name", "name", 64, "S"),
+    known((20, 1016), "int8", "bigint", 8, "N"),
+    known((21, 1005), "int2", "smallint", 2, "N"),
+    known((23, 1007), "int4", "integer", 4, "N"),
+    known((25, 1009), "text", "text", -1, "S"),
+    known((26, 1028), "oid", "oid", 4, "N"),
+    known((114, 199), "json", "json", -1, "U"),
+    known((700, 1021), "float4", "real", 4, "N"),
+    known((701, 1022), "float8", "double precision", 8, "N"),
+    known((705, 0), "unknown", "unknown", -2, "X"),
+    known((1042, 1014), "bpchar", "character", -1, "S"),
+    known((1043, 1015), "varchar", "character varying", -1, "S"),
+    known((1082, 1182), "date", "date", 4, "D"),
+    known((1083, 1183), "time", "time without time zone", 8, "D"),
+    known((1114, 1115), "timestamp", "timestamp without time zone", 8, "D"),
+    known((1184, 1185), "timestamptz", "timestamp with time zone", 8, "D"),
+    known((1186, 1187), "interval", "interval", 16, "T"),
+    known((1700, 1231), "numeric", "numeric", -1, "N"),
+    known((2950, 2951), "uuid", "uuid", 16, "U"),
+];
+
+/// The number and modifier of a type.
+pub(super) fn of_type(ty: DataType) -> (i64, i64) {
+    match ty {
+        DataType::Boolean => (16, -1),
+        DataType::Bytea => (17, -1),
+        DataType::BigInt => (20, -1),
+        DataType::SmallInt => (21, -1),
+        DataType::Integer => (23, -1),
+        DataType::Unknown | DataType::Text => (25, -1),
+        DataType::Real => (700, -1),
+        DataType::Double => (701, -1),
+        DataType::Char(n) => (1042, i64::from(n) + 4),
+        DataType::Varchar(n) => (1043, n.map_or(-1, |n| i64::from(n) + 4)),
+        DataType::Date => (1082, -1),
+        DataType::Time => (1083, -1),
+        DataType::Timestamp => (1114, -1),
+        DataType::TimestampTz => (1184, -1),
+        DataType::Interval => (1186, -1),
+        DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed }) => {
+            (1700, ((i64::from(precision) << 16) | i64::from(scale)) + 4)
+        }
+        DataType::Numeric(_) => (1700, -1),
+        DataType::Uuid => (2950, -1),
+    }
+}
+
+/// The entry of a type.
+pub(super) fn entry(ty: DataType) -> &'static PgType {
+    let (number, _) = of_type(ty);
+    TYPES.iter().find(|known| known.number == number).unwrap_or(&TYPES[7])
+}

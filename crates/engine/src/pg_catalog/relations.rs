@@ -1,0 +1,313 @@
+//! Relations, columns, indexes, constraints.
+
+use sql::algebra::{Direction, NullsOrder};
+use sql::catalog::{
+    ForeignKeyDef, IdentityKind, IndexKind, IndexMeta, ReferentialAction, Uniqueness,
+};
+use sql::statement::{Persistence, RelationName};
+use types::Value;
+
+use super::{Row, Subject, numbers};
+use crate::catalog::{TableDef, TableEntry};
+
+/// A name as SQL text.
+pub(super) fn quoted(name: &str) -> String {
+    RelationName { schema: None, name: name.to_owned() }.quoted()
+}
+
+fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
+    let names: Vec<String> = columns.into_iter().map(|c| quoted(&def.columns[c].name)).collect();
+    names.join(", ")
+}
+
+/// Ordinals from 1 with `between` them.
+fn ordinals(columns: impl IntoIterator<Item = usize>, between: &str) -> String {
+    let numbers: Vec<String> = columns.into_iter().map(|c| (c + 1).to_string()).collect();
+    numbers.join(between)
+}
+
+/// The visible indexes of a table.
+fn indexes(entry: &TableEntry) -> impl Iterator<Item = &IndexMeta> {
+    let all = entry.def.indexes.iter();
+    all.filter(|index| !entry.def.serves_foreign_key(&index.name))
+}
+
+fn relation(name: &str, kind: &str, number: i64, owner: i64) -> Row {
+    Row::default()
+        .number("oid", number)
+        .text("relname", name)
+        .number("relnamespace", numbers::PUBLIC)
+        .number("relowner", owner)
+        .number("relfilenode", number)
+        .text("relpersistence", "p")
+        .text("relkind", kind)
+        .text("relreplident", if kind == "r" { "d" } else { "n" })
+        .flag("relispopulated", true)
+}
+
+/// pg_class.
+pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
+    let (state, owner) = (subject.state, subject.owner());
+    let numbers = numbers::relations(state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (name, entry) in &state.tables {
+        let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
+        let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
+        let temporary = entry.def.persistence == Persistence::Temporary;
+        let row = relation(name, "r", number(name), owner)
+            .number("relam", 2)
+            .number("reltuples", live)
+            .number("relpages", (bytes / 8192) as i64)
+            .number("bytes", bytes as i64)
+            .flag("relhasindex", !entry.def.indexes.is_empty())
+            .number("relnatts", entry.def.columns.len() as i64)
+            .number("relchecks", entry.def.checks.len() as i64)
+            .flag("relhastriggers", !entry.def.foreign_keys.is_empty());
+        rows.push(if temporary { row.text("relpersistence", "t") } else { row });
+        for index in indexes(entry) {
+            let method = if index.kind == IndexKind::Ordered { 403 } else { 405 };
+            let row = relation(&index.name, "i", number(&index.name), owner);
+            rows.push(row.number("relam", method).number("relnatts", index.columns.len() as i64));
+        }
+    }
+    for (name, view) in &state.views {
+        let row = relation(name, "v", number(name), owner);
+        let text = format!(" {};", view.sql);
+        rows.push(row.number("relnatts", view.output.len() as i64).text("viewdef", &text));
+    }
+    let sequences = state.sequences.keys();
+    rows.extend(sequences.map(|name| relation(name, "S", number(name), owner)));
+    rows
+}
+
+/// The default of a column as PostgreSQL shows it.
+pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
+    let is_identity = def.identities.iter().any(|(column, _)| *column == ordinal);
+    def.columns[ordinal].default.as_deref().filter(|_| !is_identity)
+}
+
+/// pg_attribute.
+pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let attribute = |relation: i64, name: &str, ty: types::DataType, ordinal: usize| {
+        let (type_number, modifier) = numbers::of_type(ty);
+        let entry = numbers::entry(ty);
+        Row::default()
+            .number("attrelid", relation)
+            .text("attname", name)
+            .number("atttypid", type_number)
+            .number("attstattarget", -1)
+            .number("attlen", entry.bytes)
+            .number("attnum", ordinal as i64 + 1)
+            .number("attcacheoff", -1)
+            .number("atttypmod", modifier)
+            .text("attstorage", if entry.bytes < 0 { "x" } else { "p" })
+            .text("attcompression", "")
+            .text("attgenerated", "")
+            .flag("attislocal", true)
+    };
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let def = &entry.def;
+        for (ordinal, column) in def.columns.iter().enumerate() {
+            let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
+            let identity = match identity.map(|(_, identity)| identity.kind) {
+                Some(IdentityKind::Always) => "a",
+                Some(IdentityKind::ByDefault) => "d",
+                None => "",
+            };
+            let row = attribute(number(name), &column.name, column.ty, ordinal)
+                .flag("attnotnull", column.not_null)
+                .flag("atthasdef", default_of(def, ordinal).is_some());
+            rows.push(row.text("attidentity", identity));
+        }
+        for index in indexes(entry) {
+            for (position, column) in index.columns.iter().enumerate() {
+                let of = &def.columns[column.ordinal];
+                let row = attribute(number(&index.name), &of.name, of.ty, position);
+                rows.push(row.text("attidentity", ""));
+            }
+        }
+    }
+    for (name, view) in &subject.state.views {
+        for (ordinal, (column, ty)) in view.output.iter().enumerate() {
+            let row = attribute(number(name), column, *ty, ordinal);
+            rows.push(row.text("attidentity", ""));
+        }
+    }
+    rows
+}
+
+/// pg_attrdef.
+pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for ordinal in 0..entry.def.columns.len() {
+            let Some(text) = default_of(&entry.def, ordinal) else { continue };
+            let number = numbers::constraint(name, &format!("default {ordinal}"));
+            let row = Row::default().number("oid", number).text("adbin", text);
+            let relation = numbers.get(name).copied().unwrap_or(0);
+            rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
+        }
+    }
+    rows
+}
+
+/// The statement that makes an index.
+pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
+    let unique = if index.unique == Uniqueness::No { "" } else { "UNIQUE " };
+    let method = if index.kind == IndexKind::Ordered { "btree" } else { "hash" };
+    let column = |column: &sql::catalog::IndexColumn| {
+        let mut text = quoted(&def.columns[column.ordinal].name);
+        match (column.direction, column.nulls) {
+            (Direction::Ascending, NullsOrder::Last) => {}
+            (Direction::Ascending, NullsOrder::First) => text.push_str(" NULLS FIRST"),
+            (Direction::Descending, NullsOrder::First) => text.push_str(" DESC"),
+            (Direction::Descending, NullsOrder::Last) => text.push_str(" DESC NULLS LAST"),
+        }
+        text
+    };
+    let columns: Vec<String> = index.columns.iter().map(column).collect();
+    let nulls = match index.unique {
+        Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
+        _ => "",
+    };
+    format!(
+        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}",
+        quoted(&index.name),
+        quoted(&def.name),
+        columns.join(", ")
+    )
+}
+
+/// pg_index.
+pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for index in indexes(entry) {
+            let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
+            let zeros = vec!["0"; index.columns.len()].join(" ");
+            let option = |column: &sql::catalog::IndexColumn| {
+                let descending = u8::from(column.direction == Direction::Descending);
+                let first = u8::from(column.nulls == NullsOrder::First);
+                (descending | (first << 1)).to_string()
+            };
+            let options: Vec<String> = index.columns.iter().map(option).collect();
+            let columns = index.columns.iter().map(|column| column.ordinal);
+            let row = Row::default()
+                .number("indexrelid", number(&index.name))
+                .number("indrelid", number(name))
+                .number("indnatts", index.columns.len() as i64)
+                .number("indnkeyatts", index.columns.len() as i64)
+                .flag("indisunique", index.unique != Uniqueness::No)
+                .flag("indnullsnotdistinct", index.unique == Uniqueness::NullsNotDistinct)
+                .flag("indisprimary", primary)
+                .flag("indimmediate", true)
+                .flag("indisvalid", true)
+                .flag("indisready", true)
+                .flag("indislive", true)
+                .text("indkey", &ordinals(columns, " "))
+                .text("indcollation", &zeros)
+                .text("indclass", &zeros)
+                .text("indoption", &options.join(" "))
+                .text("indexdef", &index_definition(&entry.def, index));
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn action(action: ReferentialAction) -> (&'static str, &'static str) {
+    match action {
+        ReferentialAction::NoAction => ("a", ""),
+        ReferentialAction::Restrict => ("r", "RESTRICT"),
+        ReferentialAction::Cascade => ("c", "CASCADE"),
+        ReferentialAction::SetNull => ("n", "SET NULL"),
+        ReferentialAction::SetDefault => ("d", "SET DEFAULT"),
+    }
+}
+
+fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Row {
+    let other = subject.state.tables.get(&key.table.name);
+    let target = other.map(|other| names(&other.def, key.references.iter().copied()));
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {}({})",
+        names(def, key.columns.iter().copied()),
+        quoted(&key.table.name),
+        target.unwrap_or_default()
+    );
+    for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        if let (_, name @ ("RESTRICT" | "CASCADE" | "SET NULL" | "SET DEFAULT")) = action(what) {
+            text.push_str(&format!(" ON {when} {name}"));
+        }
+    }
+    let list = |columns: &[usize]| format!("{{{}}}", ordinals(columns.iter().copied(), ","));
+    Row::default()
+        .text("contype", "f")
+        .text("condef", &text)
+        .text("confupdtype", action(key.on_update).0)
+        .text("confdeltype", action(key.on_delete).0)
+        .text("confmatchtype", "s")
+        .text("conkey", &list(&key.columns))
+        .text("confkey", &list(&key.references))
+}
+
+/// pg_constraint.
+pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    for (table, entry) in &subject.state.tables {
+        let def = &entry.def;
+        let mut add = |name: &str, row: Row| {
+            let row = row
+                .number("oid", numbers::constraint(table, name))
+                .text("conname", name)
+                .number("connamespace", numbers::PUBLIC)
+                .number("conrelid", number(table))
+                .flag("convalidated", true)
+                .flag("conislocal", true);
+            rows.push(row.flag("connoinherit", true));
+        };
+        for key in &def.keys {
+            let columns = names(def, key.columns.iter().copied());
+            let (kind, what) = if key.primary { ("p", "PRIMARY KEY") } else { ("u", "UNIQUE") };
+            let list = format!("{{{}}}", ordinals(key.columns.iter().copied(), ","));
+            let row = Row::default().text("contype", kind).text("conkey", &list);
+            let row = row.number("conindid", number(&key.name));
+            add(&key.name, row.text("condef", &format!("{what} ({columns})")));
+        }
+        for check in &def.checks {
+            let text = format!("CHECK ({})", check.sql);
+            add(&check.name, Row::default().text("contype", "c").text("condef", &text));
+        }
+        for key in &def.foreign_keys {
+            let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
+            add(&key.name, row);
+        }
+    }
+    rows
+}
+
+/// pg_sequence.
+pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+        let def = &sequence.def;
+        Row::default()
+            .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
+            .number("seqtypid", numbers::of_type(def.ty).0)
+            .number("seqstart", def.start)
+            .number("seqincrement", def.increment)
+            .number("seqmax", def.max)
+            .number("seqmin", def.min)
+            .number("seqcache", def.cache)
+            .set("seqcycle", Value::Bool(def.wrap == sql::catalog::SequenceWrap::Cycle))
+    };
+    subject.state.sequences.iter().map(row).collect()
+}

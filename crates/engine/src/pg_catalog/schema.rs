@@ -1,0 +1,223 @@
+//! Tables of the catalog and their columns.
+
+use types::DataType;
+
+/// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), i (integer),
+/// s (smallint), f (real).
+const TABLES: &[(&str, &str)] = &[
+    ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:n"),
+    (
+        "pg_catalog.pg_class",
+        "oid:o relname:n relnamespace:o reltype:o reloftype:o relowner:o relam:o relfilenode:o \
+         reltablespace:o relpages:i reltuples:f relallvisible:i reltoastrelid:o relhasindex:b \
+         relisshared:b relpersistence:n relkind:n relnatts:s relchecks:s relhasrules:b \
+         relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
+         relispopulated:b relreplident:n relispartition:b relrewrite:o relfrozenxid:o \
+         relminmxid:o relacl:n reloptions:n relpartbound:n bytes:o viewdef:n",
+    ),
+    (
+        "pg_catalog.pg_attribute",
+        "attrelid:o attname:n atttypid:o attstattarget:i attlen:s attnum:s attndims:i \
+         attcacheoff:i atttypmod:i attbyval:b attalign:n attstorage:n attcompression:n \
+         attnotnull:b atthasdef:b atthasmissing:b attidentity:n attgenerated:n attisdropped:b \
+         attislocal:b attinhcount:i attcollation:o attacl:n attoptions:n attfdwoptions:n \
+         attmissingval:n",
+    ),
+    (
+        "pg_catalog.pg_type",
+        "oid:o typname:n typnamespace:o typowner:o typlen:s typbyval:b typtype:n typcategory:n \
+         typispreferred:b typisdefined:b typdelim:n typrelid:o typsubscript:n typelem:o \
+         typarray:o typinput:n typoutput:n typreceive:n typsend:n typalign:n typstorage:n \
+         typnotnull:b typbasetype:o typtypmod:i typndims:i typcollation:o typdefault:n typacl:n \
+         formatted:n",
+    ),
+    (
+        "pg_catalog.pg_index",
+        "indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indnullsnotdistinct:b \
+         indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b \
+         indcheckxmin:b indisready:b indislive:b indisreplident:b indkey:n indcollation:n \
+         indclass:n indoption:n indexprs:n indpred:n indexdef:n",
+    ),
+    (
+        "pg_catalog.pg_constraint",
+        "oid:o conname:n connamespace:o contype:n condeferrable:b condeferred:b convalidated:b \
+         conrelid:o contypid:o conindid:o conparentid:o confrelid:o confupdtype:n confdeltype:n \
+         confmatchtype:n conislocal:b coninhcount:i connoinherit:b conkey:n confkey:n conbin:n \
+         condef:n",
+    ),
+    ("pg_catalog.pg_attrdef", "oid:o adrelid:o adnum:s adbin:n"),
+    (
+        "pg_catalog.pg_roles",
+        "oid:o rolname:n rolsuper:b rolinherit:b rolcreaterole:b rolcreatedb:b rolcanlogin:b \
+         rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:n",
+    ),
+    ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
+    ("pg_catalog.pg_auth_members", "roleid:o member:o grantor:o admin_option:b"),
+    (
+        "pg_catalog.pg_database",
+        "oid:o datname:n datdba:o encoding:i datlocprovider:n datistemplate:b datallowconn:b \
+         datconnlimit:i datfrozenxid:o datminmxid:o dattablespace:o datcollate:n datctype:n \
+         daticulocale:n datcollversion:n datacl:n",
+    ),
+    ("pg_catalog.pg_am", "oid:o amname:n amhandler:n amtype:n"),
+    ("pg_catalog.pg_tablespace", "oid:o spcname:n spcowner:o spcacl:n spcoptions:n"),
+    (
+        "pg_catalog.pg_settings",
+        "name:n setting:n unit:n category:n short_desc:n extra_desc:n context:n vartype:n \
+         source:n boot_val:n reset_val:n",
+    ),
+    (
+        "pg_catalog.pg_sequence",
+        "seqrelid:o seqtypid:o seqstart:o seqincrement:o seqmax:o seqmin:o seqcache:o seqcycle:b",
+    ),
+    (
+        "pg_catalog.pg_tables",
+        "schemaname:n tablename:n tableowner:n tablespace:n hasindexes:b hasrules:b \
+         hastriggers:b rowsecurity:b",
+    ),
+    ("pg_catalog.pg_views", "schemaname:n viewname:n viewowner:n definition:n"),
+    ("pg_catalog.pg_indexes", "schemaname:n tablename:n indexname:n tablespace:n indexdef:n"),
+    (
+        "pg_catalog.pg_stat_activity",
+        "datid:o datname:n pid:i usesysid:o usename:n application_name:n client_addr:n state:n \
+         query:n backend_type:n",
+    ),
+    ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n"),
+    ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n"),
+    ("pg_catalog.pg_inherits", "inhrelid:o inhparent:o inhseqno:i inhdetachpending:b"),
+    (
+        "pg_catalog.pg_proc",
+        "oid:o proname:n pronamespace:o proowner:o prolang:o prokind:n prosecdef:b proleakproof:b \
+         proisstrict:b proretset:b provolatile:n proparallel:n pronargs:s prorettype:o \
+         proargtypes:n proargnames:n prosrc:n proacl:n proallargtypes:n proargmodes:n",
+    ),
+    ("pg_catalog.pg_language", "oid:o lanname:n"),
+    ("pg_catalog.pg_collation", "oid:o collname:n collnamespace:o collprovider:n collencoding:i"),
+    ("pg_catalog.pg_enum", "oid:o enumtypid:o enumsortorder:f enumlabel:n"),
+    ("pg_catalog.pg_range", "rngtypid:o rngsubtype:o rngmultitypid:o"),
+    ("pg_catalog.pg_extension", "oid:o extname:n extowner:o extnamespace:o extversion:n"),
+    (
+        "pg_catalog.pg_depend",
+        "classid:o objid:o objsubid:i refclassid:o refobjid:o refobjsubid:i deptype:n",
+    ),
+    (
+        "pg_catalog.pg_trigger",
+        "oid:o tgrelid:o tgname:n tgfoid:o tgtype:s tgenabled:n tgisinternal:b tgconstraint:o \
+         tgdeferrable:b tginitdeferred:b tgparentid:o",
+    ),
+    ("pg_catalog.pg_rewrite", "oid:o rulename:n ev_class:o ev_type:n ev_enabled:n is_instead:b"),
+    (
+        "pg_catalog.pg_policy",
+        "oid:o polname:n polrelid:o polcmd:n polpermissive:b polroles:n polqual:n \
+         polwithcheck:n",
+    ),
+    (
+        "pg_catalog.pg_statistic_ext",
+        "oid:o stxrelid:o stxname:n stxnamespace:o stxowner:o stxstattarget:i stxkeys:n \
+         stxkind:n stxexprs:n",
+    ),
+    (
+        "pg_catalog.pg_publication",
+        "oid:o pubname:n pubowner:o puballtables:b pubinsert:b pubupdate:b pubdelete:b \
+         pubtruncate:b pubviaroot:b",
+    ),
+    ("pg_catalog.pg_publication_rel", "oid:o prpubid:o prrelid:o prqual:n prattrs:n"),
+    ("pg_catalog.pg_publication_namespace", "oid:o pnpubid:o pnnspid:o"),
+    ("pg_catalog.pg_subscription", "oid:o subname:n subdbid:o"),
+    (
+        "pg_catalog.pg_partitioned_table",
+        "partrelid:o partstrat:n partnatts:s partdefid:o partattrs:n",
+    ),
+    ("pg_catalog.pg_foreign_table", "ftrelid:o ftserver:o ftoptions:n"),
+    ("pg_catalog.pg_foreign_server", "oid:o srvname:n srvowner:o srvfdw:o"),
+    ("pg_catalog.pg_matviews", "schemaname:n matviewname:n matviewowner:n definition:n"),
+    ("pg_catalog.pg_event_trigger", "oid:o evtname:n evtevent:n evtowner:o evtenabled:n"),
+    ("pg_catalog.pg_opclass", "oid:o opcmethod:o opcname:n opcnamespace:o opcdefault:b"),
+    (
+        "pg_catalog.pg_operator",
+        "oid:o oprname:n oprnamespace:o oprkind:n oprleft:o oprright:o oprresult:o",
+    ),
+    ("pg_catalog.pg_cast", "oid:o castsource:o casttarget:o castfunc:o castcontext:n"),
+    ("pg_catalog.pg_db_role_setting", "setdatabase:o setrole:o setconfig:n"),
+    ("pg_catalog.pg_seclabels", "objoid:o classoid:o objsubid:i provider:n label:n"),
+    ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
+    ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
+    ("pg_catalog.pg_cursors", "name:n statement:n"),
+    // A function with WITH ORDINALITY.
+    ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
+    (
+        "information_schema.schemata",
+        "catalog_name:n schema_name:n schema_owner:n default_character_set_name:n sql_path:n",
+    ),
+    (
+        "information_schema.tables",
+        "table_catalog:n table_schema:n table_name:n table_type:n is_insertable_into:n is_typed:n \
+         commit_action:n",
+    ),
+    (
+        "information_schema.columns",
+        "table_catalog:n table_schema:n table_name:n column_name:n ordinal_position:i \
+         column_default:n is_nullable:n data_type:n character_maximum_length:i \
+         numeric_precision:i numeric_precision_radix:i numeric_scale:i datetime_precision:i \
+         udt_catalog:n udt_schema:n udt_name:n is_identity:n identity_generation:n \
+         is_generated:n is_updatable:n",
+    ),
+    (
+        "information_schema.views",
+        "table_catalog:n table_schema:n table_name:n view_definition:n is_updatable:n",
+    ),
+    (
+        "information_schema.table_constraints",
+        "constraint_catalog:n constraint_schema:n constraint_name:n table_catalog:n \
+         table_schema:n table_name:n constraint_type:n is_deferrable:n initially_deferred:n",
+    ),
+    (
+        "information_schema.key_column_usage",
+        "constraint_catalog:n constraint_schema:n constraint_name:n table_catalog:n \
+         table_schema:n table_name:n column_name:n ordinal_position:i \
+         position_in_unique_constraint:i",
+    ),
+    (
+        "information_schema.sequences",
+        "sequence_catalog:n sequence_schema:n sequence_name:n data_type:n start_value:n \
+         minimum_value:n maximum_value:n increment:n cycle_option:n",
+    ),
+];
+
+/// The columns of a table; None when there is none of that name.
+pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataType)>> {
+    let is_meant = |table: &&(&str, &str)| {
+        table.0.strip_prefix(schema).and_then(|rest| rest.strip_prefix('.')) == Some(name)
+    };
+    let (_, columns) = TABLES.iter().find(is_meant)?;
+    let column = |column: &'static str| {
+        let (name, ty) = column.split_once(':')?;
+        Some((
+            name,
+            match ty {
+                "o" => DataType::BigInt,
+                "b" => DataType::Boolean,
+                "i" => DataType::Integer,
+                "s" => DataType::SmallInt,
+                "f" => DataType::Real,
+                _ => DataType::Text,
+            },
+        ))
+    };
+    columns.split_whitespace().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tables_have_columns() {
+        for (name, columns) in TABLES {
+            let (schema, table) = name.split_once('.').expect("a schema");
+            let found = find(schema, table).expect("columns");
+            assert_eq!(found.len(), columns.split_whitespace().count(), "{name}");
+        }
+        assert!(find("pg_catalog", "pg_nothing").is_none());
+    }
+}

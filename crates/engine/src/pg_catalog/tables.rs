@@ -1,0 +1,210 @@
+//! Rows of each table of the catalog.
+
+use types::Value;
+
+use super::{Row, Subject, columns, numbers, relations};
+
+/// The rows of the table `name`, which is written with its schema.
+pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
+    match name {
+        "pg_catalog.pg_namespace" => namespaces(subject),
+        "pg_catalog.pg_class" => relations::classes(subject),
+        "pg_catalog.pg_attribute" => relations::attributes(subject),
+        "pg_catalog.pg_attrdef" => relations::defaults(subject),
+        "pg_catalog.pg_index" => relations::index_rows(subject),
+        "pg_catalog.pg_constraint" => relations::constraints(subject),
+        "pg_catalog.pg_sequence" => relations::sequences(subject),
+        "pg_catalog.pg_type" => types(subject),
+        "pg_catalog.pg_roles" => roles(subject),
+        "pg_catalog.pg_user" => users(subject),
+        "pg_catalog.pg_database" => databases(subject),
+        "pg_catalog.pg_am" => methods(),
+        "pg_catalog.pg_tablespace" => tablespaces(subject),
+        "pg_catalog.pg_settings" => settings(subject),
+        "pg_catalog.pg_tables" => tables(subject),
+        "pg_catalog.pg_views" => views(subject),
+        "pg_catalog.pg_indexes" => indexes(subject),
+        "pg_catalog.pg_stat_activity" => activity(subject),
+        "pg_catalog.pg_language" => vec![Row::default().number("oid", 14).text("lanname", "sql")],
+        "pg_catalog.pg_collation" => {
+            let row = Row::default().number("oid", 950).text("collname", "C");
+            let row = row.number("collnamespace", numbers::PG_CATALOG).text("collprovider", "c");
+            vec![row.number("collencoding", -1)]
+        }
+        _ => columns::rows(name, subject),
+    }
+}
+
+fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
+    let all = [
+        (numbers::PG_CATALOG, "pg_catalog"),
+        (numbers::PUBLIC, "public"),
+        (numbers::INFORMATION_SCHEMA, "information_schema"),
+    ];
+    let row = |(number, name): &(i64, &str)| {
+        let row = Row::default().number("oid", *number).text("nspname", name);
+        row.number("nspowner", subject.owner())
+    };
+    all.iter().map(row).collect()
+}
+
+fn types(subject: &Subject<'_>) -> Vec<Row> {
+    let scalar = |ty: &numbers::PgType| {
+        Row::default()
+            .number("oid", ty.number)
+            .text("typname", ty.name)
+            .number("typnamespace", numbers::PG_CATALOG)
+            .number("typowner", subject.owner())
+            .number("typlen", ty.bytes)
+            .text("typtype", if ty.category == "X" { "p" } else { "b" })
+            .text("typcategory", ty.category)
+            .flag("typisdefined", true)
+            .text("typdelim", ",")
+            .number("typarray", ty.array)
+            .text("typinput", &format!("{}in", ty.name))
+            .text("typoutput", &format!("{}out", ty.name))
+            .text("typreceive", &format!("{}recv", ty.name))
+            .text("typsend", &format!("{}send", ty.name))
+            .number("typtypmod", -1)
+            .text("formatted", ty.formatted)
+    };
+    let array = |ty: &numbers::PgType| {
+        Row::default()
+            .number("oid", ty.array)
+            .text("typname", &format!("_{}", ty.name))
+            .number("typnamespace", numbers::PG_CATALOG)
+            .number("typowner", subject.owner())
+            .number("typlen", -1)
+            .text("typtype", "b")
+            .text("typcategory", "A")
+            .flag("typisdefined", true)
+            .text("typdelim", ",")
+            .number("typelem", ty.number)
+            .text("typinput", "array_in")
+            .text("typoutput", "array_out")
+            .text("typreceive", "array_recv")
+            .text("typsend", "array_send")
+            .number("typtypmod", -1)
+            .text("formatted", &format!("{}[]", ty.formatted))
+    };
+    let arrays = numbers::TYPES.iter().filter(|ty| ty.array != 0).map(array);
+    numbers::TYPES.iter().map(scalar).chain(arrays).collect()
+}
+
+fn roles(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, role): (String, crate::Role)| {
+        Row::default()
+            .number("oid", numbers::role(&name))
+            .text("rolname", &name)
+            .flag("rolsuper", role.is_superuser)
+            .flag("rolinherit", true)
+            .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
+            .flag("rolcanlogin", role.can_login)
+            .number("rolconnlimit", -1)
+            .text("rolpassword", "********")
+    };
+    subject.roles().into_iter().map(row).collect()
+}
+
+fn users(subject: &Subject<'_>) -> Vec<Row> {
+    let logins = subject.roles().into_iter().filter(|(_, role)| role.can_login);
+    let row = |(name, role): (String, crate::Role)| {
+        let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
+        row.flag("usesuper", role.is_superuser).text("passwd", "********")
+    };
+    logins.map(row).collect()
+}
+
+fn databases(subject: &Subject<'_>) -> Vec<Row> {
+    let row = Row::default()
+        .number("oid", numbers::DATABASE)
+        .text("datname", "tessera")
+        .number("datdba", subject.owner())
+        .number("encoding", 6)
+        .text("datlocprovider", "c")
+        .flag("datallowconn", true)
+        .number("datconnlimit", -1)
+        .number("dattablespace", 1663)
+        .text("datcollate", "C")
+        .text("datctype", "C.UTF-8");
+    vec![row]
+}
+
+fn methods() -> Vec<Row> {
+    let all = [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")];
+    let row = |(number, name, kind): &(i64, &str, &str)| {
+        Row::default().number("oid", *number).text("amname", name).text("amtype", kind)
+    };
+    all.iter().map(row).collect()
+}
+
+fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
+    let row = Row::default().number("oid", 1663).text("spcname", "pg_default");
+    vec![row.number("spcowner", subject.owner())]
+}
+
+fn settings(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, value): (String, String)| {
+        Row::default()
+            .text("name", &name)
+            .text("setting", &value)
+            .text("category", "Tessera")
+            .text("context", "user")
+            .text("vartype", "string")
+            .text("source", "session")
+            .text("boot_val", &value)
+            .text("reset_val", &value)
+    };
+    subject.settings.all().into_iter().map(row).collect()
+}
+
+/// The name of who owns everything.
+fn owner_name(subject: &Subject<'_>) -> String {
+    let owner = subject.owner();
+    let roles = subject.roles().into_iter();
+    roles.map(|(name, _)| name).find(|name| numbers::role(name) == owner).unwrap_or_default()
+}
+
+fn tables(subject: &Subject<'_>) -> Vec<Row> {
+    let owner = owner_name(subject);
+    let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
+        let row = Row::default().text("schemaname", "public").text("tablename", name);
+        let row = row.text("tableowner", &owner);
+        row.flag("hasindexes", !entry.def.indexes.is_empty())
+    };
+    subject.state.tables.iter().map(row).collect()
+}
+
+fn views(subject: &Subject<'_>) -> Vec<Row> {
+    let owner = owner_name(subject);
+    let row = |(name, view): (&String, &crate::catalog::View)| {
+        let row = Row::default().text("schemaname", "public").text("viewname", name);
+        row.text("viewowner", &owner).text("definition", &format!(" {};", view.sql))
+    };
+    subject.state.views.iter().map(row).collect()
+}
+
+fn indexes(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        let visible = entry.def.indexes.iter();
+        for index in visible.filter(|index| !entry.def.serves_foreign_key(&index.name)) {
+            let row = Row::default().text("schemaname", "public").text("tablename", name);
+            let definition = relations::index_definition(&entry.def, index);
+            rows.push(row.text("indexname", &index.name).text("indexdef", &definition));
+        }
+    }
+    rows
+}
+
+fn activity(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(number, is_active): &(u64, bool)| {
+        Row::default()
+            .number("datid", numbers::DATABASE)
+            .text("datname", "tessera")
+            .set("pid", Value::I32(i32::try_from(*number).unwrap_or(i32::MAX)))
+            .text("state", if *is_active { "active" } else { "idle" })
+            .text("backend_type", "client backend")
+    };
+    subject.sessions.iter().map(row).collect()
+}

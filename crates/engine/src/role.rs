@@ -1,0 +1,214 @@
+//! Roles: who may begin sessions, and who manages them.
+//!
+//! A session without a user, one of the library, may do everything.
+
+use std::sync::Arc;
+
+use sql::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement};
+use types::{Error, Result, SqlState};
+
+use crate::catalog::{Role, State};
+use crate::{Database, QueryResult, Session};
+
+/// Makes of a password what is kept of it.
+pub type PasswordHasher = Arc<dyn Fn(&str) -> Result<String> + Send + Sync>;
+
+fn undefined(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
+}
+
+fn denied(message: &str) -> Error {
+    Error::new(SqlState(*b"42501"), message)
+}
+
+impl Database {
+    /// The role called `name`.
+    pub fn role(&self, name: &str) -> Option<Role> {
+        self.inner().relations.snapshot().roles.get(name).cloned()
+    }
+
+    /// All roles, by name.
+    pub fn roles(&self) -> Vec<(String, Role)> {
+        let state = self.inner().relations.snapshot();
+        state.roles.iter().map(|(name, role)| (name.clone(), role.clone())).collect()
+    }
+}
+
+impl Session {
+    /// What its user may do. One that is no role was let in without being asked, and trusted.
+    fn rights(&self, state: &State) -> Role {
+        let own = self.settings.user().and_then(|user| state.roles.get(user)).cloned();
+        own.unwrap_or_else(|| Role { is_superuser: true, ..Role::default() })
+    }
+
+    fn check_may_change(&self, state: &State, changed: Option<&Role>) -> Result<()> {
+        let own = self.rights(state);
+        if own.is_superuser {
+            return Ok(());
+        }
+        if changed.is_some_and(|role| role.is_superuser) {
+            return Err(denied("must be superuser to change superusers"));
+        }
+        match own.can_create_roles {
+            true => Ok(()),
+            false => Err(denied("permission denied to manage roles")),
+        }
+    }
+
+    fn kept(&self, password: &str) -> Result<Option<String>> {
+        if password.is_empty() {
+            return Ok(None);
+        }
+        let hasher = self.database().registry().password_hasher();
+        let hasher = hasher.ok_or_else(|| Error::unsupported("PASSWORD without a server"))?;
+        hasher(password).map(Some)
+    }
+
+    /// `role` with what the options say.
+    fn changed(&self, role: Role, options: RoleOptions) -> Result<Role> {
+        Ok(Role {
+            is_superuser: options.superuser.unwrap_or(role.is_superuser),
+            can_create_roles: options.create_role.unwrap_or(role.can_create_roles),
+            can_login: options.login.unwrap_or(role.can_login),
+            password: match options.password {
+                PasswordChange::Keep => role.password,
+                PasswordChange::Remove => None,
+                PasswordChange::Set(secret) => self.kept(&secret.0)?,
+            },
+        })
+    }
+}
+
+/// Runs a statement about roles; the catalog is locked.
+pub(crate) fn run(session: &mut Session, statement: RoleStatement) -> Result<QueryResult> {
+    let command = statement.command();
+    match statement {
+        RoleStatement::Create { name, options } => create(session, name, options)?,
+        RoleStatement::Alter { name, options } => alter(session, name, options)?,
+        RoleStatement::Rename { name, to } => rename(session, &name, to)?,
+        RoleStatement::Drop { names, if_missing } => drop_all(session, &names, if_missing)?,
+    }
+    Ok(QueryResult::command(command))
+}
+
+fn put(session: &mut Session, name: String, role: Role) -> Result<()> {
+    session.change_catalog(|state| {
+        state.roles.insert(name, role);
+        Ok(())
+    })
+}
+
+fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+    let state = session.state();
+    let role = session.changed(Role::default(), options)?;
+    session.check_may_change(&state, Some(&role))?;
+    check_free(&state, &name)?;
+    put(session, name, role)
+}
+
+fn check_free(state: &State, name: &str) -> Result<()> {
+    if name.starts_with("pg_") || matches!(name, "public" | "none") {
+        let message = format!("role name \"{name}\" is reserved");
+        return Err(Error::new(SqlState(*b"42939"), message));
+    }
+    match state.roles.contains_key(name) {
+        true => {
+            let message = format!("role \"{name}\" already exists");
+            Err(Error::new(SqlState(*b"42710"), message))
+        }
+        false => Ok(()),
+    }
+}
+
+fn alter(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
+    let state = session.state();
+    let old = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
+    // Everyone may have another password.
+    let own = session.settings.user() == Some(&name);
+    let only_password =
+        RoleOptions { password: PasswordChange::Keep, ..options.clone() } == RoleOptions::default();
+    if !(own && only_password) {
+        session.check_may_change(&state, Some(&old))?;
+    }
+    let new = session.changed(old, options)?;
+    if new.is_superuser {
+        session.check_may_change(&state, Some(&new))?;
+    }
+    put(session, name, new)
+}
+
+fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
+    let state = session.state();
+    let role = state.roles.get(name).cloned().ok_or_else(|| undefined(name))?;
+    session.check_may_change(&state, Some(&role))?;
+    if session.settings.user() == Some(name) {
+        return Err(Error::unsupported("renaming the session's own user"));
+    }
+    check_free(&state, &to)?;
+    session.change_catalog(|state| {
+        state.roles.remove(name);
+        state.roles.insert(to, role);
+        Ok(())
+    })
+}
+
+fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> Result<()> {
+    let state = session.state();
+    session.check_may_change(&state, None)?;
+    for name in names {
+        let role = state.roles.get(name);
+        if role.is_none() && if_missing == IfMissing::Skip {
+            continue;
+        }
+        let role = role.ok_or_else(|| undefined(name))?;
+        session.check_may_change(&state, Some(role))?;
+        if session.settings.user() == Some(name) {
+            let message = "current user cannot be dropped";
+            return Err(Error::new(SqlState::OBJECT_IN_USE, message));
+        }
+        session.change_catalog(|state| {
+            state.roles.remove(name);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn run(session: &mut Session, text: &str) -> std::result::Result<(), String> {
+        let outcome = session.execute(text);
+        outcome.map(|_| ()).map_err(|error| error.state().as_str().to_owned())
+    }
+
+    #[test]
+    fn roles_come_change_and_go() {
+        let database = Database::open_in_memory(Config::default()).expect("in memory");
+        database
+            .registry()
+            .set_password_hasher(Arc::new(|password| Ok(format!("kept {password}"))));
+        let mut all = database.session();
+        run(&mut all, "create user ann with password 'a'; create role bob createrole")
+            .expect("new");
+        assert_eq!(database.role("ann").and_then(|r| r.password).as_deref(), Some("kept a"));
+        assert!(!database.role("bob").expect("bob").can_login);
+        assert_eq!(run(&mut all, "create role ann"), Err("42710".into()));
+        assert_eq!(run(&mut all, "drop role nobody"), Err("42704".into()));
+        run(&mut all, "drop role if exists nobody").expect("skipped");
+        let mut ann = database.session();
+        ann.set_user("ann");
+        assert_eq!(run(&mut ann, "create role eve"), Err("42501".into()));
+        assert_eq!(run(&mut ann, "alter role ann superuser"), Err("42501".into()));
+        run(&mut ann, "alter user ann password null").expect("her own");
+        assert_eq!(database.role("ann").expect("ann").password, None);
+        let mut bob = database.session();
+        bob.set_user("bob");
+        assert_eq!(run(&mut bob, "create role eve superuser"), Err("42501".into()));
+        assert_eq!(run(&mut bob, "drop role bob"), Err("55006".into()));
+        run(&mut bob, "alter role ann rename to anne; drop role anne").expect("his right");
+        assert_eq!(database.roles().len(), 1);
+    }
+}

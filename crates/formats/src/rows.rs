@@ -1,0 +1,214 @@
+//! Records of text as rows: fields to values, values to batches.
+
+use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
+use types::{DataType, Error, Result, SqlState, Value, text};
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// NULL.
+    Null,
+    /// `text[start..end]` of the part.
+    Slice(usize, usize),
+    /// `scratch[start..end]`: quotes and escapes were removed.
+    Scratch(usize, usize),
+}
+
+/// Reads records one after the other.
+pub(crate) trait Records {
+    /// Reads the next record; false at the end.
+    ///
+    /// # Errors
+    /// What is wrong with its form.
+    fn next(&mut self) -> Result<bool, &'static str>;
+
+    /// Offset of the next record.
+    fn offset(&self) -> usize;
+
+    /// Fields of the current record.
+    fn fields(&self) -> &[Field];
+
+    /// Bytes of a field; empty for NULL.
+    fn bytes(&self, field: Field) -> &[u8];
+
+    /// Whether the current record is an empty line.
+    fn is_blank(&self) -> bool;
+}
+
+/// What happens to an empty line where several columns are expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blank {
+    /// It is passed over.
+    Skip,
+    /// It is a record like any other.
+    Record,
+}
+
+/// Why a record cannot be a row.
+pub(crate) enum Reject {
+    /// A field: its ordinal and the reason.
+    Field(usize, Error),
+    /// The record as a whole.
+    Record(Error),
+}
+
+impl Reject {
+    /// The error with its place: `what`, a line, and a column of `columns`.
+    pub(crate) fn located(self, what: &str, line: usize, columns: &[(String, DataType)]) -> Error {
+        let (place, error) = match self {
+            Self::Field(ordinal, error) => {
+                (format!(", column {} ({})", ordinal + 1, columns[ordinal].0), error)
+            }
+            Self::Record(error) => (String::new(), error),
+        };
+        let message = format!("{what}: line {line}{place}: {}", error.message());
+        let located = Error::new(error.state(), message);
+        match error.detail() {
+            Some(detail) => located.with_detail(detail),
+            None => located,
+        }
+    }
+}
+
+/// Whether there was a record.
+pub(crate) enum Taken {
+    Row,
+    End,
+}
+
+/// The rows of a part on their way into batches.
+pub(crate) struct Rows<'a> {
+    columns: &'a [(String, DataType)],
+    wanted: &'a [usize],
+    blank: Blank,
+    builders: Vec<VectorBuilder>,
+    count: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of records with `columns`, of which those of the ordinals `wanted` are kept.
+    pub(crate) fn new(
+        columns: &'a [(String, DataType)],
+        wanted: &'a [usize],
+        blank: Blank,
+    ) -> Self {
+        let mut rows = Self { columns, wanted, blank, builders: Vec::new(), count: 0 };
+        rows.start();
+        rows
+    }
+
+    fn start(&mut self) {
+        let types = self.wanted.iter().map(|&c| self.columns[c].1.physical());
+        self.builders = types.map(|p| VectorBuilder::with_capacity(p, BATCH_ROWS)).collect();
+        self.count = 0;
+    }
+
+    /// Whether a batch is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == BATCH_ROWS
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The rows so far.
+    pub(crate) fn batch(&mut self) -> Batch {
+        let builders = std::mem::take(&mut self.builders);
+        let columns = builders.into_iter().map(|b| Column::plain(b.finish())).collect();
+        let batch = Batch::new(columns, self.count);
+        self.start();
+        batch
+    }
+
+    /// Takes the next record. A record that is rejected leaves nothing behind.
+    pub(crate) fn take(&mut self, records: &mut impl Records) -> Result<Taken, Reject> {
+        let bad = |message: String| Reject::Record(Error::new(SqlState::BAD_COPY_FORMAT, message));
+        if !records.next().map_err(|message| bad(message.to_owned()))? {
+            return Ok(Taken::End);
+        }
+        let columns = self.columns;
+        if self.blank == Blank::Skip && columns.len() != 1 && records.is_blank() {
+            return Ok(Taken::Row);
+        }
+        let count = records.fields().len();
+        if count < columns.len() {
+            let name = &columns[count].0;
+            return Err(bad(format!("missing data for column \"{name}\"")));
+        }
+        if count > columns.len() {
+            return Err(bad("extra data after last expected column".to_owned()));
+        }
+        for i in 0..self.wanted.len() {
+            let ordinal = self.wanted[i];
+            let field = records.fields()[ordinal];
+            let pushed = push_field(&mut self.builders[i], records, field, columns[ordinal].1);
+            if let Err(error) = pushed {
+                self.undo(i);
+                return Err(Reject::Field(ordinal, error));
+            }
+        }
+        self.count += 1;
+        Ok(Taken::Row)
+    }
+
+    /// Takes back the first `count` fields of the current record.
+    fn undo(&mut self, count: usize) {
+        for builder in &mut self.builders[..count] {
+            builder.truncate(self.count);
+        }
+    }
+}
+
+fn push_field(
+    builder: &mut VectorBuilder,
+    records: &impl Records,
+    field: Field,
+    ty: DataType,
+) -> Result<()> {
+    if field == Field::Null {
+        builder.push_null();
+        return Ok(());
+    }
+    let bytes = records.bytes(field);
+    match ty {
+        DataType::Text | DataType::Varchar(None) => builder.push_str(bytes),
+        DataType::Varchar(Some(n)) if bytes.len() <= n as usize => builder.push_str(bytes),
+        DataType::Char(n) if bytes.len() <= n as usize => {
+            let blanks = bytes.iter().rev().take_while(|b| **b == b' ').count();
+            builder.push_str(&bytes[..bytes.len() - blanks]);
+        }
+        DataType::Integer | DataType::BigInt => match short_integer(bytes) {
+            Some(value) if ty == DataType::BigInt => builder.push_value(&Value::I64(value)),
+            Some(value) if i32::try_from(value).is_ok() => {
+                builder.push_value(&Value::I32(value as i32));
+            }
+            _ => push_parsed(builder, bytes, ty)?,
+        },
+        _ => push_parsed(builder, bytes, ty)?,
+    }
+    Ok(())
+}
+
+fn push_parsed(builder: &mut VectorBuilder, bytes: &[u8], ty: DataType) -> Result<()> {
+    // The part was checked to be UTF-8, and quotes are ASCII, so fields are UTF-8 too, unless
+    // escapes put other bytes into one.
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(SqlState::INVALID_ENCODING, "field is not valid UTF-8"))?;
+    builder.push_value(&text::parse(text, ty)?);
+    Ok(())
+}
+
+/// An integer of at most 18 digits, without blanks.
+fn short_integer(bytes: &[u8]) -> Option<i64> {
+    let (negative, digits) = match bytes {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = digits.iter().fold(0i64, |value, digit| value * 10 + i64::from(digit - b'0'));
+    Some(if negative { -value } else { value })
+}

@@ -1,0 +1,50 @@
+//! `tessera serve`: the network server, from the command line to its end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use types::Result;
+use wire::{Authentication, Server, ServerOptions, TlsFiles};
+
+use crate::arguments::{Auth, Limits, Serve};
+use crate::run::open;
+
+fn options_of(serve: &Serve) -> ServerOptions {
+    let tls = serve.tls_cert.clone().zip(serve.tls_key.clone());
+    let seconds = |given: Option<u32>| given.map(|n| Duration::from_secs(n.into()));
+    ServerOptions {
+        listen: serve.listen.clone(),
+        unix_directory: serve.unix_socket.clone(),
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        authentication: match serve.auth {
+            Auth::Scram => Authentication::Scram,
+            Auth::Trust => Authentication::Trust,
+        },
+        connections_max: serve.max_connections as usize,
+        statement_limit: seconds(serve.statement_timeout),
+        idle_limit: seconds(serve.idle_timeout),
+        ..ServerOptions::default()
+    }
+}
+
+/// Serves until a signal says otherwise.
+pub(crate) fn run(serve: &Serve, limits: &Limits) -> Result<ExitCode> {
+    let database = open(serve.path.as_deref(), limits)?;
+    if serve.auth == Auth::Scram
+        && let Some(password) = wire::create_first_user(&database, &serve.user)?
+    {
+        println!("tessera: user {} with password {password}", serve.user);
+    }
+    let server = Server::start(database.clone(), options_of(serve))?;
+    for address in server.addresses() {
+        println!("tessera: listening on {address}");
+    }
+    if let Some(path) = server.unix_path() {
+        println!("tessera: listening on {}", path.display());
+    }
+    let ending = server.wait_for_signal()?;
+    println!("tessera: shutting down");
+    server.stop(ending);
+    database.close()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,175 @@
+//! Functions and casts of the system catalog: each stands for an expression over its tables.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{self, Expr as Ast};
+use types::Result;
+
+use super::name::{folded, object_parts};
+use super::{Binder, Bound};
+
+impl Binder<'_> {
+    /// The call as the expression that it stands for; None for any other function.
+    pub(super) fn system_call(&mut self, name: &str, arguments: &[&Ast]) -> Result<Option<Bound>> {
+        match self.catalog.template(name, arguments.len()) {
+            Some(template) => self.bind_expr(&filled(template, arguments)?).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A cast to or from names of objects; None for any other.
+    pub(super) fn system_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Option<Bound>> {
+        if let Ast::Cast { expr: inner, data_type, .. } = expr
+            && is_regclass(data_type)
+            && type_name(ty).as_deref() == Some("oid")
+        {
+            return self.system_call("pg_relation_number", &[inner]);
+        }
+        // A number in quotes is a number.
+        if let Some(digits) = digits(expr)
+            && is_regclass(ty)
+        {
+            return self
+                .bind_expr(&crate::parse::parse_expr(&format!("{digits}::bigint"))?)
+                .map(Some);
+        }
+        let function = match type_name(ty).as_deref() {
+            _ if is_text(expr) => return Ok(None),
+            Some("regclass") => "pg_relation_name",
+            Some("regtype") => "pg_type_name",
+            Some("regrole") => "pg_get_userbyid",
+            Some("regnamespace") => "pg_namespace_name",
+            _ => return Ok(None),
+        };
+        self.system_call(function, &[expr])
+    }
+
+    /// `ARRAY(SELECT ...)` over the catalog, as the text of a list; None for another query.
+    pub(super) fn system_list(&mut self, query: &ast::Query) -> Result<Option<Bound>> {
+        let text = query.to_string();
+        // Lists of options: there are none.
+        if text.contains("pg_catalog.unnest(") {
+            return self.bind_expr(&crate::parse::parse_expr("'{}'")?).map(Some);
+        }
+        if !text.contains("pg_catalog.pg_") {
+            return Ok(None);
+        }
+        let list = format!(
+            "(SELECT '{{' || coalesce(string_agg(pgc.pgc_value::text, ','), '') || '}}' \
+             FROM ({text}) AS pgc(pgc_value))"
+        );
+        self.bind_expr(&crate::parse::parse_expr(&list)?).map(Some)
+    }
+
+    /// `value = ANY (list)` for a column of the catalog; None for another list.
+    pub(super) fn system_any(&mut self, value: &Ast, list: &Ast) -> Result<Option<Bound>> {
+        if is_list(list) { self.system_call("pg_list_has", &[value, list]) } else { Ok(None) }
+    }
+
+    /// `list[index]` for a column of the catalog; None for another list.
+    pub(super) fn system_element(
+        &mut self,
+        list: &Ast,
+        access: &[ast::AccessExpr],
+    ) -> Result<Option<Bound>> {
+        match access {
+            [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] if is_list(list) => {
+                self.system_call("pg_list_element", &[list, index])
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `'t'::regclass`, when it is compared with `other`, as a number; None for other expressions.
+    pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
+        let is_name =
+            |expr: &Ast| matches!(expr, Ast::Cast { data_type, .. } if is_regclass(data_type));
+        match expr {
+            Ast::Cast { expr: inner, .. } if is_name(expr) && !is_name(other) && is_text(inner) => {
+                self.system_call("pg_relation_number", &[inner])
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether it is text as it is written, or a parameter.
+fn is_text(expr: &Ast) -> bool {
+    match expr {
+        Ast::Value(value) => matches!(
+            value.value,
+            ast::Value::SingleQuotedString(_) | ast::Value::Placeholder(_) | ast::Value::Null
+        ),
+        Ast::Nested(inner) => is_text(inner),
+        Ast::Cast { expr, .. } => is_text(expr),
+        _ => false,
+    }
+}
+
+/// The digits between quotes, if there is nothing else.
+fn digits(expr: &Ast) -> Option<&str> {
+    let Ast::Value(value) = expr else { return None };
+    let ast::Value::SingleQuotedString(text) = &value.value else { return None };
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(text)
+}
+
+/// Columns of the catalog with lists, which are text: `{1,2}`.
+const LISTS: &[&str] = &[
+    "conkey",
+    "confkey",
+    "polroles",
+    "stxkind",
+    "prattrs",
+    "proargtypes",
+    "proallargtypes",
+    "datacl",
+];
+
+/// Whether it is a column of the catalog with a list.
+fn is_list(expr: &Ast) -> bool {
+    let name = match expr {
+        Ast::Identifier(ident) => ident,
+        Ast::CompoundIdentifier(parts) => match parts.last() {
+            Some(ident) => ident,
+            None => return false,
+        },
+        _ => return false,
+    };
+    LISTS.contains(&folded(name).as_str())
+}
+
+fn is_regclass(ty: &ast::DataType) -> bool {
+    type_name(ty).as_deref() == Some("regclass")
+}
+
+/// The last part of the name of a type that the grammar does not know.
+fn type_name(ty: &ast::DataType) -> Option<String> {
+    match ty {
+        ast::DataType::Regclass => Some("regclass".to_owned()),
+        ast::DataType::Custom(name, _) => object_parts(name).ok()?.pop(),
+        _ => None,
+    }
+}
+
+/// The expression `template` with `arguments` for `$1`...
+fn filled(template: &str, arguments: &[&Ast]) -> Result<Ast> {
+    let mut expr = crate::parse::parse_expr(template)?;
+    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+        let number = match inner {
+            Ast::Value(value) => match &value.value {
+                ast::Value::Placeholder(name) => {
+                    name.strip_prefix('$').and_then(|n| n.parse().ok())
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let argument = number.and_then(|number: usize| arguments.get(number.checked_sub(1)?));
+        if let Some(argument) = argument {
+            *inner = Ast::Nested(Box::new((*argument).clone()));
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(expr)
+}

@@ -1,0 +1,84 @@
+//! Roles: who may log in.
+
+use std::fmt;
+
+use super::IfMissing;
+
+/// A password, which no message shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// What PASSWORD says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PasswordChange {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// NULL: nobody logs in with one.
+    Remove,
+    /// A password, or what PostgreSQL keeps of one.
+    Set(Secret),
+}
+
+/// Attributes that CREATE and ALTER ROLE name; None leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleOptions {
+    /// SUPERUSER: everything is allowed.
+    pub superuser: Option<bool>,
+    /// CREATEROLE: it may manage other roles.
+    pub create_role: Option<bool>,
+    /// LOGIN.
+    pub login: Option<bool>,
+    /// PASSWORD.
+    pub password: PasswordChange,
+}
+
+/// A statement about roles; names are case-folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleStatement {
+    /// CREATE ROLE, USER.
+    Create {
+        /// Its name.
+        name: String,
+        /// Its attributes.
+        options: RoleOptions,
+    },
+    /// ALTER ROLE, USER.
+    Alter {
+        /// Its name.
+        name: String,
+        /// What changes.
+        options: RoleOptions,
+    },
+    /// ALTER ROLE ... RENAME TO.
+    Rename {
+        /// Its name.
+        name: String,
+        /// The new one.
+        to: String,
+    },
+    /// DROP ROLE, USER.
+    Drop {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether each must exist.
+        if_missing: IfMissing,
+    },
+}
+
+impl RoleStatement {
+    /// How PostgreSQL names it.
+    pub fn command(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "CREATE ROLE",
+            Self::Alter { .. } | Self::Rename { .. } => "ALTER ROLE",
+            Self::Drop { .. } => "DROP ROLE",
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One connection: its session, and the messages that the client sends it.
+//!
+//! ```text
+//! Query                          -> rows, CommandComplete ..., ReadyForQuery
+//! Parse, Bind, Describe, Execute -> `extended`; after an error everything up to Sync is skipped
+//! ```
+//! Invariants: a connection is served by one thread at a time; a panic ends the connection, its
+//! transaction is rolled back.
+
+mod extended;
+mod settings;
+mod simple;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::{QueryResult, Session};
+use parking_lot::Mutex;
+use types::{Error, Result, SqlState};
+
+use crate::activity::Activity;
+use crate::copy::CopyLink;
+use crate::encode::{self, Format, Outgoing, Place};
+use crate::link::{Broken, Link, Received};
+use crate::message::{self, Severity, violation};
+use crate::socket::SharedSocket;
+
+use self::extended::{Portal, Statement};
+use self::settings::Cached;
+
+/// Whether everything is skipped until the next Sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Skipping {
+    No,
+    UntilSync,
+}
+
+/// A client that was let in.
+pub(crate) struct Connection {
+    link: Arc<Mutex<Link>>,
+    activity: Arc<Activity>,
+    pub(crate) socket: SharedSocket,
+    session: Session,
+    statements: HashMap<String, Arc<Statement>>,
+    portals: HashMap<String, Portal>,
+    skipping: Skipping,
+    /// The body of the message that is served.
+    body: Vec<u8>,
+    settings: Cached,
+    /// When the client was last heard of.
+    heard: Instant,
+    /// Why it ends before the next message.
+    dismissed: Option<Error>,
+}
+
+/// Whether a client knows that it may begin.
+pub(crate) enum Welcome {
+    Sent,
+    /// A thread has to send it.
+    Waits,
+}
+
+/// What becomes of a connection.
+pub(crate) enum Next {
+    /// It waits for its client.
+    Idle(Box<Connection>),
+    /// It is over.
+    End,
+}
+
+impl Outgoing for Link {
+    type Error = Broken;
+
+    fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.outgoing
+    }
+
+    fn flush_full(&mut self) -> Result<(), Broken> {
+        Link::flush_full(self)
+    }
+}
+
+impl Connection {
+    /// The connection of `session` through `link`.
+    pub(crate) fn new(mut session: Session, link: Link, socket: SharedSocket) -> Box<Self> {
+        let activity = Arc::clone(&link.activity);
+        let settings = Cached::new(&session);
+        let link = Arc::new(Mutex::new(link));
+        session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));
+        Box::new(Self {
+            link,
+            activity,
+            socket,
+            session,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            skipping: Skipping::No,
+            body: Vec::new(),
+            settings,
+            heard: Instant::now(),
+            dismissed: None,
+        })
+    }
+
+    /// The number of its session.
+    pub(crate) fn id(&self) -> i32 {
+        self.session.id()
+    }
+
+    /// Tells the client that it may begin: at once where the socket has room for it and nothing
+    /// was read already.
+    pub(crate) fn welcome(&self) -> Welcome {
+        let mut link = self.link.lock();
+        self.settings.report_all(&mut link.outgoing);
+        message::ready(&mut link.outgoing, b'I');
+        match link.is_encrypted() {
+            false if link.flush().is_ok() => Welcome::Sent,
+            _ => Welcome::Waits,
+        }
+    }
+
+    /// How long it may stay idle from now on, and why it ends then.
+    pub(crate) fn idle_limit(&self) -> Option<Duration> {
+        let limit = match self.session.in_transaction() {
+            true => self.settings.idle_in_transaction,
+            false => self.settings.idle,
+        };
+        limit.map(|limit| limit.saturating_sub(self.heard.elapsed()))
+    }
+
+    /// Ends it for being idle too long.
+    pub(crate) fn dismiss(&mut self) {
+        self.dismissed = Some(match self.session.in_transaction() {
+            true => {
+                let message = "terminating connection due to idle-in-transaction timeout";
+                Error::new(SqlState(*b"25P03"), message)
+            }
+            false => {
+                let message = "terminating connection due to idle-session timeout";
+                Error::new(SqlState(*b"57P05"), message)
+            }
+        });
+    }
+
+    /// Serves messages until there are none for a while.
+    pub(crate) fn serve(mut self: Box<Self>) -> Next {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.serve_all()));
+        let broken = match outcome {
+            Ok(Ok(Ending::Idle)) => {
+                self.link.lock().shrink();
+                self.body = Vec::new();
+                return Next::Idle(self);
+            }
+            Ok(Ok(Ending::Terminated)) => return Next::End,
+            Ok(Err(broken)) => broken,
+            Err(_) => Broken::Fatal(Error::internal("the session met a mistake of the program")),
+        };
+        if let Broken::Fatal(error) = broken {
+            self.link.lock().farewell(&error);
+        }
+        Next::End
+    }
+
+    fn serve_all(&mut self) -> Result<Ending, Broken> {
+        if let Some(reason) = self.dismissed.take() {
+            return Err(Broken::Fatal(reason));
+        }
+        self.heard = Instant::now();
+        loop {
+            let mut body = std::mem::take(&mut self.body);
+            let received = self.link.lock().receive(&mut body);
+            self.body = body;
+            match received? {
+                Received::Message(b'X') => return Ok(Ending::Terminated),
+                Received::Message(kind) => self.serve_message(kind)?,
+                Received::Nothing => return Ok(Ending::Idle),
+            }
+        }
+    }
+
+    fn serve_message(&mut self, kind: u8) -> Result<(), Broken> {
+        let body = std::mem::take(&mut self.body);
+        let outcome = self.dispatch(kind, &body);
+        self.body = body;
+        outcome
+    }
+
+    fn dispatch(&mut self, kind: u8, body: &[u8]) -> Result<(), Broken> {
+        match kind {
+            b'S' => return self.sync(),
+            b'Q' if self.skipping == Skipping::No => return self.query(body),
+            _ if self.skipping == Skipping::UntilSync => return Ok(()),
+            // What is left of a COPY that failed.
+            b'd' | b'c' | b'f' => return Ok(()),
+            b'F' => {
+                self.fail(&Error::unsupported("the function call protocol"), "")?;
+                self.ready();
+                return Ok(());
+            }
+            b'p' => return Err(Broken::Fatal(violation("unexpected password message"))),
+            _ => {}
+        }
+        let outcome = match kind {
+            b'P' => self.parse(body),
+            b'B' => self.bind(body),
+            b'D' => self.describe(body),
+            b'E' => return self.execute(body),
+            b'C' => self.close(body),
+            // What waits is written before the next wait for the client.
+            _ => Ok(()),
+        };
+        if let Err(error) = outcome {
+            let text = if kind == b'P' { statement_text(body) } else { "" };
+            self.fail(&error, text)?;
+            self.skipping = Skipping::UntilSync;
+        }
+        Ok(())
+    }
+
+    /// Reports an error of a statement; the transaction fails with it.
+    fn fail(&mut self, error: &Error, text: &str) -> Result<(), Broken> {
+        self.session.fail_transaction()?;
+        message::error(&mut self.link.lock().outgoing, Severity::Error, error, text);
+        Ok(())
+    }
+
+    /// Sends ReadyForQuery with the state of the transaction.
+    fn ready(&mut self) {
+        if !self.session.in_transaction() {
+            self.portals.clear();
+        }
+        let status = match self.session.in_transaction() {
+            false => b'I',
+            true if self.session.in_failed_transaction() => b'E',
+            true => b'T',
+        };
+        message::ready(&mut self.link.lock().outgoing, status);
+    }
+}
+
+/// How serving ended.
+enum Ending {
+    Idle,
+    Terminated,
+}
+
+/// The text of a Parse message, for the place of an error.
+fn statement_text(body: &[u8]) -> &str {
+    let mut fields = message::Fields::new(body);
+    fields.text().and_then(|_| fields.text()).unwrap_or_default()
+}
+
+/// Sends all rows of `result` and CommandComplete.
+fn send(link: &Mutex<Link>, result: &QueryResult, formats: &[Format]) -> Result<(), Broken> {
+    let mut link = link.lock();
+    if result.has_rows() {
+        encode::rows(&mut *link, result, formats, &mut Place::default(), usize::MAX)?;
+    }
+    message::complete(&mut link.outgoing, result.tag());
+    link.flush_full()
+}

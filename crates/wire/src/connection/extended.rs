@@ -1,0 +1,340 @@
+//! The extended protocol: statements are parsed, bound to values and executed in steps.
+//!
+//! Statements between two Syncs share a transaction unless BEGIN began one. The frequent case, one
+//! Execute right before its Sync, is a statement by itself, so that its error comes before its
+//! result.
+
+use std::sync::Arc;
+
+use engine::{PreparedStatement, QueryResult};
+use parking_lot::Mutex;
+use types::{DataType, Error, Result, SqlState, Value};
+
+use super::{Connection, Skipping};
+use crate::encode::{self, Format, Place, format_at};
+use crate::link::Broken;
+use crate::message::{self, Fields, violation};
+use crate::{decode, oid};
+
+/// A statement of Parse.
+pub(super) struct Statement {
+    text: String,
+    /// Numbers of the parameters' types, as declared or inferred.
+    oids: Vec<u32>,
+    /// None for a text without a statement.
+    prepared: Option<Mutex<PreparedStatement>>,
+    columns: Option<Vec<(String, DataType)>>,
+}
+
+/// How far a portal is.
+enum Progress {
+    /// Not run yet; the values of its parameters.
+    Bound(Vec<Value>),
+    /// Run: its result and the rows not sent yet.
+    Open(Box<QueryResult>, Place),
+    /// Everything was sent.
+    Done,
+}
+
+/// A statement with values.
+pub(super) struct Portal {
+    statement: Arc<Statement>,
+    formats: Vec<Format>,
+    progress: Progress,
+}
+
+/// Most statements and portals that a connection keeps.
+const KEPT_MAX: usize = 100_000;
+
+fn format_of(code: u16) -> Result<Format> {
+    match code {
+        0 => Ok(Format::Text),
+        1 => Ok(Format::Binary),
+        other => {
+            let message = format!("unsupported format code: {other}");
+            Err(Error::new(SqlState::INVALID_PARAMETER, message))
+        }
+    }
+}
+
+fn formats(fields: &mut Fields<'_>) -> Result<Vec<Format>> {
+    let count = fields.u16()?;
+    (0..count).map(|_| format_of(fields.u16()?)).collect()
+}
+
+fn check_count(count: usize, what: &str) -> Result<()> {
+    if count < KEPT_MAX {
+        return Ok(());
+    }
+    Err(Error::new(SqlState::LIMIT_EXCEEDED, format!("too many {what}: more than {KEPT_MAX}")))
+}
+
+fn unknown_portal(name: &str) -> Error {
+    Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist"))
+}
+
+fn unknown_statement(name: &str) -> Error {
+    let message = match name {
+        "" => "unnamed prepared statement does not exist".to_owned(),
+        name => format!("prepared statement \"{name}\" does not exist"),
+    };
+    Error::new(SqlState(*b"26000"), message)
+}
+
+impl Connection {
+    /// Parse.
+    pub(super) fn parse(&mut self, body: &[u8]) -> Result<()> {
+        let mut fields = Fields::new(body);
+        let (name, text) = (fields.text()?, fields.text()?);
+        let count = fields.u16()?;
+        let given: Vec<u32> = (0..count).map(|_| fields.u32()).collect::<Result<_>>()?;
+        fields.end()?;
+        if name.is_empty() {
+            self.statements.remove("");
+        } else if self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(Error::new(SqlState(*b"42P05"), message));
+        }
+        check_count(self.statements.len(), "prepared statements")?;
+        let statement = self.prepare(text, &given)?;
+        self.statements.insert(name.to_owned(), Arc::new(statement));
+        message::empty(&mut self.link.lock().outgoing, b'1');
+        Ok(())
+    }
+
+    fn prepare(&mut self, text: &str, given: &[u32]) -> Result<Statement> {
+        let text = text.to_owned();
+        if engine::is_blank(&text) {
+            return Ok(Statement { text, oids: Vec::new(), prepared: None, columns: None });
+        }
+        let types = given.iter().map(|oid| oid::parameter(*oid));
+        let types: Vec<DataType> = types.collect::<Result<_>>()?;
+        let prepared = self.session.prepare(&text, &types)?;
+        let number = |(at, ty): (usize, &DataType)| match given.get(at) {
+            Some(declared) if *declared != 0 => *declared,
+            _ => oid::of(*ty).0,
+        };
+        let oids = prepared.parameters().iter().enumerate().map(number).collect();
+        let columns = prepared.columns().map(<[_]>::to_vec);
+        Ok(Statement { text, oids, prepared: Some(Mutex::new(prepared)), columns })
+    }
+
+    /// Bind.
+    pub(super) fn bind(&mut self, body: &[u8]) -> Result<()> {
+        let mut fields = Fields::new(body);
+        let (name, statement) = (fields.text()?, fields.text()?);
+        let statement =
+            self.statements.get(statement).ok_or_else(|| unknown_statement(statement))?;
+        let statement = Arc::clone(statement);
+        let given = formats(&mut fields)?;
+        let values = self.values(&statement, &given, &mut fields)?;
+        let formats = formats(&mut fields)?;
+        fields.end()?;
+        let columns = statement.columns.as_ref().map_or(0, Vec::len);
+        if formats.len() > 1 && formats.len() != columns {
+            let message = format!(
+                "bind message has {} result formats but query has {columns} columns",
+                formats.len()
+            );
+            return Err(violation(message));
+        }
+        if !name.is_empty() && self.portals.contains_key(name) {
+            let message = format!("cursor \"{name}\" already exists");
+            return Err(Error::new(SqlState(*b"42P03"), message));
+        }
+        check_count(self.portals.len(), "portals")?;
+        let progress = Progress::Bound(values);
+        self.portals.insert(name.to_owned(), Portal { statement, formats, progress });
+        message::empty(&mut self.link.lock().outgoing, b'2');
+        Ok(())
+    }
+
+    fn values(
+        &self,
+        statement: &Statement,
+        formats: &[Format],
+        fields: &mut Fields<'_>,
+    ) -> Result<Vec<Value>> {
+        let count = usize::from(fields.u16()?);
+        if formats.len() > 1 && formats.len() != count {
+            let message = format!(
+                "bind message has {} parameter formats but {count} parameters",
+                formats.len()
+            );
+            return Err(violation(message));
+        }
+        if count != statement.oids.len() {
+            let message = format!(
+                "bind message supplies {count} parameters, but prepared statement requires {}",
+                statement.oids.len()
+            );
+            return Err(violation(message));
+        }
+        let Some(prepared) = &statement.prepared else { return Ok(Vec::new()) };
+        let prepared = prepared.lock();
+        let value = |(at, ty): (usize, &DataType)| match fields.value()? {
+            Some(bytes) => decode::value(bytes, *ty, format_at(formats, at), at + 1),
+            None => Ok(Value::Null),
+        };
+        prepared.parameters().iter().enumerate().map(value).collect()
+    }
+
+    /// Describe.
+    pub(super) fn describe(&mut self, body: &[u8]) -> Result<()> {
+        let mut fields = Fields::new(body);
+        let (kind, name) = (fields.u8()?, fields.text()?);
+        fields.end()?;
+        let mut link = self.link.lock();
+        let out = &mut link.outgoing;
+        let (columns, formats) = match kind {
+            b'S' => {
+                let statement = self.statements.get(name).ok_or_else(|| unknown_statement(name))?;
+                message::message(out, b't', |out| {
+                    out.extend_from_slice(&(statement.oids.len() as u16).to_be_bytes());
+                    statement.oids.iter().for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
+                });
+                (statement.columns.as_deref(), &[][..])
+            }
+            b'P' => {
+                let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
+                (portal.statement.columns.as_deref(), portal.formats.as_slice())
+            }
+            _ => return Err(violation("invalid DESCRIBE message subtype")),
+        };
+        match columns {
+            Some(columns) => encode::describe(out, columns, formats),
+            None => message::empty(out, b'n'),
+        }
+        Ok(())
+    }
+
+    /// Close.
+    pub(super) fn close(&mut self, body: &[u8]) -> Result<()> {
+        let mut fields = Fields::new(body);
+        let (kind, name) = (fields.u8()?, fields.text()?);
+        fields.end()?;
+        match kind {
+            b'S' => drop(self.statements.remove(name)),
+            b'P' => drop(self.portals.remove(name)),
+            _ => return Err(violation("invalid CLOSE message subtype")),
+        }
+        message::empty(&mut self.link.lock().outgoing, b'3');
+        Ok(())
+    }
+
+    /// Execute.
+    pub(super) fn execute(&mut self, body: &[u8]) -> Result<(), Broken> {
+        let mut fields = Fields::new(body);
+        let asked = fields.text().and_then(|name| Ok((name, fields.i32()?)));
+        let (name, count) = match asked {
+            Ok((name, count)) => (name, usize::try_from(count).unwrap_or(0)),
+            Err(error) => return self.skip(&error, ""),
+        };
+        let Some(mut portal) = self.portals.remove(name) else {
+            return self.skip(&unknown_portal(name), "");
+        };
+        let outcome = self.advance(&mut portal, count);
+        let statement = Arc::clone(&portal.statement);
+        if self.session.in_transaction() || !matches!(outcome, Ok(Ok(()))) {
+            self.portals.insert(name.to_owned(), portal);
+        }
+        match outcome? {
+            Ok(()) => Ok(()),
+            Err(error) => self.skip(&error, &statement.text),
+        }
+    }
+
+    /// Reports an error and skips what follows.
+    fn skip(&mut self, error: &Error, text: &str) -> Result<(), Broken> {
+        self.skipping = Skipping::UntilSync;
+        self.fail(error, text)
+    }
+
+    /// Runs the portal if it was not, and sends at most `count` rows, all for 0.
+    fn advance(&mut self, portal: &mut Portal, count: usize) -> Result<Result<()>, Broken> {
+        if let Progress::Bound(values) = &mut portal.progress {
+            let values = std::mem::take(values);
+            let Some(prepared) = &portal.statement.prepared else {
+                message::empty(&mut self.link.lock().outgoing, b'I');
+                portal.progress = Progress::Done;
+                return Ok(Ok(()));
+            };
+            let result = match self.run(&mut prepared.lock(), &values) {
+                Ok(result) => result,
+                Err(error) => return Ok(Err(error)),
+            };
+            if let Err(error) = check_columns(&portal.statement, &result) {
+                return Ok(Err(error));
+            }
+            portal.progress = Progress::Open(Box::new(result), Place::default());
+        }
+        self.send_some(portal, count)
+    }
+
+    /// Runs a statement: by itself when nothing else comes before Sync, else in a transaction with
+    /// what does.
+    fn run(&mut self, prepared: &mut PreparedStatement, values: &[Value]) -> Result<QueryResult> {
+        if self.link.lock().peek() != Some(b'S') {
+            self.session.begin_implicit()?;
+        }
+        self.activity.begin(self.settings.statement_ms);
+        let result = self.session.execute_prepared(prepared, values);
+        self.activity.end();
+        self.refresh_settings();
+        result.map_err(|error| self.activity.explain(error))
+    }
+
+    fn send_some(&mut self, portal: &mut Portal, count: usize) -> Result<Result<()>, Broken> {
+        let mut link = self.link.lock();
+        let Progress::Open(result, place) = &mut portal.progress else {
+            message::complete(&mut link.outgoing, "SELECT 0");
+            return Ok(Ok(()));
+        };
+        // CALL may have rows that nobody was told of.
+        let has_rows = result.has_rows() && portal.statement.columns.is_some();
+        let count_max = if count == 0 { usize::MAX } else { count };
+        let is_first = place.is_first();
+        let (sent, more) = match has_rows {
+            true => encode::rows(&mut *link, result, &portal.formats, place, count_max)?,
+            false => (0, false),
+        };
+        if more {
+            message::empty(&mut link.outgoing, b's');
+            return Ok(Ok(()));
+        }
+        match result.tag().strip_prefix("SELECT ") {
+            // A portal read in pieces counts the rows of the last one.
+            Some(_) if !is_first => {
+                message::complete(&mut link.outgoing, &format!("SELECT {sent}"))
+            }
+            _ => message::complete(&mut link.outgoing, result.tag()),
+        }
+        link.flush_full()?;
+        portal.progress = Progress::Done;
+        Ok(Ok(()))
+    }
+
+    /// Sync: what ran since the last one is committed, unless BEGIN began it.
+    pub(super) fn sync(&mut self) -> Result<(), Broken> {
+        self.skipping = Skipping::No;
+        if self.session.in_implicit()
+            && let Err(error) = self.session.end_implicit()
+        {
+            self.fail(&error, "")?;
+        }
+        self.ready();
+        Ok(())
+    }
+}
+
+/// The rows must be what the client was told.
+fn check_columns(statement: &Statement, result: &QueryResult) -> Result<()> {
+    let Some(columns) = &statement.columns else { return Ok(()) };
+    let types = |columns: &[(String, DataType)]| -> Vec<u32> {
+        columns.iter().map(|(_, ty)| oid::of(*ty).0).collect()
+    };
+    if columns.len() == result.columns().len() && types(columns) == types(result.columns()) {
+        return Ok(());
+    }
+    Err(Error::unsupported("a change of a prepared statement's result type"))
+}

@@ -1,0 +1,82 @@
+//! Settings that the server acts on, and those that the client is told about.
+
+use std::time::Duration;
+
+use engine::Session;
+
+use super::Connection;
+use crate::message;
+
+/// Settings whose changes the client is told, under the names it knows.
+const REPORTED: &[(&str, &str)] = &[
+    ("server_version", "server_version"),
+    ("server_encoding", "server_encoding"),
+    ("client_encoding", "client_encoding"),
+    ("application_name", "application_name"),
+    ("default_transaction_read_only", "default_transaction_read_only"),
+    ("datestyle", "DateStyle"),
+    ("intervalstyle", "IntervalStyle"),
+    ("timezone", "TimeZone"),
+    ("integer_datetimes", "integer_datetimes"),
+    ("standard_conforming_strings", "standard_conforming_strings"),
+    ("in_hot_standby", "in_hot_standby"),
+    ("is_superuser", "is_superuser"),
+    ("session_authorization", "session_authorization"),
+];
+
+/// Settings as they were after the last statement that may have changed them.
+pub(super) struct Cached {
+    /// How long a statement may run, in milliseconds; 0 is for ever.
+    pub(super) statement_ms: u64,
+    /// How long the client may be silent in a transaction.
+    pub(super) idle_in_transaction: Option<Duration>,
+    /// And outside of one.
+    pub(super) idle: Option<Duration>,
+    version: u64,
+    reported: Vec<String>,
+}
+
+fn milliseconds(session: &Session, name: &str) -> u64 {
+    session.setting(name).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+fn limit(session: &Session, name: &str) -> Option<Duration> {
+    let ms = milliseconds(session, name);
+    (ms > 0).then(|| Duration::from_millis(ms))
+}
+
+impl Cached {
+    pub(super) fn new(session: &Session) -> Self {
+        let value = |(name, _): &(&str, &str)| session.setting(name).unwrap_or_default();
+        Self {
+            statement_ms: milliseconds(session, "statement_timeout"),
+            idle_in_transaction: limit(session, "idle_in_transaction_session_timeout"),
+            idle: limit(session, "idle_session_timeout"),
+            version: session.settings_version(),
+            reported: REPORTED.iter().map(value).collect(),
+        }
+    }
+
+    /// Appends all that the client is told.
+    pub(super) fn report_all(&self, out: &mut Vec<u8>) {
+        let all = REPORTED.iter().zip(&self.reported);
+        all.for_each(|((_, name), value)| message::parameter(out, name, value));
+    }
+}
+
+impl Connection {
+    /// Acts on settings that a statement may have changed, and tells the client.
+    pub(super) fn refresh_settings(&mut self) {
+        if self.session.settings_version() == self.settings.version {
+            return;
+        }
+        let new = Cached::new(&self.session);
+        let mut link = self.link.lock();
+        let both = self.settings.reported.iter().zip(&new.reported);
+        for ((_, name), (_, value)) in REPORTED.iter().zip(both).filter(|(_, (a, b))| a != b) {
+            message::parameter(&mut link.outgoing, name, value);
+        }
+        drop(link);
+        self.settings = new;
+    }
+}

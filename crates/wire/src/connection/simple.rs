@@ -1,0 +1,52 @@
+//! The simple protocol: a text with any number of statements.
+
+use types::Result;
+
+use super::{Connection, send};
+use crate::encode;
+use crate::link::Broken;
+use crate::message::{self, Fields};
+
+impl Connection {
+    /// Query.
+    pub(super) fn query(&mut self, body: &[u8]) -> Result<(), Broken> {
+        self.statements.remove("");
+        self.portals.remove("");
+        let mut fields = Fields::new(body);
+        match fields.text().and_then(|text| fields.end().map(|()| text)) {
+            Ok(text) => self.run_text(text)?,
+            Err(error) => self.fail(&error, "")?,
+        }
+        self.ready();
+        Ok(())
+    }
+
+    fn run_text(&mut self, text: &str) -> Result<(), Broken> {
+        let mut results = 0;
+        let mut broken = None;
+        let link = &self.link;
+        self.activity.begin(self.settings.statement_ms);
+        let outcome = self.session.execute_together(text, |result| {
+            results += 1;
+            if result.has_rows() {
+                encode::describe(&mut link.lock().outgoing, result.columns(), &[]);
+            }
+            send(link, &result, &[]).map_err(|reason| {
+                let error = reason.to_error();
+                broken = Some(reason);
+                error
+            })
+        });
+        self.activity.end();
+        if let Some(broken) = broken {
+            return Err(broken);
+        }
+        match outcome {
+            Ok(()) if results == 0 => message::empty(&mut self.link.lock().outgoing, b'I'),
+            Ok(()) => {}
+            Err(error) => self.fail(&self.activity.explain(error), text)?,
+        }
+        self.refresh_settings();
+        Ok(())
+    }
+}

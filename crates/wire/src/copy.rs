@@ -1,0 +1,105 @@
+//! COPY FROM STDIN and TO STDOUT: the client's side, and the binary format.
+//!
+//! ```text
+//! CopyInResponse -> CopyData ... CopyDone | CopyFail      CopyOutResponse, CopyData ..., CopyDone
+//! ```
+//! What the client sends is read as it is needed: while rows are loaded it waits.
+
+mod binary;
+
+use std::sync::Arc;
+
+use engine::Database;
+use engine::registry::{Came, CopyClient, StreamForm};
+use parking_lot::Mutex;
+use types::{Error, Result, SqlState};
+
+use crate::link::{Broken, Link, Received};
+use crate::message::{self, Fields, violation};
+
+/// Adds the binary format to `database`.
+pub(crate) fn register(database: &Database) {
+    database.registry().add_stream_format("binary", Arc::new(binary::Binary));
+}
+
+/// The client of a connection, as COPY sees it.
+pub(crate) struct CopyLink {
+    link: Arc<Mutex<Link>>,
+    body: Vec<u8>,
+}
+
+impl CopyLink {
+    pub(crate) fn new(link: Arc<Mutex<Link>>) -> Self {
+        Self { link, body: Vec::new() }
+    }
+
+    fn begin(&self, kind: u8, columns: usize, form: StreamForm) {
+        let code = u8::from(form == StreamForm::Binary);
+        message::message(&mut self.link.lock().outgoing, kind, |out| {
+            out.push(code);
+            out.extend_from_slice(&(columns as u16).to_be_bytes());
+            (0..columns).for_each(|_| out.extend_from_slice(&[0, code]));
+        });
+    }
+}
+
+fn lost(broken: Broken) -> Error {
+    broken.to_error()
+}
+
+impl CopyClient for CopyLink {
+    fn begin_in(&mut self, columns: usize, form: StreamForm) -> Result<()> {
+        self.begin(b'G', columns, form);
+        Ok(())
+    }
+
+    fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Came> {
+        let mut link = self.link.lock();
+        loop {
+            let kind = match link.receive(&mut self.body).map_err(lost)? {
+                Received::Message(kind) => kind,
+                // Whoever asks may see a cancel.
+                Received::Nothing => return Ok(Came::Part),
+            };
+            match kind {
+                b'd' => {
+                    bytes.extend_from_slice(&self.body);
+                    return Ok(Came::Part);
+                }
+                b'c' => {
+                    // Kept, when large, no longer than needed.
+                    self.body = Vec::new();
+                    return Ok(Came::All);
+                }
+                b'f' => {
+                    let reason = Fields::new(&self.body).text().unwrap_or_default();
+                    let message = format!("COPY from stdin failed: {reason}");
+                    return Err(Error::new(SqlState::QUERY_CANCELED, message));
+                }
+                b'H' | b'S' => {}
+                kind => {
+                    let kind = char::from(kind);
+                    let message =
+                        format!("unexpected message type {kind:?} during COPY from stdin");
+                    return Err(violation(message));
+                }
+            }
+        }
+    }
+
+    fn begin_out(&mut self, columns: usize, form: StreamForm) -> Result<()> {
+        self.begin(b'H', columns, form);
+        Ok(())
+    }
+
+    fn write(&mut self, row: &[u8]) -> Result<()> {
+        let mut link = self.link.lock();
+        message::message(&mut link.outgoing, b'd', |out| out.extend_from_slice(row));
+        link.flush_full().map_err(lost)
+    }
+
+    fn end_out(&mut self) -> Result<()> {
+        message::empty(&mut self.link.lock().outgoing, b'c');
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Values of parameters from text or binary.
+
+use types::{DataType, Error, Interval, Result, SqlState, Value, text};
+
+use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format};
+use crate::numeric;
+
+/// The value of parameter `number`, from 1.
+///
+/// # Errors
+/// 22P03 for a binary form that is none of the type's, 22021 for text that is not UTF-8, and what
+/// the type says about its text.
+pub(crate) fn value(bytes: &[u8], ty: DataType, format: Format, number: usize) -> Result<Value> {
+    match format {
+        Format::Text => text::parse(utf8(bytes)?, ty),
+        Format::Binary => binary_value(bytes, ty).map_err(|error| {
+            if error.state() != BAD_BINARY {
+                return error;
+            }
+            let message = format!("incorrect binary data format in bind parameter {number}");
+            Error::new(BAD_BINARY, message)
+        }),
+    }
+}
+
+/// 22P03: the bytes have not the form of the type.
+const BAD_BINARY: SqlState = SqlState(*b"22P03");
+
+/// The value of a binary form.
+///
+/// # Errors
+/// See [`value`].
+pub(crate) fn binary_value(bytes: &[u8], ty: DataType) -> Result<Value> {
+    binary(bytes, ty).map_err(|failure| match failure {
+        Failure::Form => Error::new(BAD_BINARY, "incorrect binary data format"),
+        Failure::Value(error) => error,
+    })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    text.ok_or_else(|| {
+        let message = "invalid byte sequence for encoding \"UTF8\"";
+        Error::new(SqlState::INVALID_ENCODING, message)
+    })
+}
+
+enum Failure {
+    Form,
+    Value(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Value(error)
+    }
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], Failure> {
+    bytes.try_into().map_err(|_| Failure::Form)
+}
+
+fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
+    Ok(match ty {
+        DataType::Boolean => Value::Bool(fixed::<1>(bytes)? != [0]),
+        DataType::SmallInt => Value::I32(i32::from(i16::from_be_bytes(fixed(bytes)?))),
+        DataType::Integer => Value::I32(i32::from_be_bytes(fixed(bytes)?)),
+        // An oid has four bytes.
+        DataType::BigInt if bytes.len() == 4 => {
+            Value::I64(i64::from(u32::from_be_bytes(fixed(bytes)?)))
+        }
+        DataType::BigInt => Value::I64(i64::from_be_bytes(fixed(bytes)?)),
+        DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
+        DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
+        DataType::Numeric(n) => types::cast::numeric_value(numeric::decode(bytes, n)?, n),
+        DataType::Unknown | DataType::Char(_) | DataType::Varchar(_) | DataType::Text => {
+            text::parse(utf8(bytes)?, ty)?
+        }
+        DataType::Bytea => Value::Str(bytes.into()),
+        DataType::Date => {
+            let days = i32::from_be_bytes(fixed(bytes)?);
+            if days == i32::MAX || days == i32::MIN {
+                return Ok(Value::I32(days));
+            }
+            let days = days.checked_add(EPOCH_DAYS);
+            Value::I32(types::calendar::check_date(days)?)
+        }
+        DataType::Time => match i64::from_be_bytes(fixed(bytes)?) {
+            micros @ 0..=86_400_000_000 => Value::I64(micros),
+            _ => {
+                let message = "time out of range";
+                return Err(Error::new(SqlState::DATETIME_OVERFLOW, message).into());
+            }
+        },
+        DataType::Timestamp | DataType::TimestampTz => {
+            let micros = i64::from_be_bytes(fixed(bytes)?);
+            if micros == i64::MAX || micros == i64::MIN {
+                return Ok(Value::I64(micros));
+            }
+            let micros = micros.checked_add(EPOCH_MICROS);
+            Value::I64(types::calendar::check_timestamp(micros)?)
+        }
+        DataType::Interval => {
+            let bytes: [u8; 16] = fixed(bytes)?;
+            Value::Interval(Interval {
+                micros: i64::from_be_bytes(fixed(&bytes[..8])?),
+                days: i32::from_be_bytes(fixed(&bytes[8..12])?),
+                months: i32::from_be_bytes(fixed(&bytes[12..])?),
+            })
+        }
+        DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
+    })
+}

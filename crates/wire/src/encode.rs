@@ -1,0 +1,209 @@
+//! Rows as DataRow messages, in text or binary.
+
+use engine::QueryResult;
+use kernels::{Vector, VectorData};
+use types::{DataType, Result, Value, calendar, text};
+
+use crate::message::{finish, message, push_text};
+use crate::{numeric, oid};
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// As text.
+    Text,
+    /// As PostgreSQL's send functions write it.
+    Binary,
+}
+
+/// The format of column `at` by a list of codes: none is text, one is for all columns.
+pub(crate) fn format_at(formats: &[Format], at: usize) -> Format {
+    match formats {
+        [] => Format::Text,
+        [one] => *one,
+        many => many.get(at).copied().unwrap_or(Format::Text),
+    }
+}
+
+/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
+pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+
+/// Days from 1970 to 2000.
+pub(crate) const EPOCH_DAYS: i32 = 10_957;
+
+/// Appends RowDescription.
+pub(crate) fn describe(out: &mut Vec<u8>, columns: &[(String, DataType)], formats: &[Format]) {
+    message(out, b'T', |out| {
+        out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
+        for (at, (name, ty)) in columns.iter().enumerate() {
+            let (oid, length, modifier) = oid::of(*ty);
+            push_text(out, name);
+            out.extend_from_slice(&[0; 6]);
+            out.extend_from_slice(&oid.to_be_bytes());
+            out.extend_from_slice(&length.to_be_bytes());
+            out.extend_from_slice(&modifier.to_be_bytes());
+            let format = u16::from(format_at(formats, at) == Format::Binary);
+            out.extend_from_slice(&format.to_be_bytes());
+        }
+    });
+}
+
+/// Where a reader of a result is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    batch: usize,
+    row: usize,
+}
+
+impl Place {
+    /// Whether it is the first row.
+    pub(crate) fn is_first(self) -> bool {
+        self.batch == 0 && self.row == 0
+    }
+}
+
+/// Appends rows of `result` from `place` on, at most `count_max`; `flush` is called after each.
+/// Returns how many, and whether there are more.
+pub(crate) fn rows<E>(
+    out: &mut dyn Outgoing<Error = E>,
+    result: &QueryResult,
+    formats: &[Format],
+    place: &mut Place,
+    count_max: usize,
+) -> Result<(usize, bool), E> {
+    let types: Vec<(DataType, Format)> = result
+        .columns()
+        .iter()
+        .enumerate()
+        .map(|(at, (_, ty))| (*ty, format_at(formats, at)))
+        .collect();
+    let mut scratch = String::new();
+    let mut count = 0;
+    while let Some(batch) = result.batches().get(place.batch) {
+        let columns: Vec<_> = batch.columns.iter().map(kernels::Column::to_plain).collect();
+        while place.row < batch.rows {
+            if count == count_max {
+                return Ok((count, true));
+            }
+            let bytes = out.bytes();
+            bytes.push(b'D');
+            let start = bytes.len();
+            bytes.extend_from_slice(&[0; 4]);
+            bytes.extend_from_slice(&(types.len() as u16).to_be_bytes());
+            for (column, (ty, format)) in columns.iter().zip(&types) {
+                cell(bytes, column, place.row, *ty, *format, &mut scratch);
+            }
+            finish(bytes, start);
+            out.flush_full()?;
+            place.row += 1;
+            count += 1;
+        }
+        *place = Place { batch: place.batch + 1, row: 0 };
+    }
+    Ok((count, false))
+}
+
+/// Where rows go.
+pub(crate) trait Outgoing {
+    /// Why it takes no more.
+    type Error;
+    /// What waits to be written.
+    fn bytes(&mut self) -> &mut Vec<u8>;
+    /// Writes when enough waits.
+    fn flush_full(&mut self) -> Result<(), Self::Error>;
+}
+
+/// Appends the value of a row with its length before it.
+pub(crate) fn cell(
+    out: &mut Vec<u8>,
+    column: &Vector,
+    row: usize,
+    ty: DataType,
+    format: Format,
+    scratch: &mut String,
+) {
+    if column.is_null(row) {
+        out.extend_from_slice(&(-1_i32).to_be_bytes());
+        return;
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    match format {
+        Format::Text => text_value(out, column, row, ty, scratch),
+        Format::Binary => binary_value(out, column, row, ty),
+    }
+    let length = (out.len() - start - 4) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn text_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType, scratch: &mut String) {
+    match (&column.data, ty) {
+        (VectorData::I32(v), DataType::SmallInt | DataType::Integer) => {
+            integer(out, i64::from(v[row]));
+        }
+        (VectorData::I64(v), DataType::BigInt) => integer(out, v[row]),
+        (VectorData::Str(v), DataType::Text | DataType::Varchar(_) | DataType::Unknown) => {
+            out.extend_from_slice(v.get(row));
+        }
+        _ => {
+            scratch.clear();
+            text::format_into(scratch, &column.value(row), ty);
+            out.extend_from_slice(scratch.as_bytes());
+        }
+    }
+}
+
+/// Appends an integer's decimal digits.
+fn integer(out: &mut Vec<u8>, value: i64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
+    match (column.value(row), ty) {
+        (Value::I32(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
+        (Value::I64(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
+        (Value::I128(v), DataType::Numeric(n)) => numeric::encode(out, v, n),
+        (Value::Bool(v), _) => out.push(u8::from(v)),
+        (Value::I32(v), DataType::SmallInt) => out.extend_from_slice(&(v as i16).to_be_bytes()),
+        (Value::I32(v), DataType::Date) => {
+            let is_finite = calendar::is_finite_date(v);
+            let days = if is_finite { v.wrapping_sub(EPOCH_DAYS) } else { v };
+            out.extend_from_slice(&days.to_be_bytes());
+        }
+        (Value::I32(v), _) => out.extend_from_slice(&v.to_be_bytes()),
+        (Value::I64(v), DataType::Timestamp | DataType::TimestampTz) => {
+            let is_finite = calendar::is_finite_timestamp(v);
+            let micros = if is_finite { v.wrapping_sub(EPOCH_MICROS) } else { v };
+            out.extend_from_slice(&micros.to_be_bytes());
+        }
+        (Value::I64(v), _) => out.extend_from_slice(&v.to_be_bytes()),
+        // The top bit is flipped in memory.
+        (Value::I128(v), _) => out.extend_from_slice(&(v ^ i128::MIN).to_be_bytes()),
+        (Value::F64(v), DataType::Real) => out.extend_from_slice(&(v as f32).to_be_bytes()),
+        (Value::F64(v), _) => out.extend_from_slice(&v.to_be_bytes()),
+        (Value::Interval(v), _) => {
+            out.extend_from_slice(&v.micros.to_be_bytes());
+            out.extend_from_slice(&v.days.to_be_bytes());
+            out.extend_from_slice(&v.months.to_be_bytes());
+        }
+        (value @ Value::Str(_), DataType::Char(_)) => {
+            out.extend_from_slice(text::format(&value, ty).as_bytes());
+        }
+        (Value::Str(v), _) => out.extend_from_slice(&v),
+        (Value::Null, _) => {}
+    }
+}

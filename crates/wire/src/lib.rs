@@ -1,0 +1,61 @@
+//! The network server: PostgreSQL's protocol, version 3, over TCP, TLS and Unix sockets.
+//!
+//! ```text
+//! tokio, one thread: listen, TLS, startup and authentication, idle sockets, time limits, signals
+//!         | a client is let in, or an idle one sends something
+//! session threads: messages -> engine::Session -> rows, batch by batch, into the socket
+//! ```
+//! The engine is synchronous and so are its callers: a thread reads, runs and writes without a
+//! change of threads in between, as long as its client keeps it busy; see [`pool`](self).
+//!
+//! Invariants: nobody reaches a session without authentication; no input panics the process; a
+//! statement of a client that is gone is cancelled, its transaction rolled back.
+//!
+//! Elsewhere: SQL and transactions (`engine`), files of COPY (`formats`).
+#![forbid(unsafe_code)]
+
+use types::Result;
+
+mod options;
+mod server;
+mod startup;
+mod authenticate;
+mod scram;
+mod random;
+mod tls;
+mod pool;
+mod activity;
+mod connection;
+mod copy;
+mod link;
+mod socket;
+mod message;
+mod encode;
+mod decode;
+mod numeric;
+mod oid;
+
+/// Adds what a server needs to `database`: COPY's binary format, and what is kept of passwords.
+pub fn register(database: &engine::Database) {
+    copy::register(database);
+    database.registry().set_password_hasher(std::sync::Arc::new(scram::make_verifier));
+}
+
+/// Makes `user` a superuser with a random password, which is returned, when nobody can log in yet.
+///
+/// # Errors
+/// Why the database cannot keep it.
+pub fn create_first_user(database: &engine::Database, user: &str) -> Result<Option<String>> {
+    if database.roles().iter().any(|(_, role)| role.can_login) {
+        return Ok(None);
+    }
+    let password = random::password()?;
+    let name = user.replace('"', "\"\"");
+    let verifier = scram::make_verifier(&password)?;
+    let text = format!("CREATE ROLE \"{name}\" SUPERUSER LOGIN PASSWORD '{verifier}'");
+    database.session().execute(&text)?;
+    Ok(Some(password))
+}
+
+pub use options::{Authentication, ServerOptions, TlsFiles};
+pub use server::{Ending, Server};

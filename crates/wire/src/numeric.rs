@@ -1,0 +1,156 @@
+//! NUMERIC in PostgreSQL's binary form.
+//!
+//! ```text
+//! [digits i16][weight i16][sign u16][scale u16][digit i16]...   a digit is 0 to 9999
+//! value = sign * sum of digit i * 10000 ^ (weight - i)
+//! ```
+
+use types::{Error, NumericDisplay, NumericType, Result, SqlState, decimal};
+
+const BASE: u128 = 10_000;
+const NEGATIVE: u16 = 0x4000;
+
+/// Appends `value`, an integer divided by 10 to the scale of `ty`.
+pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
+    let scale = match ty.display {
+        NumericDisplay::Fixed => ty.scale,
+        NumericDisplay::Trimmed => decimal::trimmed_scale(value, ty.scale),
+    };
+    // Whole digits of four on both sides of the point.
+    let shown = value.unsigned_abs() / 10_u128.pow(u32::from(ty.scale - scale));
+    let after = usize::from(scale).div_ceil(4);
+    let power = 10_u128.pow(u32::from(scale));
+    let mut whole = shown / power;
+    let mut part = shown % power;
+    // At most 38 digits and three zeros: the part alone is below 10^40, so it does not overflow.
+    let mut digits = [0_u16; 24];
+    let mut first = digits.len() - after;
+    let zeros = (after * 4 - usize::from(scale)) as u32;
+    for at in (first..digits.len()).rev() {
+        let last = at == digits.len() - 1 && zeros > 0;
+        let unit = if last { BASE / 10_u128.pow(zeros) } else { BASE };
+        let digit = part % unit;
+        part /= unit;
+        digits[at] = (if last { digit * 10_u128.pow(zeros) } else { digit }) as u16;
+    }
+    let mut weight = -1_i16;
+    while whole > 0 {
+        first -= 1;
+        digits[first] = (whole % BASE) as u16;
+        whole /= BASE;
+        weight += 1;
+    }
+    let mut digits = &digits[first..];
+    while let [0, rest @ ..] = digits {
+        digits = rest;
+        weight -= 1;
+    }
+    while let [rest @ .., 0] = digits {
+        digits = rest;
+    }
+    if digits.is_empty() {
+        weight = 0;
+    }
+    let sign = if value < 0 { NEGATIVE } else { 0 };
+    let count = digits.len() as u16;
+    for field in [count, weight as u16, sign, u16::from(scale)] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+    digits.iter().for_each(|digit| out.extend_from_slice(&digit.to_be_bytes()));
+}
+
+/// The integer that, divided by 10 to the scale of `ty`, is the value of `bytes`; rounded when it
+/// has more digits after the point.
+///
+/// # Errors
+/// 22P03 for bytes that are no number, 22003 for one that does not fit, 0A000 for NaN and
+/// infinity.
+pub(crate) fn decode(bytes: &[u8], ty: NumericType) -> Result<i128> {
+    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
+    let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let weight = i32::from(field(2) as i16);
+    let negative = match field(4) {
+        0 => false,
+        NEGATIVE => true,
+        0xc000 | 0xd000 | 0xf000 => return Err(Error::unsupported("NUMERIC NaN or infinity")),
+        _ => return Err(invalid()),
+    };
+    if digits.len() != usize::from(field(0)) * 2 {
+        return Err(invalid());
+    }
+    let mut value = 0_i128;
+    let mut half = 0_i128;
+    for (at, digit) in digits.chunks_exact(2).enumerate() {
+        let digit = i128::from(u16::from_be_bytes([digit[0], digit[1]]));
+        if digit >= BASE as i128 {
+            return Err(invalid());
+        }
+        // The digit's last decimal stands `exponent` places before the last one of the scale.
+        let exponent = (weight - at as i32) * 4 + i32::from(ty.scale);
+        if exponent >= 0 {
+            let power = u32::try_from(exponent).ok().and_then(|e| 10_i128.checked_pow(e));
+            let add = match (digit, power) {
+                (0, _) => Some(0),
+                (_, power) => power.and_then(|power| power.checked_mul(digit)),
+            };
+            value = add.and_then(|add| value.checked_add(add)).ok_or_else(decimal::overflow)?;
+        } else if exponent > -4 {
+            let power = 10_i128.pow(exponent.unsigned_abs());
+            value = value.checked_add(digit / power).ok_or_else(decimal::overflow)?;
+            half = digit % power * 2 / power;
+        } else if exponent == -4 {
+            half = digit * 2 / BASE as i128;
+        }
+    }
+    let value = value.checked_add(half).ok_or_else(decimal::overflow)?;
+    decimal::check(Some(if negative { -value } else { value }), ty)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(value: i128, ty: NumericType) {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, value, ty);
+        assert_eq!(decode(&bytes, ty).expect("own bytes"), value, "{bytes:?}");
+    }
+
+    #[test]
+    fn one_and_a_half() {
+        let mut bytes = Vec::new();
+        encode(&mut bytes, -150, NumericType::fixed(10, 2));
+        assert_eq!(bytes, [0, 2, 0, 0, 0x40, 0, 0, 2, 0, 1, 0x13, 0x88]);
+    }
+
+    #[test]
+    fn extremes() {
+        let most = 10_i128.pow(38) - 1;
+        for scale in [0, 1, 2, 3, 4, 16, 37, 38] {
+            for value in [0, 1, -1, 9_999, 10_000, most, -most] {
+                round_trip(value, NumericType::fixed(38, scale));
+            }
+        }
+        assert!(decode(&[0, 1, 0x7f, 0xff, 0, 0, 0, 0, 0, 1], NumericType::fixed(38, 2)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            value in -(10_i128.pow(38) - 1)..10_i128.pow(38),
+            scale in 0..=38_u8,
+        ) {
+            let fixed = NumericType::fixed(38, scale);
+            round_trip(value, fixed);
+            round_trip(value, NumericType { display: NumericDisplay::Trimmed, ..fixed });
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let _ = decode(&bytes, NumericType::UNCONSTRAINED);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! SQL types under PostgreSQL's numbers.
+
+use types::{DataType, Error, NumericType, Result, SqlState};
+
+/// Its number, bytes (negative when they vary) and modifier (-1 without one).
+pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
+    let with_length = |n: u32| i32::try_from(n).map_or(-1, |n| n.saturating_add(4));
+    match ty {
+        DataType::Boolean => (16, 1, -1),
+        DataType::Bytea => (17, -1, -1),
+        DataType::BigInt => (20, 8, -1),
+        DataType::SmallInt => (21, 2, -1),
+        DataType::Integer => (23, 4, -1),
+        DataType::Unknown | DataType::Text => (25, -1, -1),
+        DataType::Real => (700, 4, -1),
+        DataType::Double => (701, 8, -1),
+        DataType::Char(n) => (1042, -1, with_length(n)),
+        DataType::Varchar(n) => (1043, -1, n.map_or(-1, with_length)),
+        DataType::Date => (1082, 4, -1),
+        DataType::Time => (1083, 8, -1),
+        DataType::Timestamp => (1114, 8, -1),
+        DataType::TimestampTz => (1184, 8, -1),
+        DataType::Interval => (1186, 16, -1),
+        DataType::Numeric(n) if n == NumericType::UNCONSTRAINED => (1700, -1, -1),
+        DataType::Numeric(n) => match n.display {
+            types::NumericDisplay::Fixed => {
+                (1700, -1, ((i32::from(n.precision) << 16) | i32::from(n.scale)) + 4)
+            }
+            types::NumericDisplay::Trimmed => (1700, -1, -1),
+        },
+        DataType::Uuid => (2950, 16, -1),
+    }
+}
+
+/// The type of a parameter that the client declares by number; 0 leaves it to the statement.
+///
+/// # Errors
+/// 0A000 for a type that does not exist here.
+pub(crate) fn parameter(oid: u32) -> Result<DataType> {
+    Ok(match oid {
+        0 | 705 => DataType::Unknown,
+        16 => DataType::Boolean,
+        17 => DataType::Bytea,
+        20 | 26 => DataType::BigInt,
+        21 => DataType::SmallInt,
+        23 => DataType::Integer,
+        19 | 25 | 1043 => DataType::Text,
+        // Of any length: CHAR(n) without n.
+        1042 => DataType::Text,
+        700 => DataType::Real,
+        701 => DataType::Double,
+        1082 => DataType::Date,
+        1083 => DataType::Time,
+        1114 => DataType::Timestamp,
+        1184 => DataType::TimestampTz,
+        1186 => DataType::Interval,
+        1700 => DataType::Numeric(NumericType::UNCONSTRAINED),
+        2950 => DataType::Uuid,
+        other => {
+            let message = format!("parameters of type {other} are not supported");
+            return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+        }
+    })
+}

@@ -1,0 +1,376 @@
+//! What comes before the first statement: TLS, the startup message, proof of who it is.
+//!
+//! ```text
+//! SSLRequest -> 'S', TLS | 'N'    CancelRequest -> nothing    StartupMessage -> authentication
+//! ```
+//! Nobody is trusted here: a client has [`PATIENCE`] for all of it, messages are short, and each
+//! waits as a future, without a thread.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Session;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::StreamOwned;
+use tokio_rustls::server::TlsStream;
+use types::{Error, Result, SqlState};
+
+use crate::message::{self, Fields, Severity, violation};
+use crate::server::Shared;
+use crate::socket::{SharedSocket, Socket, Transport};
+
+/// How long a client may take until it is let in.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Longest startup message, as in PostgreSQL.
+const STARTUP_BYTES_MAX: usize = 10_000;
+
+/// Longest message of an authentication.
+const PROOF_BYTES_MAX: usize = 4_096;
+
+const SSL_REQUEST: u32 = 80_877_103;
+const GSS_REQUEST: u32 = 80_877_104;
+const CANCEL_REQUEST: u32 = 80_877_102;
+
+/// A socket of a client that is not let in yet.
+pub(crate) enum Newcomer {
+    /// TCP.
+    Tcp(TcpStream),
+    /// TCP with TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+    /// A socket in the file system.
+    Unix(UnixStream),
+}
+
+trait Both: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Both for T {}
+
+impl Newcomer {
+    fn stream(&mut self) -> &mut dyn Both {
+        match self {
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => &mut **stream,
+            Self::Unix(stream) => stream,
+        }
+    }
+
+    /// Whether it comes from this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let is_loopback = |stream: &TcpStream| {
+            stream.peer_addr().is_ok_and(|address| match address.ip() {
+                IpAddr::V6(ip) => ip.to_canonical().is_loopback(),
+                ip => ip.is_loopback(),
+            })
+        };
+        match self {
+            Self::Tcp(stream) => is_loopback(stream),
+            Self::Tls(stream) => is_loopback(stream.get_ref().0),
+            Self::Unix(_) => true,
+        }
+    }
+
+    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        self.stream().read_exact(buffer).await.map(|_| ())
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream().write_all(bytes).await?;
+        self.stream().flush().await
+    }
+
+    /// Tells why it is not let in.
+    pub(crate) async fn refuse(&mut self, error: &Error) {
+        let mut out = Vec::new();
+        message::error(&mut out, Severity::Fatal, error, "");
+        // It may be gone.
+        let _ = self.write(&out).await;
+        let _ = self.stream().shutdown().await;
+    }
+
+    /// A message of an authentication: the body of one of kind `p`.
+    pub(crate) async fn proof(&mut self) -> Result<Vec<u8>> {
+        let mut head = [0; 5];
+        self.read(&mut head).await.map_err(|error| gone(&error))?;
+        let [kind, length @ ..] = head;
+        let length = u32::from_be_bytes(length) as usize;
+        if kind != b'p' || !(4..=PROOF_BYTES_MAX).contains(&length) {
+            return Err(violation("expected a password response"));
+        }
+        let mut body = vec![0; length - 4];
+        self.read(&mut body).await.map_err(|error| gone(&error))?;
+        Ok(body)
+    }
+
+    /// The socket as threads use it.
+    pub(crate) fn settle(self) -> io::Result<(Transport, SharedSocket)> {
+        let tcp = |stream: TcpStream| -> io::Result<SharedSocket> {
+            let stream = stream.into_std()?;
+            stream.set_nonblocking(false)?;
+            Ok(SharedSocket(Arc::new(Socket::Tcp(stream))))
+        };
+        let (transport, socket) = match self {
+            Self::Tcp(stream) => {
+                let socket = tcp(stream)?;
+                (Transport::Plain(socket.clone()), socket)
+            }
+            Self::Tls(stream) => {
+                let (stream, tls) = stream.into_inner();
+                let socket = tcp(stream)?;
+                (Transport::Tls(Box::new(StreamOwned::new(tls, socket.clone()))), socket)
+            }
+            Self::Unix(stream) => {
+                let stream = stream.into_std()?;
+                stream.set_nonblocking(false)?;
+                let socket = SharedSocket(Arc::new(Socket::Unix(stream)));
+                (Transport::Plain(socket.clone()), socket)
+            }
+        };
+        socket.0.set_read_limit(crate::link::PATIENCE)?;
+        socket.0.set_write_limit(Duration::from_secs(1))?;
+        Ok((transport, socket))
+    }
+}
+
+pub(crate) fn gone(error: &io::Error) -> Error {
+    Error::new(SqlState(*b"08006"), format!("connection to client lost: {error}"))
+}
+
+/// What the startup message says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Startup {
+    pub(crate) user: String,
+    /// Settings, in order.
+    pub(crate) settings: Vec<(String, String)>,
+    /// Options of the protocol that are not known.
+    unknown: Vec<String>,
+    minor: u16,
+}
+
+/// How a newcomer begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Tls,
+    Gss,
+    /// Session and secret.
+    Cancel(i32, i32),
+    Startup(Startup),
+}
+
+/// Reads the body of a first message.
+pub(crate) fn opening(body: &[u8]) -> Result<Opening> {
+    let mut fields = Fields::new(body);
+    match fields.u32()? {
+        SSL_REQUEST => fields.end().map(|()| Opening::Tls),
+        GSS_REQUEST => fields.end().map(|()| Opening::Gss),
+        CANCEL_REQUEST => {
+            let (session, secret) = (fields.i32()?, fields.i32()?);
+            fields.end()?;
+            Ok(Opening::Cancel(session, secret))
+        }
+        version if version >> 16 == 3 => {
+            let minor = (version & 0xffff) as u16;
+            startup(fields, minor).map(Opening::Startup)
+        }
+        version => {
+            let message = format!(
+                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
+                version >> 16,
+                version & 0xffff
+            );
+            Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+        }
+    }
+}
+
+fn startup(mut fields: Fields<'_>, minor: u16) -> Result<Startup> {
+    let mut startup = Startup { minor, ..Startup::default() };
+    loop {
+        let name = fields.text()?;
+        if name.is_empty() {
+            break;
+        }
+        let value = fields.text()?.to_owned();
+        match name {
+            "user" => startup.user = value,
+            // There is one database, whatever it is called.
+            "database" | "replication" if name == "database" || value == "false" => {}
+            "replication" => return Err(Error::unsupported("replication")),
+            "options" => startup.settings.extend(options(&value)?),
+            name if name.starts_with("_pq_.") => startup.unknown.push(name.to_owned()),
+            name => startup.settings.push((name.to_ascii_lowercase(), value)),
+        }
+    }
+    fields.end()?;
+    if startup.user.is_empty() {
+        let message = "no PostgreSQL user name specified in startup packet";
+        return Err(Error::new(SqlState(*b"28000"), message));
+    }
+    Ok(startup)
+}
+
+/// `-c name=value` and `--name=value`; a backslash keeps a blank.
+fn options(text: &str) -> Result<Vec<(String, String)>> {
+    let mut words = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '\\' if !escaped => escaped = true,
+            ' ' if !escaped => words.push(String::new()),
+            c => {
+                words.last_mut().into_iter().for_each(|word| word.push(c));
+                escaped = false;
+            }
+        }
+    }
+    let mut settings = Vec::new();
+    let mut words = words.into_iter().filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        let setting = match word.strip_prefix("-c") {
+            Some("") => words.next().unwrap_or_default(),
+            Some(rest) => rest.to_owned(),
+            None => word.strip_prefix("--").unwrap_or_default().to_owned(),
+        };
+        let Some((name, value)) = setting.split_once('=') else {
+            let message = format!("invalid command-line argument for server process: {word}");
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        };
+        settings.push((name.replace('-', "_").to_ascii_lowercase(), value.to_owned()));
+    }
+    Ok(settings)
+}
+
+/// Leads a newcomer to a session.
+pub(crate) async fn admit(shared: &Arc<Shared>, newcomer: Newcomer) {
+    let all = begin(shared, newcomer);
+    if let Ok(Some((newcomer, session, secret))) = tokio::time::timeout(PATIENCE, all).await {
+        shared.seat(newcomer, session, secret);
+    }
+}
+
+/// The session of a newcomer that is let in, and the secret of its cancels.
+async fn begin(shared: &Shared, newcomer: Newcomer) -> Option<(Newcomer, Session, i32)> {
+    let (mut newcomer, startup) = greet(shared, newcomer).await?;
+    match welcome(shared, &mut newcomer, &startup).await {
+        Ok((session, secret)) => Some((newcomer, session, secret)),
+        Err(error) => {
+            newcomer.refuse(&error).await;
+            None
+        }
+    }
+}
+
+/// Reads messages up to the startup message.
+async fn greet(shared: &Shared, mut newcomer: Newcomer) -> Option<(Newcomer, Startup)> {
+    // TLS and GSS are asked for once each.
+    for _ in 0..3 {
+        let mut length = [0; 4];
+        newcomer.read(&mut length).await.ok()?;
+        let length = u32::from_be_bytes(length) as usize;
+        let opened = match (8..=STARTUP_BYTES_MAX).contains(&length) {
+            true => {
+                let mut body = vec![0; length - 4];
+                newcomer.read(&mut body).await.ok()?;
+                opening(&body)
+            }
+            false => Err(violation("invalid length of startup packet")),
+        };
+        match opened {
+            Ok(Opening::Startup(startup)) => return Some((newcomer, startup)),
+            Ok(Opening::Cancel(session, secret)) => {
+                shared.activities.cancel(session, secret);
+                return None;
+            }
+            Ok(Opening::Tls) => newcomer = secure(shared.tls.as_ref(), newcomer).await?,
+            Ok(Opening::Gss) => newcomer.write(b"N").await.ok()?,
+            Err(error) => {
+                newcomer.refuse(&error).await;
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Answers SSLRequest.
+async fn secure(tls: Option<&TlsAcceptor>, mut newcomer: Newcomer) -> Option<Newcomer> {
+    match (tls, newcomer) {
+        (Some(tls), Newcomer::Tcp(mut stream)) => {
+            stream.write_all(b"S").await.ok()?;
+            let stream = tls.accept(stream).await.ok()?;
+            Some(Newcomer::Tls(Box::new(stream)))
+        }
+        (_, other) => {
+            newcomer = other;
+            newcomer.write(b"N").await.ok()?;
+            Some(newcomer)
+        }
+    }
+}
+
+async fn welcome(
+    shared: &Shared,
+    newcomer: &mut Newcomer,
+    startup: &Startup,
+) -> Result<(Session, i32)> {
+    if startup.minor > 0 || !startup.unknown.is_empty() {
+        let mut out = Vec::new();
+        message::message(&mut out, b'v', |out| {
+            out.extend_from_slice(&(3_u32 << 16).to_be_bytes());
+            out.extend_from_slice(&(startup.unknown.len() as u32).to_be_bytes());
+            startup.unknown.iter().for_each(|name| message::push_text(out, name));
+        });
+        newcomer.write(&out).await.map_err(|error| gone(&error))?;
+    }
+    shared.authenticate(newcomer, &startup.user).await?;
+    let mut session = shared.session(&startup.user)?;
+    for (name, value) in &startup.settings {
+        // Times are shown in UTC, whatever zone a driver takes from its machine: it is told so.
+        if name != "timezone" {
+            session.configure(name, value)?;
+        }
+    }
+    session.keep_settings();
+    let secret = crate::random::secret()?;
+    let mut out = Vec::new();
+    message::message(&mut out, b'R', |out| out.extend_from_slice(&[0; 4]));
+    message::message(&mut out, b'K', |out| {
+        out.extend_from_slice(&session.id().to_be_bytes());
+        out.extend_from_slice(&secret.to_be_bytes());
+    });
+    newcomer.write(&out).await.map_err(|error| gone(&error))?;
+    Ok((session, secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn settings_in_options() {
+        let read = options("-c geqo=off -cdatestyle=iso --search-path=a\\ b").expect("options");
+        let expected = [("geqo", "off"), ("datestyle", "iso"), ("search_path", "a b")];
+        let expected: Vec<_> = expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        assert_eq!(read, expected);
+        assert!(options("-x").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_first_bytes_panic(
+            version in prop_oneof![
+                Just(3_u32 << 16), Just(SSL_REQUEST), Just(CANCEL_REQUEST), any::<u32>()
+            ],
+            rest in proptest::collection::vec(prop_oneof![Just(0), Just(b'-'), any::<u8>()], 0..64),
+        ) {
+            let body = [&version.to_be_bytes()[..], &rest].concat();
+            let _ = opening(&body);
+            let _ = opening(&rest);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The system catalog, by the queries that psql and drivers send.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use postgres::SimpleQueryMessage;
+use support::start;
+
+const TABLES: &str = "
+    create table p (id int primary key, name varchar(10) not null default 'x', n numeric(9, 2)
+        check (n > 0));
+    create table c (id bigint generated always as identity primary key,
+        p int references p on delete cascade, at timestamptz);
+    create index c_p on c (p desc);
+    create view v as select id, name from p";
+
+/// The rows of a query, fields between bars.
+fn rows(client: &mut postgres::Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let row = |message: SimpleQueryMessage| match message {
+        SimpleQueryMessage::Row(row) => {
+            let fields: Vec<_> = (0..row.len()).map(|i| row.get(i).unwrap_or("")).collect();
+            Some(fields.join("|"))
+        }
+        _ => None,
+    };
+    messages.into_iter().filter_map(row).collect()
+}
+
+#[test]
+fn relations_columns_and_constraints() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute(TABLES).unwrap();
+    let listed = rows(
+        &mut client,
+        "SELECT c.relname, CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' END,
+            pg_catalog.pg_get_userbyid(c.relowner)
+         FROM pg_catalog.pg_class c
+            LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relkind IN ('r','p','v','') AND n.nspname !~ '^pg_toast'
+            AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1",
+    );
+    assert_eq!(listed, ["c|table|tessera", "p|table|tessera", "v|view|tessera"]);
+    let columns = rows(
+        &mut client,
+        "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
+            (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d
+             WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attnotnull
+         FROM pg_catalog.pg_attribute a WHERE a.attrelid = 'p'::regclass AND a.attnum > 0
+         ORDER BY a.attnum",
+    );
+    let expected = ["id|integer||t", "name|character varying(10)|'x'|t", "n|numeric(9,2)||f"];
+    assert_eq!(columns, expected);
+    let constraints = rows(
+        &mut client,
+        "select conname, conrelid::regclass, pg_get_constraintdef(oid) from pg_constraint
+         order by 1",
+    );
+    let expected = [
+        "c_p_fkey|c|FOREIGN KEY (p) REFERENCES p(id) ON DELETE CASCADE",
+        "c_pkey|c|PRIMARY KEY (id)",
+        "p_n_check|p|CHECK (n > 0)",
+        "p_pkey|p|PRIMARY KEY (id)",
+    ];
+    assert_eq!(constraints, expected);
+    let keys = rows(
+        &mut client,
+        "select conname, attname from pg_constraint join pg_attribute a
+         on conrelid = attrelid and attnum = any (conkey) where contype = 'f'",
+    );
+    assert_eq!(keys, ["c_p_fkey|p"]);
+    let indexes = rows(&mut client, "select indexdef from pg_indexes where indexname = 'c_p'");
+    assert_eq!(indexes, ["CREATE INDEX c_p ON public.c USING btree (p DESC)"]);
+    let referring = "SELECT conrelid::pg_catalog.regclass FROM pg_catalog.pg_constraint
+        WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors(confrelid::text)
+        UNION ALL VALUES ('1'::pg_catalog.regclass)) AND contype = 'f'";
+    assert_eq!(rows(&mut client, referring), ["c"]);
+    let triggers = "SELECT t.tgname, CASE WHEN t.tgparentid != 0 THEN
+          (SELECT u.tgrelid::pg_catalog.regclass FROM pg_catalog.pg_trigger AS u,
+              pg_catalog.pg_partition_ancestors(t.tgrelid) WITH ORDINALITY AS a(relid, depth)
+           WHERE u.tgname = t.tgname AND u.tgparentid = 0 AND u.tgrelid = a.relid
+           ORDER BY a.depth LIMIT 1) END AS parent
+        FROM pg_catalog.pg_trigger t WHERE t.tgrelid = '1'";
+    assert!(rows(&mut client, triggers).is_empty());
+}
+
+#[test]
+fn the_information_schema() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute(TABLES).unwrap();
+    let columns = rows(
+        &mut client,
+        "select column_name, data_type, is_nullable, character_maximum_length, numeric_scale
+         from information_schema.columns where table_name = 'p' order by ordinal_position",
+    );
+    let expected = ["id|integer|NO||0", "name|character varying|NO|10|", "n|numeric|YES||2"];
+    assert_eq!(columns, expected);
+    let tables = "select table_name, table_type from information_schema.tables order by 1";
+    assert_eq!(rows(&mut client, tables), ["c|BASE TABLE", "p|BASE TABLE", "v|VIEW"]);
+    let keys = "select table_name, column_name from information_schema.key_column_usage
+        natural join information_schema.table_constraints where constraint_type = 'PRIMARY KEY'
+        order by 1";
+    assert_eq!(rows(&mut client, keys), ["c|id", "p|id"]);
+}
+
+#[test]
+fn what_drivers_ask_first() {
+    let server = start();
+    let mut client = server.client();
+    assert!(rows(&mut client, "select pg_catalog.version()")[0].starts_with("PostgreSQL 15"));
+    assert_eq!(rows(&mut client, "select current_schema()"), ["public"]);
+    assert_eq!(rows(&mut client, "show transaction isolation level"), ["read committed"]);
+    assert_eq!(rows(&mut client, "select current_setting('server_encoding')"), ["UTF8"]);
+    let types = "select t.oid, typarray from pg_type t where t.typname = 'text'";
+    assert_eq!(rows(&mut client, types), ["25|1009"]);
+    let prepared = client.prepare("select typname::text from pg_type where oid = $1").unwrap();
+    let row = client.query_one(&prepared, &[&23_i64]).unwrap();
+    assert_eq!(row.get::<_, &str>(0), "int4");
+    client.batch_execute("set extra_float_digits = 3; set application_name = 'x'").unwrap();
+    client.batch_execute("set client_encoding to 'utf-8'; set statement_timeout to 0").unwrap();
+    assert_eq!(rows(&mut client, "select rolname, rolsuper from pg_roles"), ["tessera|t"]);
+}

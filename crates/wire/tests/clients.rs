@@ -1,0 +1,279 @@
+//! What an independent client sees: types in both formats, transactions, COPY, cancels, limits.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use postgres::NoTls;
+use postgres::types::Type;
+use support::{options, query, start, start_with, state};
+use wire::{Authentication, ServerOptions};
+
+fn message_of(error: &postgres::Error) -> &str {
+    error.as_db_error().map_or("", |error| error.message())
+}
+
+#[test]
+fn values_go_both_ways_in_binary() {
+    let server = start();
+    let mut client = server.client();
+    let row = client
+        .query_one(
+            "select $1::bool, $2::int2, $3::int4, $4::int8, $5::float4, $6::float8, $7::text,
+                    $8::bytea, $9::varchar(3)",
+            &[
+                &true,
+                &-2_i16,
+                &3_i32,
+                &-4_i64,
+                &1.5_f32,
+                &-2.25_f64,
+                &"tää",
+                &&b"\0\xff"[..],
+                &"ab",
+            ],
+        )
+        .unwrap();
+    assert!(row.get::<_, bool>(0));
+    assert_eq!((row.get::<_, i16>(1), row.get::<_, i32>(2), row.get::<_, i64>(3)), (-2, 3, -4));
+    assert_eq!((row.get::<_, f32>(4), row.get::<_, f64>(5)), (1.5, -2.25));
+    assert_eq!((row.get::<_, &str>(6), row.get::<_, &[u8]>(7)), ("tää", &b"\0\xff"[..]));
+    assert_eq!(row.get::<_, &str>(8), "ab");
+    let row = client.query_one("select null::int, $1::int", &[&None::<i32>]).unwrap();
+    assert_eq!((row.get::<_, Option<i32>>(0), row.get::<_, Option<i32>>(1)), (None, None));
+    let time = std::time::UNIX_EPOCH + Duration::from_micros(1_234_567_890_123_456);
+    let row = client.query_one("select $1::timestamptz, $1::timestamptz::text", &[&time]).unwrap();
+    assert_eq!(row.get::<_, std::time::SystemTime>(0), time);
+    assert_eq!(row.get::<_, &str>(1), "2009-02-13 23:31:30.123456+00");
+}
+
+#[test]
+fn statements_are_described() {
+    let server = start();
+    let mut client = server.client();
+    client
+        .batch_execute("create table t (a int primary key, b varchar(9), c numeric(9, 2))")
+        .unwrap();
+    let statement = client.prepare("select a, b, c from t where a = $1 and b like $2").unwrap();
+    assert_eq!(statement.params(), &[Type::INT4, Type::TEXT]);
+    let types: Vec<_> = statement.columns().iter().map(|c| c.type_().clone()).collect();
+    assert_eq!(types, [Type::INT4, Type::VARCHAR, Type::NUMERIC]);
+    let insert = client.prepare("insert into t values ($1, $2, $3) returning a").unwrap();
+    assert_eq!(insert.columns().len(), 1);
+    assert_eq!(insert.params()[0], Type::INT4);
+    assert!(client.prepare("update t set b = $1").unwrap().columns().is_empty());
+    assert_eq!(state(&client.prepare("select no_such").unwrap_err()), "42703");
+}
+
+#[test]
+fn transactions_fail_and_go_back() {
+    let server = start();
+    let (mut client, mut other) = (server.client(), server.client());
+    client.batch_execute("create table t (a int primary key)").unwrap();
+    let mut transaction = client.transaction().unwrap();
+    transaction.execute("insert into t values (1)", &[]).unwrap();
+    let error = transaction.execute("insert into t values (1)", &[]).unwrap_err();
+    assert_eq!(state(&error), "23505");
+    assert_eq!(state(&transaction.query("select 1", &[]).unwrap_err()), "25P02");
+    transaction.rollback().unwrap();
+    let mut transaction = client.transaction().unwrap();
+    transaction.execute("insert into t values (2)", &[]).unwrap();
+    let count: i64 = other.query_one("select count(*) from t", &[]).unwrap().get(0);
+    assert_eq!(count, 0);
+    transaction.commit().unwrap();
+    let count: i64 = other.query_one("select count(*) from t", &[]).unwrap().get(0);
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn rows_come_in_pieces() {
+    let server = start();
+    let mut client = server.client();
+    let mut transaction = client.transaction().unwrap();
+    let portal = transaction.bind("select g from generate_series(1, 10000) as t(g)", &[]).unwrap();
+    let mut sum = 0;
+    loop {
+        let rows = transaction.query_portal(&portal, 3000).unwrap();
+        sum += rows.iter().map(|row| i64::from(row.get::<_, i32>(0))).sum::<i64>();
+        if rows.len() < 3000 {
+            break;
+        }
+    }
+    assert_eq!(sum, 50_005_000);
+}
+
+#[test]
+fn copy_goes_in_and_out_in_all_formats() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("create table t (a int, b text, c numeric(12, 2), d date)").unwrap();
+    let rows = 40_000;
+    for (format, line) in [
+        ("text", "{}\ta\\tb\\\\\t1.50\t2024-02-29\n7\t\\N\t\\N\t\\N\n"),
+        ("csv", "{},\"a\tb\\\",1.50,2024-02-29\n7,,,\n"),
+    ] {
+        let mut writer = client.copy_in(&format!("copy t from stdin (format {format})")).unwrap();
+        for row in 0..rows / 2 {
+            writer.write_all(line.replace("{}", &row.to_string()).as_bytes()).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap(), rows, "{format}");
+        let all = "select count(*), count(b), sum(c)::text, min(b), count(distinct a) from t";
+        let row = client.query_one(all, &[]).unwrap();
+        assert_eq!(row.get::<_, i64>(0), rows as i64);
+        assert_eq!(row.get::<_, i64>(1), rows as i64 / 2);
+        assert_eq!(row.get::<_, &str>(2), format!("{}.00", rows / 2 * 3 / 2));
+        assert_eq!(row.get::<_, &str>(3), "a\tb\\");
+        assert_eq!(row.get::<_, i64>(4), rows as i64 / 2);
+        // Out and in again in every format.
+        for again in ["text", "csv", "binary"] {
+            let mut bytes = Vec::new();
+            let sql = format!("copy (select * from t order by a) to stdout (format {again})");
+            client.copy_out(&sql).unwrap().read_to_end(&mut bytes).unwrap();
+            client
+                .batch_execute("create table u (a int, b text, c numeric(12, 2), d date)")
+                .unwrap();
+            let mut writer =
+                client.copy_in(&format!("copy u from stdin (format {again})")).unwrap();
+            writer.write_all(&bytes).unwrap();
+            assert_eq!(writer.finish().unwrap(), rows, "{again}");
+            let differ = "select count(*) from (select * from t except all select * from u) as x";
+            assert_eq!(client.query_one(differ, &[]).unwrap().get::<_, i64>(0), 0, "{again}");
+            client.batch_execute("drop table u").unwrap();
+        }
+        client.batch_execute("truncate t").unwrap();
+    }
+}
+
+#[test]
+fn a_copy_that_fails_leaves_nothing() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("create table t (a int, b text)").unwrap();
+    let mut writer = client.copy_in("copy t from stdin").unwrap();
+    writer.write_all(b"1\tx\nnot a number\ty\n").unwrap();
+    let error = writer.finish().unwrap_err();
+    assert_eq!(state(&error), "22P02");
+    assert!(message_of(&error).contains("line 2, column 1 (a)"), "{error:?}");
+    // Given up by the client.
+    let mut writer = client.copy_in("copy t from stdin").unwrap();
+    writer.write_all(b"1\tx\n").unwrap();
+    drop(writer);
+    assert_eq!(client.query_one("select count(*) from t", &[]).unwrap().get::<_, i64>(0), 0);
+    assert_eq!(
+        state(&client.batch_execute("copy t from stdin (format odd)").unwrap_err()),
+        "22023"
+    );
+}
+
+const SLOW: &str = "select count(*) from generate_series(1, 100000) as a(x), \
+                    generate_series(1, 10000000) as b(y) where x % 7 = y % 11";
+
+#[test]
+fn statements_are_cancelled() {
+    let server = start();
+    let mut client = server.client();
+    let token = client.cancel_token();
+    let cancelling = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        token.cancel_query(NoTls).unwrap();
+    });
+    let begin = Instant::now();
+    assert_eq!(state(&client.query(SLOW, &[]).unwrap_err()), "57014");
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    cancelling.join().unwrap();
+    // A statement may run for so long only.
+    client.batch_execute("set statement_timeout = '200ms'").unwrap();
+    let error = client.query(SLOW, &[]).unwrap_err();
+    assert!(message_of(&error).contains("statement timeout"), "{error:?}");
+    client.batch_execute("reset statement_timeout").unwrap();
+    client.query("select 1", &[]).unwrap();
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_no_locks() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("create table t (a int primary key); insert into t values (1)").unwrap();
+    let mut gone = server.seated();
+    gone.send(&query("begin; update t set a = 2"));
+    assert_eq!(gone.kinds(), "CCZT");
+    drop(gone);
+    let mut busy = server.seated();
+    busy.send(&query(SLOW));
+    std::thread::sleep(Duration::from_millis(100));
+    drop(busy);
+    client.batch_execute("set statement_timeout = '10s'; update t set a = 3").unwrap();
+    let begin = Instant::now();
+    let active = "select count(*) from tessera_sessions() where state = 'active'";
+    while client.query_one(active, &[]).unwrap().get::<_, i64>(0) > 1 {
+        assert!(begin.elapsed() < Duration::from_secs(15), "the statement goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn idle_transactions_end() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("set idle_in_transaction_session_timeout = 300; begin"));
+    raw.until(b'Z');
+    let error = raw.next();
+    assert_eq!((error.field(b'S'), error.field(b'C')), ("FATAL".into(), "25P03".into()));
+    assert!(raw.try_next().is_none());
+}
+
+#[test]
+fn there_are_only_so_many_clients() {
+    let server = start_with(ServerOptions { connections_max: 2, ..options() });
+    let (first, _second) = (server.client(), server.client());
+    let error = server.config().connect(NoTls).err().unwrap();
+    assert_eq!(state(&error), "53300");
+    drop(first);
+    let begin = Instant::now();
+    while server.config().connect(NoTls).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn passwords_are_asked_for() {
+    let server = start_with(ServerOptions { authentication: Authentication::Scram, ..options() });
+    let password = wire::create_first_user(&server.database, "tessera").unwrap().unwrap();
+    assert_eq!(wire::create_first_user(&server.database, "other").unwrap(), None);
+    let connect = |user: &str, password: &str| {
+        let mut config = server.config();
+        config.user(user).password(password).connect(NoTls)
+    };
+    let mut client = connect("tessera", &password).unwrap();
+    assert_eq!(state(&connect("tessera", "wrong").err().unwrap()), "28P01");
+    assert_eq!(state(&connect("nobody", "wrong").err().unwrap()), "28P01");
+    client
+        .batch_execute("create user ann password 'Ännchen'; create role bob password 'b'")
+        .unwrap();
+    let mut ann = connect("ann", "Ännchen").unwrap();
+    assert_eq!(ann.query_one("select current_user", &[]).unwrap().get::<_, &str>(0), "ann");
+    assert_eq!(state(&ann.batch_execute("drop role bob").unwrap_err()), "42501");
+    ann.batch_execute("alter user ann password 'other'").unwrap();
+    assert_eq!(state(&connect("ann", "Ännchen").err().unwrap()), "28P01");
+    connect("ann", "other").unwrap();
+    // Who may not log in looks like who does not exist.
+    assert_eq!(state(&connect("bob", "b").err().unwrap()), "28P01");
+    client.batch_execute("alter role bob login").unwrap();
+    connect("bob", "b").unwrap();
+}
+
+#[test]
+fn the_server_ends_in_order() {
+    let mut server = start();
+    let mut idle = server.seated();
+    let mut busy = server.seated();
+    busy.send(&query("select count(*) from generate_series(1, 30000000)"));
+    std::thread::sleep(Duration::from_millis(100));
+    server.stop();
+    assert_eq!(idle.next().field(b'C'), "57P01");
+    assert_eq!(busy.kinds(), "TDCZI");
+    assert_eq!(busy.next().field(b'C'), "57P01");
+    assert!(std::net::TcpStream::connect(server.address).is_err());
+}

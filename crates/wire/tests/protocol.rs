@@ -1,0 +1,187 @@
+//! Corners of the protocol that drivers do not reach, byte by byte.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use support::{bind, describe, execute, message, parse, query, start, sync, text};
+
+#[test]
+fn statements_of_one_query_are_one_transaction() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("create table t (a int primary key)"));
+    assert_eq!(raw.kinds(), "CZI");
+    raw.send(&query(
+        "insert into t values (1); insert into t values (1); insert into t values (2)",
+    ));
+    assert_eq!(raw.kinds(), "CEZI");
+    raw.send(&query("select count(*) from t"));
+    let rows = raw.until(b'Z');
+    assert_eq!(rows[1].body, [0, 1, 0, 0, 0, 1, b'0']);
+    // What COMMIT committed stays; BEGIN makes a transaction that lasts.
+    raw.send(&query("insert into t values (1); commit; insert into t values (1)"));
+    assert_eq!(raw.kinds(), "CCEZI");
+    raw.send(&query("insert into t values (2); begin; insert into t values (3)"));
+    assert_eq!(raw.kinds(), "CCCZT");
+    raw.send(&query("select 1/0"));
+    assert_eq!(raw.kinds(), "TEZE".replace('T', ""));
+    raw.send(&query("select 1"));
+    assert_eq!(raw.kinds(), "EZE");
+    raw.send(&query("rollback; select count(*) from t"));
+    let all = raw.until(b'Z');
+    let row = all.iter().find(|answer| answer.kind == b'D').unwrap();
+    assert_eq!(row.body, [0, 1, 0, 0, 0, 1, b'1']);
+}
+
+#[test]
+fn empty_queries_have_an_answer() {
+    let server = start();
+    let mut raw = server.seated();
+    for sql in ["", "  ", ";", "-- nothing", "/* */ ;"] {
+        raw.send(&query(sql));
+        assert_eq!(raw.kinds(), "IZI", "{sql:?}");
+        raw.send(
+            &[parse("", sql), bind("", "", &[]), describe(b'P', ""), execute("", 0), sync()]
+                .concat(),
+        );
+        assert_eq!(raw.kinds(), "12nIZI", "{sql:?}");
+    }
+}
+
+#[test]
+fn after_an_error_everything_is_skipped_until_sync() {
+    let server = start();
+    let mut raw = server.seated();
+    let bad = [parse("", "select 1/$1::int"), bind("", "", &["0"]), execute("", 0)].concat();
+    let more = [parse("x", "select 1"), query("select 2"), bind("", "x", &[]), execute("", 0)];
+    raw.send(&[bad, more.concat(), sync(), query("select 3")].concat());
+    assert_eq!(raw.kinds(), "12EZI");
+    assert_eq!(raw.kinds(), "TDCZI");
+    raw.send(&[bind("", "x", &[]), sync()].concat());
+    let all = raw.until(b'Z');
+    assert_eq!(all[0].field(b'C'), "26000");
+}
+
+#[test]
+fn a_pipeline_is_one_transaction_up_to_sync() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("create table t (a int primary key)"));
+    raw.kinds();
+    let insert = |value: &str| [bind("", "i", &[value]), execute("", 0)].concat();
+    let prepare = parse("i", "insert into t values ($1)");
+    raw.send(&[prepare, insert("1"), insert("2"), insert("1"), insert("3"), sync()].concat());
+    assert_eq!(raw.kinds(), "12C2C2EZI");
+    raw.send(&[insert("4"), sync(), insert("5"), insert("6"), sync()].concat());
+    assert_eq!(raw.kinds(), "2CZI");
+    assert_eq!(raw.kinds(), "2C2CZI");
+    raw.send(&query("select a from t order by a"));
+    assert_eq!(raw.kinds(), "TDDDCZI");
+    // BEGIN in a pipeline keeps the transaction after Sync.
+    let begin = [parse("", "begin"), bind("", "", &[]), execute("", 0)].concat();
+    raw.send(&[begin, insert("7"), sync()].concat());
+    assert_eq!(raw.kinds(), "12C2CZT");
+    raw.send(&query("rollback"));
+    assert_eq!(raw.kinds(), "CZI");
+}
+
+#[test]
+fn portals_give_rows_in_pieces() {
+    let server = start();
+    let mut raw = server.seated();
+    let prepared = parse("", "select g from generate_series(1, 5) as t(g)");
+    raw.send(&[prepared, bind("p", "", &[]), execute("p", 2), execute("p", 2)].concat());
+    raw.send(&[execute("p", 2), execute("p", 2), sync(), execute("p", 1), sync()].concat());
+    let all = raw.until(b'Z');
+    let kinds: String = all.iter().map(|answer| char::from(answer.kind)).collect();
+    assert_eq!(kinds, "12DDsDDsDCCZ");
+    // With its transaction the portal is gone.
+    assert_eq!(raw.until(b'Z')[0].field(b'C'), "34000");
+}
+
+#[test]
+fn errors_have_places() {
+    let server = start();
+    let mut raw = server.seated();
+    raw.send(&query("select 1,\n  no_such"));
+    let error = raw.until(b'Z').remove(0);
+    assert_eq!((error.field(b'C').as_str(), error.field(b'P').as_str()), ("42703", "13"));
+    assert_eq!(error.field(b'S'), "ERROR");
+}
+
+#[test]
+fn what_is_no_message_ends_the_connection() {
+    let server = start();
+    for bytes in [
+        message(b'?', &[]),
+        vec![b'Q', 0, 0, 0, 3],
+        vec![b'Q', 0xff, 0xff, 0xff, 0xff],
+        message(b'p', &[0]),
+    ] {
+        let mut raw = server.seated();
+        raw.send(&bytes);
+        let error = raw.next();
+        assert_eq!((error.field(b'S'), error.field(b'C')), ("FATAL".into(), "08P01".into()));
+        assert!(raw.try_next().is_none());
+    }
+    // A body that does not fit is an error of the statement.
+    let mut raw = server.seated();
+    raw.send(&[message(b'B', &[1, 2, 3]), sync()].concat());
+    assert_eq!(raw.kinds(), "EZI");
+    raw.send(&message(b'Q', b"select 1"));
+    assert_eq!(raw.kinds(), "EZI");
+    raw.send(&query("select 1"));
+    assert_eq!(raw.kinds(), "TDCZI");
+}
+
+#[test]
+fn strangers_are_turned_away() {
+    let server = start();
+    for first in [
+        vec![0, 0, 0, 4],
+        vec![0x7f, 0xff, 0xff, 0xff],
+        [&[0, 0, 0, 8][..], &[0, 2, 0, 0]].concat(),
+        [&[0, 0, 0, 9][..], &[0, 3, 0, 0, 0]].concat(),
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+    ] {
+        let mut raw = server.raw();
+        raw.send(&first);
+        let answer = raw.next();
+        assert_eq!(answer.field(b'S'), "FATAL");
+        assert!(raw.try_next().is_none());
+    }
+    // Neither TLS nor GSS is there, and a message of a newer protocol is answered with ours.
+    let mut raw = server.raw();
+    for code in [80_877_104_u32, 80_877_103] {
+        raw.send(&[&8_u32.to_be_bytes()[..], &code.to_be_bytes()].concat());
+        let mut answer = [0];
+        std::io::Read::read_exact(&mut raw.stream, &mut answer).unwrap();
+        assert_eq!(answer, *b"N");
+    }
+    let mut body = ((3_u32 << 16) | 2).to_be_bytes().to_vec();
+    for part in ["user", "tessera", "_pq_.test", "1"] {
+        body.extend(text(part));
+    }
+    body.push(0);
+    raw.send(&[&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat());
+    assert_eq!(raw.next().kind, b'v');
+    raw.until(b'Z');
+}
+
+#[test]
+fn many_idle_connections_hold_no_threads() {
+    let server = start();
+    let mut all: Vec<_> = (0..300).map(|_| server.seated()).collect();
+    let threads = || {
+        let names = std::fs::read_dir("/proc/self/task").unwrap();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(entry.ok()?.path().join("comm")).ok()
+        };
+        names.filter_map(name).filter(|name| name.trim() == "session").count()
+    };
+    assert!(threads() < 10, "{} threads", threads());
+    for raw in all.iter_mut().rev() {
+        raw.send(&query("select 1"));
+        assert_eq!(raw.kinds(), "TDCZI");
+    }
+}
