@@ -325,8 +325,8 @@ impl<'a> RedoReader<'a> {
         self.input.rest()
     }
 
-    /// Reads changes of rows to `out` until it has `count_max`, as far as `position` gives the table
-    /// of a row a position; passes over those of other rows.
+    /// Reads changes of rows to `out` until it has `count_max`, as far as `position` gives the
+    /// table of a row a position; passes over those of other rows.
     ///
     /// # Errors
     /// As [`Self::next`].

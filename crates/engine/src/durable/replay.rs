@@ -105,7 +105,8 @@ impl<'l> Source<'l> {
         Ok((portion, None))
     }
 
-    /// Hands `portion` and what follows to all workers, up to a stop; without one if a worker ended.
+    /// Hands `portion` and what follows to all workers, up to a stop; without one if a worker
+    /// ended.
     fn feed(
         &mut self,
         mut portion: Portion,
