@@ -53,6 +53,14 @@ const PRETTY: &str = "CASE WHEN abs($1) < 10240 THEN $1::bigint::text || ' bytes
     WHEN abs($1) < 10737418240 THEN (($1 + 524288) / 1048576)::bigint::text || ' MB' \
     ELSE (($1 + 536870912) / 1073741824)::bigint::text || ' GB' END";
 
+const TYPE_NUMBER: &str = concat!(
+    "coalesce(",
+    lookup!("pg_type", "typname", "oid", "$1::text"),
+    ", ",
+    lookup!("pg_type", "formatted", "oid", "$1::text"),
+    ")"
+);
+
 const SETTING: &str = lookup!("pg_settings", "name", "setting", "lower($1)");
 
 /// Name, numbers of arguments, expression.
@@ -124,6 +132,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_function_privilege", &[2, 3], "true"),
     ("pg_has_role", &[2, 3], "true"),
     ("to_regclass", &[1], lookup!("pg_class", "relname", "relname", "$1::text")),
+    ("to_regtype", &[1], TYPE_NUMBER),
     // What ::regclass and ::regtype make of numbers.
     (
         "pg_relation_name",

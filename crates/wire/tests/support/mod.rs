@@ -25,9 +25,15 @@ pub(crate) fn options() -> ServerOptions {
     }
 }
 
+pub(crate) fn config() -> Config {
+    Config { threads: 2, memory_bytes: 512 << 20, ..Config::default() }
+}
+
 pub(crate) fn start_with(options: ServerOptions) -> Running {
-    let config = Config { threads: 2, memory_bytes: 512 << 20, ..Config::default() };
-    let database = Database::open_in_memory(config).expect("in memory");
+    serve(Database::open_in_memory(config()).expect("in memory"), options)
+}
+
+pub(crate) fn serve(database: Database, options: ServerOptions) -> Running {
     formats::register(&database);
     wire::register(&database);
     let server = Server::start(database.clone(), options).expect("a free port");
@@ -99,8 +105,26 @@ impl Answer {
 }
 
 /// A connection without a driver.
-pub(crate) struct Raw {
-    pub(crate) stream: TcpStream,
+pub(crate) struct Raw<S = TcpStream> {
+    pub(crate) stream: S,
+}
+
+/// A directory of its own that goes with its test.
+pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tessera-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 pub(crate) fn text(text: &str) -> Vec<u8> {
@@ -144,7 +168,7 @@ pub(crate) fn sync() -> Vec<u8> {
     message(b'S', &[])
 }
 
-impl Raw {
+impl<S: Read + Write> Raw<S> {
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("sent");
     }
