@@ -1,5 +1,6 @@
 //! `tessera serve`: the network server, from the command line to its end.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -27,23 +28,28 @@ fn options_of(serve: &Serve) -> ServerOptions {
     }
 }
 
+/// Tells the operator, who may have stopped listening: that must not end a server.
+fn say(message: &str) {
+    let _ = writeln!(std::io::stdout(), "tessera: {message}");
+}
+
 /// Serves until a signal says otherwise.
 pub(crate) fn run(serve: &Serve, limits: &Limits) -> Result<ExitCode> {
     let database = open(serve.path.as_deref(), limits)?;
     if serve.auth == Auth::Scram
         && let Some(password) = wire::create_first_user(&database, &serve.user)?
     {
-        println!("tessera: user {} with password {password}", serve.user);
+        say(&format!("user {} with password {password}", serve.user));
     }
     let server = Server::start(database.clone(), options_of(serve))?;
     for address in server.addresses() {
-        println!("tessera: listening on {address}");
+        say(&format!("listening on {address}"));
     }
     if let Some(path) = server.unix_path() {
-        println!("tessera: listening on {}", path.display());
+        say(&format!("listening on {}", path.display()));
     }
     let ending = server.wait_for_signal()?;
-    println!("tessera: shutting down");
+    say("shutting down");
     server.stop(ending);
     database.close()?;
     Ok(ExitCode::SUCCESS)

@@ -20,6 +20,7 @@ pub mod slt;
 pub mod histories;
 pub mod torture;
 pub mod test;
+pub mod clients;
 #[cfg(feature = "tessera")]
 pub mod tessera;
 #[cfg(feature = "tessera")]

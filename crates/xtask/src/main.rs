@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
 use xtask::torture::{ChildArgs, TortureArgs};
-use xtask::{Outcome, check, histories, slt, test, torture};
+use xtask::{Outcome, check, clients, histories, slt, test, torture};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
@@ -38,6 +38,8 @@ enum Command {
     /// What `bench recovery` starts and kills
     #[command(hide = true)]
     RecoveryChild(RecoveryChildArgs),
+    /// Runs psycopg, asyncpg, pg8000 and SQLAlchemy on a server
+    Clients,
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -246,6 +248,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
+        Command::Clients => clients::run(),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
         Command::Histories(args) if args.store == HistoriesStore::Postgres => {

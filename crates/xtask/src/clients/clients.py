@@ -1,0 +1,233 @@
+"""Scenarios of clients: python clients.py PORT PASSWORD. Status 1 when one fails.
+
+Values are compared with what PostgreSQL 15 gives the same client.
+"""
+import asyncio
+import datetime
+import decimal
+import sys
+import threading
+
+import asyncpg
+import pg8000.native
+import psycopg
+import sqlalchemy
+from psycopg import errors
+from sqlalchemy import ForeignKey, String, func, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
+
+PORT, PASSWORD = int(sys.argv[1]), sys.argv[2]
+PLACE = dict(host="127.0.0.1", port=PORT, user="tessera", password=PASSWORD)
+URL = f"tessera:{PASSWORD}@127.0.0.1:{PORT}/tessera"
+UTC = datetime.timezone.utc
+SCENARIOS = []
+
+
+def scenario(run):
+    SCENARIOS.append(run)
+    return run
+
+
+def connect(**options):
+    return psycopg.connect(dbname="tessera", **PLACE, **options)
+
+
+def refused(error, run):
+    try:
+        run()
+    except error:
+        return
+    raise AssertionError(f"not refused with {error.__name__}")
+
+
+@scenario
+def psycopg_passwords():
+    wrong = dict(PLACE, password="wrong")
+    refused(psycopg.OperationalError, lambda: psycopg.connect(dbname="tessera", **wrong))
+
+
+@scenario
+def psycopg_values_as_text():
+    values = (7, "x'y", decimal.Decimal("12.5"), datetime.date(2026, 1, 2), True, 1.5, None)
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 6)
+    with connect() as client:
+        row = client.execute(
+            "select %s::int, %s::text, %s::numeric, %s::date, %s::bool, %s::float8, %s::text",
+            values,
+        ).fetchone()
+        assert row == values, row
+        row = client.execute("select %s::timestamp, %s::timestamptz", (moment, moment.replace(tzinfo=UTC)))
+        assert row.fetchone() == (moment, moment.replace(tzinfo=UTC))
+
+
+@scenario
+def psycopg_values_in_binary():
+    with connect() as client:
+        cursor = client.cursor(binary=True)
+        cursor.execute(
+            "select 1::int8, 1.25::numeric, date '2020-01-01', timestamp '2020-01-01 01:02:03.5', "
+            "interval '1 day 2 hours', 'x', time '10:11:12'"
+        )
+        assert cursor.fetchone() == (
+            1,
+            decimal.Decimal("1.25"),
+            datetime.date(2020, 1, 1),
+            datetime.datetime(2020, 1, 1, 1, 2, 3, 500000),
+            datetime.timedelta(days=1, hours=2),
+            "x",
+            datetime.time(10, 11, 12),
+        )
+
+
+@scenario
+def psycopg_infers_types_of_parameters():
+    row = (5, "five", decimal.Decimal("5.55"), datetime.date(2020, 2, 2))
+    with connect() as client:
+        client.execute("create temp table t (a int, b text, c numeric(10, 2), d date)")
+        client.execute("insert into t values (%s, %s, %s, %s)", row)
+        found = client.execute("select * from t where a = %s and b = %s and c = %s and d = %s", row)
+        assert found.fetchall() == [row]
+
+
+@scenario
+def psycopg_many_rows():
+    with connect() as client:
+        client.execute("create temp table t (a int, b text)")
+        client.cursor().executemany("insert into t values (%s, %s)", [(i, str(i)) for i in range(1000)])
+        assert client.execute("select count(*), sum(a) from t").fetchone() == (1000, 499500)
+
+
+@scenario
+def psycopg_copy():
+    with connect() as client:
+        client.execute("create temp table t (a int, b text)")
+        with client.cursor().copy("copy t from stdin") as copy:
+            for i in range(1000):
+                copy.write_row((i, None if i % 10 == 0 else f"tab\tand\nline {i}"))
+        with client.cursor().copy("copy t to stdout") as copy:
+            rows = list(copy.rows())
+        assert len(rows) == 1000 and rows[0] == ("0", None) and rows[1] == ("1", "tab\tand\nline 1")
+
+
+@scenario
+def psycopg_failed_transactions():
+    client = connect()
+    refused(errors.DivisionByZero, lambda: client.execute("select 1/0"))
+    refused(errors.InFailedSqlTransaction, lambda: client.execute("select 1"))
+    client.rollback()
+    with client.transaction():
+        client.execute("create temp table t (a int unique)")
+        client.execute("insert into t values (1)")
+
+        def twice():
+            with client.transaction():
+                client.execute("insert into t values (1)")
+
+        refused(errors.UniqueViolation, twice)
+        assert client.execute("select count(*) from t").fetchone() == (1,)
+    client.close()
+
+
+@scenario
+def psycopg_prepared_and_pipelined():
+    with connect() as client:
+        for i in range(20):
+            row = client.execute("select %s::int + 1", (i,), prepare=True).fetchone()
+            assert row == (i + 1,)
+        with client.pipeline():
+            cursors = [client.execute("select %s::int", (i,)) for i in range(50)]
+        assert [cursor.fetchone()[0] for cursor in cursors] == list(range(50))
+
+
+@scenario
+def psycopg_cancel():
+    with connect(autocommit=True) as client:
+        threading.Timer(0.3, client.cancel).start()
+        long = "select count(*) from generate_series(1, 3000000000)"
+        refused(errors.QueryCanceled, lambda: client.execute(long))
+        assert client.execute("select 1").fetchone() == (1,)
+
+
+@scenario
+def what_is_missing_is_said():
+    with connect(autocommit=True) as client:
+        refused(errors.FeatureNotSupported, lambda: client.execute("select 1 = any(%s)", ([1],)))
+        declare = "declare c cursor for select 1"
+        refused(errors.FeatureNotSupported, lambda: client.execute(declare))
+
+
+@scenario
+def pg8000_values():
+    client = pg8000.native.Connection(database="tessera", **PLACE)
+    assert client.run("select :a::int + 1, :b::text", a=4, b="x") == [[5, "x"]]
+    client.close()
+
+
+@scenario
+def asyncpg_values_transactions_cursors():
+    async def run():
+        client = await asyncpg.connect(f"postgres://{URL}")
+        assert await client.fetchval("select $1::int + 1", 41) == 42
+        row = await client.fetchrow(
+            "select 1.5::numeric a, date '2020-01-01' b, timestamp '2020-01-01' c, true d, 'x' e"
+        )
+        day = datetime.date(2020, 1, 1)
+        assert tuple(row) == (decimal.Decimal("1.5"), day, datetime.datetime(2020, 1, 1), True, "x")
+        async with client.transaction():
+            await client.execute("create temp table t (a int)")
+            rows = [row async for row in client.cursor("select * from generate_series(1, 500)")]
+            assert len(rows) == 500
+        await client.executemany("insert into t values ($1)", [(i,) for i in range(100)])
+        assert await client.fetchval("select count(*) from t") == 100
+        await client.close()
+
+    asyncio.run(run())
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class User(Base):
+    __tablename__ = "client_user"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(30))
+    addresses = relationship("Address", back_populates="user")
+
+
+class Address(Base):
+    __tablename__ = "client_address"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    mail: Mapped[str]
+    user_id: Mapped[int] = mapped_column(ForeignKey("client_user.id"))
+    user = relationship("User", back_populates="addresses")
+
+
+@scenario
+def sqlalchemy_objects():
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{URL}")
+    Base.metadata.create_all(engine)
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        mails = [Address(mail="a@x"), Address(mail="b@x")]
+        session.add_all([User(name="ann", addresses=mails), User(name="bob")])
+        session.commit()
+        assert session.scalar(select(func.count()).select_from(Address)) == 2
+        ann = session.scalars(select(User).where(User.name == "ann")).one()
+        assert sorted(address.mail for address in ann.addresses) == ["a@x", "b@x"]
+        ann.name = "anna"
+        session.commit()
+        assert session.scalars(select(User.name).order_by(User.id)).all() == ["anna", "bob"]
+    Base.metadata.drop_all(engine)
+
+
+failed = 0
+for run in SCENARIOS:
+    try:
+        run()
+        print(f"ok   {run.__name__}")
+    except Exception as error:
+        failed += 1
+        print(f"FAIL {run.__name__}: {type(error).__name__}: {error}")
+print(f"{len(SCENARIOS) - failed} passed, {failed} failed")
+sys.exit(failed > 0)
