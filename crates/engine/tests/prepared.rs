@@ -167,6 +167,52 @@ fn prepared_writers_conflict_as_others_do() {
 }
 
 #[test]
+fn prepared_writers_at_read_committed_lose_nothing() {
+    const THREADS: i32 = 4;
+    const ROUNDS: i32 = 300;
+    let database = Database::open_in_memory(Config::default()).expect("opens");
+    let mut a = database.session();
+    run(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    run(&mut a, "INSERT INTO t VALUES (1, 0), (2, 0)");
+    let write = |thread: i32| -> i32 {
+        let mut session = database.session();
+        run(&mut session, "SET default_transaction_isolation = 'read committed'");
+        let mut add =
+            session.prepare("UPDATE t SET v = v + 1 WHERE id = $1", &[]).expect("prepares");
+        let text = "UPDATE t SET v = v - 1 WHERE id = $1 AND v > 0";
+        let mut take = session.prepare(text, &[]).expect("prepares");
+        let mut taken = 0;
+        for round in 0..ROUNDS {
+            let inside = (thread + round) % 3 != 0;
+            if inside {
+                run(&mut session, "BEGIN");
+                run(&mut session, "SELECT 1");
+            }
+            assert_eq!(again(&mut session, &mut add, &[Value::I32(1)]), "UPDATE 1 [] ");
+            assert_eq!(again(&mut session, &mut add, &[Value::I32(2)]), "UPDATE 1 [] ");
+            if inside {
+                assert!(run(&mut session, "COMMIT").starts_with("COMMIT"));
+            }
+            match again(&mut session, &mut take, &[Value::I32(2)]).as_str() {
+                "UPDATE 1 [] " => taken += 1,
+                other => assert_eq!(other, "UPDATE 0 [] "),
+            }
+        }
+        taken
+    };
+    let taken: i32 = std::thread::scope(|scope| {
+        let write = &write;
+        let threads: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || write(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    let expected = [THREADS * ROUNDS, THREADS * ROUNDS - taken];
+    let [first, second] = expected.map(|v| format!("[Some(\"{v}\")]"));
+    let found = run(&mut a, "SELECT v FROM t ORDER BY id");
+    assert_eq!(found, format!("SELECT 2 [\"v\"] {first};{second}"));
+}
+
+#[test]
 fn prepared_reads_are_validated() {
     let (mut a, mut b) = two();
     let mut get = a.prepare("SELECT v FROM t WHERE id = $1", &[]).expect("prepares");
