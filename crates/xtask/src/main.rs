@@ -303,9 +303,10 @@ fn run_product(command: Command) -> Outcome {
         Command::Verify(args) => return xtask::verify::run(&options(args.suite, &args.scale)),
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
-        Command::Check { .. } | Command::Test | Command::Bench(Bench::Tpcc(_)) => {
-            unreachable!("these do not come here")
-        }
+        Command::Check { .. }
+        | Command::Clients
+        | Command::Test
+        | Command::Bench(Bench::Tpcc(_)) => unreachable!("these do not come here"),
     };
     let Peer::Duckdb = args.peer;
     let (runs, peer_file) = (args.runs, args.peer_file);
