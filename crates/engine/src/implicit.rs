@@ -57,14 +57,7 @@ impl Session {
         text: &str,
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
-        self.begin_text();
-        let statements = match sql::parse(text) {
-            Ok(statements) => statements,
-            Err(error) => {
-                self.fail()?;
-                return Err(error);
-            }
-        };
+        let statements = self.parse(text)?;
         let count = statements.len();
         for (at, statement) in statements.into_iter().enumerate() {
             if count > 1 {

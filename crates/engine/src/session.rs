@@ -215,19 +215,24 @@ impl Session {
         text: &str,
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
-        self.begin_text();
-        let statements = match sql::parse(text) {
-            Ok(statements) => statements,
-            Err(error) => {
-                self.fail()?;
-                return Err(error);
-            }
-        };
+        let statements = self.parse(text)?;
         for statement in statements {
             let result = self.statement_by(&mut |session| session.bind_and_run(&statement, &[]))?;
             each(result)?;
         }
         Ok(())
+    }
+
+    /// The statements of a new text; a transaction fails with an error in it.
+    pub(crate) fn parse(&mut self, text: &str) -> Result<Vec<ParsedStatement>> {
+        self.begin_text();
+        match sql::parse(text) {
+            Ok(statements) => Ok(statements),
+            Err(error) => {
+                self.fail()?;
+                Err(error)
+            }
+        }
     }
 
     /// A cancel from before does not count.
