@@ -59,7 +59,7 @@ impl StreamFormat for Stream {
             }
         };
         let columns = target.into();
-        Ok(Box::new(Reader { form, header, on_error, columns, lines: 0 }))
+        Ok(Box::new(Reader { form, header, on_error, columns, lines: 0, last: None }))
     }
 
     fn writer(
@@ -93,6 +93,9 @@ struct Reader {
     columns: Arc<[(String, DataType)]>,
     /// Lines taken so far.
     lines: usize,
+    /// What was taken last: its memory is used again once it has been loaded, for memory that is
+    /// new has to be cleared by the system.
+    last: Option<Arc<Pieces>>,
 }
 
 impl Reader {
@@ -155,7 +158,11 @@ impl StreamReader for Reader {
     fn take(&mut self, bytes: &mut Vec<u8>, came: Came) -> Result<Option<Piece>> {
         let cuts = self.cuts(bytes, came);
         let Some(&end) = cuts.last().filter(|end| **end > 0) else { return Ok(None) };
-        let rest = bytes.split_off(end);
+        let spare = self.last.take().and_then(Arc::into_inner);
+        let mut rest = spare.map_or_else(Vec::new, |piece| piece.bytes);
+        rest.clear();
+        rest.extend_from_slice(&bytes[end..]);
+        bytes.truncate(end);
         let whole = std::mem::replace(bytes, rest);
         let start = if self.header == Header::Absent { 0 } else { self.skip_header(&whole)? };
         let mut bounds = vec![start];
@@ -170,7 +177,9 @@ impl StreamReader for Reader {
             bounds,
             lines,
         };
-        Ok(Some(Arc::new(piece)))
+        let piece = Arc::new(piece);
+        self.last = Some(Arc::clone(&piece));
+        Ok(Some(piece))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use engine::registry::FileOptions;
 use kernels::Vector;
-use types::{DataType, Error, Result, SqlState, text};
+use kernels::print::append_text;
+use types::{DataType, Error, Result, SqlState};
 
 use crate::rows::{Field, Records};
 
@@ -197,12 +198,11 @@ pub(crate) fn cut(bytes: &[u8], wanted: usize) -> Option<usize> {
 pub(crate) struct TextWriter {
     options: TextOptions,
     types: Vec<DataType>,
-    value: String,
 }
 
 impl TextWriter {
     pub(crate) fn new(options: TextOptions, types: Vec<DataType>) -> Self {
-        Self { options, types, value: String::new() }
+        Self { options, types }
     }
 
     /// Appends a line of names.
@@ -211,18 +211,15 @@ impl TextWriter {
             if at > 0 {
                 out.push(self.options.delimiter);
             }
-            push_escaped(out, name.as_bytes(), self.options.delimiter);
+            let start = out.len();
+            out.extend_from_slice(name.as_bytes());
+            escape_from(out, start, self.options.delimiter);
         }
         out.push(b'\n');
     }
 
     /// Appends row `row` of `columns`.
-    pub(crate) fn row(
-        &mut self,
-        columns: &[std::sync::Arc<Vector>],
-        row: usize,
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn row(&self, columns: &[std::sync::Arc<Vector>], row: usize, out: &mut Vec<u8>) {
         for (at, (column, ty)) in columns.iter().zip(&self.types).enumerate() {
             if at > 0 {
                 out.push(self.options.delimiter);
@@ -231,16 +228,20 @@ impl TextWriter {
                 out.extend_from_slice(self.options.null.as_bytes());
                 continue;
             }
-            self.value.clear();
-            text::format_into(&mut self.value, &column.value(row), *ty);
-            push_escaped(out, self.value.as_bytes(), self.options.delimiter);
+            let start = out.len();
+            append_text(out, column, row, *ty);
+            escape_from(out, start, self.options.delimiter);
         }
         out.push(b'\n');
     }
 }
 
-fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], delimiter: u8) {
-    for &byte in bytes {
+/// Puts backslashes before what is special in `out[start..]`.
+fn escape_from(out: &mut Vec<u8>, start: usize, delimiter: u8) {
+    let is_special = |&byte: &u8| (8..=13).contains(&byte) || byte == b'\\' || byte == delimiter;
+    let Some(first) = out[start..].iter().position(is_special) else { return };
+    let rest = out.split_off(start + first);
+    for byte in rest {
         let escaped = match byte {
             8 => b'b',
             12 => b'f',
@@ -300,7 +301,8 @@ mod tests {
     fn what_is_escaped_is_read_back() {
         let all: Vec<u8> = (1..128).collect();
         let mut out = Vec::new();
-        push_escaped(&mut out, &all, b'\t');
+        out.extend_from_slice(&all);
+        escape_from(&mut out, 0, b'\t');
         assert_eq!(read(&out), vec![vec![Some(all)]]);
     }
 }

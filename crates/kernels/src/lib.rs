@@ -36,6 +36,7 @@ pub mod cast;
 pub mod like;
 pub mod math_fn;
 pub mod numeric;
+pub mod print;
 pub mod regexp;
 pub mod text_fn;
 pub mod time_fn;

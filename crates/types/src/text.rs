@@ -19,7 +19,7 @@ use crate::{DataType, Error, Result, SqlState, Value};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use number::parse_decimal;
-pub use print::{format_decimal, format_f32, format_f64};
+pub use print::{format_date, format_decimal, format_integer, format_timestamp};
 
 /// A short text built without allocation; what exceeds 80 bytes is dropped.
 #[derive(Clone, Debug)]
@@ -93,9 +93,17 @@ pub fn format(value: &Value, ty: DataType) -> String {
 
 /// As [`format()`], appended to `out`.
 pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
+    let mut bytes = std::mem::take(out).into_bytes();
+    append(&mut bytes, value, ty);
+    *out = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+}
+
+/// As [`format()`], appended to `out`, with the bytes of a text as they are.
+pub fn append(out: &mut Vec<u8>, value: &Value, ty: DataType) {
     match (value, ty) {
         (Value::Null, _) => {}
-        (Value::Bool(v), _) => out.push(if *v { 't' } else { 'f' }),
+        (Value::Bool(v), _) => out.push(if *v { b't' } else { b'f' }),
         (Value::F64(v), DataType::Real) => print::format_f32(out, *v),
         (Value::F64(v), _) => print::format_f64(out, *v),
         (Value::I32(v), DataType::Date) => print::format_date(out, *v),
@@ -106,31 +114,22 @@ pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
         (Value::I32(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
         (Value::I64(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
         (Value::I128(v), DataType::Numeric(n)) => print::format_decimal(out, *v, n),
-        (Value::I32(v), _) => push(out, format_args!("{v}")),
-        (Value::I64(v), _) => push(out, format_args!("{v}")),
-        (Value::I128(v), _) => push(out, format_args!("{v}")),
+        (Value::I32(v), _) => print::format_integer(out, i64::from(*v)),
+        (Value::I64(v), _) => print::format_integer(out, *v),
+        (Value::I128(v), _) => out.extend_from_slice(v.to_string().as_bytes()),
         (Value::Interval(v), _) => interval::format_interval(out, *v),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
-        (Value::Str(v), ty) => {
-            let start = out.len();
-            push_utf8(out, v);
-            if let DataType::Char(n) = ty {
-                let blanks = (n as usize).saturating_sub(out[start..].chars().count());
-                out.extend(std::iter::repeat_n(' ', blanks));
-            }
-        }
+        (Value::Str(v), ty) => append_text(out, v, ty),
     }
 }
 
-fn push(out: &mut String, arguments: fmt::Arguments<'_>) {
-    // A String takes whatever is written.
-    let _ = out.write_fmt(arguments);
-}
-
-fn push_utf8(out: &mut String, bytes: &[u8]) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => out.push_str(text),
-        Err(_) => out.push_str(&String::from_utf8_lossy(bytes)),
+/// Appends a text of type `ty`: CHAR(n) has blanks up to its length.
+pub fn append_text(out: &mut Vec<u8>, text: &[u8], ty: DataType) {
+    out.extend_from_slice(text);
+    if let DataType::Char(n) = ty {
+        // Bytes that begin a character.
+        let length = text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
+        out.extend(std::iter::repeat_n(b' ', (n as usize).saturating_sub(length)));
     }
 }
 

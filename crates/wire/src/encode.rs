@@ -1,7 +1,8 @@
 //! Rows as DataRow messages, in text or binary.
 
 use engine::QueryResult;
-use kernels::{Vector, VectorData};
+use kernels::Vector;
+use kernels::print::append_text;
 use types::{DataType, Result, Value, calendar, text};
 
 use crate::message::{finish, message, push_text};
@@ -77,7 +78,6 @@ pub(crate) fn rows<E>(
         .enumerate()
         .map(|(at, (_, ty))| (*ty, format_at(formats, at)))
         .collect();
-    let mut scratch = String::new();
     let mut count = 0;
     while let Some(batch) = result.batches().get(place.batch) {
         let columns: Vec<_> = batch.columns.iter().map(kernels::Column::to_plain).collect();
@@ -91,7 +91,7 @@ pub(crate) fn rows<E>(
             bytes.extend_from_slice(&[0; 4]);
             bytes.extend_from_slice(&(types.len() as u16).to_be_bytes());
             for (column, (ty, format)) in columns.iter().zip(&types) {
-                cell(bytes, column, place.row, *ty, *format, &mut scratch);
+                cell(bytes, column, place.row, *ty, *format);
             }
             finish(bytes, start);
             out.flush_full()?;
@@ -114,14 +114,7 @@ pub(crate) trait Outgoing {
 }
 
 /// Appends the value of a row with its length before it.
-pub(crate) fn cell(
-    out: &mut Vec<u8>,
-    column: &Vector,
-    row: usize,
-    ty: DataType,
-    format: Format,
-    scratch: &mut String,
-) {
+pub(crate) fn cell(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType, format: Format) {
     if column.is_null(row) {
         out.extend_from_slice(&(-1_i32).to_be_bytes());
         return;
@@ -129,47 +122,11 @@ pub(crate) fn cell(
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     match format {
-        Format::Text => text_value(out, column, row, ty, scratch),
+        Format::Text => append_text(out, column, row, ty),
         Format::Binary => binary_value(out, column, row, ty),
     }
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
-}
-
-fn text_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType, scratch: &mut String) {
-    match (&column.data, ty) {
-        (VectorData::I32(v), DataType::SmallInt | DataType::Integer) => {
-            integer(out, i64::from(v[row]));
-        }
-        (VectorData::I64(v), DataType::BigInt) => integer(out, v[row]),
-        (VectorData::Str(v), DataType::Text | DataType::Varchar(_) | DataType::Unknown) => {
-            out.extend_from_slice(v.get(row));
-        }
-        _ => {
-            scratch.clear();
-            text::format_into(scratch, &column.value(row), ty);
-            out.extend_from_slice(scratch.as_bytes());
-        }
-    }
-}
-
-/// Appends an integer's decimal digits.
-fn integer(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
@@ -200,9 +157,7 @@ fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
             out.extend_from_slice(&v.days.to_be_bytes());
             out.extend_from_slice(&v.months.to_be_bytes());
         }
-        (value @ Value::Str(_), DataType::Char(_)) => {
-            out.extend_from_slice(text::format(&value, ty).as_bytes());
-        }
+        (Value::Str(v), DataType::Char(_)) => text::append_text(out, &v, ty),
         (Value::Str(v), _) => out.extend_from_slice(&v),
         (Value::Null, _) => {}
     }

@@ -10,6 +10,15 @@ use types::{Error, NumericDisplay, NumericType, Result, SqlState, decimal};
 const BASE: u128 = 10_000;
 const NEGATIVE: u16 = 0x4000;
 
+/// Quotient and rest; 64-bit division is several times faster than 128-bit.
+#[inline]
+fn split(value: u128, by: u128) -> (u128, u128) {
+    match (u64::try_from(value), u64::try_from(by)) {
+        (Ok(value), Ok(by)) => (u128::from(value / by), u128::from(value % by)),
+        _ => (value / by, value % by),
+    }
+}
+
 /// Appends `value`, an integer divided by 10 to the scale of `ty`.
 pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
     let scale = match ty.display {
@@ -17,27 +26,29 @@ pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
         NumericDisplay::Trimmed => decimal::trimmed_scale(value, ty.scale),
     };
     // Whole digits of four on both sides of the point.
-    let shown = value.unsigned_abs() / 10_u128.pow(u32::from(ty.scale - scale));
+    let power = |exponent: u32| decimal::pow10(exponent).unsigned_abs();
+    let shown = match ty.scale - scale {
+        0 => value.unsigned_abs(),
+        hidden => value.unsigned_abs() / power(u32::from(hidden)),
+    };
     let after = usize::from(scale).div_ceil(4);
-    let power = 10_u128.pow(u32::from(scale));
-    let mut whole = shown / power;
-    let mut part = shown % power;
+    let (mut whole, mut part) = split(shown, power(u32::from(scale)));
     // At most 38 digits and three zeros: the part alone is below 10^40, so it does not overflow.
     let mut digits = [0_u16; 24];
     let mut first = digits.len() - after;
     let zeros = (after * 4 - usize::from(scale)) as u32;
     for at in (first..digits.len()).rev() {
         let last = at == digits.len() - 1 && zeros > 0;
-        let unit = if last { BASE / 10_u128.pow(zeros) } else { BASE };
-        let digit = part % unit;
-        part /= unit;
-        digits[at] = (if last { digit * 10_u128.pow(zeros) } else { digit }) as u16;
+        let unit = if last { BASE / power(zeros) } else { BASE };
+        let (rest, digit) = split(part, unit);
+        part = rest;
+        digits[at] = (if last { digit * power(zeros) } else { digit }) as u16;
     }
     let mut weight = -1_i16;
     while whole > 0 {
         first -= 1;
-        digits[first] = (whole % BASE) as u16;
-        whole /= BASE;
+        let (rest, digit) = split(whole, BASE);
+        (whole, digits[first]) = (rest, digit as u16);
         weight += 1;
     }
     let mut digits = &digits[first..];

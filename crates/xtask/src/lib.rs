@@ -21,6 +21,7 @@ pub mod histories;
 pub mod torture;
 pub mod test;
 pub mod clients;
+pub mod wire;
 #[cfg(feature = "tessera")]
 pub mod tessera;
 #[cfg(feature = "tessera")]

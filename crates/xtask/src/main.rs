@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
 use xtask::torture::{ChildArgs, TortureArgs};
-use xtask::{Outcome, check, clients, histories, slt, test, torture};
+use xtask::wire::WireArgs;
+use xtask::{Outcome, check, clients, histories, slt, test, torture, wire};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
@@ -61,6 +62,8 @@ enum Bench {
     Recovery(RecoveryArgs),
     /// TPC-C before, during and after checkpoints
     Checkpoint(CheckpointArgs),
+    /// Tessera's server beside PostgreSQL's: pgbench, COPY, rows
+    Wire(WireArgs),
     /// Scans of rows that have versions
     Versions(VersionsArgs),
 }
@@ -257,6 +260,7 @@ fn run(command: Command) -> Outcome {
         Command::Torture(args) if !args.store.needs_product() => torture::run(&args),
         Command::TortureChild(args) if !args.store.needs_product() => torture::child(&args),
         Command::Bench(Bench::Tpcc(args)) => run_tpcc(args),
+        Command::Bench(Bench::Wire(args)) => wire::run(&args),
         product => run_product(product),
     }
 }
@@ -306,7 +310,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Check { .. }
         | Command::Clients
         | Command::Test
-        | Command::Bench(Bench::Tpcc(_)) => unreachable!("these do not come here"),
+        | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),
     };
     let Peer::Duckdb = args.peer;
     let (runs, peer_file) = (args.runs, args.peer_file);

@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use engine::registry::{FileOptions, FileWriter};
-use kernels::{Batch, Column, Vector, VectorData};
-use types::{DataType, Result, text};
+use kernels::print::append_text;
+use kernels::{Batch, Column, Vector};
+use types::{DataType, Result};
 
 use crate::csv::options::{CsvOptions, Dialect, Header};
 use crate::output::Output;
@@ -35,7 +36,9 @@ pub(crate) fn write_names(out: &mut Vec<u8>, names: &[String], dialect: &Dialect
         if i > 0 {
             out.push(dialect.delimiter);
         }
-        push_field(out, name.as_bytes(), dialect);
+        let start = out.len();
+        out.extend_from_slice(name.as_bytes());
+        quote_from(out, start, dialect);
     }
     out.push(b'\n');
 }
@@ -48,7 +51,6 @@ pub(crate) fn write_row(
     types: &[DataType],
     dialect: &Dialect,
 ) {
-    let mut value_text = String::new();
     for (i, column) in columns.iter().enumerate() {
         if i > 0 {
             out.push(dialect.delimiter);
@@ -57,30 +59,24 @@ pub(crate) fn write_row(
             out.extend_from_slice(dialect.null.as_bytes());
             continue;
         }
-        match (&column.data, types[i]) {
-            (VectorData::Str(strings), DataType::Text | DataType::Varchar(_)) => {
-                push_field(out, strings.get(row), dialect);
-            }
-            _ => {
-                value_text.clear();
-                text::format_into(&mut value_text, &column.value(row), types[i]);
-                push_field(out, value_text.as_bytes(), dialect);
-            }
-        }
+        let start = out.len();
+        append_text(out, column, row, types[i]);
+        quote_from(out, start, dialect);
     }
     out.push(b'\n');
 }
 
-/// Appends a field, in quotes where it needs them.
-fn push_field(out: &mut Vec<u8>, value: &[u8], dialect: &Dialect) {
+/// Puts the field `out[start..]` in quotes where it needs them.
+fn quote_from(out: &mut Vec<u8>, start: usize, dialect: &Dialect) {
     let Dialect { delimiter, quote, escape, null } = dialect;
     let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
+    let value = &out[start..];
     if value != null.as_bytes() && !value.iter().any(special) {
-        out.extend_from_slice(value);
         return;
     }
+    let value = out.split_off(start);
     out.push(*quote);
-    for &c in value {
+    for c in value {
         if c == *quote || c == *escape {
             out.push(*escape);
         }

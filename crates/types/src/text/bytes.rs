@@ -80,19 +80,21 @@ pub fn push_escaped(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Appends bytes as hexadecimal digits.
-pub fn push_hex(out: &mut String, bytes: &[u8]) {
+fn hex_digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
+    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    bytes.iter().flat_map(digits)
 }
 
-pub(super) fn format_bytea(out: &mut String, bytes: &[u8]) {
+/// Appends bytes as hexadecimal digits.
+pub fn push_hex(out: &mut String, bytes: &[u8]) {
+    out.extend(hex_digits(bytes).map(char::from));
+}
+
+pub(super) fn format_bytea(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(2 + bytes.len() * 2);
-    out.push_str("\\x");
-    push_hex(out, bytes);
+    out.extend_from_slice(b"\\x");
+    out.extend(hex_digits(bytes));
 }
 
 /// The sign bit, flipped in memory so that signed order is byte order.
@@ -122,12 +124,12 @@ pub(super) fn parse_uuid(text: &str) -> Result<i128> {
     if at == bytes.len() { Ok((value ^ FLIP) as i128) } else { Err(error()) }
 }
 
-pub(super) fn format_uuid(out: &mut String, value: i128) {
+pub(super) fn format_uuid(out: &mut Vec<u8>, value: i128) {
     let bytes = (value as u128 ^ FLIP).to_be_bytes();
     for (i, range) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
         if i != 0 {
-            out.push('-');
+            out.push(b'-');
         }
-        push_hex(out, &bytes[range]);
+        out.extend(hex_digits(&bytes[range]));
     }
 }

@@ -4,7 +4,7 @@
 //! and a number without unit before a time counts days. Source: PostgreSQL 15, datetime.c,
 //! `DecodeInterval` and `DecodeISO8601Interval`.
 
-use std::fmt::Write;
+use std::io::Write;
 
 use super::print::push_fraction;
 use super::tokens::{Cursor, fraction_micros};
@@ -398,7 +398,7 @@ pub(super) fn parse_interval(text: &str) -> Result<Interval> {
 }
 
 /// Appends an INTERVAL in `postgres` style.
-pub(super) fn format_interval(out: &mut String, interval: Interval) {
+pub(super) fn format_interval(out: &mut Vec<u8>, interval: Interval) {
     let start = out.len();
     let mut negative_before = false;
     let parts =

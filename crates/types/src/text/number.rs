@@ -147,12 +147,41 @@ fn split_decimal(word: &str) -> Option<Decimal<'_>> {
     (at == bytes.len()).then_some(Decimal { negative, whole, fraction, exponent })
 }
 
+/// The plain form, `-12.34`, of at most 18 digits that all fit `ty`.
+fn short_decimal(bytes: &[u8], ty: NumericType) -> Option<i128> {
+    let (negative, bytes) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        bytes => (false, bytes),
+    };
+    let (mut value, mut fraction, mut digits) = (0_u64, None, 0);
+    for &byte in bytes {
+        match byte {
+            b'0'..=b'9' => {
+                value = value.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+                digits += 1;
+            }
+            b'.' if fraction.is_none() => fraction = Some(digits),
+            _ => return None,
+        }
+    }
+    let scale = fraction.map_or(0, |whole| digits - whole);
+    let missing = usize::from(ty.scale).checked_sub(scale)?;
+    if digits == 0 || digits > 18 || missing > 18 {
+        return None;
+    }
+    let value = i128::from(value) * pow10(missing as u32);
+    fits(value, ty.precision).then_some(if negative { -value } else { value })
+}
+
 /// A decimal at the type's scale, rounded half away from zero.
 ///
 /// # Errors
 /// 22P02 when it is none, 22003 when it has too many digits before the point, 0A000 for NaN and
 /// infinities.
 pub(crate) fn parse_decimal(text: &str, ty: NumericType) -> Result<i128> {
+    if let Some(value) = short_decimal(text.as_bytes(), ty) {
+        return Ok(value);
+    }
     let word = trim(text);
     let Some(parts) = split_decimal(word) else {
         let unsigned = word.trim_start_matches(['+', '-']).to_ascii_lowercase();

@@ -1,6 +1,7 @@
 //! Numbers, dates and times to text.
 
-use std::fmt::{LowerExp, Write};
+use std::fmt::LowerExp;
+use std::io::Write;
 use std::ops::RangeInclusive;
 
 use super::Buffer;
@@ -12,7 +13,7 @@ use crate::{NumericDisplay, NumericType};
 
 /// Appends a DOUBLE: the fewest digits that read back as the same number, exponent form from 1e15
 /// and below 1e-4.
-pub fn format_f64(out: &mut String, value: f64) {
+pub(super) fn format_f64(out: &mut Vec<u8>, value: f64) {
     if format_special(out, value) {
         return;
     }
@@ -25,7 +26,7 @@ pub fn format_f64(out: &mut String, value: f64) {
 }
 
 /// Appends a REAL: as [`format_f64`], exponent form from 1e6.
-pub fn format_f32(out: &mut String, value: f64) {
+pub(super) fn format_f32(out: &mut Vec<u8>, value: f64) {
     if format_special(out, value) {
         return;
     }
@@ -68,11 +69,11 @@ fn shortest(
     buffer
 }
 
-fn format_special(out: &mut String, value: f64) -> bool {
+fn format_special(out: &mut Vec<u8>, value: f64) -> bool {
     if value.is_nan() {
-        out.push_str("NaN");
+        push(out, "NaN");
     } else if value.is_infinite() {
-        out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+        push(out, if value > 0.0 { "Infinity" } else { "-Infinity" });
     }
     !value.is_finite()
 }
@@ -119,39 +120,75 @@ fn is_tie(text: &str, mantissa: u64, exponent: i32) -> bool {
 }
 
 /// Writes scientific `text` as C's `%g` does, in exponent form from 10^`limit` and below 10^-4.
-fn place_point(out: &mut String, text: &str, limit: i32) {
+fn place_point(out: &mut Vec<u8>, text: &str, limit: i32) {
     if text.starts_with('-') {
-        out.push('-');
+        out.push(b'-');
     }
     let (whole, fraction, exponent) = split_scientific(text);
     let fraction = fraction.trim_end_matches('0');
     if exponent < -4 || exponent >= limit {
-        out.push_str(whole);
+        push(out, whole);
         if !fraction.is_empty() {
-            out.push('.');
-            out.push_str(fraction);
+            out.push(b'.');
+            push(out, fraction);
         }
         let sign = if exponent < 0 { '-' } else { '+' };
         let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
     } else if exponent < 0 {
-        out.push_str("0.");
-        out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
-        out.push_str(whole);
-        out.push_str(fraction);
+        push(out, "0.");
+        out.extend(std::iter::repeat_n(b'0', exponent.unsigned_abs() as usize - 1));
+        push(out, whole);
+        push(out, fraction);
     } else {
         let exponent = exponent as usize;
-        out.push_str(whole);
-        out.push_str(&fraction[..exponent.min(fraction.len())]);
-        out.extend(std::iter::repeat_n('0', exponent.saturating_sub(fraction.len())));
+        push(out, whole);
+        push(out, &fraction[..exponent.min(fraction.len())]);
+        out.extend(std::iter::repeat_n(b'0', exponent.saturating_sub(fraction.len())));
         if fraction.len() > exponent {
-            out.push('.');
-            out.push_str(&fraction[exponent..]);
+            out.push(b'.');
+            push(out, &fraction[exponent..]);
         }
     }
 }
 
+/// The digits of 0 to 99.
+const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
+    2021222324252627282930313233343536373839\
+    4041424344454647484950515253545556575859\
+    6061626364656667686970717273747576777879\
+    8081828384858687888990919293949596979899";
+
+/// Writes the digits of `rest` before `at`; returns where the first one is. 0 has none.
+fn write_digits(digits: &mut [u8], mut at: usize, mut rest: u64) -> usize {
+    while rest >= 100 {
+        let pair = (rest % 100) as usize * 2;
+        rest /= 100;
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    }
+    if rest >= 10 {
+        let pair = rest as usize * 2;
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    } else if rest > 0 {
+        at -= 1;
+        digits[at] = b'0' + rest as u8;
+    }
+    at
+}
+
+/// Appends an integer.
+pub fn format_integer(out: &mut Vec<u8>, value: i64) {
+    let mut digits = [b'0'; 20];
+    let at = write_digits(&mut digits, 20, value.unsigned_abs()).min(19);
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
 /// Appends the NUMERIC `value` of type `ty`.
-pub fn format_decimal(out: &mut String, value: i128, ty: NumericType) {
+pub fn format_decimal(out: &mut Vec<u8>, value: i128, ty: NumericType) {
     let mut digits = [b'0'; 80];
     let mut at = digits.len();
     let mut rest = value.unsigned_abs();
@@ -162,87 +199,96 @@ pub fn format_decimal(out: &mut String, value: i128, ty: NumericType) {
         digits[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    let mut rest = rest as u64;
-    while rest != 0 {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    at = at.min(digits.len() - scale - 1);
+    at = write_digits(&mut digits, at, rest as u64).min(digits.len() - scale - 1);
     let (whole, mut fraction) = digits[at..].split_at(digits.len() - scale - at);
     if ty.display == NumericDisplay::Trimmed {
         let zeros = fraction.iter().rev().take_while(|&&b| b == b'0').count();
         fraction = &fraction[..fraction.len() - zeros];
     }
     if value < 0 {
-        out.push('-');
+        out.push(b'-');
     }
-    out.extend(whole.iter().map(|&b| b as char));
+    out.extend_from_slice(whole);
     if !fraction.is_empty() {
-        out.push('.');
-        out.extend(fraction.iter().map(|&b| b as char));
+        out.push(b'.');
+        out.extend_from_slice(fraction);
     }
 }
 
-fn push_two(out: &mut String, value: i64) {
-    out.push((b'0' + (value / 10 % 10) as u8) as char);
-    out.push((b'0' + (value % 10) as u8) as char);
+fn push(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn push_two(out: &mut Vec<u8>, value: i64) {
+    let pair = (value % 100) as usize * 2;
+    out.extend_from_slice(&PAIRS[pair..pair + 2]);
 }
 
 /// Appends year, month and day; returns what follows the whole text for years before 1.
-fn push_civil(out: &mut String, days: i32) -> &'static str {
+fn push_civil(out: &mut Vec<u8>, days: i32) -> &'static str {
     let (year, month, day) = civil_from_days(days);
     let shown = if year > 0 { year } else { 1 - year };
-    let _ = write!(out, "{shown:04}-");
+    match shown {
+        0..=9999 => {
+            push_two(out, i64::from(shown / 100));
+            push_two(out, i64::from(shown));
+        }
+        shown => format_integer(out, i64::from(shown)),
+    }
+    out.push(b'-');
     push_two(out, i64::from(month));
-    out.push('-');
+    out.push(b'-');
     push_two(out, i64::from(day));
     if year > 0 { "" } else { " BC" }
 }
 
 /// Appends a DATE.
-pub(super) fn format_date(out: &mut String, days: i32) {
+pub fn format_date(out: &mut Vec<u8>, days: i32) {
     match days {
-        DATE_INFINITY => out.push_str("infinity"),
-        DATE_MINUS_INFINITY => out.push_str("-infinity"),
+        DATE_INFINITY => push(out, "infinity"),
+        DATE_MINUS_INFINITY => push(out, "-infinity"),
         days => {
             let era = push_civil(out, days);
-            out.push_str(era);
+            push(out, era);
         }
     }
 }
 
 /// Appends `.ffffff` without trailing zeros, nothing for 0.
-pub(super) fn push_fraction(out: &mut String, micros: i64) {
+pub(super) fn push_fraction(out: &mut Vec<u8>, micros: i64) {
     if micros != 0 {
-        let mut buffer = Buffer::default();
-        buffer.write(format_args!(".{micros:06}"));
-        out.push_str(buffer.as_str().trim_end_matches('0'));
+        out.push(b'.');
+        push_two(out, micros / 10_000);
+        push_two(out, micros / 100);
+        push_two(out, micros);
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
     }
 }
 
 /// Appends a TIME.
-pub(super) fn format_time(out: &mut String, micros: i64) {
+pub(super) fn format_time(out: &mut Vec<u8>, micros: i64) {
     push_two(out, micros / HOUR);
-    out.push(':');
+    out.push(b':');
     push_two(out, micros / MINUTE % 60);
-    out.push(':');
+    out.push(b':');
     push_two(out, micros / SECOND % 60);
     push_fraction(out, micros % SECOND);
 }
 
 /// Appends a TIMESTAMP or, with a `zone`, a TIMESTAMPTZ.
-pub(super) fn format_timestamp(out: &mut String, micros: i64, zone: &str) {
+pub fn format_timestamp(out: &mut Vec<u8>, micros: i64, zone: &str) {
     match micros {
-        TIMESTAMP_INFINITY => out.push_str("infinity"),
-        TIMESTAMP_MINUS_INFINITY => out.push_str("-infinity"),
+        TIMESTAMP_INFINITY => push(out, "infinity"),
+        TIMESTAMP_MINUS_INFINITY => push(out, "-infinity"),
         micros => {
             let (days, time) = split_timestamp(micros);
             let era = push_civil(out, days);
-            out.push(' ');
+            out.push(b' ');
             format_time(out, time);
-            out.push_str(zone);
-            out.push_str(era);
+            push(out, zone);
+            push(out, era);
         }
     }
 }

@@ -68,9 +68,8 @@ impl StreamWriter for Writer {
 
     fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
-        let mut scratch = String::new();
         for (column, ty) in columns.iter().zip(&self.types) {
-            encode::cell(out, column, row, *ty, Format::Binary, &mut scratch);
+            encode::cell(out, column, row, *ty, Format::Binary);
         }
     }
 

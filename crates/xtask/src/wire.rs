@@ -1,0 +1,265 @@
+//! `cargo xtask bench wire`: Tessera's server beside PostgreSQL's, through the same programs.
+//!
+//! ```text
+//! pgbench, psql, a reader of rows -> Unix socket -> tessera serve | postgres, one after the other
+//! ```
+//! Both write to disk before they acknowledge a commit. Needs PostgreSQL 15.
+
+mod reader;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use testkit::postgres::Postgres;
+
+use crate::{Outcome, root, test, text};
+
+/// Arguments of `bench wire`.
+#[derive(Args, Clone, Debug)]
+pub struct WireArgs {
+    /// Scale of pgbench's tables, 100,000 accounts each; 0 leaves pgbench out
+    #[arg(long, default_value_t = 20)]
+    pub scale: u32,
+    /// Seconds of each run of pgbench
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u32,
+    /// Numbers of clients
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64])]
+    pub clients: Vec<u32>,
+    /// Rows of COPY and SELECT; 0 leaves them out
+    #[arg(long, default_value_t = 10_000_000)]
+    pub rows: u64,
+}
+
+/// What PostgreSQL is given beyond its defaults.
+const POSTGRES_SETTINGS: &str = "
+listen_addresses = ''
+shared_buffers = 2GB
+max_wal_size = 8GB
+max_connections = 200
+";
+
+/// The columns that travel: as many kinds as a table of orders has.
+const ROW: &str = "SELECT i::int AS id, i * 7919 AS number, (i % 1000000) / 100.0::numeric(12,2) AS price, \
+     date '1992-01-01' + (i % 2500)::int AS day, \
+     timestamp '2001-01-01 00:00:00' + i * interval '1 second' AS at, \
+     'customer number ' || i % 5000 AS name FROM generate_series(1::bigint, ";
+
+const TABLE: &str =
+    "(id int, number bigint, price numeric(12,2), day date, at timestamp, name text)";
+
+/// A server at a socket.
+trait Served {
+    fn name(&self) -> &'static str;
+    fn folder(&self) -> &Path;
+    fn user(&self) -> &'static str;
+}
+
+impl Served for Postgres {
+    fn name(&self) -> &'static str {
+        "PostgreSQL"
+    }
+
+    fn folder(&self) -> &Path {
+        Postgres::folder(self)
+    }
+
+    fn user(&self) -> &'static str {
+        "postgres"
+    }
+}
+
+/// Tessera's server; it ends with this.
+struct Tessera {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Tessera {
+    fn start() -> Result<Self, String> {
+        let folder = std::env::temp_dir().join(format!("tessera-wire-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(text)?;
+        let mut child = Command::new(root().join("target/release/tessera"))
+            .arg("serve")
+            .arg(folder.join("data"))
+            .args(["--auth", "trust", "--listen", "127.0.0.1:0", "--unix-socket"])
+            .arg(&folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(text)?;
+        let output = child.stdout.take().ok_or("the server has no output")?;
+        let server = Self { child, folder };
+        for line in BufReader::new(output).lines() {
+            if line.map_err(text)?.contains(".s.PGSQL.") {
+                return Ok(server);
+            }
+        }
+        Err("the server did not start".into())
+    }
+}
+
+impl Drop for Tessera {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Served for Tessera {
+    fn name(&self) -> &'static str {
+        "Tessera"
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn user(&self) -> &'static str {
+        "tessera"
+    }
+}
+
+/// The name of the socket in the folder of `server`.
+fn socket(server: &dyn Served) -> Result<PathBuf, String> {
+    let is_socket = |name: &str| name.starts_with(".s.PGSQL.") && !name.ends_with(".lock");
+    let mut entries = std::fs::read_dir(server.folder()).map_err(text)?.flatten();
+    let found = entries.find(|entry| entry.file_name().to_str().is_some_and(is_socket));
+    found.map(|entry| entry.path()).ok_or_else(|| format!("{} has no socket", server.name()))
+}
+
+/// `program` as a client of `server`.
+fn client(program: &str, server: &dyn Served) -> Result<Command, String> {
+    let socket = socket(server)?;
+    let port = socket.extension().and_then(|port| port.to_str()).unwrap_or("5432");
+    let mut command = Command::new(program);
+    command.arg("-h").arg(server.folder()).args(["-p", port, "-U", server.user()]);
+    command.env("PGDATABASE", "postgres").env("PGOPTIONS", "");
+    Ok(command)
+}
+
+/// Runs `command`; what it printed.
+fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.stderr(Stdio::piped()).output().map_err(text)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?} ended with {}: {said}", output.status))
+}
+
+fn psql(server: &dyn Served, sql: &str) -> Result<Duration, String> {
+    let mut command = client("psql", server)?;
+    command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]).stdout(Stdio::null());
+    let start = Instant::now();
+    output(&mut command)?;
+    Ok(start.elapsed())
+}
+
+/// Transactions a second of `pgbench` with `options`.
+fn pgbench(
+    server: &dyn Served,
+    args: &WireArgs,
+    clients: u32,
+    options: &[&str],
+) -> Result<f64, String> {
+    let (clients, seconds) = (clients.to_string(), args.seconds.to_string());
+    let mut command = client("pgbench", server)?;
+    command.args(["-n", "-M", "prepared", "-j", "2", "-c", &clients, "-T", &seconds]).args(options);
+    let printed = output(&mut command)?;
+    let rate = printed.lines().find_map(|line| line.strip_prefix("tps = "));
+    let rate = rate.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    rate.ok_or_else(|| format!("pgbench printed no rate: {printed}"))
+}
+
+/// What was measured of one server: a name, a unit, a number; more is better.
+type Figures = Vec<(String, &'static str, f64)>;
+
+fn measure_pgbench(server: &dyn Served, args: &WireArgs, empty: &Path) -> Result<Figures, String> {
+    let scale = args.scale.to_string();
+    output(client("pgbench", server)?.args(["-i", "-I", "dtgp", "-q", "-s", &scale]))?;
+    psql(server, "ANALYZE")?;
+    psql(server, "CHECKPOINT")?;
+    let mut figures = Vec::new();
+    let empty = empty.to_str().ok_or("the folder's name is no text")?;
+    let kinds: [(&str, &[&str]); 3] = [
+        ("pgbench, empty query", &["-f", empty]),
+        ("pgbench, select-only", &["-S"]),
+        ("pgbench, TPC-B", &["-b", "tpcb-like"]),
+    ];
+    for (name, options) in kinds {
+        for &clients in &args.clients {
+            let rate = pgbench(server, args, clients, options)?;
+            println!("{}: {name}, {clients} clients: {rate:.0} 1/s", server.name());
+            figures.push((format!("{name}, {clients} clients"), "1/s", rate));
+        }
+    }
+    Ok(figures)
+}
+
+fn measure_rows(server: &dyn Served, args: &WireArgs, file: &Path) -> Result<Figures, String> {
+    let rows = args.rows;
+    if !file.exists() {
+        psql(server, &format!("\\copy ({ROW}{rows}) AS g(i)) TO '{}'", file.display()))?;
+    }
+    psql(server, &format!("CREATE TABLE travel {TABLE}"))?;
+    let mut figures = Vec::new();
+    let mut figure = |name: &str, time: Duration| {
+        let rate = rows as f64 / time.as_secs_f64() / 1000.0;
+        println!("{}: {name}: {rate:.0} thousand rows/s", server.name());
+        figures.push((name.to_owned(), "k rows/s", rate));
+    };
+    let path = file.display();
+    figure("COPY FROM STDIN, text", psql(server, &format!("\\copy travel FROM '{path}'"))?);
+    figure("COPY TO STDOUT, text", psql(server, "\\copy travel TO '/dev/null'")?);
+    figure("COPY TO STDOUT, csv", psql(server, "\\copy travel TO '/dev/null' WITH (FORMAT csv)")?);
+    let binary = "\\copy travel TO '/dev/null' WITH (FORMAT binary)";
+    figure("COPY TO STDOUT, binary", psql(server, binary)?);
+    let (count, time) = reader::read_all(&socket(server)?, server.user(), "SELECT * FROM travel")?;
+    if count != rows {
+        return Err(format!("{} sent {count} rows of {rows}", server.name()));
+    }
+    figure("SELECT, text", time);
+    Ok(figures)
+}
+
+fn measure(server: &dyn Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
+    let mut figures = Vec::new();
+    if args.scale > 0 {
+        let empty = folder.join("empty.sql");
+        std::fs::write(&empty, ";\n").map_err(text)?;
+        figures.extend(measure_pgbench(server, args, &empty)?);
+    }
+    if args.rows > 0 {
+        figures.extend(measure_rows(server, args, &folder.join("rows.txt"))?);
+    }
+    Ok(figures)
+}
+
+/// Measures both and prints a table.
+///
+/// # Errors
+/// When a server or a client fails.
+pub fn run(args: &WireArgs) -> Outcome {
+    test::cargo(&["build", "--release", "-p", "server"])?;
+    let folder = std::env::temp_dir().join(format!("tessera-travel-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(text)?;
+    let outcome = compare(args, &folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    outcome
+}
+
+fn compare(args: &WireArgs, folder: &Path) -> Outcome {
+    let postgres = Postgres::start_with(POSTGRES_SETTINGS).map_err(|error| error.message)?;
+    let theirs = measure(&postgres, args, folder)?;
+    drop(postgres);
+    let ours = measure(&Tessera::start()?, args, folder)?;
+    println!("\n| | unit | Tessera | PostgreSQL | ratio |\n| --- | --- | --- | --- | --- |");
+    for ((name, unit, ours), (_, _, theirs)) in ours.iter().zip(&theirs) {
+        println!("| {name} | {unit} | {ours:.0} | {theirs:.0} | {:.2} |", ours / theirs);
+    }
+    Ok(())
+}
