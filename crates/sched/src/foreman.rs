@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use types::waiting::waiting;
 
 use crate::policy::{Candidate, History};
 use crate::{Policy, Priority, worker};
@@ -231,6 +232,13 @@ impl Scheduler {
             Container { ticket, orders, next: 0, count, running: 0, panicked: None, id };
         state.containers.push(container);
         self.shared.work.notify_all();
+        drop(state);
+        waiting(|| self.wait_finished(id))
+    }
+
+    /// Waits until the container `id` is done.
+    fn wait_finished(&self, id: u64) -> Result<(), RunError> {
+        let mut state = self.shared.state.lock();
         loop {
             if let Some(i) = state.finished.iter().position(|(finished, _)| *finished == id) {
                 let (_, panicked) = state.finished.swap_remove(i);

@@ -16,6 +16,7 @@ pub mod calendar;
 pub mod cast;
 pub mod decimal;
 pub mod text;
+pub mod waiting;
 
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
 pub use error::{Error, Position, Result, SqlState};

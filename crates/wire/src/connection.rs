@@ -26,6 +26,7 @@ use crate::encode::{self, Format, Outgoing, Place};
 use crate::link::{Broken, Link, Received};
 use crate::message::{self, Severity, violation};
 use crate::socket::SharedSocket;
+use crate::turns::Until;
 
 use self::extended::{Portal, Statement};
 use self::settings::Cached;
@@ -36,6 +37,9 @@ enum Skipping {
     No,
     UntilSync,
 }
+
+/// Messages after which others have their turn.
+const MESSAGES_MAX: usize = 1000;
 
 /// A client that was let in.
 pub(crate) struct Connection {
@@ -64,8 +68,8 @@ pub(crate) enum Welcome {
 
 /// What becomes of a connection.
 pub(crate) enum Next {
-    /// It waits for its client.
-    Idle(Box<Connection>),
+    /// It waits for its client, or lets others go first.
+    Parked(Box<Connection>, Until),
     /// It is over.
     End,
 }
@@ -130,6 +134,12 @@ impl Connection {
         limit.map(|limit| limit.saturating_sub(self.heard.elapsed()))
     }
 
+    /// Gives buffers back, while it is idle.
+    pub(crate) fn shrink(&mut self) {
+        self.link.lock().shrink();
+        self.body = Vec::new();
+    }
+
     /// Ends it for being idle too long.
     pub(crate) fn dismiss(&mut self) {
         self.dismissed = Some(match self.session.in_transaction() {
@@ -144,15 +154,11 @@ impl Connection {
         });
     }
 
-    /// Serves messages until there are none for a while.
+    /// Serves the messages that are there.
     pub(crate) fn serve(mut self: Box<Self>) -> Next {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.serve_all()));
         let broken = match outcome {
-            Ok(Ok(Ending::Idle)) => {
-                self.link.lock().shrink();
-                self.body = Vec::new();
-                return Next::Idle(self);
-            }
+            Ok(Ok(Ending::Pause(until))) => return Next::Parked(self, until),
             Ok(Ok(Ending::Terminated)) => return Next::End,
             Ok(Err(broken)) => broken,
             Err(_) => Broken::Fatal(Error::internal("the session met a mistake of the program")),
@@ -168,16 +174,17 @@ impl Connection {
             return Err(Broken::Fatal(reason));
         }
         self.heard = Instant::now();
-        loop {
+        for _ in 0..MESSAGES_MAX {
             let mut body = std::mem::take(&mut self.body);
             let received = self.link.lock().receive(&mut body);
             self.body = body;
             match received? {
                 Received::Message(b'X') => return Ok(Ending::Terminated),
                 Received::Message(kind) => self.serve_message(kind)?,
-                Received::Nothing => return Ok(Ending::Idle),
+                Received::Nothing => return Ok(Ending::Pause(Until::Readable)),
             }
         }
+        Ok(Ending::Pause(Until::Turn))
     }
 
     fn serve_message(&mut self, kind: u8) -> Result<(), Broken> {
@@ -242,7 +249,7 @@ impl Connection {
 
 /// How serving ended.
 enum Ending {
-    Idle,
+    Pause(Until),
     Terminated,
 }
 

@@ -56,7 +56,7 @@ impl CopyClient for CopyLink {
     fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Came> {
         let mut link = self.link.lock();
         loop {
-            let kind = match link.receive(&mut self.body).map_err(lost)? {
+            let kind = match link.wait(&mut self.body).map_err(lost)? {
                 Received::Message(kind) => kind,
                 // Whoever asks may see a cancel.
                 Received::Nothing => return Ok(Came::Part),

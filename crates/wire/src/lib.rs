@@ -23,7 +23,7 @@ mod authenticate;
 mod scram;
 mod random;
 mod tls;
-mod pool;
+mod turns;
 mod activity;
 mod connection;
 mod copy;

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustix::event::PollFlags;
+use types::waiting::waiting;
 use types::{Error, SqlState};
 
 use crate::activity::Activity;
@@ -31,15 +33,15 @@ const LARGE_BYTES_MAX: usize = 1 << 30;
 /// Longest message of another kind, as in PostgreSQL.
 const SMALL_BYTES_MAX: usize = 10_000;
 
-/// How long a thread waits for the client's next message before it serves others.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+/// How long is waited for what a statement needs of the client before cancels are looked at.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What came from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     /// A message of this kind; its body is in the caller's buffer.
     Message(u8),
-    /// Nothing for [`PATIENCE`].
+    /// Nothing is there.
     Nothing,
 }
 
@@ -115,7 +117,18 @@ impl Link {
         self.header().ok().flatten().map(|(kind, _)| kind)
     }
 
-    /// The next message, whose body replaces `body`. What waits to be written is written before
+    /// As [`Self::receive`], but waits [`PATIENCE`] for it.
+    pub(crate) fn wait(&mut self, body: &mut Vec<u8>) -> Result<Received, Broken> {
+        match self.receive(body)? {
+            Received::Nothing => {}
+            message => return Ok(message),
+        }
+        let socket = self.transport.socket();
+        waiting(|| socket.wait(PollFlags::IN, PATIENCE)).map_err(|_| Broken::Gone)?;
+        self.receive(body)
+    }
+
+    /// The next message, whose body replaces `body`, if it is there. What waits to be written is written before
     /// waiting for the client.
     ///
     /// # Errors
@@ -149,7 +162,7 @@ impl Link {
         self.start < self.end
     }
 
-    /// Reads what there is; false when nothing came for [`PATIENCE`].
+    /// Reads what there is; false when there is nothing.
     fn fill(&mut self) -> Result<bool, Broken> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -191,7 +204,7 @@ impl Link {
                 Ok(0) => return Err(Broken::Gone),
                 Ok(count) => written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_pause(&error) => self.check_writing()?,
+                Err(error) if is_pause(&error) => self.wait_writable()?,
                 Err(_) => return Err(Broken::Gone),
             }
         }
@@ -200,13 +213,20 @@ impl Link {
             if self.outgoing.capacity() > 4 * OUTGOING_BYTES {
                 self.outgoing = Vec::new();
             }
-            self.transport.flush().map_err(|_| Broken::Gone)?;
+            while let Err(error) = self.transport.flush() {
+                match is_pause(&error) {
+                    true => self.wait_writable()?,
+                    false => return Err(Broken::Gone),
+                }
+            }
         }
         Ok(())
     }
 
-    /// The client does not read: goes on unless the server ends.
-    fn check_writing(&self) -> Result<(), Broken> {
+    /// The client does not read: waits for it unless the server ends.
+    fn wait_writable(&self) -> Result<(), Broken> {
+        let socket = self.transport.socket();
+        waiting(|| socket.wait(PollFlags::OUT, PATIENCE)).map_err(|_| Broken::Gone)?;
         match self.activity.is_ending.load(Ordering::Relaxed) {
             true => Err(Broken::Gone),
             false => Ok(()),

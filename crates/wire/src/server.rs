@@ -2,16 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use engine::{Database, Session};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use types::{Error, Result, SqlState};
 
@@ -19,8 +19,8 @@ use crate::activity::{Activities, TICK};
 use crate::connection::{Connection, Next, Welcome};
 use crate::link::Link;
 use crate::options::{Authentication, ServerOptions};
-use crate::pool::Pool;
 use crate::startup::{Newcomer, admit};
+use crate::turns::{Turns, Until};
 use crate::{random, tls};
 
 /// Clients beyond the limit that may be on their way in, to be told that they are too many.
@@ -35,15 +35,13 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) activities: Activities,
-    pool: Arc<Pool>,
+    turns: Arc<Turns>,
     handle: Handle,
     /// Clients that are not let in yet.
     newcomers: AtomicUsize,
     is_ending: AtomicBool,
     /// What users that do not exist are made of.
     pub(crate) secret: [u8; 32],
-    /// True from when idle clients have to go.
-    ending: watch::Sender<bool>,
 }
 
 fn io_error(what: &str, error: &io::Error) -> Error {
@@ -87,42 +85,21 @@ impl Shared {
         let link = Link::new(transport, activity);
         let connection = Connection::new(session, link, socket);
         match connection.welcome() {
-            // Most say nothing for a while, so that no thread waits for them.
-            Welcome::Sent => drop(self.handle.spawn(Arc::clone(self).wait(connection))),
-            Welcome::Waits => self.pool.submit(connection),
+            Welcome::Sent => self.turns.add(connection, Until::Readable),
+            Welcome::Waits => self.turns.add(connection, Until::Turn),
         }
     }
 
     /// What a session thread does with a connection.
-    fn serve(self: Arc<Self>, connection: Box<Connection>) {
-        let id = connection.id();
+    fn serve(&self, connection: Box<Connection>) {
+        let (id, socket) = (connection.id(), connection.socket.clone());
         match connection.serve() {
-            Next::Idle(connection) => {
-                let handle = self.handle.clone();
-                drop(handle.spawn(self.wait(connection)));
-            }
-            Next::End => self.activities.remove(id),
-        }
-    }
-
-    /// Waits for the client to send something.
-    async fn wait(self: Arc<Self>, mut connection: Box<Connection>) {
-        let socket = connection.socket.clone();
-        let mut ending = self.ending.subscribe();
-        let limit = connection.idle_limit();
-        tokio::select! {
-            waited = socket.0.readable() => {
-                if let Err(error) = waited {
-                    eprintln!("tessera: a client cannot be waited for: {error}");
-                    socket.0.shut();
-                }
-            }
-            _ = ending.wait_for(|ending| *ending) => {}
-            () = tokio::time::sleep(limit.unwrap_or_default()), if limit.is_some() => {
-                connection.dismiss();
+            Next::Parked(connection, until) => self.turns.park(connection, until),
+            Next::End => {
+                self.turns.forget(&socket.0);
+                self.activities.remove(id);
             }
         }
-        self.pool.submit(connection);
     }
 
     async fn listen_tcp(self: Arc<Self>, listener: TcpListener) {
@@ -167,6 +144,7 @@ impl Shared {
             interval.tick().await;
             tick += 1;
             self.activities.watch(tick);
+            self.turns.tick();
         }
     }
 }
@@ -211,26 +189,30 @@ impl Server {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(1).thread_name("edge").enable_all().build();
         let runtime = runtime.map_err(|error| io_error("the server cannot start", &error))?;
-        let shared = Arc::new_cyclic(|weak: &Weak<Shared>| {
-            let weak = Weak::clone(weak);
-            let serve = move |connection| {
-                if let Some(shared) = weak.upgrade() {
-                    shared.serve(connection);
-                }
-            };
-            Shared {
-                database,
-                options,
-                tls,
-                activities: Activities::default(),
-                pool: Pool::new(serve),
-                handle: runtime.handle().clone(),
-                newcomers: AtomicUsize::new(0),
-                is_ending: AtomicBool::new(false),
-                secret,
-                ending: watch::Sender::new(false),
+        let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
+        let shared: Arc<OnceLock<Weak<Shared>>> = Arc::default();
+        let serving = Arc::clone(&shared);
+        let serve = move |connection| {
+            if let Some(shared) = serving.get().and_then(Weak::upgrade) {
+                shared.serve(connection);
             }
+        };
+        let turns = Turns::new(cores.max(2), serve);
+        let turns = turns.map_err(|error| io_error("the server cannot start", &error))?;
+        let parts = Arc::new(Shared {
+            database,
+            options,
+            tls,
+            activities: Activities::default(),
+            turns: Arc::new(turns),
+            handle: runtime.handle().clone(),
+            newcomers: AtomicUsize::new(0),
+            is_ending: AtomicBool::new(false),
+            secret,
         });
+        // It is set once.
+        let _ = shared.set(Arc::downgrade(&parts));
+        let shared = parts;
         let mut server = Self { shared, runtime, addresses: Vec::new(), unix_path: None };
         server.listen()?;
         server.runtime.spawn(Arc::clone(&server.shared).watch());
@@ -292,7 +274,7 @@ impl Server {
         let Self { shared, runtime, unix_path, .. } = self;
         shared.is_ending.store(true, Ordering::Relaxed);
         shared.activities.end();
-        shared.ending.send_replace(true);
+        shared.turns.wake_all();
         if ending == Ending::Graceful {
             wait_until_empty(&shared, shared.options.grace);
         }
@@ -300,6 +282,7 @@ impl Server {
         wait_until_empty(&shared, LAST_GRACE);
         shared.activities.shut_all();
         wait_until_empty(&shared, LAST_GRACE);
+        shared.turns.close();
         runtime.shutdown_timeout(LAST_GRACE);
         if let Some(path) = unix_path {
             // Nobody listens there any longer.

@@ -1,4 +1,5 @@
-//! A client's socket, with or without TLS, as the thread that serves it uses it: blocking.
+//! A client's socket, with or without TLS, as the thread that serves it uses it: reads and
+//! writes do not wait.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 use tokio_rustls::rustls::{ServerConnection, StreamOwned};
 
@@ -21,45 +23,15 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Makes reads end after `limit` with `WouldBlock`.
-    pub(crate) fn set_read_limit(&self, limit: Duration) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
-            Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
-        }
-    }
-
-    /// Makes writes end after `limit` with `WouldBlock`.
-    pub(crate) fn set_write_limit(&self, limit: Duration) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
-            Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
-        }
-    }
-
-    fn set_nonblocking(&self, on: Blocking) -> io::Result<()> {
-        let is_on = on == Blocking::No;
-        match self {
-            Self::Tcp(stream) => stream.set_nonblocking(is_on),
-            Self::Unix(stream) => stream.set_nonblocking(is_on),
-        }
-    }
-
-    /// Waits, without a thread, until there is something to read. Nobody else uses it meanwhile.
+    /// Waits until `event` is possible, at most for `limit`, less than a second.
     ///
     /// # Errors
     /// When the system cannot wait for it.
-    pub(crate) async fn readable(&self) -> io::Result<()> {
-        let _idle = Idle::new(self)?;
-        match self {
-            Self::Tcp(stream) => {
-                let stream = tokio::net::TcpStream::from_std(stream.try_clone()?)?;
-                stream.readable().await
-            }
-            Self::Unix(stream) => {
-                let stream = tokio::net::UnixStream::from_std(stream.try_clone()?)?;
-                stream.readable().await
-            }
+    pub(crate) fn wait(&self, event: PollFlags, limit: Duration) -> io::Result<()> {
+        let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
+        match rustix::event::poll(&mut [PollFd::new(self, event)], Some(&limit)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -84,30 +56,6 @@ impl Socket {
                 !matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
             }
         }
-    }
-}
-
-/// Whether reads and writes wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blocking {
-    Yes,
-    No,
-}
-
-/// A socket while it is waited for; afterwards reads and writes wait again.
-struct Idle<'a>(&'a Socket);
-
-impl<'a> Idle<'a> {
-    fn new(socket: &'a Socket) -> io::Result<Self> {
-        socket.set_nonblocking(Blocking::No)?;
-        Ok(Self(socket))
-    }
-}
-
-impl Drop for Idle<'_> {
-    fn drop(&mut self) {
-        // It worked before; if not now, the next read fails and the connection ends.
-        let _ = self.0.set_nonblocking(Blocking::Yes);
     }
 }
 
@@ -152,6 +100,16 @@ pub(crate) enum Transport {
     Plain(SharedSocket),
     /// Encrypted.
     Tls(Box<StreamOwned<ServerConnection, SharedSocket>>),
+}
+
+impl Transport {
+    /// The socket below.
+    pub(crate) fn socket(&self) -> &Socket {
+        match self {
+            Self::Plain(socket) => &socket.0,
+            Self::Tls(stream) => &stream.sock.0,
+        }
+    }
 }
 
 impl Read for Transport {

@@ -109,7 +109,7 @@ impl Newcomer {
     pub(crate) fn settle(self) -> io::Result<(Transport, SharedSocket)> {
         let tcp = |stream: TcpStream| -> io::Result<SharedSocket> {
             let stream = stream.into_std()?;
-            stream.set_nonblocking(false)?;
+            stream.set_nonblocking(true)?;
             Ok(SharedSocket(Arc::new(Socket::Tcp(stream))))
         };
         let (transport, socket) = match self {
@@ -124,13 +124,11 @@ impl Newcomer {
             }
             Self::Unix(stream) => {
                 let stream = stream.into_std()?;
-                stream.set_nonblocking(false)?;
+                stream.set_nonblocking(true)?;
                 let socket = SharedSocket(Arc::new(Socket::Unix(stream)));
                 (Transport::Plain(socket.clone()), socket)
             }
         };
-        socket.0.set_read_limit(crate::link::PATIENCE)?;
-        socket.0.set_write_limit(Duration::from_secs(1))?;
         Ok((transport, socket))
     }
 }

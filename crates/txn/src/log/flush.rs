@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use types::waiting::waiting;
 use types::{Error, Result, SqlState};
 
 use super::format::{self, Checksums, MARK_BYTES, MARK_TIMESTAMP, RECORD_ALIGN};
@@ -198,6 +199,10 @@ impl Shared {
             return Ok(());
         }
         assert!(lsn.0 <= self.appended.load(Ordering::Acquire), "nothing was appended there");
+        waiting(|| self.wait_flushed(reached))
+    }
+
+    fn wait_flushed(&self, reached: impl Fn() -> bool) -> Result<()> {
         let mut flush = self.flush.lock();
         loop {
             if reached() {

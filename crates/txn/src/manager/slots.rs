@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use storage::{Timestamp, TxnId};
+use types::waiting::waiting;
 
 /// The most transactions at once.
 pub(super) const SLOTS: usize = 1 << SLOT_BITS;
@@ -138,10 +139,11 @@ impl Slots {
         }
         place.waiters.fetch_add(1, Ordering::SeqCst);
         let deadline = Instant::now() + slice;
-        let mut latch = place.latch.lock();
         let running = || place.txn.load(Ordering::SeqCst) == other.0;
-        while running() && !place.ended.wait_until(&mut latch, deadline).timed_out() {}
-        drop(latch);
+        waiting(|| {
+            let mut latch = place.latch.lock();
+            while running() && !place.ended.wait_until(&mut latch, deadline).timed_out() {}
+        });
         place.waiters.fetch_sub(1, Ordering::SeqCst);
         // The edge stays until `stop_waiting`, so that others see it between two slices.
         if running() { Waited::NotYet } else { Waited::Ended }

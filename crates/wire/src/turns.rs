@@ -1,0 +1,322 @@
+//! Turns: threads that serve connections, about as many at a time as there are cores.
+//!
+//! ```text
+//! parked connections --epoll--> ready -> thread with a turn: messages, statements, answers -> parked
+//! a statement that waits (lock, disk, workers) gives its turn to another thread meanwhile
+//! ```
+//! One thread with a turn waits for all parked sockets at once, so that few threads change places
+//! however many clients there are; what it finds beyond one connection is for the others. Before it
+//! sleeps it looks again for [`SPIN`]: to wake a thread takes longer than to run a point statement.
+//!
+//! Invariants: a connection is parked or served by one thread. Somebody waits for the sockets, or
+//! somebody who runs will when done. A thread that neither waits nor ends, say a long plan, is
+//! noticed by [`Turns::tick`], and another is let in beyond the limit.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use rustix::event::{Timespec, epoll};
+use types::waiting::{self, Waits};
+
+use crate::connection::Connection;
+
+/// How long a thread without a turn stays.
+const UNUSED: Duration = Duration::from_secs(2);
+
+/// How long sockets are looked at again and again before the thread sleeps.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// After this a parked connection gives back its buffers.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Most sockets that are taken at once.
+const EVENTS_MAX: usize = 64;
+
+/// Stack of a thread: twice what the parser's nesting limit was measured for.
+const STACK_BYTES: usize = 4 << 20;
+
+/// What a parked connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Something of the client.
+    Readable,
+    /// Its turn: there is something to do.
+    Turn,
+}
+
+/// A connection that waits.
+struct Parked {
+    connection: Box<Connection>,
+    since: Instant,
+    /// When it has been idle for too long.
+    deadline: Option<Instant>,
+    is_quiet: bool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Threads with a turn.
+    running: usize,
+    /// Threads that wait for one.
+    resting: usize,
+    /// Turns given to resting threads that are not awake yet.
+    granted: usize,
+    /// Somebody waits for the sockets.
+    is_watched: bool,
+    /// Threads beyond the limit that may run, for others that stand still unseen.
+    extra: usize,
+    /// No turn is given any longer.
+    is_closed: bool,
+    /// Sessions that can go on.
+    ready: VecDeque<i32>,
+    /// Counts what was handed out.
+    rounds: u64,
+    /// `rounds` at the last tick.
+    seen: u64,
+}
+
+/// The threads and the connections they serve.
+pub(crate) struct Turns {
+    state: Mutex<State>,
+    grant: Condvar,
+    limit: usize,
+    sockets: OwnedFd,
+    parked: Mutex<HashMap<i32, Parked>>,
+    /// What a thread does with a connection.
+    serve: Box<dyn Fn(Box<Connection>) + Send + Sync>,
+}
+
+/// The turn of a thread, given away while it waits.
+struct Turn(Arc<Turns>);
+
+impl Waits for Turn {
+    fn begin(&self) {
+        let mut state = self.0.state.lock();
+        state.running -= 1;
+        // Who watches takes what comes; who runs will, unless there is more already.
+        if !state.is_watched && (state.running == 0 || !state.ready.is_empty()) {
+            self.0.let_in(&mut state);
+        }
+    }
+
+    fn end(&self) {
+        // Perhaps beyond the limit, until this statement is done.
+        self.0.state.lock().running += 1;
+    }
+}
+
+impl Turns {
+    /// Threads that call `serve`, `limit` at a time.
+    ///
+    /// # Errors
+    /// When the system has no more files.
+    pub(crate) fn new(
+        limit: usize,
+        serve: impl Fn(Box<Connection>) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            state: Mutex::default(),
+            grant: Condvar::new(),
+            limit,
+            sockets: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            parked: Mutex::default(),
+            serve: Box::new(serve),
+        })
+    }
+
+    /// Takes a new connection.
+    pub(crate) fn add(self: &Arc<Self>, connection: Box<Connection>, until: Until) {
+        let data = epoll::EventData::new_u64(connection.id() as u64);
+        let socket = connection.socket.clone();
+        self.keep(connection, |_| {
+            let added = epoll::add(&self.sockets, &*socket.0, data, flags(until));
+            if let Err(error) = added {
+                eprintln!("tessera: a client cannot be waited for: {error}");
+                socket.0.shut();
+            }
+        });
+        let mut state = self.state.lock();
+        if state.running == 0 {
+            self.let_in(&mut state);
+        }
+    }
+
+    /// Takes a connection back that was served.
+    pub(crate) fn park(&self, connection: Box<Connection>, until: Until) {
+        let socket = connection.socket.clone();
+        self.keep(connection, |id| self.arm(id, &socket.0, until));
+    }
+
+    /// A served connection is over.
+    pub(crate) fn forget(&self, socket: &crate::socket::Socket) {
+        // It is gone with the socket anyway.
+        let _ = epoll::delete(&self.sockets, socket);
+    }
+
+    fn keep(&self, connection: Box<Connection>, arm: impl FnOnce(i32)) {
+        let id = connection.id();
+        let since = Instant::now();
+        let deadline = connection.idle_limit().map(|limit| since + limit);
+        let mut parked = self.parked.lock();
+        parked.insert(id, Parked { connection, since, deadline, is_quiet: false });
+        arm(id);
+    }
+
+    fn arm(&self, id: i32, socket: &crate::socket::Socket, until: Until) {
+        let data = epoll::EventData::new_u64(id as u64);
+        if let Err(error) = epoll::modify(&self.sockets, socket, data, flags(until)) {
+            eprintln!("tessera: a client cannot be waited for: {error}");
+            socket.shut();
+        }
+    }
+
+    /// Gives parked connections what their time asks for: buffers back, the end of the idle ones.
+    pub(crate) fn tick(self: &Arc<Self>) {
+        let now = Instant::now();
+        for (id, parked) in self.parked.lock().iter_mut() {
+            if parked.deadline.is_some_and(|deadline| deadline <= now) {
+                parked.deadline = None;
+                parked.connection.dismiss();
+                self.arm(*id, &parked.connection.socket.0, Until::Turn);
+            } else if !parked.is_quiet && now - parked.since >= QUIET {
+                parked.is_quiet = true;
+                parked.connection.shrink();
+            }
+        }
+        let mut state = self.state.lock();
+        if state.is_watched {
+            state.extra = state.extra.saturating_sub(1);
+        } else if state.rounds == state.seen {
+            state.extra += 1;
+            self.let_in(&mut state);
+        }
+        state.seen = state.rounds;
+    }
+
+    /// Every parked connection gets a turn, to see why.
+    pub(crate) fn wake_all(&self) {
+        for (id, parked) in self.parked.lock().iter() {
+            self.arm(*id, &parked.connection.socket.0, Until::Turn);
+        }
+    }
+
+    /// No connection is served any longer.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.grant.notify_all();
+        self.parked.lock().clear();
+    }
+
+    /// Lets one more thread run if the limit admits it.
+    fn let_in(self: &Arc<Self>, state: &mut State) {
+        if state.running >= self.limit + state.extra {
+            return;
+        }
+        state.running += 1;
+        if state.resting > 0 {
+            state.resting -= 1;
+            state.granted += 1;
+            self.grant.notify_one();
+            return;
+        }
+        let turns = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK_BYTES);
+        if let Err(error) = thread.spawn(move || turns.run()) {
+            // Those that run go on; a tick tries again.
+            eprintln!("tessera: no thread for a session: {error}");
+            state.running -= 1;
+        }
+    }
+
+    fn run(self: Arc<Self>) {
+        waiting::observe(Rc::new(Turn(Arc::clone(&self))));
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        while let Some(id) = self.next(&mut events) {
+            let parked = self.parked.lock().remove(&id);
+            // Two events of one connection: the other one took it.
+            if let Some(parked) = parked {
+                (self.serve)(parked.connection);
+            }
+        }
+    }
+
+    /// The next session that can go on; None when the thread is not needed any longer.
+    fn next(self: &Arc<Self>, events: &mut Vec<epoll::Event>) -> Option<i32> {
+        let mut state = self.state.lock();
+        loop {
+            let is_over = state.running > self.limit + state.extra;
+            if !is_over && let Some(id) = state.ready.pop_front() {
+                state.rounds += 1;
+                if !state.ready.is_empty() {
+                    self.let_in(&mut state);
+                }
+                return Some(id);
+            }
+            if is_over || state.is_watched || state.is_closed {
+                if !self.rest(&mut state) {
+                    return None;
+                }
+                continue;
+            }
+            state.is_watched = true;
+            drop(state);
+            self.watch(events);
+            state = self.state.lock();
+            state.is_watched = false;
+            state.ready.extend(events.iter().map(|event| event.data.u64() as i32));
+        }
+    }
+
+    /// Waits for a turn; false when none came for a while.
+    fn rest(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        state.running -= 1;
+        state.resting += 1;
+        let deadline = Instant::now() + UNUSED;
+        while state.granted == 0 || state.is_closed {
+            let is_late = self.grant.wait_until(state, deadline).timed_out();
+            if is_late || state.is_closed {
+                state.resting -= 1;
+                return false;
+            }
+        }
+        state.granted -= 1;
+        true
+    }
+
+    /// Waits for sockets.
+    fn watch(&self, events: &mut Vec<epoll::Event>) {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let later = Timespec { tv_sec: 1, tv_nsec: 0 };
+        let begin = Instant::now();
+        let mut limit = &now;
+        loop {
+            events.clear();
+            match epoll::wait(&self.sockets, rustix::buffer::spare_capacity(events), Some(limit)) {
+                Ok(0) if begin.elapsed() < SPIN => std::thread::yield_now(),
+                // Once a second somebody sees whether all is over.
+                Ok(0) if limit == &now => limit = &later,
+                Ok(_) => return,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    eprintln!("tessera: clients cannot be waited for: {error}");
+                    std::thread::sleep(QUIET);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn flags(until: Until) -> epoll::EventFlags {
+    let once = epoll::EventFlags::ONESHOT | epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+    match until {
+        Until::Readable => once,
+        // A socket takes bytes nearly always.
+        Until::Turn => once | epoll::EventFlags::OUT,
+    }
+}
