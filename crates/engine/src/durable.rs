@@ -144,6 +144,21 @@ impl Durable {
         self.log.wait_durable(lsn)
     }
 
+    /// A commit at `lsn` is waited for later.
+    pub(crate) fn note(&self, lsn: Lsn, inner: &Inner) {
+        self.checkpoint_if_due(lsn, inner);
+    }
+
+    /// Whether the log is durable up to `lsn`.
+    pub(crate) fn is_durable(&self, lsn: Lsn) -> bool {
+        self.log.durable() >= lsn
+    }
+
+    /// Waits until it is.
+    pub(crate) fn wait_durable(&self, lsn: Lsn) -> Result<()> {
+        self.log.wait_durable(lsn)
+    }
+
     /// Has the log written soon.
     pub(crate) fn wait_not(&self, lsn: Lsn, inner: &Inner) {
         self.checkpoint_if_due(lsn, inner);

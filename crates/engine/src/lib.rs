@@ -12,6 +12,7 @@
 
 mod bulk;
 mod catalog;
+mod commits;
 mod config;
 mod copy;
 mod database;
@@ -40,6 +41,7 @@ mod write;
 
 pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use catalog::{Role, TableEntry, TableInfo};
+pub use commits::Commits;
 pub use config::Config;
 pub use database::Database;
 pub use durable::{Background, CheckReport, Files, RecoveryReport};

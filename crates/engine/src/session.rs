@@ -34,7 +34,7 @@ use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
 use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
-use crate::{Database, QueryResult, copy, define, prepared, transaction, write};
+use crate::{Commits, Database, QueryResult, copy, define, prepared, transaction, write};
 
 /// Times a statement is bound again because a table changed while it waited.
 const STALE_MAX: usize = 1000;
@@ -123,6 +123,8 @@ pub struct Session {
     info: Arc<SessionInfo>,
     /// Who is behind STDIN and STDOUT.
     pub(crate) client: Option<Box<dyn CopyClient>>,
+    /// Where commits are noted that somebody else waits for.
+    pub(crate) commits: Option<Arc<Commits>>,
 }
 
 /// What a session does, for `tessera_sessions()`.
@@ -157,6 +159,7 @@ impl Session {
             sequences: Arc::default(),
             info,
             client: None,
+            commits: None,
         }
     }
 
@@ -340,9 +343,10 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
-        let durability = match self.settings.changed("synchronous_commit") {
-            Some("off") => Durability::Later,
-            _ => Durability::Wait,
+        let durability = match (self.settings.changed("synchronous_commit"), &self.commits) {
+            (Some("off"), _) => Durability::Later,
+            (_, Some(commits)) => Durability::Noted(commits),
+            (_, None) => Durability::Wait,
         };
         match self.work.take() {
             Some(work) => {

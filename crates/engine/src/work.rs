@@ -17,12 +17,12 @@ use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
-use crate::CancelHandle;
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::database::Inner;
 use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
 use crate::validate::Reads;
+use crate::{CancelHandle, Commits};
 
 /// How a transaction came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -358,7 +358,7 @@ impl Work {
     ///
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
-    pub(crate) fn commit(self, inner: &Inner, durability: Durability) -> Result<()> {
+    pub(crate) fn commit(self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
         let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, .. } = self;
         if let Some(read_log) = read_log.get() {
             for (table, restrictions) in read_log.lock().drain(..) {
@@ -403,10 +403,12 @@ fn drop_indexes(changes: Vec<IndexChange>) {
 }
 
 /// Whether COMMIT waits for the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Durability {
+#[derive(Clone, Copy)]
+pub(crate) enum Durability<'a> {
     /// `synchronous_commit = on`.
     Wait,
+    /// The same, but who acknowledges it waits.
+    Noted(&'a Commits),
     /// `synchronous_commit = off`: the last moments may be lost with the power.
     Later,
 }
@@ -417,7 +419,7 @@ fn commit(
     catalog: Option<Arc<State>>,
     sequences: &[Arc<Sequence>],
     reads: &Reads,
-    durability: Durability,
+    durability: Durability<'_>,
 ) -> Result<()> {
     if txn.changes().is_none() && catalog.is_none() && sequences.is_empty() {
         txn.rollback();
@@ -435,6 +437,11 @@ fn commit(
     txn.commit(&mut ending)?;
     match (&inner.durable, ending.lsn, durability) {
         (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn, inner),
+        (Some(durable), Some(lsn), Durability::Noted(commits)) => {
+            durable.note(lsn, inner);
+            commits.note(lsn);
+            Ok(())
+        }
         (Some(durable), Some(lsn), Durability::Later) => {
             durable.wait_not(lsn, inner);
             Ok(())

@@ -91,6 +91,8 @@ impl Connection {
     pub(crate) fn new(mut session: Session, link: Link, socket: SharedSocket) -> Box<Self> {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
+        let mut link = link;
+        link.answer_after(session.defer_commits());
         let link = Arc::new(Mutex::new(link));
         session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));
         Box::new(Self {
@@ -175,6 +177,9 @@ impl Connection {
         }
         self.heard = Instant::now();
         for _ in 0..MESSAGES_MAX {
+            if let Some(commits) = self.link.lock().waits_for() {
+                return Ok(Ending::Pause(Until::Written(Arc::clone(commits))));
+            }
             let mut body = std::mem::take(&mut self.body);
             let received = self.link.lock().receive(&mut body);
             self.body = body;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use engine::Commits;
 use rustix::event::PollFlags;
 use types::waiting::waiting;
 use types::{Error, SqlState};
@@ -79,6 +80,8 @@ pub(crate) struct Link {
     end: usize,
     /// Answers not yet written.
     pub(crate) outgoing: Vec<u8>,
+    /// The session's commits: no answer leaves before they are on disk.
+    commits: Option<Arc<Commits>>,
 }
 
 fn is_pause(error: &io::Error) -> bool {
@@ -88,7 +91,21 @@ fn is_pause(error: &io::Error) -> bool {
 impl Link {
     pub(crate) fn new(transport: Transport, activity: Arc<Activity>) -> Self {
         let (incoming, outgoing) = Default::default();
-        Self { transport, activity, incoming, start: 0, end: 0, outgoing }
+        Self { transport, activity, incoming, start: 0, end: 0, outgoing, commits: None }
+    }
+
+    /// Answers wait for `commits` from now on.
+    pub(crate) fn answer_after(&mut self, commits: Arc<Commits>) {
+        self.commits = Some(commits);
+    }
+
+    /// The commits that the answers wait for, when there is nothing else to do meanwhile.
+    pub(crate) fn waits_for(&self) -> Option<&Arc<Commits>> {
+        let is_whole = |(_, length): (u8, usize)| self.end - self.start > length;
+        let commits = self.commits.as_ref().filter(|commits| !commits.are_durable())?;
+        let has_message =
+            !matches!(self.header().map(|head| head.is_some_and(is_whole)), Ok(false));
+        (!has_message && !self.outgoing.is_empty()).then_some(commits)
     }
 
     /// Kind and length, the kind apart, of the message that comes next, if both are there.
@@ -144,8 +161,13 @@ impl Link {
                 self.start = from + length - 4;
                 return Ok(Received::Message(kind));
             }
+            let has_answered = !self.outgoing.is_empty();
             self.flush()?;
             self.activity.check()?;
+            // The client has not read the answer yet. (Under TLS some may wait in between.)
+            if has_answered && !self.is_encrypted() {
+                return Ok(Received::Nothing);
+            }
             if !self.fill()? {
                 return Ok(Received::Nothing);
             }
@@ -198,6 +220,10 @@ impl Link {
 
     /// Writes everything that waits.
     pub(crate) fn flush(&mut self) -> Result<(), Broken> {
+        if let Some(commits) = self.commits.as_ref().filter(|_| !self.outgoing.is_empty()) {
+            // What was promised does not leave.
+            commits.wait().inspect_err(|_| self.outgoing.clear())?;
+        }
         let mut written = 0;
         while written < self.outgoing.len() {
             match self.transport.write(&self.outgoing[written..]) {

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::Commits;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{Timespec, epoll};
 use types::waiting::{self, Waits};
@@ -41,12 +42,13 @@ const EVENTS_MAX: usize = 64;
 const STACK_BYTES: usize = 4 << 20;
 
 /// What a parked connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Something of the client.
     Readable,
     /// Its turn: there is something to do.
     Turn,
+    /// Its commits: some thread writes those of all connections to disk.
+    Written(Arc<Commits>),
 }
 
 /// A connection that waits.
@@ -72,12 +74,23 @@ struct State {
     extra: usize,
     /// No turn is given any longer.
     is_closed: bool,
+    /// Sessions whose commits wait for the disk.
+    committing: Vec<(i32, Arc<Commits>)>,
+    /// Somebody waits for the disk.
+    is_writing: bool,
     /// Sessions that can go on.
     ready: VecDeque<i32>,
     /// Counts what was handed out.
     rounds: u64,
     /// `rounds` at the last tick.
     seen: u64,
+}
+
+impl State {
+    /// Threads with a turn that do not just wait for sockets.
+    fn busy(&self) -> usize {
+        self.running - usize::from(self.is_watched)
+    }
 }
 
 /// The threads and the connections they serve.
@@ -134,7 +147,7 @@ impl Turns {
         let data = epoll::EventData::new_u64(connection.id() as u64);
         let socket = connection.socket.clone();
         self.keep(connection, |_| {
-            let added = epoll::add(&self.sockets, &*socket.0, data, flags(until));
+            let added = epoll::add(&self.sockets, &*socket.0, data, flags(&until));
             if let Err(error) = added {
                 eprintln!("tessera: a client cannot be waited for: {error}");
                 socket.0.shut();
@@ -149,7 +162,10 @@ impl Turns {
     /// Takes a connection back that was served.
     pub(crate) fn park(&self, connection: Box<Connection>, until: Until) {
         let socket = connection.socket.clone();
-        self.keep(connection, |id| self.arm(id, &socket.0, until));
+        self.keep(connection, |id| match until {
+            Until::Written(commits) => self.state.lock().committing.push((id, commits)),
+            until => self.arm(id, &socket.0, &until),
+        });
     }
 
     /// A served connection is over.
@@ -167,7 +183,7 @@ impl Turns {
         arm(id);
     }
 
-    fn arm(&self, id: i32, socket: &crate::socket::Socket, until: Until) {
+    fn arm(&self, id: i32, socket: &crate::socket::Socket, until: &Until) {
         let data = epoll::EventData::new_u64(id as u64);
         if let Err(error) = epoll::modify(&self.sockets, socket, data, flags(until)) {
             eprintln!("tessera: a client cannot be waited for: {error}");
@@ -182,7 +198,7 @@ impl Turns {
             if parked.deadline.is_some_and(|deadline| deadline <= now) {
                 parked.deadline = None;
                 parked.connection.dismiss();
-                self.arm(*id, &parked.connection.socket.0, Until::Turn);
+                self.arm(*id, &parked.connection.socket.0, &Until::Turn);
             } else if !parked.is_quiet && now - parked.since >= QUIET {
                 parked.is_quiet = true;
                 parked.connection.shrink();
@@ -201,7 +217,7 @@ impl Turns {
     /// Every parked connection gets a turn, to see why.
     pub(crate) fn wake_all(&self) {
         for (id, parked) in self.parked.lock().iter() {
-            self.arm(*id, &parked.connection.socket.0, Until::Turn);
+            self.arm(*id, &parked.connection.socket.0, &Until::Turn);
         }
     }
 
@@ -214,7 +230,7 @@ impl Turns {
 
     /// Lets one more thread run if the limit admits it.
     fn let_in(self: &Arc<Self>, state: &mut State) {
-        if state.running >= self.limit + state.extra {
+        if state.busy() >= self.limit + state.extra {
             return;
         }
         state.running += 1;
@@ -249,7 +265,10 @@ impl Turns {
     fn next(self: &Arc<Self>, events: &mut Vec<epoll::Event>) -> Option<i32> {
         let mut state = self.state.lock();
         loop {
-            let is_over = state.running > self.limit + state.extra;
+            if !state.is_writing && !state.committing.is_empty() {
+                state = self.write(state);
+            }
+            let is_over = state.busy() > self.limit + state.extra;
             if !is_over && let Some(id) = state.ready.pop_front() {
                 state.rounds += 1;
                 if !state.ready.is_empty() {
@@ -272,17 +291,35 @@ impl Turns {
         }
     }
 
+    /// Waits until the commits that are noted are on disk. Those that come meanwhile are the next
+    /// batch.
+    fn write<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let batch = std::mem::take(&mut state.committing);
+        state.is_writing = true;
+        drop(state);
+        for (_, commits) in &batch {
+            // Each connection meets the error itself.
+            let _ = commits.wait();
+        }
+        let mut state = self.state.lock();
+        state.is_writing = false;
+        state.ready.extend(batch.iter().map(|(id, _)| *id));
+        state
+    }
+
     /// Waits for a turn; false when none came for a while.
     fn rest(&self, state: &mut MutexGuard<'_, State>) -> bool {
         state.running -= 1;
         state.resting += 1;
         let deadline = Instant::now() + UNUSED;
-        while state.granted == 0 || state.is_closed {
-            let is_late = self.grant.wait_until(state, deadline).timed_out();
+        let mut is_late = false;
+        // A turn that was given is taken, even late: it was counted.
+        while state.granted == 0 {
             if is_late || state.is_closed {
                 state.resting -= 1;
                 return false;
             }
+            is_late = self.grant.wait_until(state, deadline).timed_out();
         }
         state.granted -= 1;
         true
@@ -312,10 +349,10 @@ impl Turns {
     }
 }
 
-fn flags(until: Until) -> epoll::EventFlags {
+fn flags(until: &Until) -> epoll::EventFlags {
     let once = epoll::EventFlags::ONESHOT | epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
     match until {
-        Until::Readable => once,
+        Until::Readable | Until::Written(_) => once,
         // A socket takes bytes nearly always.
         Until::Turn => once | epoll::EventFlags::OUT,
     }

@@ -8,7 +8,7 @@
 //! values of sequences come behind them.
 //! Elsewhere: the bytes of definitions (`catalog::codec`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sql::statement::Persistence;
@@ -181,6 +181,8 @@ pub(super) struct Objects {
     pub(super) state: State,
     /// By number.
     pub(super) tables: HashMap<u64, Arc<Table>>,
+    /// Tables whose indexes wait for a writer, by number.
+    pub(super) deferred: HashSet<u64>,
     /// The largest number of a table or sequence so far.
     pub(super) last_object: u64,
     pool: Arc<BufferPool>,
@@ -188,7 +190,8 @@ pub(super) struct Objects {
 
 impl Objects {
     pub(super) fn new(pool: Arc<BufferPool>) -> Self {
-        Self { state: State::default(), tables: HashMap::new(), last_object: 0, pool }
+        let (state, tables, deferred) = Default::default();
+        Self { state, tables, deferred, last_object: 0, pool }
     }
 
     /// Does what an entry says.
@@ -256,7 +259,13 @@ impl Objects {
         if storage.schema().len() != def.columns.len() {
             return Err(damaged(format!("table {name} has other columns than its rows")));
         }
-        let entry = TableEntry::new(def, Arc::clone(storage), Arc::<TableLock>::default(), indexes);
+        match indexes {
+            Indexes::Built => self.deferred.remove(&id),
+            Indexes::Deferred => self.deferred.insert(id),
+        };
+        // What it has is built when all rows are there.
+        let lock = Arc::<TableLock>::default();
+        let entry = TableEntry::new(def, Arc::clone(storage), lock, Indexes::Deferred);
         self.state.tables.insert(name, Arc::new(entry));
         Ok(())
     }

@@ -99,7 +99,7 @@ impl<'a> Means<'a> {
         report.log = begun.elapsed() - report.blocks;
         report.commits = replay.commits;
         let mut last_object = replay.objects.last_object;
-        self.build_indexes(&replay.objects.state, &mut last_object)?;
+        self.build_indexes(&replay.objects, &mut last_object)?;
         report.indexes = begun.elapsed() - report.blocks - report.log;
         Ok(Recovered {
             state: replay.objects.state,
@@ -175,12 +175,14 @@ impl<'a> Means<'a> {
     }
 
     /// Builds the indexes of all tables but those that wait for a writer.
-    fn build_indexes(&self, state: &State, last_object: &mut u64) -> Result<()> {
-        for entry in state.tables.values().filter(|entry| entry.is_indexed()) {
+    fn build_indexes(&self, objects: &Objects, last_object: &mut u64) -> Result<()> {
+        let waits = |entry: &TableEntry| objects.deferred.contains(&entry.storage().id());
+        for entry in objects.state.tables.values().filter(|entry| !waits(entry)) {
             for meta in &entry.def.indexes {
                 *last_object += 1;
                 self.build_index(entry, *last_object, meta)?;
             }
+            entry.set_indexed();
         }
         Ok(())
     }

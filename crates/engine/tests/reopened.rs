@@ -1,0 +1,49 @@
+//! A database that was opened again has the indexes it had, and its queries use them at once.
+
+use engine::{Config, Database, Session};
+
+fn run(session: &mut Session, sql: &str) -> Vec<String> {
+    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    result.text_rows().into_iter().flatten().flatten().collect()
+}
+
+/// Whether the query with one key reads an index.
+fn uses_index(session: &mut Session, table: &str) -> bool {
+    let plan = run(session, &format!("EXPLAIN SELECT b FROM {table} WHERE a = 5"));
+    plan.iter().any(|line| line.contains("IndexScan"))
+}
+
+#[test]
+fn queries_use_indexes_from_the_first_on() {
+    let path = std::env::temp_dir().join(format!("tessera-reopened-{}", std::process::id()));
+    let rows = "SELECT i, i * 2 FROM generate_series(1, 50000) AS g(i)";
+    {
+        let database = Database::open(&path, Config::default()).expect("a new directory");
+        let mut session = database.session();
+        for sql in [
+            "CREATE TABLE early (a int PRIMARY KEY, b int)",
+            &format!("INSERT INTO early {rows}"),
+            "CREATE TABLE changed (a int NOT NULL, b int)",
+            &format!("INSERT INTO changed {rows}"),
+            "ALTER TABLE changed ADD PRIMARY KEY (a)",
+            "CHECKPOINT",
+            "CREATE TABLE late (a int, b int)",
+            &format!("INSERT INTO late {rows}"),
+            "CREATE UNIQUE INDEX late_a ON late (a)",
+        ] {
+            run(&mut session, sql);
+        }
+    }
+    for opening in 0..3 {
+        let database = Database::open(&path, Config::default()).expect("it was closed");
+        let mut session = database.session();
+        for table in ["early", "changed", "late"] {
+            assert!(uses_index(&mut session, table), "{table}, opened {opening} times before");
+            let found = run(&mut session, &format!("SELECT b FROM {table} WHERE a = 4711"));
+            assert_eq!(found, ["9422"]);
+        }
+        run(&mut session, "UPDATE late SET b = b WHERE a = 7");
+        assert!(database.check_indexes().is_sound());
+    }
+    std::fs::remove_dir_all(&path).expect("it is ours");
+}
