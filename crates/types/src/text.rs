@@ -15,7 +15,7 @@ mod tokens;
 
 use std::fmt::{self, Write};
 
-use crate::{DataType, Error, Result, SqlState, Value};
+use crate::{DataType, Error, Result, SqlState, Value, array};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use number::parse_decimal;
@@ -81,6 +81,7 @@ pub fn parse(text: &str, ty: DataType) -> Result<Value> {
         DataType::Timestamp => Value::I64(datetime::parse_timestamp(text, ty)?),
         DataType::TimestampTz => Value::I64(datetime::parse_timestamp(text, ty)?),
         DataType::Interval => Value::Interval(interval::parse_interval(text)?),
+        DataType::Array(element) => Value::Str(array::parse_array(text, element)?.into()),
     })
 }
 
@@ -111,6 +112,7 @@ pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
         (Value::I128(v), _) => push(out, format_args!("{v}")),
         (Value::Interval(v), _) => interval::format_interval(out, *v),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
+        (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element),
         (Value::Str(v), ty) => {
             let start = out.len();
             push_utf8(out, v);

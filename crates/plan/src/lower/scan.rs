@@ -1,12 +1,14 @@
 //! Scans: conjuncts that the storage evaluates on stored values, and those left over.
 
-use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
+use sql::algebra::{
+    ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Function, Plan,
+};
 use sql::catalog::TID_COLUMN;
 use types::{DataType, Result};
 
 use super::expr::Scope;
 use super::{Lowered, Lowering};
-use crate::cardinality;
+use crate::cardinality::{self, ARRAY_ELEMENTS};
 use crate::column_set::ColumnSet;
 use crate::physical::{
     BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
@@ -162,8 +164,36 @@ impl Lowering<'_, '_> {
                 }
                 Ok(Some(ScanRestrictionKind::InList(items)))
             }
+            LogicalKind::Call(Function::AnyElement(CompareOp::Equal), list) => {
+                let [operand, array] = list.as_slice() else {
+                    return Ok(None);
+                };
+                // The planner makes lists of arrays that it knows.
+                if !simple_constant(array) || !takes_elements(operand, array.ty, ty) {
+                    return Ok(None);
+                }
+                Ok(Some(ScanRestrictionKind::InArray(self.expr_in(array, &none)?)))
+            }
             _ => Ok(None),
         }
+    }
+}
+
+/// True when a column of type `ty`, which `operand` is or widens, is compared with the elements of
+/// an array of type `array` by the values that it holds.
+fn takes_elements(operand: &Logical, array: DataType, ty: DataType) -> bool {
+    let Some(element) = array.element() else {
+        return false;
+    };
+    match &operand.kind {
+        LogicalKind::Column(_) => same_values(element, ty),
+        LogicalKind::Cast(inner) => {
+            tree::as_column(inner).is_some()
+                && ty.is_integer()
+                && operand.ty.is_integer()
+                && element.is_integer()
+        }
+        _ => false,
     }
 }
 
@@ -271,6 +301,7 @@ fn cost(kind: &ScanRestrictionKind) -> u32 {
         ScanRestrictionKind::Compare(CompareOp::Equal, _) => 0,
         ScanRestrictionKind::Between { .. } => 1,
         ScanRestrictionKind::InList(list) => 2 + list.len().min(1000) as u32,
+        ScanRestrictionKind::InArray(_) => 2 + ARRAY_ELEMENTS as u32,
         ScanRestrictionKind::Compare(..) => 1500,
         ScanRestrictionKind::IsNull | ScanRestrictionKind::IsNotNull => 1600,
         ScanRestrictionKind::Predicate(_) => 2000,

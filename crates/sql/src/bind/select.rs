@@ -12,7 +12,7 @@ use types::{DataType, Result, SqlState};
 use super::from::join;
 use super::name::{column_name, folded, object_at};
 use super::order::OrderItem;
-use super::scope::{Clause, ScopeColumn};
+use super::scope::{Clause, ScopeColumn, Series};
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, JoinKind, Plan, SortKey};
@@ -226,8 +226,8 @@ impl Binder<'_> {
         if !calls.is_empty() {
             plan = Plan::Window { input: Box::new(plan), calls };
         }
-        for (id, ty, arguments) in series {
-            let right = Plan::Series { arguments, column: (id, ty) };
+        for Series { id, ty, function, arguments } in series {
+            let right = Plan::Series { function, arguments, column: (id, ty) };
             plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
         }
         Ok(plan)

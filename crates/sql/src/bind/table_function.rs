@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, NumericType, Result, SqlState, Value};
 
+use super::array_functions::is_set_function;
 use super::from::aliased;
 use super::name::{folded, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
@@ -30,8 +31,8 @@ impl Binder<'_> {
         }
         let mut parts = super::name::object_parts(name)?;
         let function = parts.pop().unwrap_or_default();
-        if function == "generate_series" {
-            return self.bind_series_scan(args, alias, at);
+        if is_set_function(&function) {
+            return self.bind_series_scan(&function, args, alias, at);
         }
         let arguments = self.constant_arguments(args)?;
         let Some(bound) = self.catalog.table_function(&function, &arguments) else {
@@ -57,6 +58,7 @@ impl Binder<'_> {
 
     fn bind_series_scan(
         &mut self,
+        function: &str,
         args: &[ast::FunctionArg],
         alias: Option<&ast::TableAlias>,
         at: Place,
@@ -64,14 +66,15 @@ impl Binder<'_> {
         let bound = self.in_clause(Clause::From, |binder| {
             args.iter().map(|arg| binder.bind_plain_argument(arg)).collect::<Result<Vec<Bound>>>()
         })?;
-        let (arguments, ty) = self.series_arguments(bound, at)?;
+        let bound = bound.into_iter().map(|bound| self.retyped(bound)).collect();
+        let (kind, arguments, ty) = self.set_arguments(function, bound, at)?;
         let column = (self.fresh(), ty);
         // The alias of a function with one column names the column too.
-        let name = alias.map_or_else(|| "generate_series".to_owned(), |alias| folded(&alias.name));
+        let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
         let columns =
             vec![ScopeColumn { name, expr: Expr::column(column.0, ty), relation: String::new() }];
-        let relation = function_relation("generate_series".to_owned(), columns, alias, at)?;
-        Ok((Plan::Series { arguments, column }, Scope::of(relation)))
+        let relation = function_relation(function.to_owned(), columns, alias, at)?;
+        Ok((Plan::Series { function: kind, arguments, column }, Scope::of(relation)))
     }
 
     /// start, stop and step of generate_series, of one type, and that type.
