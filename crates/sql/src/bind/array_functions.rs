@@ -1,11 +1,14 @@
 //! Calls of functions on arrays, whose parameters are arrays of any element type.
 
-use types::{DataType, ElementType, Result, SqlState};
+use types::{DataType, ElementType, Error, Result, SqlState, Value};
 
 use super::functions::no_function;
+use super::scope::Series;
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{Expr, Function as F, Place, SeriesFunction};
+use crate::algebra::{
+    CompareOp, Expr, ExprKind, Function, Place, Plan, SeriesFunction as F,
+};
 
 /// A parameter of a function on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ enum Gives {
 
 /// A function on arrays: its parameters, and how many of them may be left out.
 struct Signature {
-    function: F,
+    function: Function,
     parameters: &'static [Kind],
     optional: usize,
     gives: Gives,
@@ -42,27 +45,27 @@ fn signature(name: &str) -> Option<Signature> {
     use Kind::{Array, Element, Integer, Text};
     const INT: Gives = Is(DataType::Integer);
     let (function, parameters, optional, gives): (_, &'static [Kind], _, _) = match name {
-        "array_append" => (F::ArrayAppend, &[Array, Element], 0, Gives::Array),
-        "array_prepend" => (F::ArrayPrepend, &[Element, Array], 0, Gives::Array),
-        "array_cat" => (F::ArrayConcat, &[Array, Array], 0, Gives::Array),
-        "array_remove" => (F::ArrayRemove, &[Array, Element], 0, Gives::Array),
-        "array_replace" => (F::ArrayReplace, &[Array, Element, Element], 0, Gives::Array),
-        "trim_array" => (F::ArrayTrim, &[Array, Integer], 0, Gives::Array),
-        "array_position" => (F::ArrayPosition, &[Array, Element, Integer], 1, INT),
+        "array_append" => (Function::ArrayAppend, &[Array, Element], 0, Gives::Array),
+        "array_prepend" => (Function::ArrayPrepend, &[Element, Array], 0, Gives::Array),
+        "array_cat" => (Function::ArrayConcat, &[Array, Array], 0, Gives::Array),
+        "array_remove" => (Function::ArrayRemove, &[Array, Element], 0, Gives::Array),
+        "array_replace" => (Function::ArrayReplace, &[Array, Element, Element], 0, Gives::Array),
+        "trim_array" => (Function::ArrayTrim, &[Array, Integer], 0, Gives::Array),
+        "array_position" => (Function::ArrayPosition, &[Array, Element, Integer], 1, INT),
         "array_positions" => {
             let ty = DataType::Array(ElementType::Integer);
-            (F::ArrayPositions, &[Array, Element], 0, Is(ty))
+            (Function::ArrayPositions, &[Array, Element], 0, Is(ty))
         }
-        "cardinality" => (F::Cardinality, &[Array], 0, INT),
-        "array_length" => (F::ArrayLength, &[Array, Integer], 0, INT),
-        "array_lower" => (F::ArrayLower, &[Array, Integer], 0, INT),
-        "array_upper" => (F::ArrayUpper, &[Array, Integer], 0, INT),
-        "array_ndims" => (F::ArrayDimensionCount, &[Array], 0, INT),
-        "array_dims" => (F::ArrayDimensions, &[Array], 0, Is(DataType::Text)),
-        "array_to_string" => (F::ArrayToString, &[Array, Text, Text], 1, Is(DataType::Text)),
+        "cardinality" => (Function::Cardinality, &[Array], 0, INT),
+        "array_length" => (Function::ArrayLength, &[Array, Integer], 0, INT),
+        "array_lower" => (Function::ArrayLower, &[Array, Integer], 0, INT),
+        "array_upper" => (Function::ArrayUpper, &[Array, Integer], 0, INT),
+        "array_ndims" => (Function::ArrayDimensionCount, &[Array], 0, INT),
+        "array_dims" => (Function::ArrayDimensions, &[Array], 0, Is(DataType::Text)),
+        "array_to_string" => (Function::ArrayToString, &[Array, Text, Text], 1, Is(DataType::Text)),
         "string_to_array" => {
             let ty = DataType::Array(ElementType::Text);
-            (F::StringToArray, &[Text, Text, Text], 1, Is(ty))
+            (Function::StringToArray, &[Text, Text, Text], 1, Is(ty))
         }
         _ => return None,
     };
@@ -109,7 +112,11 @@ impl Binder<'_> {
         let mut element = ElementType::Text;
         let mut compatible = Vec::new();
         if !polymorphic.is_empty() {
-            if polymorphic.iter().all(Bound::is_unknown) {
+            // Beside elements nothing that is known means text, as in PostgreSQL.
+            if polymorphic.iter().all(Bound::is_unknown)
+                && !kinds.contains(&Kind::Element)
+                && name != "array_cat"
+            {
                 let message = "could not determine polymorphic type because input has type unknown";
                 return fail(SqlState::DATATYPE_MISMATCH, message, at);
             }
@@ -140,32 +147,25 @@ impl Binder<'_> {
     }
 
     /// The array of `unnest(array)` and the type of its elements.
-    pub(super) fn unnest_argument(
-        &mut self,
-        arguments: Vec<Bound>,
-        at: Place,
-    ) -> Result<(Vec<Expr>, DataType)> {
-        let missing = {
-            let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
-            format!("function unnest({}) does not exist", types.join(", "))
-        };
-        let Ok([array]) = <[Bound; 1]>::try_from(arguments) else {
-            return unsupported("unnest of several arrays", at);
-        };
+    fn unnest_argument(&mut self, array: Bound, at: Place) -> Result<(Vec<Expr>, DataType)> {
         let array = self.retyped(array);
         match array.ty() {
             DataType::Array(element) => Ok((vec![array.expr], element.data_type())),
             DataType::Unknown => {
-                let message = "could not determine polymorphic type because input has type unknown";
-                fail(SqlState::DATATYPE_MISMATCH, message, at)
+                let message = "function unnest(unknown) is not unique";
+                let error = Error::new(SqlState(*b"42725"), message).with_hint(
+                    "Could not choose a best candidate function. You might need to add explicit \
+                     type casts.",
+                );
+                Err(super::place(error, at))
             }
-            _ => Err(no_function(missing, at)),
+            ty => Err(no_function(format!("function unnest({}) does not exist", ty.name()), at)),
         }
     }
 
     /// `generate_subscripts(array, dimension [, reverse])` as the series that it is: it gives
     /// nothing for an empty array, whose bounds are NULL.
-    pub(super) fn subscript_arguments(
+    fn subscript_arguments(
         &mut self,
         arguments: Vec<Bound>,
         at: Place,
@@ -178,7 +178,7 @@ impl Binder<'_> {
         let reverse = match arguments.next().map(|bound| bound.expr) {
             None => false,
             Some(expr) => match expr.as_literal() {
-                Some(types::Value::Bool(reverse)) => *reverse,
+                Some(Value::Bool(reverse)) => *reverse,
                 _ => return unsupported("generate_subscripts with a direction that varies", at),
             },
         };
@@ -196,23 +196,131 @@ impl Binder<'_> {
         Ok((list, DataType::Integer))
     }
 
-    /// The arguments of a function that gives rows, by its name, and the type of its column.
-    pub(super) fn set_arguments(
+    /// The calls that `name`, a function that gives rows, stands for: several for `unnest` of
+    /// several arrays.
+    pub(super) fn set_calls(
         &mut self,
         name: &str,
         arguments: Vec<Bound>,
         at: Place,
-    ) -> Result<(SeriesFunction, Vec<Expr>, DataType)> {
-        let function = match name {
-            "unnest" => SeriesFunction::Unnest,
-            _ => SeriesFunction::Generate,
+    ) -> Result<Vec<Series>> {
+        let typed = match name {
+            "unnest" if !arguments.is_empty() => {
+                let one = |array| Ok((F::Unnest, self.unnest_argument(array, at)?));
+                arguments.into_iter().map(one).collect::<Result<Vec<_>>>()?
+            }
+            "unnest" => return Err(no_function("function unnest() does not exist".to_owned(), at)),
+            "generate_subscripts" => {
+                vec![(F::Generate, self.subscript_arguments(arguments, at)?)]
+            }
+            _ => vec![(F::Generate, self.series_arguments(arguments, at)?)],
         };
-        let (list, ty) = match name {
-            "unnest" => self.unnest_argument(arguments, at)?,
-            "generate_subscripts" => self.subscript_arguments(arguments, at)?,
-            _ => self.series_arguments(arguments, at)?,
+        let call = |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
+        Ok(typed.into_iter().map(call).collect())
+    }
+
+    /// Calls whose rows stand side by side, as one series of row numbers from 1 and the value of
+    /// each call in such a row, NULL behind its last.
+    ///
+    /// # Errors
+    /// 0A000 for a series of something else than integers.
+    pub(super) fn side_by_side(&mut self, calls: Vec<Series>, at: Place) -> Result<Numbered> {
+        let row = self.fresh();
+        let number = Expr::column(row, DataType::Integer);
+        let mut counts = Vec::with_capacity(calls.len());
+        let mut values = Vec::with_capacity(calls.len());
+        for call in calls {
+            let (count, value) = match call.function {
+                F::Unnest => self.numbered_elements(call, &number)?,
+                F::Generate if call.ty.is_integer() => self.numbered_series(call, &number, at)?,
+                F::Generate => return unsupported("rows of such a series side by side", at),
+            };
+            counts.push(count);
+            values.push(value);
+        }
+        let count = Expr::call(Function::Greatest, counts, DataType::Integer);
+        let arguments = vec![Expr::integer(1), count, Expr::integer(1)];
+        let plan =
+            Plan::Series { function: F::Generate, arguments, column: (row, DataType::Integer) };
+        Ok(Numbered { plan, number, values })
+    }
+
+    /// How many elements an array has, and the one in row `number`.
+    fn numbered_elements(&mut self, call: Series, number: &Expr) -> Result<(Expr, Expr)> {
+        let array = call.arguments.into_iter().next();
+        let array = Bound::new(array.ok_or_else(|| Error::internal("unnest of nothing"))?, None);
+        let (again, third) = (self.refreshed(&array), self.refreshed(&array));
+        let int = DataType::Integer;
+        let count = Expr::call(Function::Cardinality, vec![array.expr], int);
+        let low = Expr::call(Function::ArrayLower, vec![again.expr, Expr::integer(1)], int);
+        let offset = Expr::call(Function::Subtract, vec![low, Expr::integer(1)], int);
+        let at = Expr::call(Function::Add, vec![offset, number.clone()], int);
+        let value = Expr::call(Function::ArrayElement, vec![third.expr, at], call.ty);
+        Ok((count, value))
+    }
+
+    /// How many values a series of integers has, and the one in row `number`.
+    fn numbered_series(
+        &mut self,
+        call: Series,
+        number: &Expr,
+        at: Place,
+    ) -> Result<(Expr, Expr)> {
+        let Ok([start, stop, step]) = <[Expr; 3]>::try_from(call.arguments) else {
+            return Err(Error::internal("a series has three arguments"));
         };
-        Ok((function, list, ty))
+        let ty = call.ty;
+        let mut copy = |expr: &Expr| copy_of(self, expr);
+        let minus = |a, b, ty| Expr::call(Function::Subtract, vec![a, b], ty);
+        let plus = |a, b, ty| Expr::call(Function::Add, vec![a, b], ty);
+        // True of a value that the series does not reach.
+        let mut is_beyond = |value: &Expr| {
+            let zero = || Expr::literal(zero(ty), ty);
+            let up = Expr::compare(CompareOp::Greater, copy(&step), zero());
+            let down = Expr::compare(CompareOp::Less, copy(&step), zero());
+            let above = Expr::compare(CompareOp::Greater, copy(value), copy(&stop));
+            let below = Expr::compare(CompareOp::Less, copy(value), copy(&stop));
+            Expr::or(vec![Expr::and(vec![up, above]), Expr::and(vec![down, below])])
+        };
+        let case = |condition, then: Expr, otherwise: Expr| {
+            let otherwise = Box::new(otherwise);
+            Expr { kind: ExprKind::Case { branches: vec![(condition, then)], otherwise }, ty }
+        };
+        let none = is_beyond(&start);
+        let one = match ty {
+            DataType::BigInt => Expr::literal(Value::I64(1), ty),
+            ty => Expr::literal(Value::I32(1), ty),
+        };
+        let index = minus(number.clone(), Expr::integer(1), number.ty);
+        let index = if ty == number.ty { index } else { index.cast(ty) };
+        let moved = Expr::call(Function::Multiply, vec![index, step.clone()], ty);
+        let value = plus(start.clone(), moved, ty);
+        let beyond = is_beyond(&value);
+        let value = case(beyond, Expr::null(ty), value);
+        let (start, stop, step) = (copy_of(self, &start), copy_of(self, &stop), copy_of(self, &step));
+        let steps = Expr::call(Function::Divide, vec![minus(stop, start, ty), step], ty);
+        let count = case(none, Expr::literal(zero(ty), ty), plus(steps, one, ty));
+        let count = self.coerce(Bound::new(count, at), DataType::Integer, Context::Assignment)?;
+        Ok((count, value))
+    }
+}
+
+/// The expression with columns of its own in its sub-queries.
+fn copy_of(binder: &mut Binder<'_>, expr: &Expr) -> Expr {
+    binder.refreshed(&Bound::new(expr.clone(), None)).expr
+}
+
+/// Calls side by side: a series of row numbers, its column, and the value of each call.
+pub(super) struct Numbered {
+    pub(super) plan: Plan,
+    pub(super) number: Expr,
+    pub(super) values: Vec<Expr>,
+}
+
+fn zero(ty: DataType) -> Value {
+    match ty {
+        DataType::BigInt => Value::I64(0),
+        _ => Value::I32(0),
     }
 }
 

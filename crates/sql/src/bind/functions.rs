@@ -275,13 +275,12 @@ impl Binder<'_> {
             let message = format!("set-returning functions are not allowed in {}", clause.name());
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
-        let (function, list, ty) = self.set_arguments(name, arguments, at)?;
-        let level = self.level()?;
-        if !level.series.is_empty() {
-            return unsupported("a second set-returning function in one SELECT", at);
-        }
-        let id = self.fresh();
-        self.level()?.series.push(Series { id, ty, function, arguments: list });
+        let Ok([call]) = <[Series; 1]>::try_from(self.set_calls(name, arguments, at)?) else {
+            let message = "unnest of several arrays is only allowed in FROM";
+            return fail(SqlState::UNDEFINED_FUNCTION, message, at);
+        };
+        let (id, ty) = (call.id, call.ty);
+        self.level()?.series.push(call);
         Ok(Bound::new(Expr::column(id, ty), at))
     }
 

@@ -227,10 +227,11 @@ impl Binder<'_> {
     ) -> Result<Bound> {
         let at = expr_at(operand);
         let value = self.bind_expr(operand)?;
-        let patterns = match (any, list_elements(pattern)) {
-            (true, Some(list)) => list,
+        let all = all_patterns(pattern);
+        let patterns = match (any, list_elements(all.unwrap_or(pattern))) {
+            (_, Some(list)) if any || all.is_some() => list,
             (true, None) => return unsupported("LIKE ANY over something other than a list", at),
-            (false, _) => vec![pattern],
+            _ => vec![pattern],
         };
         let mut terms = Vec::with_capacity(patterns.len());
         for pattern in patterns {
@@ -239,7 +240,8 @@ impl Binder<'_> {
             let test = self.like(value, pattern, form.escape, form.case)?;
             terms.push(if form.negated { test.negated() } else { test });
         }
-        Ok(Bound::new(Expr::or(terms), at))
+        let expr = if all.is_some() { Expr::and(terms) } else { Expr::or(terms) };
+        Ok(Bound::new(expr, at))
     }
 
     /// LIKE on bound operands. CHAR is matched with its padding.
@@ -342,6 +344,24 @@ fn without_mark(low: &Ast) -> Option<Ast> {
             data_type: data_type.clone(),
             format: format.clone(),
         }),
+        _ => None,
+    }
+}
+
+/// The list of `LIKE ALL (list)`, which the parser takes for a call of a function.
+fn all_patterns(pattern: &Ast) -> Option<&Ast> {
+    let Ast::Function(call) = pattern else {
+        return None;
+    };
+    let ast::FunctionArguments::List(list) = &call.args else {
+        return None;
+    };
+    match list.args.as_slice() {
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(list))]
+            if call.name.to_string().eq_ignore_ascii_case("all") =>
+        {
+            Some(list)
+        }
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
 use sqlparser::ast::{self, DataType as Ast};
-use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
+use types::{DataType, ElementType, Error, NumericDisplay, NumericType, Result, SqlState};
 
 use super::{name, unsupported};
 use crate::algebra::Place;
@@ -283,6 +283,14 @@ pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataTyp
     }
     match ty {
         DataType::Numeric(numeric) => Ok(DataType::Numeric(union_display(numeric, candidates))),
+        DataType::Array(ElementType::Numeric(numeric)) => {
+            let element = |candidate: &Candidate| {
+                let ty = candidate.ty.element().unwrap_or(candidate.ty);
+                Candidate { ty, ..*candidate }
+            };
+            let elements: Vec<Candidate> = candidates.iter().map(element).collect();
+            Ok(DataType::Array(ElementType::Numeric(union_display(numeric, &elements))))
+        }
         _ => Ok(ty),
     }
 }
