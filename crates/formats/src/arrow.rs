@@ -9,7 +9,8 @@ use arrow_array::builder::{
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
-    Int64Array, ListArray, RecordBatch, RecordBatchOptions, Time64MicrosecondArray, TimestampMicrosecondArray,
+    Int64Array, ListArray, RecordBatch, RecordBatchOptions, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as Arrow, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};

@@ -370,8 +370,7 @@ impl ArrayBuilder {
     /// 54000 when it is too large, 2202E when the last subscript would be.
     pub fn finish_from(mut self, lower: i32) -> Result<Vec<u8>> {
         if self.count > ELEMENTS_MAX || self.bytes.len() >= BYTES_MAX - 5 {
-            let message =
-                format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
+            let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
             return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
         }
         // Below 2^27, as was just checked.

@@ -6,7 +6,8 @@ use crate::calendar::{
 use crate::decimal;
 use crate::text::{self, Excess};
 use crate::{
-    DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value, array,
+    DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
+    array,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -58,12 +59,7 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
 }
 
 /// An array with the elements of another one converted.
-fn array_value(
-    array: &[u8],
-    from: ElementType,
-    to: ElementType,
-    excess: Excess,
-) -> Result<Value> {
+fn array_value(array: &[u8], from: ElementType, to: ElementType, excess: Excess) -> Result<Value> {
     let (source, target) = (from.data_type(), to.data_type());
     let converted = array::map(array, from, to, |value| convert(&value, source, target, excess))?;
     Ok(Value::Str(converted.into()))

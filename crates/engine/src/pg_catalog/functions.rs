@@ -101,7 +101,11 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),
     ("pg_client_encoding", &[0], "'UTF8'"),
     ("getdatabaseencoding", &[0], "'UTF8'"),
-    ("current_schemas", &[1], "CASE WHEN $1 THEN ARRAY['pg_catalog','public'] ELSE ARRAY['public'] END"),
+    (
+        "current_schemas",
+        &[1],
+        "CASE WHEN $1 THEN ARRAY['pg_catalog','public'] ELSE ARRAY['public'] END",
+    ),
     ("current_setting", &[1, 2], SETTING),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("pg_is_in_recovery", &[0], "false"),

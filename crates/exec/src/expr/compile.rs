@@ -161,8 +161,7 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         (DataType::Char(_), DataType::Text) => true,
         (DataType::Array(from), DataType::Array(to)) => {
             let unlimited = !matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)));
-            let widened =
-                from == ElementType::SmallInt && to == ElementType::Integer;
+            let widened = from == ElementType::SmallInt && to == ElementType::Integer;
             widened || (unlimited && types::array::same_form(from, to))
         }
         _ => match (scale(from), scale(to)) {

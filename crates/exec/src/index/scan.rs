@@ -129,8 +129,7 @@ struct Listed {
 impl Listed {
     fn new(opener: &Opener, access: &Access, list: &IndexList) -> Result<Self> {
         let physical = access.key_physical(list.at);
-        let kind =
-            crate::scan::restriction_kind(opener, &list.values, physical, String::new())?;
+        let kind = crate::scan::restriction_kind(opener, &list.values, physical, String::new())?;
         match kind {
             RestrictionKind::InList(values) => Ok(Self { at: list.at, values }),
             _ => Err(Error::internal("a list of keys that is no list")),

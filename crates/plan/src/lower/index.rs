@@ -17,8 +17,8 @@ use super::scan::{move_columns, same_values};
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{
-    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, Node, NullKeys, Operator, ScanRestriction,
-    ScanRestrictionKind, SortKey,
+    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, Node, NullKeys, Operator,
+    ScanRestriction, ScanRestrictionKind, SortKey,
 };
 use crate::{IndexPaths, cardinality, cost, tree};
 
@@ -234,8 +234,7 @@ impl Lowering<'_, '_> {
         let mut found = None;
         for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
             let (keys, used) = (Vec::new(), Vec::new());
-            let none =
-                Access { index: at, keys, list: None, range: None, used, single: false };
+            let none = Access { index: at, keys, list: None, range: None, used, single: false };
             let access = access(at, index, &scan).unwrap_or(none);
             if access.used.len() == scan.restrictions.len() {
                 let mut candidate = node.clone();

@@ -1,8 +1,6 @@
 //! Scans: conjuncts that the storage evaluates on stored values, and those left over.
 
-use sql::algebra::{
-    ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Function, Plan,
-};
+use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Function, Plan};
 use sql::catalog::TID_COLUMN;
 use types::{DataType, Result};
 

@@ -99,7 +99,10 @@ impl Binder<'_> {
         bound = self.retyped(bound);
         let (at, ty) = (bound.at, bound.ty());
         let Some(element) = ty.element() else {
-            let message = format!("cannot subscript type {} because it does not support subscripting", ty.name());
+            let message = format!(
+                "cannot subscript type {} because it does not support subscripting",
+                ty.name()
+            );
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
         let expr = match subscript {
@@ -148,7 +151,16 @@ impl Binder<'_> {
             && !array.elem.iter().any(|element| matches!(element, Ast::Array(_)))
         {
             let list: Result<Vec<Bound>> = array.elem.iter().map(|e| self.bind_expr(e)).collect();
-            return self.list_test(value, op, list?, quantifier, at);
+            let mut list = list?;
+            // An array of nothing but untyped texts is one of TEXT.
+            if list.iter().any(|bound| unknown_text(&bound.expr).is_some())
+                && list.iter().all(|bound| bound.expr.as_literal().is_some() && bound.is_unknown())
+            {
+                let places: Vec<Place> = list.iter().map(|bound| bound.at).collect();
+                let (exprs, _) = self.unite(list, "ARRAY")?;
+                list = exprs.into_iter().zip(places).map(|(e, at)| Bound::new(e, at)).collect();
+            }
+            return self.list_test(value, op, list, quantifier, at);
         }
         let array = self.bind_expr(list)?;
         let array = self.retyped(array);

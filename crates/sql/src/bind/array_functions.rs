@@ -6,9 +6,7 @@ use super::functions::no_function;
 use super::scope::Series;
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{
-    CompareOp, Expr, ExprKind, Function, Place, Plan, SeriesFunction as F,
-};
+use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place, Plan, SeriesFunction as F};
 
 /// A parameter of a function on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,7 +213,8 @@ impl Binder<'_> {
             }
             _ => vec![(F::Generate, self.series_arguments(arguments, at)?)],
         };
-        let call = |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
+        let call =
+            |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
         Ok(typed.into_iter().map(call).collect())
     }
 
@@ -260,12 +259,7 @@ impl Binder<'_> {
     }
 
     /// How many values a series of integers has, and the one in row `number`.
-    fn numbered_series(
-        &mut self,
-        call: Series,
-        number: &Expr,
-        at: Place,
-    ) -> Result<(Expr, Expr)> {
+    fn numbered_series(&mut self, call: Series, number: &Expr, at: Place) -> Result<(Expr, Expr)> {
         let Ok([start, stop, step]) = <[Expr; 3]>::try_from(call.arguments) else {
             return Err(Error::internal("a series has three arguments"));
         };
@@ -297,7 +291,8 @@ impl Binder<'_> {
         let value = plus(start.clone(), moved, ty);
         let beyond = is_beyond(&value);
         let value = case(beyond, Expr::null(ty), value);
-        let (start, stop, step) = (copy_of(self, &start), copy_of(self, &stop), copy_of(self, &step));
+        let (start, stop, step) =
+            (copy_of(self, &start), copy_of(self, &stop), copy_of(self, &step));
         let steps = Expr::call(Function::Divide, vec![minus(stop, start, ty), step], ty);
         let count = case(none, Expr::literal(zero(ty), ty), plus(steps, one, ty));
         let count = self.coerce(Bound::new(count, at), DataType::Integer, Context::Assignment)?;

@@ -73,9 +73,7 @@ impl Binder<'_> {
             | Ast::Trim { .. }
             | Ast::Overlay { .. }
             | Ast::AtTimeZone { .. } => self.bind_special(expr),
-            Ast::CompoundFieldAccess { root, access_chain } => {
-                self.bind_access(root, access_chain)
-            }
+            Ast::CompoundFieldAccess { root, access_chain } => self.bind_access(root, access_chain),
             Ast::Collate { expr, collation } => {
                 let name = collation.to_string().to_lowercase();
                 match name.trim_start_matches("pg_catalog.").trim_matches('"') {

@@ -3,12 +3,12 @@
 use sqlparser::ast;
 use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Value};
 
+use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::name::{folded, ident_at, object_at, object_parts};
+use super::scope::Series;
 use super::table_function::named_argument;
 use super::types::{Context, can_cast, numeric_rounded};
-use super::array_functions::{is_array_function, is_set_function};
-use super::scope::Series;
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 

@@ -89,11 +89,8 @@ impl Binder<'_> {
             let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
             let columns = vec![column(&name, Expr::column(call.id, call.ty))];
             let (function_kind, arguments) = (call.function, call.arguments.clone());
-            let plan = Plan::Series {
-                function: function_kind,
-                arguments,
-                column: (call.id, call.ty),
-            };
+            let plan =
+                Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
             let relation = function_relation(function.to_owned(), columns, alias, at)?;
             return Ok((plan, Scope::of(relation)));
         }

@@ -309,9 +309,7 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Char(_) | T::Varchar(_) | T::Text, T::Char(_) | T::Varchar(_) | T::Text) => {
             Some(T::Text)
         }
-        (T::Array(x), T::Array(y)) => {
-            pair_type(x.data_type(), y.data_type()).and_then(T::array_of)
-        }
+        (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
         _ if can_cast(a, b, Context::Implicit) => Some(b),
         _ => None,

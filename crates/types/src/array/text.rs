@@ -188,10 +188,7 @@ pub(crate) fn parse_array(text: &str, element: ElementType) -> Result<Vec<u8>> {
     if let Some((first, last)) = dimension {
         let count = i64::try_from(builder.len()).unwrap_or(i64::MAX);
         if i64::from(last) - i64::from(first) + 1 != count {
-            return Err(malformed(
-                text,
-                "Specified array dimensions do not match array contents.",
-            ));
+            return Err(malformed(text, "Specified array dimensions do not match array contents."));
         }
     }
     builder.finish_from(dimension.map_or(1, |(first, _)| first))

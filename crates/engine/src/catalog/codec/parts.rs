@@ -176,25 +176,25 @@ impl Decode for DataType {
 
 fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
     use DataType as T;
-        Ok(match number {
-            0 => T::Unknown,
-            1 => T::Boolean,
-            2 => T::SmallInt,
-            3 => T::Integer,
-            4 => T::BigInt,
-            5 => T::Real,
-            6 => T::Double,
-            7 => T::Numeric(NumericType::get(from)?),
-            8 => T::Char(u32::get(from)?),
-            9 => T::Varchar(Option::get(from)?),
-            10 => T::Text,
-            11 => T::Bytea,
-            12 => T::Date,
-            13 => T::Time,
-            14 => T::Timestamp,
-            15 => T::TimestampTz,
-            16 => T::Interval,
-            17 => T::Uuid,
-            _ => return Err(damaged("an unknown type")),
-        })
+    Ok(match number {
+        0 => T::Unknown,
+        1 => T::Boolean,
+        2 => T::SmallInt,
+        3 => T::Integer,
+        4 => T::BigInt,
+        5 => T::Real,
+        6 => T::Double,
+        7 => T::Numeric(NumericType::get(from)?),
+        8 => T::Char(u32::get(from)?),
+        9 => T::Varchar(Option::get(from)?),
+        10 => T::Text,
+        11 => T::Bytea,
+        12 => T::Date,
+        13 => T::Time,
+        14 => T::Timestamp,
+        15 => T::TimestampTz,
+        16 => T::Interval,
+        17 => T::Uuid,
+        _ => return Err(damaged("an unknown type")),
+    })
 }

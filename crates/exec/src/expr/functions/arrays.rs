@@ -73,9 +73,9 @@ fn shape_kernel(function: Function, element: ElementType) -> Option<Kernel> {
         }
         F::ArrayTrim => Box::new(move |a: &[&Vector], _| array_fn::trim(a[0], a[1], element)),
         F::ArrayConcat => Box::new(move |a: &[&Vector], _| array_fn::concat(a[0], a[1], element)),
-        F::ArrayToString => Box::new(move |a: &[&Vector], _| {
-            array_fn::join(a[0], a[1], a.get(2).copied(), element)
-        }),
+        F::ArrayToString => {
+            Box::new(move |a: &[&Vector], _| array_fn::join(a[0], a[1], a.get(2).copied(), element))
+        }
         _ => return None,
     })
 }
@@ -89,9 +89,7 @@ fn value_kernel(function: Function, element: ElementType) -> Kernel {
     match function {
         F::AnyElement(op) | F::AllElements(op) => {
             let (op, all) = (comparison(op), matches!(function, F::AllElements(_)));
-            Box::new(move |a: &[&Vector], _| {
-                Ok(array_fn::quantified(op, all, a[0], a[1], element))
-            })
+            Box::new(move |a: &[&Vector], _| Ok(array_fn::quantified(op, all, a[0], a[1], element)))
         }
         F::ArrayAppend => {
             Box::new(move |a: &[&Vector], _| array_fn::append(a[0], a[1], End::Last, element))
@@ -107,12 +105,12 @@ fn value_kernel(function: Function, element: ElementType) -> Kernel {
         F::ArrayReplace => {
             Box::new(move |a: &[&Vector], _| array_fn::replace(a[0], a[1], a[2], element))
         }
-        F::ArrayContains => {
-            Box::new(move |a: &[&Vector], _| Ok(array_fn::test(array::contains, a[0], a[1], element)))
-        }
-        F::ArrayOverlaps => {
-            Box::new(move |a: &[&Vector], _| Ok(array_fn::test(array::overlaps, a[0], a[1], element)))
-        }
+        F::ArrayContains => Box::new(move |a: &[&Vector], _| {
+            Ok(array_fn::test(array::contains, a[0], a[1], element))
+        }),
+        F::ArrayOverlaps => Box::new(move |a: &[&Vector], _| {
+            Ok(array_fn::test(array::overlaps, a[0], a[1], element))
+        }),
         _ => Box::new(move |a: &[&Vector], _| array_fn::make(a, element)),
     }
 }
