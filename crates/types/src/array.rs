@@ -8,8 +8,8 @@
 //!          INTERVAL 16 of its length, 16 as it is; text, BYTEA with 00 as 00 FF, then 00 00
 //! ```
 //! Arrays of one type are equal when their bytes are and ordered as their bytes are: by elements,
-//! NULL after all values, then shorter before longer, then by first subscript. So hashing, grouping,
-//! sorting, indexes, minima and dictionaries take them as they take BYTEA.
+//! NULL after all values, then shorter before longer, then by first subscript. So hashing,
+//! grouping, sorting, indexes, minima and dictionaries take them as they take BYTEA.
 //!
 //! Departures from PostgreSQL: one dimension only; -0 is held as 0, and every NaN as one; intervals
 //! that are equal and look different (`1 mon`, `30 days`) make arrays that are not equal.

@@ -268,7 +268,7 @@ pub enum Function {
     // Arrays. Unless said otherwise a NULL array gives NULL.
     /// ARRAY[...] of arguments that are all of the element type; NULL ones are its NULLs.
     ArrayMake,
-    /// `value op ANY (array)` -> BOOLEAN: with `=` the planner makes it IN where the array is known.
+    /// `value op ANY (array)` -> BOOLEAN: with `=` and a known array the planner makes it IN.
     AnyElement(CompareOp),
     /// `value op ALL (array)` -> BOOLEAN.
     AllElements(CompareOp),
