@@ -167,6 +167,7 @@ impl Lowering<'_, '_> {
                     return Ok(None);
                 };
                 // The planner makes lists of arrays that it knows.
+                let array = uncast_array(array);
                 if !simple_constant(array) || !takes_elements(operand, array.ty, ty) {
                     return Ok(None);
                 }
@@ -184,6 +185,7 @@ fn takes_elements(operand: &Logical, array: DataType, ty: DataType) -> bool {
         return false;
     };
     match &operand.kind {
+        LogicalKind::Column(_) if ty.is_integer() => element.is_integer(),
         LogicalKind::Column(_) => same_values(element, ty),
         LogicalKind::Cast(inner) => {
             tree::as_column(inner).is_some()
@@ -192,6 +194,16 @@ fn takes_elements(operand: &Logical, array: DataType, ty: DataType) -> bool {
                 && element.is_integer()
         }
         _ => false,
+    }
+}
+
+/// An array of integers before it was made one of other integers: a column of integers is compared
+/// with any of them.
+fn uncast_array(array: &Logical) -> &Logical {
+    let integers = |ty: DataType| ty.element().is_some_and(DataType::is_integer);
+    match &array.kind {
+        LogicalKind::Cast(inner) if integers(array.ty) && integers(inner.ty) => uncast_array(inner),
+        _ => array,
     }
 }
 

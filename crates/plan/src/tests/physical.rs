@@ -2,7 +2,7 @@
 //! is checked to be in the physical form that the plan claims.
 
 use sql::algebra::{AggregateFunction, CompareOp, Duplicates, WindowFunction};
-use sql::catalog::{IndexKind, TableRef};
+use sql::catalog::{IndexColumn, IndexKind, TableRef};
 use types::{Error, Result, Value};
 
 use super::data::rows_of;
@@ -104,7 +104,7 @@ impl Machine {
             Operator::IndexJoin { .. } => self.index_join(node),
             Operator::Input { .. } => Err(Error::unsupported("supplied rows in tests")),
             Operator::FunctionScan { .. } => Err(Error::unsupported("a table function in tests")),
-            Operator::Series { input, arguments } => {
+            Operator::Series { input, arguments, .. } => {
                 let inputs = match input {
                     Some(input) => self.rows(input)?,
                     None => vec![Vec::new()],
@@ -263,6 +263,7 @@ impl Machine {
             index,
             columns,
             keys,
+            list,
             range,
             restrictions,
             residual,
@@ -273,7 +274,9 @@ impl Machine {
             return Err(Error::internal("an index scan was expected"));
         };
         let keys = self.list(keys, &Vec::new())?;
-        let mut rows = self.by_index(table, *index, &keys);
+        // Keys behind a list of values are compared below.
+        let prefix = list.as_ref().map_or(keys.len(), |list| list.at);
+        let mut rows = self.by_index(table, *index, &keys[..prefix]);
         match order {
             IndexOrder::Forward => {}
             IndexOrder::Backward => rows.reverse(),
@@ -281,7 +284,19 @@ impl Machine {
             IndexOrder::Any => rows.sort_by_key(|row| format!("{row:?}")),
         }
         let mut out = Vec::new();
+        let columns_of_index = &table.indexes()[*index].columns;
         for row in rows {
+            if let Some(list) = list {
+                let column = columns_of_index[list.at].ordinal;
+                let within = ScanRestriction { column, kind: list.values.clone() };
+                let behind = columns_of_index[list.at + 1..].iter().zip(&keys[prefix..]);
+                let equal = |(column, key): (&IndexColumn, &Value)| {
+                    eval::compare(CompareOp::Equal, &row[column.ordinal], key) == Value::Bool(true)
+                };
+                if !self.restriction(&within, &row)? || !behind.into_iter().all(equal) {
+                    continue;
+                }
+            }
             if let Some(range) = range {
                 let column = table.indexes()[*index].columns[keys.len()].ordinal;
                 let within = ScanRestriction { column, kind: range.restriction() };
@@ -382,6 +397,14 @@ impl Machine {
             }
             ScanRestrictionKind::InList(list) => {
                 let list = self.list(list, &none)?;
+                eval::in_list(value, &list) == Value::Bool(true)
+            }
+            ScanRestrictionKind::InArray(array) => {
+                let element = types::array::element_of(array.ty)?;
+                let list = match self.expr(array, &none)? {
+                    Value::Str(bytes) => types::array::values(&bytes, element),
+                    _ => Vec::new(),
+                };
                 eval::in_list(value, &list) == Value::Bool(true)
             }
             ScanRestrictionKind::Predicate(e) => {

@@ -88,10 +88,11 @@ pub fn position(
     start: Option<i32>,
 ) -> Option<i32> {
     let low = lower(array, element);
-    (low..)
-        .zip(elements(array, element))
-        .find(|(at, raw)| start.is_none_or(|start| *at >= start) && *raw == wanted)
-        .map(|(at, _)| at)
+    // No subscript is looked at behind the last element: there may be none.
+    elements(array, element)
+        .zip(low..)
+        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && *raw == wanted)
+        .map(|(_, at)| at)
 }
 
 /// array_positions: an array of INTEGER.
@@ -101,7 +102,7 @@ pub fn position(
 pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> Result<Vec<u8>> {
     let low = lower(array, element);
     let mut builder = ArrayBuilder::new();
-    for (at, raw) in (low..).zip(elements(array, element)) {
+    for (raw, at) in elements(array, element).zip(low..) {
         if raw == wanted {
             builder.push_i32(at);
         }
