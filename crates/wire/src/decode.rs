@@ -125,7 +125,7 @@ fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
         let given = array::element_of(given).unwrap_or(element);
         given == element || array::same_form(given, element) || is_text(given, element)
     });
-    if !alike {
+    if !alike && dimensions != 0 {
         let message = format!("wrong element type {oid} in an array of {}", element.data_type());
         return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into());
     }

@@ -2,15 +2,15 @@
 //! is checked to be in the physical form that the plan claims.
 
 use sql::algebra::{AggregateFunction, CompareOp, Duplicates, WindowFunction};
-use sql::catalog::{IndexColumn, IndexKind, TableRef};
+use sql::catalog::{IndexKind, TableRef};
 use types::{Error, Result, Value};
 
 use super::data::rows_of;
 use super::{eval, logical};
 use crate::physical::{
-    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexOrder, JoinKey, JoinKind, JoinMethod,
-    Node, NullKeys, Operator, PhysicalPlan, PreludeKind, ScanRestriction, ScanRestrictionKind,
-    SortKey,
+    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexList, IndexOrder, JoinKey, JoinKind,
+    JoinMethod, Node, NullKeys, Operator, PhysicalPlan, PreludeKind, ScanRestriction,
+    ScanRestrictionKind, SortKey,
 };
 
 type Row = Vec<Value>;
@@ -274,9 +274,10 @@ impl Machine {
             return Err(Error::internal("an index scan was expected"));
         };
         let keys = self.list(keys, &Vec::new())?;
-        // Keys behind a list of values are compared below.
-        let prefix = list.as_ref().map_or(keys.len(), |list| list.at);
-        let mut rows = self.by_index(table, *index, &keys[..prefix]);
+        let mut rows = Vec::new();
+        for keys in self.each_key(&keys, list.as_ref())? {
+            rows.extend(self.by_index(table, *index, &keys));
+        }
         match order {
             IndexOrder::Forward => {}
             IndexOrder::Backward => rows.reverse(),
@@ -284,19 +285,7 @@ impl Machine {
             IndexOrder::Any => rows.sort_by_key(|row| format!("{row:?}")),
         }
         let mut out = Vec::new();
-        let columns_of_index = &table.indexes()[*index].columns;
         for row in rows {
-            if let Some(list) = list {
-                let column = columns_of_index[list.at].ordinal;
-                let within = ScanRestriction { column, kind: list.values.clone() };
-                let behind = columns_of_index[list.at + 1..].iter().zip(&keys[prefix..]);
-                let equal = |(column, key): (&IndexColumn, &Value)| {
-                    eval::compare(CompareOp::Equal, &row[column.ordinal], key) == Value::Bool(true)
-                };
-                if !self.restriction(&within, &row)? || !behind.into_iter().all(equal) {
-                    continue;
-                }
-            }
             if let Some(range) = range {
                 let column = table.indexes()[*index].columns[keys.len()].ordinal;
                 let within = ScanRestriction { column, kind: range.restriction() };
@@ -314,6 +303,39 @@ impl Machine {
             }
         }
         Ok(out)
+    }
+
+    /// `keys` with each value of the list in its place, each once.
+    fn each_key(&self, keys: &Row, list: Option<&IndexList>) -> Result<Vec<Row>> {
+        let Some(list) = list else {
+            return Ok(vec![keys.clone()]);
+        };
+        let mut values = self.listed(&list.values)?;
+        values.retain(|value| !value.is_null());
+        values.sort_by_key(|value| format!("{value:?}"));
+        values.dedup();
+        let with = |value| {
+            let mut keys = keys.clone();
+            keys.insert(list.at, value);
+            keys
+        };
+        Ok(values.into_iter().map(with).collect())
+    }
+
+    /// The values of a list.
+    fn listed(&self, kind: &ScanRestrictionKind) -> Result<Vec<Value>> {
+        let none = Vec::new();
+        match kind {
+            ScanRestrictionKind::InList(list) => self.list(list, &none),
+            ScanRestrictionKind::InArray(array) => {
+                let element = types::array::element_of(array.ty)?;
+                Ok(match self.expr(array, &none)? {
+                    Value::Str(bytes) => types::array::values(&bytes, element),
+                    _ => Vec::new(),
+                })
+            }
+            other => Err(Error::internal(format!("{other:?} is no list"))),
+        }
     }
 
     fn index_join(&mut self, node: &Node) -> Result<Vec<Row>> {
@@ -395,17 +417,8 @@ impl Machine {
                 );
                 within(from, &low.0)? && within(to, &high.0)?
             }
-            ScanRestrictionKind::InList(list) => {
-                let list = self.list(list, &none)?;
-                eval::in_list(value, &list) == Value::Bool(true)
-            }
-            ScanRestrictionKind::InArray(array) => {
-                let element = types::array::element_of(array.ty)?;
-                let list = match self.expr(array, &none)? {
-                    Value::Str(bytes) => types::array::values(&bytes, element),
-                    _ => Vec::new(),
-                };
-                eval::in_list(value, &list) == Value::Bool(true)
+            kind @ (ScanRestrictionKind::InList(_) | ScanRestrictionKind::InArray(_)) => {
+                eval::in_list(value, &self.listed(kind)?) == Value::Bool(true)
             }
             ScanRestrictionKind::Predicate(e) => {
                 !value.is_null() && self.holds(Some(e), &vec![value.clone()])?
