@@ -5,7 +5,7 @@
 //! pg_get_indexdef(x) -> (SELECT ... FROM pg_index WHERE indexrelid = x): `functions`
 //! ```
 //! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
-//! are text in the form of arrays. Tables that would be empty here exist and are.
+//! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are.
 
 mod columns;
 mod functions;
@@ -15,7 +15,8 @@ mod schema;
 mod tables;
 
 use sql::catalog::TableFunctionRef;
-use types::{DataType, Error, Result, SqlState, Value};
+use types::array::ArrayBuilder;
+use types::{DataType, ElementType, Error, Result, SqlState, Value};
 
 pub(crate) use functions::template;
 
@@ -75,6 +76,35 @@ impl Row {
 
     fn flag(self, column: &'static str, flag: bool) -> Self {
         self.set(column, Value::Bool(flag))
+    }
+
+    /// An array.
+    fn list(self, column: &'static str, element: ElementType, numbers: &[i64]) -> Self {
+        self.numbers(column, element, numbers, 1)
+    }
+
+    /// An array of the kind of int2vector, whose first subscript is 0.
+    fn vector(self, column: &'static str, element: ElementType, numbers: &[i64]) -> Self {
+        self.numbers(column, element, numbers, 0)
+    }
+
+    fn numbers(
+        self,
+        column: &'static str,
+        element: ElementType,
+        numbers: &[i64],
+        lower: i32,
+    ) -> Self {
+        let mut array = ArrayBuilder::new();
+        for &number in numbers {
+            match element {
+                ElementType::SmallInt => array.push_i32(i32::try_from(number).unwrap_or(i32::MAX)),
+                _ => array.push_i64(number),
+            }
+        }
+        // As many as a table has columns.
+        let array = array.finish_from(lower).unwrap_or_default();
+        self.set(column, Value::Str(array.into()))
     }
 
     /// Its values in the order of `columns`.

@@ -54,6 +54,12 @@ fn literal(column: usize, cell: Cell) -> String {
     }
 }
 
+/// An array of cells of column `column`.
+fn array(column: usize, list: &[Cell]) -> String {
+    let list: Vec<String> = list.iter().map(|cell| literal(column, *cell)).collect();
+    format!("CAST(ARRAY[{}] AS {}[])", list.join(", "), COLUMNS[column].1)
+}
+
 fn cell(random: &mut Random) -> Cell {
     (!random.chance(12)).then(|| random.within(0..24))
 }
@@ -64,6 +70,7 @@ enum Condition {
     Compare(usize, &'static str, Cell),
     Between(usize, i64, i64),
     InList(usize, Vec<Cell>),
+    InArray(usize, Vec<Cell>),
     IsNull(usize),
     IsNotNull(usize),
     Id(i64),
@@ -75,7 +82,13 @@ impl Condition {
         match random.below(12) {
             0 => Self::IsNull(column),
             1 => Self::IsNotNull(column),
-            2 => Self::InList(column, (0..random.within(1..4)).map(|_| cell(random)).collect()),
+            2 => {
+                let list = (0..random.within(1..4)).map(|_| cell(random)).collect();
+                match random.chance(50) {
+                    true => Self::InList(column, list),
+                    false => Self::InArray(column, list),
+                }
+            }
             3 | 4 => {
                 let low = random.within(-2..24);
                 Self::Between(column, low.max(0), (low + random.within(-2..8)).max(0))
@@ -102,6 +115,9 @@ impl Condition {
                 let list: Vec<String> = list.iter().map(|cell| literal(*c, *cell)).collect();
                 format!("t.{} IN ({})", COLUMNS[*c].0, list.join(", "))
             }
+            Self::InArray(c, list) => {
+                format!("t.{} = ANY ({})", COLUMNS[*c].0, array(*c, list))
+            }
             Self::IsNull(c) => format!("t.{} IS NULL", COLUMNS[*c].0),
             Self::IsNotNull(c) => format!("t.{} IS NOT NULL", COLUMNS[*c].0),
             Self::Id(id) => format!("t.id = {id}"),
@@ -122,7 +138,9 @@ impl Condition {
                 _ => false,
             },
             Self::Between(c, low, high) => row.cells[*c].is_some_and(|v| v >= *low && v <= *high),
-            Self::InList(c, list) => row.cells[*c].is_some_and(|v| list.contains(&Some(v))),
+            Self::InList(c, list) | Self::InArray(c, list) => {
+                row.cells[*c].is_some_and(|v| list.contains(&Some(v)))
+            }
             Self::IsNull(c) => row.cells[*c].is_none(),
             Self::IsNotNull(c) => row.cells[*c].is_some(),
             Self::Id(id) => row.id == *id,
@@ -200,6 +218,66 @@ fn check(session: &mut Session, sql: &str, expected: &[String], about: &str) {
             panic!("{about}, {paths}: {sql}\n{found:?}\nnot {expected:?}\n{}", plan.join("\n"));
         }
     }
+}
+
+/// Arrays as parameters of statements that keep their plans, alone and before an equality.
+fn check_parameters(session: &mut Session, rows: &[Row], random: &mut Random, about: &str) {
+    let column = random.below(COLUMNS.len() as u64) as usize;
+    let (name, ty) = COLUMNS[column];
+    for paths in ["off", "on", "prefer"] {
+        run(session, &format!("SET index_paths = {paths}"));
+        let text = format!("SELECT t.id FROM t WHERE t.{name} = ANY ($1) ORDER BY t.id");
+        run(session, &format!("PREPARE q({ty}[]) AS {text}"));
+        for _ in 0..3 {
+            let list: Vec<Cell> = (0..random.within(0..5)).map(|_| cell(random)).collect();
+            let holds = Condition::InArray(column, list.clone());
+            let found = ids(session, &format!("EXECUTE q({})", array(column, &list)));
+            let mut expected: Vec<i64> =
+                rows.iter().filter(|row| holds.holds(row)).map(|row| row.id).collect();
+            expected.sort_unstable();
+            let expected: Vec<String> = expected.iter().map(i64::to_string).collect();
+            assert_eq!(found, expected, "{about}, {paths}: {text} with {list:?}");
+        }
+        run(session, "DEALLOCATE q");
+    }
+}
+
+#[test]
+fn lists_are_looked_up_in_indexes() {
+    let config = Config { threads: 2, memory_bytes: 1 << 30, layout: Layout::Auto };
+    let database = Database::open_in_memory(config).expect("opens");
+    let mut session = database.session();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, s TEXT)");
+    run(
+        &mut session,
+        "INSERT INTO t SELECT i, i % 1000, i % 7, 's' || i FROM generate_series(1, 50000) AS g(i)",
+    );
+    run(&mut session, "CREATE INDEX t_a ON t (a, b)");
+    run(&mut session, "CREATE INDEX t_s ON t USING hash (s)");
+    let mut plan = |sql: &str| ids(&mut session, &format!("EXPLAIN {sql}")).join("\n");
+    for (sql, index) in [
+        ("SELECT * FROM t WHERE id IN (5, 77, 40000)", "t_pkey"),
+        ("SELECT * FROM t WHERE id = ANY ('{5,77,40000}')", "t_pkey"),
+        ("SELECT * FROM t WHERE id = ANY ('{5,77,40000}'::bigint[])", "t_pkey"),
+        ("SELECT * FROM t WHERE a IN (5, 6) AND b = 3", "t_a"),
+        ("SELECT * FROM t WHERE a = 5 AND b IN (3, 4)", "t_a"),
+        ("SELECT * FROM t WHERE s = ANY (ARRAY['s5', 's6'])", "t_s"),
+    ] {
+        let text = plan(sql);
+        assert!(
+            text.contains(&format!("using {index}")) && text.contains("each "),
+            "{sql}\n{text}"
+        );
+    }
+    // A list as long as the table is read from the table.
+    let long = (0..40_000).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+    let text = plan(&format!("SELECT * FROM t WHERE id IN ({long})"));
+    assert!(!text.contains("IndexScan"), "{}", &text[..200]);
+    run(&mut session, "PREPARE by_id(bigint[]) AS SELECT id, s FROM t WHERE id = ANY ($1)");
+    let found = ids(&mut session, "EXECUTE by_id('{40000,5,NULL,5,99999999999}')");
+    assert_eq!(found, ["5,s5", "40000,s40000"]);
+    run(&mut session, "PREPARE narrow(smallint[]) AS SELECT id FROM t WHERE id = ANY ($1)");
+    assert_eq!(ids(&mut session, "EXECUTE narrow('{9,-1,8}')"), ["8", "9"]);
 }
 
 fn run(session: &mut Session, sql: &str) {
@@ -332,6 +410,7 @@ fn scenario(layout: Layout, seed: u64) {
             false => run(&mut session, "ROLLBACK"),
         }
         check_selects(&mut session, &rows, &mut random, &format!("{about}, ended"));
+        check_parameters(&mut session, &rows, &mut random, &format!("{about}, ended"));
         for _ in 0..3 {
             check_selects(&mut old, &old_rows, &mut random, &format!("{about}, old"));
         }

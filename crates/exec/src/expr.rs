@@ -32,6 +32,7 @@ use kernels::{Batch, Column};
 use plan::physical::Expr;
 use types::{Result, Value};
 
+pub(crate) use compile::array_values;
 use node::Node;
 
 /// An expression ready to run.

@@ -13,10 +13,10 @@ use storage::{
     ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, TID_COLUMN,
     Table, TableSnapshot, Tid,
 };
-use types::{Error, Result, Value};
+use types::{Error, PhysicalType, Result, Value};
 
 use crate::context::QueryContext;
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, array_values};
 use crate::flow::{Flow, RowSource};
 use crate::open::{Opener, PushedFilter, SharedBatchSource};
 use crate::pipeline::{Demand, Push, Source, Stream};
@@ -40,7 +40,8 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let mut all = Vec::with_capacity(restrictions.len() + filters.len());
     for restriction in restrictions {
         let name = node.output[restriction.column].name.to_string();
-        let kind = restriction_kind(opener, &restriction.kind, name)?;
+        let physical = node.output[restriction.column].physical;
+        let kind = restriction_kind(opener, &restriction.kind, physical, name)?;
         all.push(Restriction { column: columns[restriction.column], kind });
     }
     if let Some(reads) = &opener.context.reads {
@@ -71,10 +72,12 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     Ok(stream)
 }
 
-/// The condition with its constants; `name` is the column's, for EXPLAIN.
+/// The condition with its constants on a column held as `physical`; `name` is the column's, for
+/// EXPLAIN.
 pub(crate) fn restriction_kind(
     opener: &Opener,
     kind: &ScanRestrictionKind,
+    physical: PhysicalType,
     name: String,
 ) -> Result<RestrictionKind> {
     let constant = |expr: &Expr| opener.constant(expr);
@@ -98,6 +101,11 @@ pub(crate) fn restriction_kind(
         ScanRestrictionKind::InList(list) => {
             let values: Vec<Value> = list.iter().map(constant).collect::<Result<_>>()?;
             RestrictionKind::InList(values.into_iter().filter(|v| !v.is_null()).collect())
+        }
+        ScanRestrictionKind::InArray(array) => {
+            let values = array_values(&constant(array)?, array.ty, physical);
+            let values = values.unwrap_or_default().into_iter();
+            RestrictionKind::InList(values.filter(|v| !v.is_null()).collect())
         }
         ScanRestrictionKind::Predicate(expr) => {
             let evaluator = Evaluator::new(&opener.resolve(expr)?)?;

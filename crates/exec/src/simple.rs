@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData};
+use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData, array_fn};
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
-use types::{DataType, Error, Interval, PhysicalType, Result, SqlState, Value};
+use sql::algebra::SeriesFunction;
+use types::{DataType, ElementType, Error, Interval, PhysicalType, Result, SqlState, Value};
 
 use crate::expr::Evaluator;
 use crate::flow::{Flow, Output};
@@ -303,7 +304,7 @@ impl Source for SeriesSource {
 
 /// Opens [`PlanOperator::Series`].
 pub(crate) fn open_series(opener: &mut Opener, node: &Node) -> Result<Stream> {
-    let PlanOperator::Series { input, arguments } = &node.operator else {
+    let PlanOperator::Series { input, function, arguments } = &node.operator else {
         return Err(Error::internal("not a series"));
     };
     let output = node.output.last().ok_or_else(|| Error::internal("a series has a column"))?;
@@ -315,11 +316,21 @@ pub(crate) fn open_series(opener: &mut Opener, node: &Node) -> Result<Stream> {
         used.sort_unstable();
         used.dedup();
         let evaluators = resolved.iter().map(Evaluator::new).collect::<Result<Vec<_>>>()?;
-        let operator = LateralSeries { evaluators, used, ty, physical, id: node.id };
+        let (function, id) = (*function, node.id);
+        let operator = LateralSeries { function, evaluators, used, ty, physical, id };
         stream.push_operator(Arc::new(operator));
         return Ok(stream);
     }
     let values = arguments.iter().map(|a| opener.constant(a)).collect::<Result<Vec<_>>>()?;
+    if *function == SeriesFunction::Unnest {
+        let elements = unnest(&values, ty)?;
+        let starts = (0..elements.len()).step_by(BATCH_ROWS);
+        let batches = starts.map(|start| {
+            let rows = (elements.len() - start).min(BATCH_ROWS);
+            Batch::new(vec![Column::plain(elements.slice(start, rows))], rows)
+        });
+        return Ok(Stream::new(Arc::new(BatchesSource(batches.collect())), Some(node.id)));
+    }
     let series = Series::new(three(values)?, ty)?;
     let source: Arc<dyn Source> = match series.count() {
         Some(count) => Arc::new(SeriesSource { series, count, physical }),
@@ -339,8 +350,18 @@ fn three(values: Vec<Value>) -> Result<[Value; 3]> {
     values.try_into().map_err(|_| Error::internal("a series has three arguments"))
 }
 
+/// The elements, of type `ty`, of the only value, an array.
+fn unnest(values: &[Value], ty: DataType) -> Result<Vector> {
+    match (values, ElementType::new(ty)) {
+        ([Value::Str(array)], Some(element)) => Ok(array_fn::unnest(array, element)),
+        ([Value::Null], _) => Ok(Vector::empty(ty.physical())),
+        _ => Err(Error::internal("unnest of something that is no array")),
+    }
+}
+
 /// For each row of the input the rows of a series.
 struct LateralSeries {
+    function: SeriesFunction,
     evaluators: Vec<Evaluator>,
     used: Vec<usize>,
     ty: DataType,
@@ -369,8 +390,11 @@ impl Operator for LateralSeries {
             .map(|e| e.evaluate(flow.batch()))
             .collect::<Result<Vec<Column>>>()?;
         for row in 0..flow.rows() {
-            let values = arguments.iter().map(|a| a.value(row)).collect();
-            let vector = self.values(&Series::new(three(values)?, self.ty)?)?;
+            let values: Vec<Value> = arguments.iter().map(|a| a.value(row)).collect();
+            let vector = match self.function {
+                SeriesFunction::Generate => self.values(&Series::new(three(values)?, self.ty)?)?,
+                SeriesFunction::Unnest => unnest(&values, self.ty)?,
+            };
             let mut start = 0;
             while start < vector.len() {
                 let len = (vector.len() - start).min(BATCH_ROWS);

@@ -9,13 +9,14 @@ use arrow_array::builder::{
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
-    Int64Array, RecordBatch, RecordBatchOptions, Time64MicrosecondArray, TimestampMicrosecondArray,
+    Int64Array, ListArray, RecordBatch, RecordBatchOptions, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType as Arrow, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use engine::QueryResult;
-use kernels::{Batch, Vector, VectorData};
-use types::{DataType, Error, Result, SqlState, text};
+use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn};
+use types::{DataType, ElementType, Error, Result, SqlState, text};
 
 mod read;
 
@@ -37,6 +38,9 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Timestamp => Arrow::Timestamp(TimeUnit::Microsecond, None),
         DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         DataType::Interval => Arrow::Interval(IntervalUnit::MonthDayNano),
+        DataType::Array(element) => {
+            Arrow::List(Arc::new(Field::new_list_field(arrow_type(element.data_type()), true)))
+        }
         DataType::Unknown
         | DataType::Char(_)
         | DataType::Varchar(_)
@@ -84,6 +88,23 @@ fn text_array(vector: &Vector) -> Result<ArrayRef> {
     Ok(Arc::new(builder.finish()))
 }
 
+/// The Arrow list of a column of arrays.
+fn list_array(vector: &Vector, element: ElementType) -> Result<ArrayRef> {
+    let mut values = VectorBuilder::new(element.data_type().physical());
+    let mut lengths = Vec::with_capacity(vector.len());
+    for i in 0..vector.len() {
+        let before = values.len();
+        if !vector.is_null(i) {
+            values.append(&array_fn::unnest(vector.as_str().get(i), element), None);
+        }
+        lengths.push(values.len() - before);
+    }
+    let values = array_of(&values.finish(), element.data_type())?;
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::new(field, offsets, values, nulls(vector))))
+}
+
 /// The Arrow array of a column of type `ty`.
 fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
     let nulls = nulls(vector);
@@ -125,6 +146,7 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
             });
             Arc::new(builder.finish())
         }
+        (VectorData::Str(_), DataType::Array(element)) => return list_array(vector, element),
         (VectorData::Str(_), _) => return text_array(vector),
         (VectorData::Interval(v), _) => {
             let mut builder = IntervalMonthDayNanoBuilder::with_capacity(v.len());

@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use types::cast::{assign_value, cast_value, double_to_real, float_to_integer};
 use types::text::{self, Excess};
-use types::{DataType, NumericType, PhysicalType, Result, Value, calendar, decimal};
+use types::{
+    DataType, ElementType, NumericType, PhysicalType, Result, Value, array, calendar, decimal,
+};
 
 use crate::numeric::{Operand, Target, rescale};
 use crate::rows::{Fixed, Texts, map, try_format, try_map, try_narrow, utf8};
@@ -77,11 +79,20 @@ fn convert(
         (T::Timestamp | T::TimestampTz, T::Date) => Ok(map(vector, calendar::timestamp_to_date)),
         // The session's time zone is UTC.
         (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Ok(vector.clone()),
+        (T::Array(a), T::Array(b)) if array::same_form(a, b) && !has_length(b) => {
+            Ok(vector.clone())
+        }
+        (_, T::Array(_)) => one_by_one(vector, from, to, physical, excess),
         _ if from.is_text() && to.is_text() => fit_text(vector, to, excess),
         _ if from.is_text() => read_text(vector, to, physical),
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
         _ => one_by_one(vector, from, to, physical, excess),
     }
+}
+
+/// True for elements whose text may be too long.
+fn has_length(element: ElementType) -> bool {
+    matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
 }
 
 fn to_numeric(

@@ -32,6 +32,7 @@ pub mod join_table;
 pub mod group_table;
 pub mod aggregate;
 mod rows;
+pub mod array_fn;
 pub mod cast;
 pub mod like;
 pub mod math_fn;

@@ -14,14 +14,15 @@ mod selectivity;
 
 use hashbrown::HashMap;
 use sql::algebra::{
-    AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, JoinKind, Plan, SetOperator,
+    AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, JoinKind, Plan, SeriesFunction,
+    SetOperator,
 };
 use sql::catalog::TableRef;
 use types::{DataType, Value};
 
 pub(crate) use joins::{EquiPair, domain, joined, pair_share, split_condition};
 pub(crate) use properties::{ColumnProperty, Dependency, Key, Properties};
-pub(crate) use selectivity::{expr_distinct, filtered, selectivity};
+pub(crate) use selectivity::{ARRAY_ELEMENTS, expr_distinct, filtered, selectivity};
 
 use crate::Exactness;
 use crate::column_set::ColumnSet;
@@ -57,7 +58,7 @@ pub(crate) fn derive(
             unknown(rows.max(1.0), ids)
         }
         Plan::Input { columns, .. } => unknown(INPUT_ROWS, columns.iter().map(|c| (c.id, c.ty))),
-        Plan::Series { arguments, column } => series(arguments, *column),
+        Plan::Series { function, arguments, column } => series(*function, arguments, *column),
         Plan::Values { columns, rows } => values(columns, rows),
         Plan::Filter { input, predicate } => filtered(context, estimator, input, predicate, first),
         Plan::Project { columns, .. } => projected(columns, &first),
@@ -175,7 +176,14 @@ fn unknown(rows: f64, columns: impl Iterator<Item = (ColumnId, DataType)>) -> Pr
     Properties { rows, columns, ..Properties::default() }
 }
 
-fn series(arguments: &[Expr], column: (ColumnId, DataType)) -> Properties {
+fn series(
+    function: SeriesFunction,
+    arguments: &[Expr],
+    column: (ColumnId, DataType),
+) -> Properties {
+    if function == SeriesFunction::Unnest {
+        return unknown(unnested(arguments.first()), std::iter::once(column));
+    }
     let constant = |i: usize| match arguments.get(i).map(|e| &e.kind) {
         Some(ExprKind::Literal(value)) => as_number(value),
         _ => None,
@@ -206,6 +214,16 @@ fn values(columns: &[(ColumnId, DataType)], rows: &[Vec<Expr>]) -> Properties {
         property.range = union.or(property.range);
     }
     out
+}
+
+/// Elements of an array.
+fn unnested(array: Option<&Expr>) -> f64 {
+    match array.map(|array| (&array.kind, array.ty)) {
+        Some((ExprKind::Literal(types::Value::Str(bytes)), DataType::Array(element))) => {
+            (types::array::cardinality(bytes, element) as f64).max(1.0)
+        }
+        _ => ARRAY_ELEMENTS,
+    }
 }
 
 /// True unless `expr` is proved never NULL.

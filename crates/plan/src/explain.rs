@@ -10,13 +10,14 @@ use std::fmt::Write;
 pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};
 
+use sql::algebra::SeriesFunction;
 use sql::catalog::TableRef;
 
 use crate::physical::{
     AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, JoinMethod, Node, NullKeys,
     Operator, OperatorProfile, OutputColumn, PhysicalPlan, PreludeKind, ScanRestriction,
 };
-use text::{expr_text, list_text, restriction_text, sort_text, window_text};
+use text::{expr_text, list_text, restriction_text, sort_text, values_text, window_text};
 
 /// As [`explain`], below a line for what happens to the rows: `Update t`, say.
 pub fn explain_below(
@@ -118,9 +119,13 @@ fn describe(node: &Node) -> (String, Vec<String>) {
             (format!("FunctionScan {}", function.0.name()), Vec::new())
         }
         Operator::Input { name, .. } => (format!("Input {name}"), Vec::new()),
-        Operator::Series { input, arguments } => {
+        Operator::Series { input, function, arguments } => {
             let columns = input.as_ref().map_or(&[][..], |input| names(input));
-            (format!("Series {}", list_text(arguments, columns)), Vec::new())
+            let name = match function {
+                SeriesFunction::Generate => "Series",
+                SeriesFunction::Unnest => "Unnest",
+            };
+            (format!("{name} {}", list_text(arguments, columns)), Vec::new())
         }
         Operator::Values { rows } => (format!("Values {} rows", rows.len()), Vec::new()),
         Operator::CteScan { source, name, .. } => match source {
@@ -238,13 +243,27 @@ fn where_text(restrictions: &[ScanRestriction], columns: &[OutputColumn]) -> Opt
 
 fn describe_index_scan(node: &Node) -> (String, Vec<String>) {
     let Operator::IndexScan {
-        table, index, keys, range, restrictions, residual, order, alias, ..
+        table,
+        index,
+        keys,
+        list,
+        range,
+        restrictions,
+        residual,
+        order,
+        alias,
+        ..
     } = &node.operator
     else {
         return (String::new(), Vec::new());
     };
-    let (head, names) = index_head(table, *index, alias);
+    let (head, mut names) = index_head(table, *index, alias);
+    let listed = list.as_ref().filter(|list| list.at < names.len()).map(|list| {
+        let name = names.remove(list.at);
+        format!("each {}", values_text(&list.values, &name, None))
+    });
     let mut details: Vec<String> = index_keys(&names, keys, &[]).into_iter().collect();
+    details.extend(listed);
     if let (Some(range), Some(name)) = (range, names.get(keys.len())) {
         let bound = |signs: [&str; 2], bound: &Option<(crate::physical::Expr, BoundKind)>| {
             let (expr, kind) = bound.as_ref()?;

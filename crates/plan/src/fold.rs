@@ -9,7 +9,7 @@
 mod compare;
 mod disjunction;
 
-use sql::algebra::{Expr, ExprKind, Function, Plan, Quantifier};
+use sql::algebra::{CompareOp, Expr, ExprKind, Function, Plan, Quantifier};
 use types::{DataType, Value};
 
 use crate::Statistics;
@@ -44,13 +44,18 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
         ExprKind::InList(_, list) if list.len() == 1 => {
             if let ExprKind::InList(operand, mut list) = tree::take_expr(expr).kind {
                 let item = list.remove(0);
-                *expr = tree::compare(sql::algebra::CompareOp::Equal, *operand, item);
+                *expr = tree::compare(CompareOp::Equal, *operand, item);
                 simplify(statistics, expr);
             }
         }
         ExprKind::InList(..) => {
             if !fold_constant(statistics, expr) {
                 compare::simplify_list(expr);
+            }
+        }
+        ExprKind::Call(Function::AnyElement(CompareOp::Equal), _) => {
+            if !fold_constant(statistics, expr) && unfold_array(expr) {
+                simplify(statistics, expr);
             }
         }
         ExprKind::Call(Function::Coalesce, _) => {
@@ -66,6 +71,32 @@ fn simplify(statistics: &dyn Statistics, expr: &mut Expr) {
             fold_constant(statistics, expr);
         }
     }
+}
+
+/// `x = ANY (array)` over a known array as `x IN (elements)`; false when the array is not known.
+fn unfold_array(expr: &mut Expr) -> bool {
+    let ExprKind::Call(_, arguments) = &mut expr.kind else {
+        return false;
+    };
+    let [_, array] = arguments.as_slice() else {
+        return false;
+    };
+    let list = match (&array.kind, array.ty) {
+        (ExprKind::Literal(Value::Null), _) => {
+            *expr = tree::literal(Value::Null, DataType::Boolean);
+            return true;
+        }
+        (ExprKind::Literal(Value::Str(bytes)), DataType::Array(element)) => {
+            let values = types::array::values(bytes, element).into_iter();
+            values.map(|value| tree::literal(value, element.data_type())).collect::<Vec<_>>()
+        }
+        _ => return false,
+    };
+    *expr = match list.is_empty() {
+        true => tree::truth(false),
+        false => tree::boolean(ExprKind::InList(Box::new(arguments.remove(0)), list)),
+    };
+    true
 }
 
 /// Evaluates `expr` when all operands are literals; false when it stays.

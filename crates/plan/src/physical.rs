@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sql::algebra::{
     AggregateFunction, CompareOp, Direction, Duplicates, FrameUnits, Function, LikeCase,
-    NullsOrder, SetOperator, WindowFunction,
+    NullsOrder, SeriesFunction, SetOperator, WindowFunction,
 };
 use sql::catalog::{SequencesRef, TableFunctionRef, TableRef};
 use types::{DataType, PhysicalType, Value};
@@ -164,6 +164,9 @@ pub enum ScanRestrictionKind {
     },
     /// IN over constants.
     InList(Vec<Expr>),
+    /// `= ANY` over a constant array, of the column's type or of a wider integer type: what the
+    /// column cannot hold matches nothing.
+    InArray(Expr),
     /// Any predicate over this one column, which is `Column(0)` in it: decided once per dictionary
     /// entry.
     Predicate(Expr),
@@ -186,6 +189,15 @@ pub struct IndexRange {
     pub low: Option<(Expr, BoundKind)>,
     /// Upper bound.
     pub high: Option<(Expr, BoundKind)>,
+}
+
+/// Values that one column of an index may have: the keys are looked up with each of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexList {
+    /// Position of the column in the index, at most as many as there are keys.
+    pub at: usize,
+    /// [`ScanRestrictionKind::InList`] or [`ScanRestrictionKind::InArray`].
+    pub values: ScanRestrictionKind,
 }
 
 /// The order in which an index scan gives rows.
@@ -394,6 +406,9 @@ pub enum Operator {
         /// forms: rows are equal to them in these columns. A NULL matches nothing. For a hash
         /// index all its columns.
         keys: Vec<Expr>,
+        /// A column before, between or behind those of `keys` that may have several values. There
+        /// is no range beside it, and no order.
+        list: Option<IndexList>,
         /// Bounds of the next column of an ordered index.
         range: Option<IndexRange>,
         /// What else must hold, as in a scan.
@@ -441,12 +456,14 @@ pub enum Operator {
         /// What it is, for EXPLAIN.
         name: Arc<str>,
     },
-    /// generate_series. Without input: constant arguments, output one column. With input (lateral):
-    /// arguments over the input's columns, output is the input's columns and the series.
+    /// A function that gives rows. Without input: constant arguments, output one column. With input
+    /// (lateral): arguments over the input's columns, output is the input's columns and the series.
     Series {
         /// Lateral input.
         input: Option<Box<Node>>,
-        /// start, stop, step.
+        /// Which function.
+        function: SeriesFunction,
+        /// start, stop, step; of unnest the array.
         arguments: Vec<Expr>,
     },
     /// Literal rows.

@@ -152,7 +152,7 @@ fn remove_distinct(plan: &mut Plan) {
 
 /// Aggregates whose result depends on the order of rows.
 fn ordered(function: AggregateFunction) -> bool {
-    matches!(function, AggregateFunction::StringAgg)
+    matches!(function, AggregateFunction::StringAgg | AggregateFunction::ArrayAgg)
 }
 
 fn prune_aggregate(plan: &mut Plan, needed: &ColumnSet) {

@@ -44,11 +44,17 @@ fn collect(node: &Node, reads: &mut Vec<TableRead>) {
         Operator::Scan { table, columns, restrictions, .. } => {
             reads.push(read(table, columns, restrictions));
         }
-        Operator::IndexScan { table, index, columns, keys, range, restrictions, .. } => {
+        Operator::IndexScan { table, index, columns, keys, list, range, restrictions, .. } => {
             let mut read = read(table, columns, restrictions);
             let ordinal = |at: usize| Some(table.indexes().get(*index)?.columns.get(at)?.ordinal);
             for (at, key) in keys.iter().enumerate() {
+                let at = at + usize::from(list.as_ref().is_some_and(|list| list.at <= at));
                 read.restrictions.extend(ordinal(at).map(|column| equal(column, key)));
+            }
+            if let Some(list) = list {
+                let kind = list.values.clone();
+                let restriction = |column| TableRestriction { column, kind };
+                read.restrictions.extend(ordinal(list.at).map(restriction));
             }
             if let (Some(range), Some(column)) = (range, ordinal(keys.len())) {
                 read.restrictions.push(TableRestriction { column, kind: range.restriction() });

@@ -161,6 +161,8 @@ pub enum AggregateFunction {
     BitXor,
     /// string_agg(TEXT, TEXT separator).
     StringAgg,
+    /// array_agg(x) -> x[], NULLs included.
+    ArrayAgg,
     /// stddev_pop -> DOUBLE (NUMERIC for exact types).
     StddevPop,
     /// stddev_samp, stddev.
@@ -391,10 +393,12 @@ pub enum Plan {
         /// What it is, for EXPLAIN.
         name: Arc<str>,
     },
-    /// generate_series(start, stop, step) over expressions, possibly correlated (lateral).
+    /// A function that gives rows, over expressions, possibly correlated (lateral).
     Series {
-        /// start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP with INTERVAL
-        /// step).
+        /// Which.
+        function: SeriesFunction,
+        /// Of generate_series start, stop, step of one type (INTEGER, BIGINT, NUMERIC or TIMESTAMP
+        /// with INTERVAL step), of unnest an array.
         arguments: Vec<Expr>,
         /// The result column and type.
         column: (ColumnId, DataType),
@@ -525,6 +529,25 @@ pub enum Plan {
         /// Name, for EXPLAIN.
         name: Arc<str>,
     },
+}
+
+/// The functions of [`Plan::Series`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SeriesFunction {
+    /// generate_series.
+    Generate,
+    /// unnest: the elements of an array in order.
+    Unnest,
+}
+
+impl SeriesFunction {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Generate => "generate_series",
+            Self::Unnest => "unnest",
+        }
+    }
 }
 
 /// A column of [`Plan::Input`].

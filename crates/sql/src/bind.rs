@@ -48,6 +48,8 @@ mod refresh;
 mod special;
 mod functions;
 mod function_table;
+mod array;
+mod array_functions;
 mod aggregate;
 mod window;
 mod name;

@@ -5,7 +5,10 @@ use crate::calendar::{
 };
 use crate::decimal;
 use crate::text::{self, Excess};
-use crate::{DataType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value};
+use crate::{
+    DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
+    array,
+};
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
 ///
@@ -30,6 +33,11 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
         (Value::Null, _) => Ok(Value::Null),
         (_, T::Char(_) | T::Varchar(_) | T::Text | T::Unknown) => to_text(value, from, to, excess),
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
+        (Value::Str(bytes), T::Array(target)) => match from {
+            T::Array(source) => array_value(bytes, source, target, excess),
+            _ if from.is_text() => parse_array(utf8(bytes)?, target, excess),
+            _ => Err(no_cast(from, to)),
+        },
         (Value::Str(bytes), _) if from.is_text() => text::parse(utf8(bytes)?, to),
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
@@ -47,6 +55,25 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
             (_, Some(v)) if from.is_integer() => from_integer(v, to),
             _ => Err(no_cast(from, to)),
         },
+    }
+}
+
+/// An array with the elements of another one converted.
+fn array_value(array: &[u8], from: ElementType, to: ElementType, excess: Excess) -> Result<Value> {
+    let (source, target) = (from.data_type(), to.data_type());
+    let converted = array::map(array, from, to, |value| convert(&value, source, target, excess))?;
+    Ok(Value::Str(converted.into()))
+}
+
+/// An array from its text; elements with a length are cut or refused afterwards, as in PostgreSQL.
+fn parse_array(text: &str, to: ElementType, excess: Excess) -> Result<Value> {
+    let plain = match to {
+        ElementType::Char(_) | ElementType::Varchar(_) => ElementType::Text,
+        other => other,
+    };
+    match text::parse(text, DataType::Array(plain))? {
+        Value::Str(array) if plain != to => array_value(&array, plain, to, excess),
+        value => Ok(value),
     }
 }
 

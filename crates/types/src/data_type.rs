@@ -1,5 +1,7 @@
 //! Declared types and their representation in memory.
 
+use crate::ElementType;
+
 /// How a NUMERIC is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumericDisplay {
@@ -75,6 +77,8 @@ pub enum DataType {
     Interval,
     /// UUID.
     Uuid,
+    /// An array of one dimension: see [`crate::array`].
+    Array(ElementType),
 }
 
 /// How the rows of a column look in memory while a query runs.
@@ -90,7 +94,7 @@ pub enum PhysicalType {
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// CHAR, VARCHAR, TEXT, BYTEA: a 16-byte view.
+    /// CHAR, VARCHAR, TEXT, BYTEA, arrays: a 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
@@ -106,9 +110,12 @@ impl DataType {
             Self::Real | Self::Double => PhysicalType::F64,
             Self::Numeric(n) if n.precision <= NumericType::PRECISION_64 => PhysicalType::I64,
             Self::Numeric(_) | Self::Uuid => PhysicalType::I128,
-            Self::Unknown | Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Bytea => {
-                PhysicalType::Str
-            }
+            Self::Unknown
+            | Self::Char(_)
+            | Self::Varchar(_)
+            | Self::Text
+            | Self::Bytea
+            | Self::Array(_) => PhysicalType::Str,
             Self::Interval => PhysicalType::Interval,
         }
     }

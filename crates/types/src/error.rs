@@ -61,6 +61,10 @@ states! {
     INVALID_LIMIT = b"2201W";
     /// Negative OFFSET.
     INVALID_OFFSET = b"2201X";
+    /// Subscript or dimension of an array that cannot be.
+    ARRAY_SUBSCRIPT = b"2202E";
+    /// NULL where the function takes none.
+    NULL_NOT_ALLOWED = b"22004";
     /// Regular expression not well formed.
     INVALID_REGEX = b"2201B";
     /// Bytes are not UTF-8.

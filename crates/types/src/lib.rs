@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod data_type;
+mod element_type;
 mod error;
 mod interval;
 mod names;
 mod value;
+pub mod array;
 pub mod calendar;
 pub mod cast;
 pub mod decimal;
@@ -19,6 +21,7 @@ pub mod text;
 pub mod waiting;
 
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
+pub use element_type::ElementType;
 pub use error::{Error, Position, Result, SqlState};
 pub use interval::Interval;
 pub use value::Value;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{DataType, NumericDisplay};
+use crate::{DataType, ElementType, NumericDisplay};
 
 impl DataType {
     /// The name without length, precision and scale.
@@ -26,12 +26,39 @@ impl DataType {
             Self::TimestampTz => "timestamp with time zone",
             Self::Interval => "interval",
             Self::Uuid => "uuid",
+            Self::Array(element) => array_name(element),
         }
+    }
+}
+
+const fn array_name(element: ElementType) -> &'static str {
+    use ElementType as E;
+    match element {
+        E::Boolean => "boolean[]",
+        E::SmallInt => "smallint[]",
+        E::Integer => "integer[]",
+        E::BigInt => "bigint[]",
+        E::Real => "real[]",
+        E::Double => "double precision[]",
+        E::Numeric(_) => "numeric[]",
+        E::Char(_) => "character[]",
+        E::Varchar(_) => "character varying[]",
+        E::Text => "text[]",
+        E::Bytea => "bytea[]",
+        E::Date => "date[]",
+        E::Time => "time without time zone[]",
+        E::Timestamp => "timestamp without time zone[]",
+        E::TimestampTz => "timestamp with time zone[]",
+        E::Interval => "interval[]",
+        E::Uuid => "uuid[]",
     }
 }
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Array(element) = self {
+            return write!(f, "{}[]", element.data_type());
+        }
         f.write_str(self.name())?;
         match self {
             Self::Numeric(n) if n.display == NumericDisplay::Fixed => {

@@ -15,7 +15,7 @@ mod tokens;
 
 use std::fmt::{self, Write};
 
-use crate::{DataType, Error, Result, SqlState, Value};
+use crate::{DataType, Error, Result, SqlState, Value, array};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use number::parse_decimal;
@@ -81,6 +81,7 @@ pub fn parse(text: &str, ty: DataType) -> Result<Value> {
         DataType::Timestamp => Value::I64(datetime::parse_timestamp(text, ty)?),
         DataType::TimestampTz => Value::I64(datetime::parse_timestamp(text, ty)?),
         DataType::Interval => Value::Interval(interval::parse_interval(text)?),
+        DataType::Array(element) => Value::Str(array::parse_array(text, element)?.into()),
     })
 }
 
@@ -119,6 +120,7 @@ pub fn append(out: &mut Vec<u8>, value: &Value, ty: DataType) {
         (Value::I128(v), _) => out.extend_from_slice(v.to_string().as_bytes()),
         (Value::Interval(v), _) => interval::format_interval(out, *v),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
+        (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element),
         (Value::Str(v), ty) => append_text(out, v, ty),
     }
 }

@@ -19,7 +19,7 @@ pub enum Value {
     I128(i128),
     /// See [`crate::PhysicalType::F64`].
     F64(f64),
-    /// Text (UTF-8) or BYTEA.
+    /// Text (UTF-8), BYTEA, or an array (see [`crate::array`]).
     Str(Arc<[u8]>),
     /// INTERVAL.
     Interval(Interval),

@@ -1,9 +1,10 @@
 //! Values of parameters from text or binary.
 
-use types::{DataType, Error, Interval, Result, SqlState, Value, text};
+use types::array::{self, ArrayBuilder};
+use types::{DataType, ElementType, Error, Interval, Result, SqlState, Value, text};
 
 use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format};
-use crate::numeric;
+use crate::{numeric, oid};
 
 /// The value of parameter `number`, from 1.
 ///
@@ -109,5 +110,58 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             })
         }
         DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
+        DataType::Array(element) => Value::Str(array(bytes, element)?.into()),
     })
+}
+
+/// An array: dimensions, whether it has NULLs, the elements' type, size and first subscript of each
+/// dimension, then each element behind its length, which is -1 for NULL.
+fn array(bytes: &[u8], element: ElementType) -> Result<Vec<u8>, Failure> {
+    let mut rest = bytes;
+    let (dimensions, _nulls) = (number(&mut rest)?, number(&mut rest)?);
+    let oid = number(&mut rest)?;
+    let expected = oid::parameter(oid as u32).map_err(Failure::Value)?;
+    let alike = DataType::array_of(expected).is_some_and(|given| {
+        let given = array::element_of(given).unwrap_or(element);
+        given == element || array::same_form(given, element) || is_text(given, element)
+    });
+    if !alike && dimensions != 0 {
+        let message = format!("wrong element type {oid} in an array of {}", element.data_type());
+        return Err(Error::new(SqlState::DATATYPE_MISMATCH, message).into());
+    }
+    let (count, lower) = match dimensions {
+        0 => (0, 1),
+        1 => (number(&mut rest)?, number(&mut rest)?),
+        2..=6 => return Err(Error::unsupported("an array of several dimensions").into()),
+        _ => return Err(Failure::Form),
+    };
+    let mut builder = ArrayBuilder::new();
+    for _ in 0..count {
+        match usize::try_from(number(&mut rest)?) {
+            Ok(length) => {
+                let (value, after) = rest.split_at_checked(length).ok_or(Failure::Form)?;
+                rest = after;
+                builder.push_value(&binary(value, element.data_type())?, element);
+            }
+            Err(_) => builder.push_null(),
+        }
+    }
+    if !rest.is_empty() || count < 0 {
+        return Err(Failure::Form);
+    }
+    Ok(builder.finish_from(lower)?)
+}
+
+/// The next four bytes.
+fn number(rest: &mut &[u8]) -> Result<i32, Failure> {
+    let (bytes, after) = rest.split_first_chunk::<4>().ok_or(Failure::Form)?;
+    *rest = after;
+    Ok(i32::from_be_bytes(*bytes))
+}
+
+/// True when both are text, or NUMERIC of whatever digits: the value says how it looks.
+fn is_text(given: ElementType, element: ElementType) -> bool {
+    let (given, element) = (given.data_type(), element.data_type());
+    let numeric = |ty| matches!(ty, DataType::Numeric(_));
+    (given.is_text() && element.is_text()) || (numeric(given) && numeric(element))
 }

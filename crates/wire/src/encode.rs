@@ -3,7 +3,7 @@
 use engine::QueryResult;
 use kernels::Vector;
 use kernels::print::append_text;
-use types::{DataType, Result, Value, calendar, text};
+use types::{DataType, ElementType, Result, Value, array, calendar, text};
 
 use crate::message::{finish, message, push_text};
 use crate::{numeric, oid};
@@ -130,7 +130,34 @@ pub(crate) fn cell(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType,
 }
 
 fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
-    match (column.value(row), ty) {
+    push_binary(out, column.value(row), ty);
+}
+
+/// Appends an array: see `decode`.
+fn push_array(out: &mut Vec<u8>, array: &[u8], element: ElementType) {
+    let ty = element.data_type();
+    let bounds = array::bounds(array, element);
+    let has_null = array::Elements::new(array, element).any(|raw| raw.is_none());
+    let header = [i32::from(bounds.is_some()), i32::from(has_null), oid::of(ty).0 as i32];
+    header.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
+    let Some((low, high)) = bounds else {
+        return;
+    };
+    out.extend_from_slice(&(high - low + 1).to_be_bytes());
+    out.extend_from_slice(&low.to_be_bytes());
+    for raw in array::Elements::new(array, element) {
+        let start = out.len();
+        out.extend_from_slice(&(-1_i32).to_be_bytes());
+        if raw.is_some() {
+            push_binary(out, array::decode(raw, element), ty);
+            let length = (out.len() - start - 4) as u32;
+            out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
+    match (value, ty) {
         (Value::I32(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
         (Value::I64(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
         (Value::I128(v), DataType::Numeric(n)) => numeric::encode(out, v, n),
@@ -157,6 +184,7 @@ fn binary_value(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
             out.extend_from_slice(&v.days.to_be_bytes());
             out.extend_from_slice(&v.months.to_be_bytes());
         }
+        (Value::Str(v), DataType::Array(element)) => push_array(out, &v, element),
         (Value::Str(v), DataType::Char(_)) => text::append_text(out, &v, ty),
         (Value::Str(v), _) => out.extend_from_slice(&v),
         (Value::Null, _) => {}

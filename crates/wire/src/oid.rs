@@ -29,8 +29,36 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
             types::NumericDisplay::Trimmed => (1700, -1, -1),
         },
         DataType::Uuid => (2950, 16, -1),
+        DataType::Array(element) => {
+            let (number, _, modifier) = of(element.data_type());
+            let array = ARRAYS.iter().find(|(scalar, _)| *scalar == number);
+            (array.map_or(1009, |(_, array)| *array), -1, modifier)
+        }
     }
 }
+
+/// Numbers of types and of their arrays.
+const ARRAYS: &[(u32, u32)] = &[
+    (16, 1000),
+    (17, 1001),
+    (20, 1016),
+    (21, 1005),
+    (23, 1007),
+    (25, 1009),
+    (26, 1028),
+    (19, 1003),
+    (700, 1021),
+    (701, 1022),
+    (1042, 1014),
+    (1043, 1015),
+    (1082, 1182),
+    (1083, 1183),
+    (1114, 1115),
+    (1184, 1185),
+    (1186, 1187),
+    (1700, 1231),
+    (2950, 2951),
+];
 
 /// The type of a parameter that the client declares by number; 0 leaves it to the statement.
 ///
@@ -57,6 +85,12 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         1700 => DataType::Numeric(NumericType::UNCONSTRAINED),
         2950 => DataType::Uuid,
         other => {
+            let scalar = ARRAYS.iter().find(|(_, array)| *array == other);
+            if let Some((scalar, _)) = scalar
+                && let Some(array) = DataType::array_of(parameter(*scalar)?)
+            {
+                return Ok(array);
+            }
             let message = format!("parameters of type {other} are not supported");
             return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }

@@ -70,6 +70,25 @@ fn relations_columns_and_constraints() {
          on conrelid = attrelid and attnum = any (conkey) where contype = 'f'",
     );
     assert_eq!(keys, ["c_p_fkey|p"]);
+    let keys = rows(
+        &mut client,
+        "select i.relname, x.indkey, x.indkey[0], unnest(x.indkey), generate_subscripts(x.indkey, 1)
+         from pg_index x join pg_class i on i.oid = x.indexrelid order by 1",
+    );
+    let expected = ["c_p|[0:0]={2}|2|2|0", "c_pkey|[0:0]={1}|1|1|0", "p_pkey|[0:0]={1}|1|1|0"];
+    assert_eq!(keys, expected);
+    // As SQLAlchemy and psql's \\d ask for names of a key's columns.
+    let names = rows(
+        &mut client,
+        "select c.conname, array_agg(a.attname order by u.ord), array_length(c.conkey, 1),
+            array_to_string(array(select attname from pg_attribute where attrelid = c.conrelid
+                and attnum = any (c.conkey)), ', ')
+         from pg_constraint c, unnest(c.conkey) with ordinality as u(num, ord)
+            join pg_attribute a on a.attnum = u.num
+         where a.attrelid = c.conrelid and c.contype in ('p', 'f')
+         group by c.oid, c.conname, c.conkey, c.conrelid order by 1",
+    );
+    assert_eq!(names, ["c_p_fkey|{p}|1|p", "c_pkey|{id}|1|id", "p_pkey|{id}|1|id"]);
     let indexes = rows(&mut client, "select indexdef from pg_indexes where indexname = 'c_p'");
     assert_eq!(indexes, ["CREATE INDEX c_p ON public.c USING btree (p DESC)"]);
     let referring = "SELECT conrelid::pg_catalog.regclass FROM pg_catalog.pg_constraint

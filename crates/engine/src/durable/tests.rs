@@ -72,6 +72,39 @@ const ENDS: [End; 3] = [End::Closed, End::Killed, End::Crashed];
 const LAYOUTS: [Layout; 4] = [Layout::Auto, Layout::Row, Layout::Column, Layout::Frozen];
 
 #[test]
+fn arrays_come_back_in_every_layout_and_after_every_end() {
+    for layout in LAYOUTS {
+        for how in ENDS {
+            let io = SimIo::new(11, Tear::Bytes);
+            let database = open_layout(&io, layout);
+            let mut session = database.session();
+            let sql = "CREATE TABLE t (id INT PRIMARY KEY, a INT[] DEFAULT '{7}', w VARCHAR(9)[],
+                n NUMERIC(9,2)[])";
+            run(&mut session, sql);
+            run(&mut session, "CREATE INDEX t_a ON t (a)");
+            run(&mut session, "INSERT INTO t VALUES (1, '{1,NULL,3}', '{a,\"b,c\"}', '{1.50,-2}')");
+            run(&mut session, "CHECKPOINT");
+            run(&mut session, "INSERT INTO t (id, w) VALUES (2, '{}'), (3, NULL)");
+            run(&mut session, "UPDATE t SET a = a || 9, n = '{}' WHERE id = 3");
+            run(&mut session, "INSERT INTO t VALUES (4, '[0:1]={5,6}', NULL, NULL)");
+            drop(session);
+            end(database, &io, how);
+            let mut session = open_layout(&io, layout).session();
+            let expected = [
+                "1|{1,NULL,3}|{a,\"b,c\"}|{1.50,-2.00}",
+                "2|{7}|{}|NULL",
+                "3|{7,9}|NULL|{}",
+                "4|[0:1]={5,6}|NULL|NULL",
+            ];
+            assert_eq!(rows(&mut session, "SELECT * FROM t ORDER BY id"), expected, "{layout:?}");
+            assert_eq!(rows(&mut session, "SELECT id FROM t WHERE a = '{7,9}'"), ["3"]);
+            let ty = "SELECT pg_typeof(w)::text FROM t WHERE id = 1";
+            assert_eq!(rows(&mut session, ty), ["character varying[]"]);
+        }
+    }
+}
+
+#[test]
 fn rows_come_back_in_every_layout_and_after_every_end() {
     for layout in LAYOUTS {
         for how in ENDS {

@@ -101,23 +101,13 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),
     ("pg_client_encoding", &[0], "'UTF8'"),
     ("getdatabaseencoding", &[0], "'UTF8'"),
-    ("current_schemas", &[1], "CASE WHEN $1 THEN '{pg_catalog,public}' ELSE '{public}' END"),
+    (
+        "current_schemas",
+        &[1],
+        "CASE WHEN $1 THEN ARRAY['pg_catalog','public'] ELSE ARRAY['public'] END",
+    ),
     ("current_setting", &[1, 2], SETTING),
-    ("array_to_string", &[2], "replace(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2)"),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
-    ("array_upper", &[2], "NULL::integer"),
-    ("array_length", &[2], "NULL::integer"),
-    (
-        "pg_list_has",
-        &[2],
-        "position(',' || $1::text || ',' IN replace(replace($2::text, '{', ','), '}', ',')) > 0",
-    ),
-    (
-        "pg_list_element",
-        &[2],
-        "nullif(split_part(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2::integer), '') \
-         ::bigint",
-    ),
     ("pg_is_in_recovery", &[0], "false"),
     ("pg_is_other_temp_schema", &[1], "false"),
     ("pg_my_temp_schema", &[0], "0::bigint"),

@@ -125,6 +125,11 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         }
         DataType::Numeric(_) => (1700, -1),
         DataType::Uuid => (2950, -1),
+        DataType::Array(element) => {
+            let (number, modifier) = of_type(element.data_type());
+            let known = TYPES.iter().find(|known| known.number == number);
+            (known.map_or(1009, |known| known.array), modifier)
+        }
     }
 }
 

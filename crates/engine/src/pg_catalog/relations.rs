@@ -5,7 +5,7 @@ use sql::catalog::{
     ForeignKeyDef, IdentityKind, IndexKind, IndexMeta, ReferentialAction, Uniqueness,
 };
 use sql::statement::{Persistence, RelationName};
-use types::Value;
+use types::{ElementType, Value};
 
 use super::{Row, Subject, numbers};
 use crate::catalog::{TableDef, TableEntry};
@@ -20,10 +20,9 @@ fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
     names.join(", ")
 }
 
-/// Ordinals from 1 with `between` them.
-fn ordinals(columns: impl IntoIterator<Item = usize>, between: &str) -> String {
-    let numbers: Vec<String> = columns.into_iter().map(|c| (c + 1).to_string()).collect();
-    numbers.join(between)
+/// Ordinals from 1, as a list in the catalog.
+fn ordinals(columns: impl IntoIterator<Item = usize>) -> Vec<i64> {
+    columns.into_iter().map(|column| column as i64 + 1).collect()
 }
 
 /// The visible indexes of a table.
@@ -191,13 +190,13 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         for index in indexes(entry) {
             let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
-            let zeros = vec!["0"; index.columns.len()].join(" ");
+            let zeros = vec![0; index.columns.len()];
             let option = |column: &sql::catalog::IndexColumn| {
-                let descending = u8::from(column.direction == Direction::Descending);
-                let first = u8::from(column.nulls == NullsOrder::First);
-                (descending | (first << 1)).to_string()
+                let descending = i64::from(column.direction == Direction::Descending);
+                let first = i64::from(column.nulls == NullsOrder::First);
+                descending | (first << 1)
             };
-            let options: Vec<String> = index.columns.iter().map(option).collect();
+            let options: Vec<i64> = index.columns.iter().map(option).collect();
             let columns = index.columns.iter().map(|column| column.ordinal);
             let row = Row::default()
                 .number("indexrelid", number(&index.name))
@@ -211,10 +210,10 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisvalid", true)
                 .flag("indisready", true)
                 .flag("indislive", true)
-                .text("indkey", &ordinals(columns, " "))
-                .text("indcollation", &zeros)
-                .text("indclass", &zeros)
-                .text("indoption", &options.join(" "))
+                .vector("indkey", ElementType::SmallInt, &ordinals(columns))
+                .vector("indcollation", ElementType::BigInt, &zeros)
+                .vector("indclass", ElementType::BigInt, &zeros)
+                .vector("indoption", ElementType::SmallInt, &options)
                 .text("indexdef", &index_definition(&entry.def, index));
             rows.push(row);
         }
@@ -246,15 +245,15 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
             text.push_str(&format!(" ON {when} {name}"));
         }
     }
-    let list = |columns: &[usize]| format!("{{{}}}", ordinals(columns.iter().copied(), ","));
+    let list = |columns: &[usize]| ordinals(columns.iter().copied());
     Row::default()
         .text("contype", "f")
         .text("condef", &text)
         .text("confupdtype", action(key.on_update).0)
         .text("confdeltype", action(key.on_delete).0)
         .text("confmatchtype", "s")
-        .text("conkey", &list(&key.columns))
-        .text("confkey", &list(&key.references))
+        .list("conkey", ElementType::SmallInt, &list(&key.columns))
+        .list("confkey", ElementType::SmallInt, &list(&key.references))
 }
 
 /// pg_constraint.
@@ -277,8 +276,9 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         for key in &def.keys {
             let columns = names(def, key.columns.iter().copied());
             let (kind, what) = if key.primary { ("p", "PRIMARY KEY") } else { ("u", "UNIQUE") };
-            let list = format!("{{{}}}", ordinals(key.columns.iter().copied(), ","));
-            let row = Row::default().text("contype", kind).text("conkey", &list);
+            let list = ordinals(key.columns.iter().copied());
+            let row = Row::default().text("contype", kind);
+            let row = row.list("conkey", ElementType::SmallInt, &list);
             let row = row.number("conindid", number(&key.name));
             add(&key.name, row.text("condef", &format!("{what} ({columns})")));
         }

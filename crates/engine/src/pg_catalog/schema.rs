@@ -1,11 +1,11 @@
 //! Tables of the catalog and their columns.
 
-use types::DataType;
+use types::{DataType, ElementType};
 
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), i (integer),
-/// s (smallint), f (real).
+/// s (smallint), f (real); S, O and N are arrays of s, o and n.
 const TABLES: &[(&str, &str)] = &[
-    ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:n"),
+    ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:N"),
     (
         "pg_catalog.pg_class",
         "oid:o relname:n relnamespace:o reltype:o reloftype:o relowner:o relam:o relfilenode:o \
@@ -13,14 +13,14 @@ const TABLES: &[(&str, &str)] = &[
          relisshared:b relpersistence:n relkind:n relnatts:s relchecks:s relhasrules:b \
          relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
          relispopulated:b relreplident:n relispartition:b relrewrite:o relfrozenxid:o \
-         relminmxid:o relacl:n reloptions:n relpartbound:n bytes:o viewdef:n",
+         relminmxid:o relacl:N reloptions:N relpartbound:n bytes:o viewdef:n",
     ),
     (
         "pg_catalog.pg_attribute",
         "attrelid:o attname:n atttypid:o attstattarget:i attlen:s attnum:s attndims:i \
          attcacheoff:i atttypmod:i attbyval:b attalign:n attstorage:n attcompression:n \
          attnotnull:b atthasdef:b atthasmissing:b attidentity:n attgenerated:n attisdropped:b \
-         attislocal:b attinhcount:i attcollation:o attacl:n attoptions:n attfdwoptions:n \
+         attislocal:b attinhcount:i attcollation:o attacl:N attoptions:N attfdwoptions:N \
          attmissingval:n",
     ),
     (
@@ -28,28 +28,28 @@ const TABLES: &[(&str, &str)] = &[
         "oid:o typname:n typnamespace:o typowner:o typlen:s typbyval:b typtype:n typcategory:n \
          typispreferred:b typisdefined:b typdelim:n typrelid:o typsubscript:n typelem:o \
          typarray:o typinput:n typoutput:n typreceive:n typsend:n typalign:n typstorage:n \
-         typnotnull:b typbasetype:o typtypmod:i typndims:i typcollation:o typdefault:n typacl:n \
+         typnotnull:b typbasetype:o typtypmod:i typndims:i typcollation:o typdefault:n typacl:N \
          formatted:n",
     ),
     (
         "pg_catalog.pg_index",
         "indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indnullsnotdistinct:b \
          indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b \
-         indcheckxmin:b indisready:b indislive:b indisreplident:b indkey:n indcollation:n \
-         indclass:n indoption:n indexprs:n indpred:n indexdef:n",
+         indcheckxmin:b indisready:b indislive:b indisreplident:b indkey:S indcollation:O \
+         indclass:O indoption:S indexprs:n indpred:n indexdef:n",
     ),
     (
         "pg_catalog.pg_constraint",
         "oid:o conname:n connamespace:o contype:n condeferrable:b condeferred:b convalidated:b \
          conrelid:o contypid:o conindid:o conparentid:o confrelid:o confupdtype:n confdeltype:n \
-         confmatchtype:n conislocal:b coninhcount:i connoinherit:b conkey:n confkey:n conbin:n \
+         confmatchtype:n conislocal:b coninhcount:i connoinherit:b conkey:S confkey:S conbin:n \
          condef:n",
     ),
     ("pg_catalog.pg_attrdef", "oid:o adrelid:o adnum:s adbin:n"),
     (
         "pg_catalog.pg_roles",
         "oid:o rolname:n rolsuper:b rolinherit:b rolcreaterole:b rolcreatedb:b rolcanlogin:b \
-         rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:n",
+         rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:N",
     ),
     ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
     ("pg_catalog.pg_auth_members", "roleid:o member:o grantor:o admin_option:b"),
@@ -57,10 +57,10 @@ const TABLES: &[(&str, &str)] = &[
         "pg_catalog.pg_database",
         "oid:o datname:n datdba:o encoding:i datlocprovider:n datistemplate:b datallowconn:b \
          datconnlimit:i datfrozenxid:o datminmxid:o dattablespace:o datcollate:n datctype:n \
-         daticulocale:n datcollversion:n datacl:n",
+         daticulocale:n datcollversion:n datacl:N",
     ),
     ("pg_catalog.pg_am", "oid:o amname:n amhandler:n amtype:n"),
-    ("pg_catalog.pg_tablespace", "oid:o spcname:n spcowner:o spcacl:n spcoptions:n"),
+    ("pg_catalog.pg_tablespace", "oid:o spcname:n spcowner:o spcacl:N spcoptions:N"),
     (
         "pg_catalog.pg_settings",
         "name:n setting:n unit:n category:n short_desc:n extra_desc:n context:n vartype:n \
@@ -89,7 +89,7 @@ const TABLES: &[(&str, &str)] = &[
         "pg_catalog.pg_proc",
         "oid:o proname:n pronamespace:o proowner:o prolang:o prokind:n prosecdef:b proleakproof:b \
          proisstrict:b proretset:b provolatile:n proparallel:n pronargs:s prorettype:o \
-         proargtypes:n proargnames:n prosrc:n proacl:n proallargtypes:n proargmodes:n",
+         proargtypes:O proargnames:N prosrc:n proacl:N proallargtypes:O proargmodes:N",
     ),
     ("pg_catalog.pg_language", "oid:o lanname:n"),
     ("pg_catalog.pg_collation", "oid:o collname:n collnamespace:o collprovider:n collencoding:i"),
@@ -108,27 +108,27 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_rewrite", "oid:o rulename:n ev_class:o ev_type:n ev_enabled:n is_instead:b"),
     (
         "pg_catalog.pg_policy",
-        "oid:o polname:n polrelid:o polcmd:n polpermissive:b polroles:n polqual:n \
+        "oid:o polname:n polrelid:o polcmd:n polpermissive:b polroles:O polqual:n \
          polwithcheck:n",
     ),
     (
         "pg_catalog.pg_statistic_ext",
-        "oid:o stxrelid:o stxname:n stxnamespace:o stxowner:o stxstattarget:i stxkeys:n \
-         stxkind:n stxexprs:n",
+        "oid:o stxrelid:o stxname:n stxnamespace:o stxowner:o stxstattarget:i stxkeys:S \
+         stxkind:N stxexprs:n",
     ),
     (
         "pg_catalog.pg_publication",
         "oid:o pubname:n pubowner:o puballtables:b pubinsert:b pubupdate:b pubdelete:b \
          pubtruncate:b pubviaroot:b",
     ),
-    ("pg_catalog.pg_publication_rel", "oid:o prpubid:o prrelid:o prqual:n prattrs:n"),
+    ("pg_catalog.pg_publication_rel", "oid:o prpubid:o prrelid:o prqual:n prattrs:S"),
     ("pg_catalog.pg_publication_namespace", "oid:o pnpubid:o pnnspid:o"),
     ("pg_catalog.pg_subscription", "oid:o subname:n subdbid:o"),
     (
         "pg_catalog.pg_partitioned_table",
-        "partrelid:o partstrat:n partnatts:s partdefid:o partattrs:n",
+        "partrelid:o partstrat:n partnatts:s partdefid:o partattrs:S",
     ),
-    ("pg_catalog.pg_foreign_table", "ftrelid:o ftserver:o ftoptions:n"),
+    ("pg_catalog.pg_foreign_table", "ftrelid:o ftserver:o ftoptions:N"),
     ("pg_catalog.pg_foreign_server", "oid:o srvname:n srvowner:o srvfdw:o"),
     ("pg_catalog.pg_matviews", "schemaname:n matviewname:n matviewowner:n definition:n"),
     ("pg_catalog.pg_event_trigger", "oid:o evtname:n evtevent:n evtowner:o evtenabled:n"),
@@ -138,7 +138,7 @@ const TABLES: &[(&str, &str)] = &[
         "oid:o oprname:n oprnamespace:o oprkind:n oprleft:o oprright:o oprresult:o",
     ),
     ("pg_catalog.pg_cast", "oid:o castsource:o casttarget:o castfunc:o castcontext:n"),
-    ("pg_catalog.pg_db_role_setting", "setdatabase:o setrole:o setconfig:n"),
+    ("pg_catalog.pg_db_role_setting", "setdatabase:o setrole:o setconfig:N"),
     ("pg_catalog.pg_seclabels", "objoid:o classoid:o objsubid:i provider:n label:n"),
     ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
@@ -200,6 +200,9 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "i" => DataType::Integer,
                 "s" => DataType::SmallInt,
                 "f" => DataType::Real,
+                "S" => DataType::Array(ElementType::SmallInt),
+                "O" => DataType::Array(ElementType::BigInt),
+                "N" => DataType::Array(ElementType::Text),
                 _ => DataType::Text,
             },
         ))

@@ -132,6 +132,7 @@ impl StatePlan {
                 | F::AnyValue
                 | F::Single
                 | F::StringAgg
+                | F::ArrayAgg
                 | F::PercentileCont
                 | F::PercentileDisc
                 | F::Mode
@@ -143,7 +144,7 @@ impl StatePlan {
             distinct: aggregate.duplicates == Duplicates::Remove && !idempotent,
             aggregate,
         };
-        let finisher = match collected(aggregate.function) {
+        let finisher = match collected(aggregate.function, aggregate.ty) {
             Some(result) => {
                 for key in &aggregate.order_by {
                     call.arguments.push(inputs.add(opener, &key.expr)?);
@@ -226,7 +227,14 @@ impl StatePlan {
     }
 }
 
-fn collected(function: F) -> Option<Collected> {
+fn collected(function: F, ty: DataType) -> Option<Collected> {
+    match (function, ty) {
+        (F::ArrayAgg, DataType::Array(element)) => Some(Collected::ArrayAgg(element)),
+        _ => collected_plain(function),
+    }
+}
+
+fn collected_plain(function: F) -> Option<Collected> {
     match function {
         F::StringAgg => Some(Collected::StringAgg),
         F::PercentileCont => Some(Collected::PercentileCont),

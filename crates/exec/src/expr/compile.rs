@@ -2,10 +2,10 @@
 
 use kernels::compare::Comparison;
 use kernels::like::{Case, LikePattern, like_vectors};
-use kernels::{Batch, Vector, cast};
+use kernels::{Batch, Vector, VectorData, cast};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::{CompareOp, Function, LikeCase};
-use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
+use types::{DataType, ElementType, Error, NumericType, PhysicalType, Result, Value};
 
 use super::membership::Members;
 use super::node::{Node, NodeKind, Traits};
@@ -32,7 +32,10 @@ pub(super) fn compile(expr: &Expr) -> Result<Node> {
         ExprKind::Parameter(_) | ExprKind::Scalar(_) => {
             return Err(Error::internal("parameters are literals when an expression is compiled"));
         }
-        ExprKind::Call(function, arguments) => call(*function, arguments, expr)?,
+        ExprKind::Call(function, arguments) => match array_members(*function, arguments)? {
+            Some(node) => node,
+            None => call(*function, arguments, expr)?,
+        },
         ExprKind::Compare(op, a, b) => {
             let kind = NodeKind::Compare(comparison(*op), boxed(a)?, boxed(b)?);
             Node::new(kind, PhysicalType::Bool, Traits::NONE)
@@ -156,6 +159,11 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
             true
         }
         (DataType::Char(_), DataType::Text) => true,
+        (DataType::Array(from), DataType::Array(to)) => {
+            let unlimited = !matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)));
+            let widened = from == ElementType::SmallInt && to == ElementType::Integer;
+            widened || (unlimited && types::array::same_form(from, to))
+        }
         _ => match (scale(from), scale(to)) {
             (Some((p, s)), Some((q, t))) => s == t && p <= q,
             _ => false,
@@ -203,6 +211,59 @@ fn membership(operand: &Expr, list: &[Expr]) -> Result<Node> {
     };
     let parts = list.iter().map(equal).collect::<Result<Vec<_>>>()?;
     Ok(logical(NodeKind::Or(parts)))
+}
+
+/// `x = ANY (array)` over a constant array: a set of its elements. None for other calls.
+fn array_members(function: Function, arguments: &[Expr]) -> Result<Option<Node>> {
+    let (Function::AnyElement(CompareOp::Equal), [operand, array]) = (function, arguments) else {
+        return Ok(None);
+    };
+    let constant = compile(array)?;
+    let Some(constant) = constant.as_constant() else {
+        return Ok(None);
+    };
+    let node = compile(operand)?;
+    let Some(values) = array_values(&constant.value(0), array.ty, node.physical) else {
+        return Ok(None);
+    };
+    if values.is_empty() {
+        if !matches!(&constant.value(0), Value::Str(bytes) if is_empty(bytes, array.ty)) {
+            // Elements that the operand cannot be equal to: it may be NULL.
+            return Ok(None);
+        }
+        // No element could be equal, whatever is compared with it.
+        return Ok(Some(Node::constant(Vector::new(VectorData::Bool(vec![0])))));
+    }
+    let vectors: Vec<Vector> =
+        values.iter().map(|value| Vector::repeat(node.physical, value, 1)).collect();
+    Ok(Members::new(node.physical, vectors.iter()).map(|members| {
+        let kind = NodeKind::Member(Box::new(node), members);
+        Node::new(kind, PhysicalType::Bool, Traits::NONE)
+    }))
+}
+
+/// The elements of a constant array of type `ty` as a column held as `physical` has them, NULLs
+/// included; what it cannot hold is left out. None for NULL.
+pub(crate) fn array_values(
+    array: &Value,
+    ty: DataType,
+    physical: PhysicalType,
+) -> Option<Vec<Value>> {
+    let (Value::Str(bytes), DataType::Array(element)) = (array, ty) else {
+        return None;
+    };
+    let held = |value: Value| match (value.as_integer(), physical) {
+        (Some(v), PhysicalType::I32) => i32::try_from(v).map(Value::I32).ok(),
+        (Some(v), PhysicalType::I64) => i64::try_from(v).map(Value::I64).ok(),
+        (Some(v), PhysicalType::I128) => Some(Value::I128(v)),
+        _ => Some(value),
+    };
+    Some(types::array::values(bytes, element).into_iter().filter_map(held).collect())
+}
+
+/// True for an array of type `ty` without elements.
+fn is_empty(array: &[u8], ty: DataType) -> bool {
+    types::array::element_of(ty).is_ok_and(|ty| types::array::cardinality(array, ty) == 0)
 }
 
 fn like(operand: &Expr, pattern: &Expr, escape: Option<char>, case: LikeCase) -> Result<Node> {

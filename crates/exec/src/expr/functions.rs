@@ -1,5 +1,6 @@
 //! Which kernel computes which function.
 
+mod arrays;
 mod numbers;
 
 use kernels::like::Case;
@@ -80,6 +81,9 @@ pub(super) fn kernel(
     let signature = Signature { arguments, ty, physical };
     if let Some(found) = numbers::kernel(function, &signature)? {
         return Ok(found);
+    }
+    if let Some(kernel) = arrays::kernel(function, &signature)? {
+        return Ok((kernel, FALLIBLE));
     }
     if let Some(found) = text(function, &signature)? {
         return Ok(found);

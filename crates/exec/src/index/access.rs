@@ -195,13 +195,15 @@ impl Access {
 /// The restrictions of a scan of `columns` with their constants.
 pub(super) fn constants(
     opener: &Opener,
+    access: &Access,
     restrictions: &[ScanRestriction],
     columns: &[usize],
     names: &dyn Fn(usize) -> String,
 ) -> Result<Vec<Restriction>> {
     let constant = |restriction: &ScanRestriction| {
         let name = names(restriction.column);
-        let kind = crate::scan::restriction_kind(opener, &restriction.kind, name)?;
+        let physical = access.physical(restriction.column);
+        let kind = crate::scan::restriction_kind(opener, &restriction.kind, physical, name)?;
         Ok(Restriction { column: columns[restriction.column], kind })
     };
     restrictions.iter().map(constant).collect()

@@ -79,7 +79,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     };
     let mut access = Access::new(opener, table, *index, columns)?;
     let name = |column: usize| format!("column {}", columns[column]);
-    let mut rest = constants(opener, restrictions, columns, &name)?;
+    let mut rest = constants(opener, &access, restrictions, columns, &name)?;
     if let Some(reads) = &opener.context.reads {
         // Which keys are looked up depends on other rows: all of them count.
         reads.lock().push((Arc::clone(&access.table), rest.clone()));

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use kernels::BATCH_ROWS;
 use kernels::keys::{SortDirection, SortNulls};
-use plan::physical::{BoundKind, Expr, IndexOrder, IndexRange, Node, Operator};
+use plan::physical::{BoundKind, Expr, IndexList, IndexOrder, IndexRange, Node, Operator};
 use storage::{
     CompareKind, Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN,
 };
@@ -38,6 +38,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         index,
         columns,
         keys,
+        list,
         range,
         restrictions,
         residual,
@@ -50,10 +51,11 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     let mut access = Access::new(opener, table, *index, columns)?;
     let keys: Vec<Value> = keys.iter().map(|key| opener.constant(key)).collect::<Result<_>>()?;
     let bounds = range.as_ref().map(|range| Bounds::new(opener, range)).transpose()?;
+    let list = list.as_ref().map(|list| Listed::new(opener, &access, list)).transpose()?;
     let name = |column: usize| node.output[column].name.to_string();
-    let mut rest = constants(opener, restrictions, columns, &name)?;
+    let mut rest = constants(opener, &access, restrictions, columns, &name)?;
     if let Some(reads) = &opener.context.reads {
-        let mut all = conditions(&access, &keys, bounds.as_ref());
+        let mut all = conditions(&access, &keys, list.as_ref(), bounds.as_ref());
         all.extend(rest.iter().cloned());
         reads.lock().push((Arc::clone(&access.table), all));
     }
@@ -63,14 +65,16 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
     }
     access.restrict(rest)?;
     let wanted = match access.is_never() {
-        true => None,
-        false => Wanted::new(&access, &keys, bounds.as_ref())?,
+        true => Vec::new(),
+        false => Wanted::all(&access, &keys, list.as_ref(), bounds.as_ref())?,
     };
     let direction = match order {
         IndexOrder::Any | IndexOrder::Forward => Direction::Forward,
         IndexOrder::Backward => Direction::Backward,
     };
-    let Some(wanted) = wanted else { return Ok(Stream::default()) };
+    if wanted.is_empty() {
+        return Ok(Stream::default());
+    }
     let context = Arc::clone(&opener.context);
     let source = IndexSource { context, access, wanted, direction };
     let mut stream = Stream::new(Arc::new(source), Some(node.id));
@@ -115,9 +119,37 @@ impl Bounds {
     }
 }
 
+/// The values that one column of the index may have, without NULLs.
+struct Listed {
+    /// Position of the column in the index.
+    at: usize,
+    values: Vec<Value>,
+}
+
+impl Listed {
+    fn new(opener: &Opener, access: &Access, list: &IndexList) -> Result<Self> {
+        let physical = access.key_physical(list.at);
+        let kind = crate::scan::restriction_kind(opener, &list.values, physical, String::new())?;
+        match kind {
+            RestrictionKind::InList(values) => Ok(Self { at: list.at, values }),
+            _ => Err(Error::internal("a list of keys that is no list")),
+        }
+    }
+}
+
 /// What rows satisfy that the index finds.
-fn conditions(access: &Access, keys: &[Value], bounds: Option<&Bounds>) -> Vec<Restriction> {
-    let ordinals = access.index.ordinals();
+fn conditions(
+    access: &Access,
+    keys: &[Value],
+    list: Option<&Listed>,
+    bounds: Option<&Bounds>,
+) -> Vec<Restriction> {
+    let mut ordinals = access.index.ordinals().to_vec();
+    let mut listed = None;
+    if let Some(list) = list {
+        let kind = RestrictionKind::InList(list.values.clone());
+        listed = Some(Restriction { column: ordinals.remove(list.at), kind });
+    }
     let equal = |(&column, value): (&usize, &Value)| {
         let kind = match value.is_null() {
             true => RestrictionKind::Never,
@@ -126,6 +158,7 @@ fn conditions(access: &Access, keys: &[Value], bounds: Option<&Bounds>) -> Vec<R
         Restriction { column, kind }
     };
     let mut all: Vec<Restriction> = ordinals.iter().zip(keys).map(equal).collect();
+    all.extend(listed);
     if let Some(bounds) = bounds {
         all.push(Restriction { column: ordinals[keys.len()], kind: bounds.kind() });
     }
@@ -141,6 +174,35 @@ enum Wanted {
 }
 
 impl Wanted {
+    /// Everything to look for, in the order of the keys, each once.
+    fn all(
+        access: &Access,
+        keys: &[Value],
+        list: Option<&Listed>,
+        bounds: Option<&Bounds>,
+    ) -> Result<Vec<Self>> {
+        let Some(list) = list else {
+            return Ok(Self::new(access, keys, bounds)?.into_iter().collect());
+        };
+        let mut all = Vec::with_capacity(list.values.len());
+        let mut keys = keys.to_vec();
+        keys.insert(list.at, Value::Null);
+        for value in &list.values {
+            keys[list.at] = value.clone();
+            all.extend(Self::new(access, &keys, bounds)?);
+        }
+        all.sort_unstable_by(|a, b| a.first()[..].cmp(&b.first()[..]));
+        all.dedup_by(|a, b| a.first()[..] == b.first()[..]);
+        Ok(all)
+    }
+
+    /// Where the keys begin.
+    fn first(&self) -> &KeyBuffer {
+        match self {
+            Self::Key(key) | Self::Range(key, _) => key,
+        }
+    }
+
     /// None when no row can be there.
     fn new(access: &Access, keys: &[Value], bounds: Option<&Bounds>) -> Result<Option<Self>> {
         if keys.iter().any(Value::is_null) || bounds.is_some_and(Bounds::has_null) {
@@ -207,11 +269,11 @@ fn successor(key: &KeyBuffer) -> Option<KeyBuffer> {
     successor.set_successor(key).then_some(successor)
 }
 
-/// One key or range, as one work order.
+/// Keys and ranges, as one work order.
 struct IndexSource {
     context: Arc<QueryContext>,
     access: Access,
-    wanted: Wanted,
+    wanted: Vec<Wanted>,
     direction: Direction,
 }
 
@@ -235,28 +297,40 @@ impl Source for IndexSource {
     fn run(&self, _order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let mut cursor = Cursor::new();
         let mut found = self.access.found();
-        let (low, high) = match &self.wanted {
-            Wanted::Key(key) => {
-                self.access.look_up(key, &mut cursor, &mut found);
-                return self.push(found, push);
-            }
-            Wanted::Range(low, high) => (low, high.as_ref()),
-        };
-        let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(&high[..]));
-        let range = KeyRange { low: Bound::Included(&low[..]), high };
-        self.access.start(range, self.direction, &mut cursor);
         let mut rows_max = FIRST_ROWS;
-        loop {
-            self.context.check()?;
-            let ended = self.access.read(&mut cursor, &mut found, rows_max);
-            let full = std::mem::replace(&mut found, self.access.found());
-            if self.push(full, push)? == Demand::Enough {
-                return Ok(Demand::Enough);
+        for wanted in &self.wanted {
+            let (low, high) = match wanted {
+                Wanted::Key(key) => {
+                    self.access.look_up(key, &mut cursor, &mut found);
+                    if found.rows() >= rows_max {
+                        self.context.check()?;
+                        let full = std::mem::replace(&mut found, self.access.found());
+                        if self.push(full, push)? == Demand::Enough {
+                            return Ok(Demand::Enough);
+                        }
+                        rows_max = (rows_max * 4).min(BATCH_ROWS);
+                    }
+                    continue;
+                }
+                Wanted::Range(low, high) => (low, high.as_ref()),
+            };
+            let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(&high[..]));
+            let range = KeyRange { low: Bound::Included(&low[..]), high };
+            self.access.start(range, self.direction, &mut cursor);
+            let mut ended = false;
+            while !ended {
+                ended = self.access.read(&mut cursor, &mut found, rows_max);
+                // Rows of several short ranges make one batch.
+                if found.rows() >= rows_max {
+                    self.context.check()?;
+                    let full = std::mem::replace(&mut found, self.access.found());
+                    if self.push(full, push)? == Demand::Enough {
+                        return Ok(Demand::Enough);
+                    }
+                    rows_max = (rows_max * 4).min(BATCH_ROWS);
+                }
             }
-            if ended {
-                return Ok(Demand::More);
-            }
-            rows_max = (rows_max * 4).min(BATCH_ROWS);
         }
+        self.push(found, push)
     }
 }

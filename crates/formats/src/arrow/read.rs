@@ -4,7 +4,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types as at;
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{DataType as Arrow, IntervalUnit, TimeUnit};
-use kernels::{Bitmap, StrBuilder, Vector, VectorData};
+use kernels::{Bitmap, StrBuilder, Vector, VectorData, array_fn};
+use types::array::ArrayBuilder;
 use types::{DataType, Error, Interval, Result, SqlState};
 
 /// The SQL type that a column of Arrow type `ty` is read as.
@@ -30,6 +31,10 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
         Arrow::Timestamp(_, None) => DataType::Timestamp,
         Arrow::Timestamp(_, Some(_)) => DataType::TimestampTz,
         Arrow::Interval(IntervalUnit::MonthDayNano) => DataType::Interval,
+        Arrow::List(field) => match DataType::array_of(sql_type(name, field.data_type())?) {
+            Some(array) => array,
+            None => return Err(Error::unsupported("an array of several dimensions")),
+        },
         other => {
             return Err(Error::unsupported(format!("column \"{name}\" of Arrow type {other}")));
         }
@@ -116,6 +121,22 @@ fn timestamp(array: &dyn Array, unit: TimeUnit) -> Result<VectorData> {
     }
 }
 
+/// The arrays that an Arrow list column holds.
+fn lists(name: &str, array: &dyn Array, ty: DataType) -> Result<VectorData> {
+    let (list, element) = (array.as_list::<i32>(), types::array::element_of(ty)?);
+    let values = vector_of(name, list.values())?;
+    let mut out = StrBuilder::with_capacity(list.len());
+    for bounds in list.value_offsets().windows(2) {
+        let mut row = ArrayBuilder::new();
+        for at in bounds[0]..bounds[1] {
+            // Offsets are not negative.
+            array_fn::push_row(&mut row, &values, at as usize, element);
+        }
+        out.push(&row.finish()?);
+    }
+    Ok(VectorData::Str(out.finish()))
+}
+
 /// The column of `array`, held as [`sql_type`] says.
 ///
 /// # Errors
@@ -165,6 +186,7 @@ pub(crate) fn vector_of(name: &str, array: &dyn Array) -> Result<Vector> {
             VectorData::Interval(months.iter().map(interval).collect())
         }
         Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View => text(array),
+        Arrow::List(_) => lists(name, array, ty)?,
         _ => bytes(array),
     };
     Ok(Vector::with_validity(data, validity(array)))

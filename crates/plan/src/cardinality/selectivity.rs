@@ -20,6 +20,9 @@ const BETWEEN: f64 = 0.005;
 /// Share of rows that match a LIKE pattern nothing is known about.
 const PATTERN: f64 = 0.1;
 
+/// Elements of an array that is not known before the query runs, as PostgreSQL assumes.
+pub(crate) const ARRAY_ELEMENTS: f64 = 10.0;
+
 /// Properties of `input` after `predicate`.
 pub(crate) fn filtered(
     context: &mut Context<'_>,
@@ -209,6 +212,10 @@ pub(crate) fn selectivity(expr: &Expr, input: &Properties) -> f64 {
         ExprKind::IsNull(operand) => null_share(operand, input),
         ExprKind::InList(operand, list) => {
             (list.len() as f64 / expr_distinct(operand, input)).min(0.9)
+        }
+        ExprKind::Call(Function::AnyElement(CompareOp::Equal), list) => {
+            let distinct = list.first().map_or(1.0, |operand| expr_distinct(operand, input));
+            (ARRAY_ELEMENTS / distinct).min(0.9)
         }
         ExprKind::Like { .. } => PATTERN,
         ExprKind::Compare(op, left, right) => comparison(*op, left, right, input),

@@ -264,8 +264,16 @@ pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
 /// A restriction of a scan.
 pub(crate) fn restriction_text(restriction: &ScanRestriction, columns: &[OutputColumn]) -> String {
     let column = columns.get(restriction.column);
-    let name = column.map_or("?", |column| &*column.name);
-    match &restriction.kind {
+    values_text(&restriction.kind, column.map_or("?", |column| &*column.name), column)
+}
+
+/// A condition on the column `name`.
+pub(crate) fn values_text(
+    kind: &ScanRestrictionKind,
+    name: &str,
+    column: Option<&OutputColumn>,
+) -> String {
+    match kind {
         ScanRestrictionKind::IsNull => format!("{name} is null"),
         ScanRestrictionKind::IsNotNull => format!("{name} is not null"),
         ScanRestrictionKind::Compare(op, e) => {
@@ -283,6 +291,7 @@ pub(crate) fn restriction_text(restriction: &ScanRestriction, columns: &[OutputC
             write_list(list, &[], LIST_ITEMS, &mut out);
             out + ")"
         }
+        ScanRestrictionKind::InArray(e) => format!("{name} = any ({})", expr_text(e, &[])),
         ScanRestrictionKind::Predicate(e) => {
             format!("({})", expr_text(e, column.map_or(&[], std::slice::from_ref)))
         }

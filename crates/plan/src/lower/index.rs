@@ -17,8 +17,8 @@ use super::scan::{move_columns, same_values};
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{
-    BoundKind, Expr, ExprKind, IndexOrder, IndexRange, Node, NullKeys, Operator, ScanRestriction,
-    ScanRestrictionKind, SortKey,
+    BoundKind, Expr, ExprKind, IndexList, IndexOrder, IndexRange, Node, NullKeys, Operator,
+    ScanRestriction, ScanRestrictionKind, SortKey,
 };
 use crate::{IndexPaths, cardinality, cost, tree};
 
@@ -26,6 +26,7 @@ use crate::{IndexPaths, cardinality, cost, tree};
 struct Access {
     index: usize,
     keys: Vec<Expr>,
+    list: Option<IndexList>,
     range: Option<IndexRange>,
     /// Positions of the restrictions that it answers.
     used: Vec<usize>,
@@ -75,6 +76,10 @@ fn is_equality(kind: &ScanRestrictionKind) -> bool {
     matches!(kind, ScanRestrictionKind::Compare(CompareOp::Equal, _))
 }
 
+fn is_list(kind: &ScanRestrictionKind) -> bool {
+    matches!(kind, ScanRestrictionKind::InList(_) | ScanRestrictionKind::InArray(_))
+}
+
 fn is_range(kind: &ScanRestrictionKind) -> bool {
     use CompareOp as C;
     matches!(
@@ -111,8 +116,8 @@ fn index_range(kind: &ScanRestrictionKind) -> Option<IndexRange> {
 
 /// What `index` can answer of a scan; None when that is nothing.
 fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>) -> Option<Access> {
-    let (mut keys, mut used, mut range) = (Vec::new(), Vec::new(), None);
-    for column in &index.columns {
+    let (mut keys, mut used, mut list, mut range) = (Vec::new(), Vec::new(), None, None);
+    for (at_column, column) in index.columns.iter().enumerate() {
         if let Some(position) = scan.find(column.ordinal, is_equality)
             && let ScanRestrictionKind::Compare(_, key) = &scan.restrictions[position].kind
         {
@@ -120,7 +125,16 @@ fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>) -> Option<Access> 
             used.push(position);
             continue;
         }
+        if list.is_none()
+            && let Some(position) = scan.find(column.ordinal, is_list)
+        {
+            let values = scan.restrictions[position].kind.clone();
+            list = Some(IndexList { at: at_column, values });
+            used.push(position);
+            continue;
+        }
         if index.kind == IndexKind::Ordered
+            && list.is_none()
             && let Some(position) = scan.find(column.ordinal, is_range)
         {
             range = index_range(&scan.restrictions[position].kind);
@@ -128,12 +142,23 @@ fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>) -> Option<Access> 
         }
         break;
     }
-    let whole = keys.len() == index.columns.len();
+    let whole = keys.len() + usize::from(list.is_some()) == index.columns.len();
     if used.is_empty() || (index.kind == IndexKind::Hash && !whole) {
         return None;
     }
-    let single = whole && index.unique != Uniqueness::No;
-    Some(Access { index: at, keys, range, used, single })
+    let single = whole && index.unique != Uniqueness::No && list.is_none();
+    Some(Access { index: at, keys, list, range, used, single })
+}
+
+impl Access {
+    /// How often the index is descended.
+    fn lookups(&self) -> f64 {
+        match self.list.as_ref().map(|list| &list.values) {
+            Some(ScanRestrictionKind::InList(items)) => items.len() as f64,
+            Some(_) => cardinality::ARRAY_ELEMENTS,
+            None => 1.0,
+        }
+    }
 }
 
 impl Lowering<'_, '_> {
@@ -170,7 +195,8 @@ impl Lowering<'_, '_> {
                 }
             };
             // A single row is a bound, not an estimate: it is worth a little more.
-            let cost = if access.single { 0.0 } else { cost::index(1.0, rows) };
+            let lookups = access.lookups();
+            let cost = if access.single { 0.0 } else { cost::index(lookups, rows) };
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, access));
             }
@@ -207,7 +233,8 @@ impl Lowering<'_, '_> {
         let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered;
         let mut found = None;
         for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
-            let none = Access { index: at, keys: vec![], range: None, used: vec![], single: false };
+            let (keys, used) = (Vec::new(), Vec::new());
+            let none = Access { index: at, keys, list: None, range: None, used, single: false };
             let access = access(at, index, &scan).unwrap_or(none);
             if access.used.len() == scan.restrictions.len() {
                 let mut candidate = node.clone();
@@ -417,6 +444,7 @@ fn apply(node: &mut Node, access: Access) {
         index: access.index,
         columns: std::mem::take(columns),
         keys: access.keys,
+        list: access.list,
         range: access.range,
         restrictions: without(std::mem::take(restrictions), &access.used),
         residual: residual.take(),
@@ -432,6 +460,7 @@ fn as_scan(node: &Node) -> Node {
         index,
         columns,
         keys,
+        list,
         range,
         restrictions,
         residual,
@@ -448,10 +477,16 @@ fn as_scan(node: &Node) -> Node {
             columns.iter().position(|column| *column == ordinal)
         };
         for (at, key) in keys.iter().enumerate() {
+            let at = at + usize::from(list.as_ref().is_some_and(|list| list.at <= at));
             if let Some(column) = position(at) {
                 let kind = ScanRestrictionKind::Compare(CompareOp::Equal, key.clone());
                 all.push(ScanRestriction { column, kind });
             }
+        }
+        if let Some(list) = list
+            && let Some(column) = position(list.at)
+        {
+            all.push(ScanRestriction { column, kind: list.values.clone() });
         }
         if let (Some(range), Some(column)) = (range, position(keys.len())) {
             all.push(ScanRestriction { column, kind: range.restriction() });
@@ -488,7 +523,9 @@ impl IndexRange {
 
 /// Makes an index scan give its rows in the order of `sort`, when its index has that order.
 pub(super) fn give_order(node: &mut Node, sort: &[SortKey]) -> bool {
-    let Operator::IndexScan { table, index, columns, keys, order, .. } = &mut node.operator else {
+    let Operator::IndexScan { table, index, columns, keys, list: None, order, .. } =
+        &mut node.operator
+    else {
         return false;
     };
     let Some(index) = table.indexes().get(*index).filter(|i| i.kind == IndexKind::Ordered) else {

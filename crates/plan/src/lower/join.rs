@@ -35,10 +35,10 @@ impl Lowering<'_, '_> {
         };
         let mut below = needed.clone();
         tree::mention(condition, &mut below);
-        if let Plan::Series { arguments, column } = &**right
+        if let Plan::Series { arguments, .. } = &**right
             && arguments.iter().any(|e| !tree::mentioned(e).is_empty())
         {
-            return self.lateral_series(left, arguments, *column, condition, &below);
+            return self.lateral_series(left, right, condition, &below);
         }
         let left = self.lower(left, &below)?;
         let right = self.lower(right, &below)?;
@@ -140,11 +140,13 @@ impl Lowering<'_, '_> {
     fn lateral_series(
         &mut self,
         left: &Plan,
-        arguments: &[Logical],
-        column: (ColumnId, DataType),
+        series: &Plan,
         condition: &Logical,
         needed: &ColumnSet,
     ) -> Result<Lowered> {
+        let Plan::Series { function, arguments, column } = series else {
+            return Err(types::Error::internal("a series was expected"));
+        };
         let mut below = needed.clone();
         arguments.iter().for_each(|e| tree::mention(e, &mut below));
         let left = self.lower(left, &below)?;
@@ -160,11 +162,12 @@ impl Lowering<'_, '_> {
         let mut output = left.node.output.clone();
         let physical = column.1.physical();
         let name = self.names.get(&column.0).cloned();
-        let name = name.unwrap_or_else(|| "generate_series".into());
+        let name = name.unwrap_or_else(|| function.name().into());
         output.push(OutputColumn { name, ty: column.1, physical });
         let mut columns = left.columns;
         columns.push(column.0);
-        let operator = Operator::Series { input: Some(Box::new(left.node)), arguments: list };
+        let (input, function) = (Some(Box::new(left.node)), *function);
+        let operator = Operator::Series { input, function, arguments: list };
         let node = self.node(operator, output, properties.rows);
         let lowered = Lowered { node, columns, properties };
         if tree::is_true(condition) {

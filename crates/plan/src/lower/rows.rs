@@ -37,12 +37,13 @@ impl Lowering<'_, '_> {
                 let operator = Operator::Input { slot: *slot, columns, name: name.clone() };
                 (operator, output, kept.iter().map(|c| c.id).collect())
             }
-            Plan::Series { arguments, column } => {
+            Plan::Series { function, arguments, column } => {
                 let none = Scope::none();
                 let arguments: Result<_> =
                     arguments.iter().map(|e| self.expr_in(e, &none)).collect();
                 let output = vec![self.output_column(column.0, column.1, column.1.physical())];
-                let operator = Operator::Series { input: None, arguments: arguments? };
+                let (function, arguments) = (*function, arguments?);
+                let operator = Operator::Series { input: None, function, arguments };
                 (operator, output, vec![column.0])
             }
             Plan::Values { columns, rows } => self.values(columns, rows)?,

@@ -1,12 +1,12 @@
 //! Scans: conjuncts that the storage evaluates on stored values, and those left over.
 
-use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
+use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Function, Plan};
 use sql::catalog::TID_COLUMN;
 use types::{DataType, Result};
 
 use super::expr::Scope;
 use super::{Lowered, Lowering};
-use crate::cardinality;
+use crate::cardinality::{self, ARRAY_ELEMENTS};
 use crate::column_set::ColumnSet;
 use crate::physical::{
     BoundKind, Expr, ExprKind, Operator, OutputColumn, ScanRestriction, ScanRestrictionKind,
@@ -162,8 +162,48 @@ impl Lowering<'_, '_> {
                 }
                 Ok(Some(ScanRestrictionKind::InList(items)))
             }
+            LogicalKind::Call(Function::AnyElement(CompareOp::Equal), list) => {
+                let [operand, array] = list.as_slice() else {
+                    return Ok(None);
+                };
+                // The planner makes lists of arrays that it knows.
+                let array = uncast_array(array);
+                if !simple_constant(array) || !takes_elements(operand, array.ty, ty) {
+                    return Ok(None);
+                }
+                Ok(Some(ScanRestrictionKind::InArray(self.expr_in(array, &none)?)))
+            }
             _ => Ok(None),
         }
+    }
+}
+
+/// True when a column of type `ty`, which `operand` is or widens, is compared with the elements of
+/// an array of type `array` by the values that it holds.
+fn takes_elements(operand: &Logical, array: DataType, ty: DataType) -> bool {
+    let Some(element) = array.element() else {
+        return false;
+    };
+    match &operand.kind {
+        LogicalKind::Column(_) if ty.is_integer() => element.is_integer(),
+        LogicalKind::Column(_) => same_values(element, ty),
+        LogicalKind::Cast(inner) => {
+            tree::as_column(inner).is_some()
+                && ty.is_integer()
+                && operand.ty.is_integer()
+                && element.is_integer()
+        }
+        _ => false,
+    }
+}
+
+/// An array of integers before it was made one of other integers: a column of integers is compared
+/// with any of them.
+fn uncast_array(array: &Logical) -> &Logical {
+    let integers = |ty: DataType| ty.element().is_some_and(DataType::is_integer);
+    match &array.kind {
+        LogicalKind::Cast(inner) if integers(array.ty) && integers(inner.ty) => uncast_array(inner),
+        _ => array,
     }
 }
 
@@ -271,6 +311,7 @@ fn cost(kind: &ScanRestrictionKind) -> u32 {
         ScanRestrictionKind::Compare(CompareOp::Equal, _) => 0,
         ScanRestrictionKind::Between { .. } => 1,
         ScanRestrictionKind::InList(list) => 2 + list.len().min(1000) as u32,
+        ScanRestrictionKind::InArray(_) => 2 + ARRAY_ELEMENTS as u32,
         ScanRestrictionKind::Compare(..) => 1500,
         ScanRestrictionKind::IsNull | ScanRestrictionKind::IsNotNull => 1600,
         ScanRestrictionKind::Predicate(_) => 2000,

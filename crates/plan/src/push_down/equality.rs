@@ -1,7 +1,7 @@
 //! Equal columns share their predicates.
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind};
+use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, Function};
 use types::DataType;
 
 use crate::column_set::ColumnSet;
@@ -62,6 +62,9 @@ fn restricted(part: &Expr) -> Option<ColumnId> {
             plain && (tree::is_constant(a) || tree::is_constant(b))
         }
         ExprKind::InList(_, list) => list.iter().all(tree::is_constant),
+        ExprKind::Call(Function::AnyElement(CompareOp::Equal), list) => {
+            list.get(1).is_some_and(tree::is_constant)
+        }
         _ => false,
     };
     let columns = tree::mentioned(part);
@@ -71,6 +74,7 @@ fn restricted(part: &Expr) -> Option<ColumnId> {
             tree::as_column(a) == Some(only) || tree::as_column(b) == Some(only)
         }
         ExprKind::InList(operand, _) => tree::as_column(operand) == Some(only),
+        ExprKind::Call(_, list) => list.first().and_then(tree::as_column) == Some(only),
         _ => false,
     };
     direct.then_some(only)

@@ -61,7 +61,32 @@ fn known(expr: &Expr, columns: &ColumnSet) -> Known {
         ExprKind::Call(Function::NullIf, list) => strict(list.first().is_some_and(null)),
         ExprKind::Call(Function::Concat | Function::QuoteLiteral, _) => Known::Nothing,
         ExprKind::Call(Function::ConcatWs, list) => strict(list.first().is_some_and(null)),
-        ExprKind::Call(_, list) => strict(list.iter().any(null)),
+        ExprKind::Call(function, list) => match of_array(*function, list, &null) {
+            Some(known) => known,
+            None => strict(list.iter().any(null)),
+        },
         _ => Known::Nothing,
     }
+}
+
+/// What is known of a call of a function on arrays; None when it is NULL as others are.
+fn of_array(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> Option<Known> {
+    use Function as F;
+    let is_null = |at: usize| list.get(at).is_some_and(null);
+    let strict = |found: bool| if found { Known::Null } else { Known::Nothing };
+    Some(match function {
+        F::ArrayMake | F::ArrayConcat | F::ArrayAppend | F::ArrayPrepend => Known::Nothing,
+        F::ArrayPosition
+        | F::ArrayPositions
+        | F::ArrayRemove
+        | F::ArrayReplace
+        | F::StringToArray => strict(is_null(0)),
+        F::ArrayToString => strict(is_null(0) || is_null(1)),
+        // An empty array has no element that could be equal, NULL or not.
+        F::AnyElement(_) if is_null(1) => Known::Null,
+        F::AnyElement(_) if is_null(0) => Known::NullOrFalse,
+        F::AnyElement(_) => Known::Nothing,
+        F::AllElements(_) => strict(is_null(1)),
+        _ => return None,
+    })
 }

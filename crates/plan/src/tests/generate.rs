@@ -2,8 +2,8 @@
 
 use sql::algebra::{
     AggregateFunction, ColumnId, CompareOp, CteId, Duplicates, Expr, ExprKind, FrameBound,
-    FrameUnits, Function, JoinKind, Plan, Quantifier, Query, SetOperator, WindowCall, WindowFrame,
-    WindowFunction,
+    FrameUnits, Function, JoinKind, Plan, Quantifier, Query, SeriesFunction, SetOperator,
+    WindowCall, WindowFrame, WindowFunction,
 };
 use sql::catalog::TableRef;
 use testkit::Random;
@@ -97,7 +97,11 @@ impl Generator<'_> {
                 let stop = self.value(0, &Vec::new(), outer);
                 let stop = call(Function::Add, vec![stop, int(0)], DataType::Integer);
                 let column = (self.ids.column(), DataType::Integer);
-                (Plan::Series { arguments: vec![int(0), stop, int(1)], column }, vec![column])
+                {
+                    let (function, arguments) =
+                        (SeriesFunction::Generate, vec![int(0), stop, int(1)]);
+                    (Plan::Series { function, arguments, column }, vec![column])
+                }
             }
             _ => {
                 let at = self.random.below(self.tables.len() as u64) as usize;

@@ -50,7 +50,7 @@ impl Interpreter {
                 };
                 Ok(rows_of(table).iter().map(read).collect())
             }
-            Plan::Series { arguments, column } => {
+            Plan::Series { arguments, column, .. } => {
                 let mut bounds = Vec::new();
                 for argument in arguments {
                     bounds.push(self.expr(argument, env)?.as_integer());

@@ -113,6 +113,25 @@ fn a_key_is_looked_up_and_a_large_part_is_scanned() {
 }
 
 #[test]
+fn lists_of_keys_are_looked_up_one_by_one() {
+    let shop = Shop::new();
+    let list = shop.explain("SELECT quantity FROM stock WHERE w = 3 AND i IN (7, 8, 9)");
+    has(&list, &["IndexScan stock using stock_pkey", "key w = 3", "each i in (7, 8, 9)"]);
+    let array = shop.explain("SELECT quantity FROM stock WHERE w = 3 AND i = ANY ('{7,8}')");
+    has(&array, &["IndexScan stock using stock_pkey", "each i in (7, 8)"]);
+    let first = shop.explain("SELECT quantity FROM stock WHERE w = ANY ($1) AND i = 4");
+    has(&first, &["IndexScan", "key i = 4", "each w = any (parameter 1)"]);
+    for ty in ["int[]", "bigint[]", "smallint[]"] {
+        let text = format!("SELECT quantity FROM stock WHERE w = 3 AND i = ANY ($1::{ty})");
+        has(&shop.explain(&text), &["IndexScan", "key w = 3", "each i = any (parameter 1)"]);
+    }
+    for scanned in ["w IN (1, 2, 3)", "w = ANY ($1)", "i = ANY ($1)", "w = 3 AND i <> ALL ($1)"] {
+        let text = shop.explain(&format!("SELECT quantity FROM stock WHERE {scanned}"));
+        assert!(!text.contains("IndexScan"), "{text}");
+    }
+}
+
+#[test]
 fn a_small_side_looks_its_partners_up() {
     let shop = Shop::new();
     let join = shop.explain(

@@ -8,9 +8,9 @@ use types::{Error, Result, Value};
 use super::data::rows_of;
 use super::{eval, logical};
 use crate::physical::{
-    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexOrder, JoinKey, JoinKind, JoinMethod,
-    Node, NullKeys, Operator, PhysicalPlan, PreludeKind, ScanRestriction, ScanRestrictionKind,
-    SortKey,
+    AggregateMode, BoundKind, CteSource, Expr, ExprKind, IndexList, IndexOrder, JoinKey, JoinKind,
+    JoinMethod, Node, NullKeys, Operator, PhysicalPlan, PreludeKind, ScanRestriction,
+    ScanRestrictionKind, SortKey,
 };
 
 type Row = Vec<Value>;
@@ -104,7 +104,7 @@ impl Machine {
             Operator::IndexJoin { .. } => self.index_join(node),
             Operator::Input { .. } => Err(Error::unsupported("supplied rows in tests")),
             Operator::FunctionScan { .. } => Err(Error::unsupported("a table function in tests")),
-            Operator::Series { input, arguments } => {
+            Operator::Series { input, arguments, .. } => {
                 let inputs = match input {
                     Some(input) => self.rows(input)?,
                     None => vec![Vec::new()],
@@ -263,6 +263,7 @@ impl Machine {
             index,
             columns,
             keys,
+            list,
             range,
             restrictions,
             residual,
@@ -273,7 +274,10 @@ impl Machine {
             return Err(Error::internal("an index scan was expected"));
         };
         let keys = self.list(keys, &Vec::new())?;
-        let mut rows = self.by_index(table, *index, &keys);
+        let mut rows = Vec::new();
+        for keys in self.each_key(&keys, list.as_ref())? {
+            rows.extend(self.by_index(table, *index, &keys));
+        }
         match order {
             IndexOrder::Forward => {}
             IndexOrder::Backward => rows.reverse(),
@@ -299,6 +303,39 @@ impl Machine {
             }
         }
         Ok(out)
+    }
+
+    /// `keys` with each value of the list in its place, each once.
+    fn each_key(&self, keys: &Row, list: Option<&IndexList>) -> Result<Vec<Row>> {
+        let Some(list) = list else {
+            return Ok(vec![keys.clone()]);
+        };
+        let mut values = self.listed(&list.values)?;
+        values.retain(|value| !value.is_null());
+        values.sort_by_key(|value| format!("{value:?}"));
+        values.dedup();
+        let with = |value| {
+            let mut keys = keys.clone();
+            keys.insert(list.at, value);
+            keys
+        };
+        Ok(values.into_iter().map(with).collect())
+    }
+
+    /// The values of a list.
+    fn listed(&self, kind: &ScanRestrictionKind) -> Result<Vec<Value>> {
+        let none = Vec::new();
+        match kind {
+            ScanRestrictionKind::InList(list) => self.list(list, &none),
+            ScanRestrictionKind::InArray(array) => {
+                let element = types::array::element_of(array.ty)?;
+                Ok(match self.expr(array, &none)? {
+                    Value::Str(bytes) => types::array::values(&bytes, element),
+                    _ => Vec::new(),
+                })
+            }
+            other => Err(Error::internal(format!("{other:?} is no list"))),
+        }
     }
 
     fn index_join(&mut self, node: &Node) -> Result<Vec<Row>> {
@@ -380,9 +417,8 @@ impl Machine {
                 );
                 within(from, &low.0)? && within(to, &high.0)?
             }
-            ScanRestrictionKind::InList(list) => {
-                let list = self.list(list, &none)?;
-                eval::in_list(value, &list) == Value::Bool(true)
+            kind @ (ScanRestrictionKind::InList(_) | ScanRestrictionKind::InArray(_)) => {
+                eval::in_list(value, &self.listed(kind)?) == Value::Bool(true)
             }
             ScanRestrictionKind::Predicate(e) => {
                 !value.is_null() && self.holds(Some(e), &vec![value.clone()])?

@@ -200,10 +200,10 @@ impl Domain {
             }
             Plan::SetOperation { .. } => self.attach_set_operation(context, plan),
             Plan::Join { .. } => self.attach_join(context, plan),
-            Plan::Series { mut arguments, column } => {
+            Plan::Series { function, mut arguments, column } => {
                 let (scan, names) = self.scan(context);
                 arguments.iter_mut().for_each(|e| tree::rename_expr(e, &names));
-                Ok((cross(scan, Plan::Series { arguments, column }), names))
+                Ok((cross(scan, Plan::Series { function, arguments, column }), names))
             }
             Plan::CteScan { cte, mut columns, name } => {
                 let mut names = Renaming::new();

@@ -1,5 +1,7 @@
 //! The scalar functions of the algebra.
 
+use super::CompareOp;
+
 /// Built-in scalar functions and operators. Unless said otherwise a NULL argument gives NULL.
 ///
 /// Arithmetic operands have one common type (integers, NUMERIC with possibly different precision
@@ -263,6 +265,54 @@ pub enum Function {
     JustifyHours,
     /// See [`Function::JustifyDays`].
     JustifyInterval,
+    // Arrays. Unless said otherwise a NULL array gives NULL.
+    /// ARRAY[...] of arguments that are all of the element type; NULL ones are its NULLs.
+    ArrayMake,
+    /// `value op ANY (array)` -> BOOLEAN: with `=` and a known array the planner makes it IN.
+    AnyElement(CompareOp),
+    /// `value op ALL (array)` -> BOOLEAN.
+    AllElements(CompareOp),
+    /// array[INTEGER]; NULL outside the array.
+    ArrayElement,
+    /// array[INTEGER:INTEGER]; the least and greatest INTEGER stand for bounds left out.
+    ArraySlice,
+    /// array_cat(array, array): a NULL one counts as empty.
+    ArrayConcat,
+    /// array_append(array, element): a NULL array counts as empty.
+    ArrayAppend,
+    /// array_prepend(element, array): a NULL array counts as empty.
+    ArrayPrepend,
+    /// cardinality(array) -> INTEGER.
+    Cardinality,
+    /// array_length(array, INTEGER dimension) -> INTEGER.
+    ArrayLength,
+    /// array_lower(array, INTEGER dimension) -> INTEGER.
+    ArrayLower,
+    /// array_upper(array, INTEGER dimension) -> INTEGER.
+    ArrayUpper,
+    /// array_ndims(array) -> INTEGER.
+    ArrayDimensionCount,
+    /// array_dims(array) -> TEXT.
+    ArrayDimensions,
+    /// array_position(array, element [, INTEGER start]) -> INTEGER; finds NULL, too.
+    ArrayPosition,
+    /// array_positions(array, element) -> INTEGER[]; finds NULL, too.
+    ArrayPositions,
+    /// array_remove(array, element); removes NULL, too.
+    ArrayRemove,
+    /// array_replace(array, element, element); replaces NULL, too.
+    ArrayReplace,
+    /// trim_array(array, INTEGER); 2202E when there are not so many.
+    ArrayTrim,
+    /// array_to_string(array, TEXT separator [, TEXT for NULL]) -> TEXT.
+    ArrayToString,
+    /// string_to_array(TEXT, TEXT separator [, TEXT for NULL]) -> TEXT[]; a NULL separator divides
+    /// into characters.
+    StringToArray,
+    /// `array @> array` -> BOOLEAN.
+    ArrayContains,
+    /// `array && array` -> BOOLEAN.
+    ArrayOverlaps,
     // NULL handling: arguments of one type.
     /// First argument that is not NULL.
     Coalesce,

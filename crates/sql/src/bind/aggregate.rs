@@ -30,6 +30,7 @@ fn function_named(name: &str) -> Option<A> {
         "bit_or" => A::BitOr,
         "bit_xor" => A::BitXor,
         "string_agg" => A::StringAgg,
+        "array_agg" => A::ArrayAgg,
         "stddev_pop" => A::StddevPop,
         "stddev_samp" | "stddev" => A::StddevSamp,
         "var_pop" => A::VarPop,
@@ -209,6 +210,9 @@ impl Binder<'_> {
             _ => self.settle(&mut argument)?,
         }
         let ty = argument.ty();
+        if call.function == A::ArrayAgg && ty.is_array() {
+            return unsupported("an array of several dimensions", argument.at);
+        }
         let Some(result) = result_type(call.function, ty) else {
             return Ok(false);
         };
@@ -317,7 +321,7 @@ fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
             "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
         return fail(SqlState::INVALID_COLUMN_REFERENCE, message, at);
     }
-    if !matches!(call.function, A::StringAgg | A::AnyValue) {
+    if !matches!(call.function, A::StringAgg | A::ArrayAgg | A::AnyValue) {
         call.order_by.clear();
     }
     if matches!(
@@ -359,6 +363,7 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
         },
         A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,
         A::AnyValue => ty,
+        A::ArrayAgg => return DataType::array_of(ty),
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! Conversions: literals take their type, operands are cast, types of several expressions are
 //! united.
 
-use types::{DataType, Error, NumericType, Result, SqlState, Value};
+use types::{DataType, ElementType, Error, NumericType, Result, SqlState, Value};
 
 use super::literal::{decimal, numeric, unknown_text};
 use super::types::{
@@ -100,6 +100,9 @@ impl Binder<'_> {
         // A length or a precision belongs to the place, not to the parameter.
         *known = match to {
             DataType::Varchar(_) | DataType::Char(_) => DataType::Text,
+            DataType::Array(ElementType::Varchar(_) | ElementType::Char(_)) => {
+                DataType::Array(ElementType::Text)
+            }
             other => other,
         };
         let bound = Bound::new(Expr { kind, ty: *known }, at);
@@ -303,10 +306,12 @@ fn literal_as(
         };
         let text = String::from_utf8_lossy(bytes);
         return match (category(to), context) {
-            (Category::Text, Context::Assignment) => {
+            (Category::Text | Category::Array, Context::Assignment) => {
                 types::cast::assign_value(value, DataType::Text, to).map(Some)
             }
-            (Category::Text, _) => types::cast::cast_value(value, DataType::Text, to).map(Some),
+            (Category::Text | Category::Array, _) => {
+                types::cast::cast_value(value, DataType::Text, to).map(Some)
+            }
             _ => types::text::parse(&text, to).map(Some),
         };
     }
@@ -328,6 +333,9 @@ fn literal_as(
 
 /// True when text of type `from` may be too long for `to`.
 fn needs_length_check(from: DataType, to: DataType) -> bool {
+    if let (DataType::Array(from), DataType::Array(to)) = (from, to) {
+        return needs_length_check(from.data_type(), to.data_type());
+    }
     let limit = match to {
         DataType::Char(n) | DataType::Varchar(Some(n)) => n,
         _ => return false,

@@ -73,12 +73,7 @@ impl Binder<'_> {
             | Ast::Trim { .. }
             | Ast::Overlay { .. }
             | Ast::AtTimeZone { .. } => self.bind_special(expr),
-            Ast::CompoundFieldAccess { root, access_chain } => {
-                match self.system_element(root, access_chain)? {
-                    Some(bound) => Ok(bound),
-                    None => unsupported(format!("expression {expr}"), expr_at(expr)),
-                }
-            }
+            Ast::CompoundFieldAccess { root, access_chain } => self.bind_access(root, access_chain),
             Ast::Collate { expr, collation } => {
                 let name = collation.to_string().to_lowercase();
                 match name.trim_start_matches("pg_catalog.").trim_matches('"') {
@@ -87,7 +82,7 @@ impl Binder<'_> {
                 }
             }
             Ast::Tuple(_) => unsupported("a row value in this place", expr_at(expr)),
-            Ast::Array(_) => unsupported("an array in this place", expr_at(expr)),
+            Ast::Array(array) => self.bind_array(&array.elem, None, expr_at(expr)),
             Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => {
                 fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\"", expr_at(expr))
             }
@@ -134,6 +129,15 @@ impl Binder<'_> {
     fn bind_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Bound> {
         if let Some(bound) = self.system_cast(expr, ty)? {
             return Ok(bound);
+        }
+        let mut inner = expr;
+        while let Ast::Nested(nested) = inner {
+            inner = nested;
+        }
+        if let (Ast::Array(array), ast::DataType::Array(_)) = (inner, ty) {
+            let at = expr_at(expr);
+            let element = data_type(ty, at)?.element();
+            return self.bind_array(&array.elem, element, at);
         }
         let bound = self.bind_expr(expr)?;
         self.cast_to(bound, ty)

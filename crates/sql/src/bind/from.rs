@@ -168,7 +168,11 @@ impl Binder<'_> {
                     }
                 }
             }
-            F::UNNEST { .. } => unsupported("unnest", None),
+            F::UNNEST { with_offset: true, .. } => unsupported("WITH OFFSET", None),
+            F::UNNEST { alias, array_exprs, with_ordinality, .. } => {
+                let (arrays, at) = (array_exprs.iter().collect::<Vec<_>>(), None);
+                self.bind_series_scan("unnest", &arrays, alias.as_ref(), *with_ordinality, at)
+            }
             _ => unsupported("this form of table expression", None),
         }
     }

@@ -3,8 +3,10 @@
 use sqlparser::ast;
 use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Value};
 
+use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::name::{folded, ident_at, object_at, object_parts};
+use super::scope::Series;
 use super::table_function::named_argument;
 use super::types::{Context, can_cast, numeric_rounded};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
@@ -32,10 +34,8 @@ impl Binder<'_> {
         let args = match &function.args {
             ast::FunctionArguments::None => return self.niladic(&name, at),
             ast::FunctionArguments::Subquery(query) => {
-                if name == "array"
-                    && let Some(list) = self.system_list(query)?
-                {
-                    return Ok(list);
+                if name == "array" {
+                    return self.array_of_query(query);
                 }
                 return unsupported(format!("{name} of a query"), at);
             }
@@ -82,7 +82,7 @@ impl Binder<'_> {
             }
             "date_part" => return self.date_part(arguments, at),
             "grouping" => return self.grouping(arguments, at),
-            "generate_series" => return self.series_call(arguments, at),
+            name if is_set_function(name) => return self.series_call(name, arguments, at),
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
                 return Ok(Bound::new(Expr::text(ty.name()), at));
@@ -103,6 +103,11 @@ impl Binder<'_> {
                 }
             }
             _ => {}
+        }
+        if is_array_function(name)
+            && let Some(bound) = self.array_call(name, arguments.clone(), at)?
+        {
+            return Ok(bound);
         }
         let overload = choose(name, &arguments, at)?;
         self.apply(overload, arguments, at)
@@ -263,20 +268,19 @@ impl Binder<'_> {
         Ok(Bound::new(Expr::column(id, DataType::Integer), at))
     }
 
-    /// generate_series in a select list.
-    fn series_call(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+    /// A function that gives rows in a select list.
+    fn series_call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let clause = self.level()?.clause;
         if !clause.takes_windows() {
             let message = format!("set-returning functions are not allowed in {}", clause.name());
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
-        let (list, ty) = self.series_arguments(arguments, at)?;
-        let level = self.level()?;
-        if !level.series.is_empty() {
-            return unsupported("a second set-returning function in one SELECT", at);
-        }
-        let id = self.fresh();
-        self.level()?.series.push((id, ty, list));
+        let Ok([call]) = <[Series; 1]>::try_from(self.set_calls(name, arguments, at)?) else {
+            let message = "unnest of several arrays is only allowed in FROM";
+            return fail(SqlState::UNDEFINED_FUNCTION, message, at);
+        };
+        let (id, ty) = (call.id, call.ty);
+        self.level()?.series.push(call);
         Ok(Bound::new(Expr::column(id, ty), at))
     }
 

@@ -259,7 +259,7 @@ impl Binder<'_> {
             });
             result?;
         }
-        for expr in series.iter_mut().flat_map(|(_, _, arguments)| arguments) {
+        for expr in series.iter_mut().flat_map(|series| &mut series.arguments) {
             regrouper.expr(expr)?;
         }
         let (keys, next_column) = (regrouper.keys, regrouper.next_column);

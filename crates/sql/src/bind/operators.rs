@@ -46,6 +46,7 @@ impl Binder<'_> {
             Op::PGNotILikeMatch => {
                 self.like(left, right, Some('\\'), LikeCase::Insensitive)?.negated()
             }
+            Op::AtArrow | Op::ArrowAt | Op::PGOverlap => self.array_comparison(op, left, right)?,
             Op::PGStartsWith => return self.call("starts_with", vec![left, right], at),
             other => return unsupported(format!("operator {other}"), at),
         };
@@ -186,6 +187,9 @@ impl Binder<'_> {
         let (a, b) = (left.ty(), right.ty());
         let at = super::first(left.at, || right.at);
         let (x, y) = (category(a), category(b));
+        if x == Category::Array || y == Category::Array {
+            return self.array_concatenation(left, right);
+        }
         let ty = match (x, y) {
             (Category::Bytes, Category::Bytes | Category::Unknown)
             | (Category::Unknown, Category::Bytes) => DataType::Bytea,

@@ -138,7 +138,7 @@ impl Binder<'_> {
     }
 
     /// `operand = ANY (list)`, list bound.
-    fn membership(&mut self, operand: Bound, list: Vec<Bound>) -> Result<Expr> {
+    pub(super) fn membership(&mut self, operand: Bound, list: Vec<Bound>) -> Result<Expr> {
         let mut all = Vec::with_capacity(list.len() + 1);
         all.push(operand);
         all.extend(list);
@@ -227,10 +227,11 @@ impl Binder<'_> {
     ) -> Result<Bound> {
         let at = expr_at(operand);
         let value = self.bind_expr(operand)?;
-        let patterns = match (any, list_elements(pattern)) {
-            (true, Some(list)) => list,
+        let all = all_patterns(pattern);
+        let patterns = match (any, list_elements(all.unwrap_or(pattern))) {
+            (_, Some(list)) if any || all.is_some() => list,
             (true, None) => return unsupported("LIKE ANY over something other than a list", at),
-            (false, _) => vec![pattern],
+            _ => vec![pattern],
         };
         let mut terms = Vec::with_capacity(patterns.len());
         for pattern in patterns {
@@ -239,7 +240,8 @@ impl Binder<'_> {
             let test = self.like(value, pattern, form.escape, form.case)?;
             terms.push(if form.negated { test.negated() } else { test });
         }
-        Ok(Bound::new(Expr::or(terms), at))
+        let expr = if all.is_some() { Expr::and(terms) } else { Expr::or(terms) };
+        Ok(Bound::new(expr, at))
     }
 
     /// LIKE on bound operands. CHAR is matched with its padding.
@@ -302,7 +304,6 @@ impl Binder<'_> {
         right: &Ast,
         quantifier: Quantifier,
     ) -> Result<Bound> {
-        let at = expr_at(left);
         let mut inner = right;
         while let Ast::Nested(nested) = inner {
             inner = nested;
@@ -310,41 +311,13 @@ impl Binder<'_> {
         if let Ast::Subquery(query) = inner {
             return match compare_op(op) {
                 Some(op) => self.bind_quantified(left, op, quantifier, query),
-                None => unsupported(format!("operator {op} with ANY or ALL of a query"), at),
+                None => {
+                    let what = format!("operator {op} with ANY or ALL of a query");
+                    unsupported(what, expr_at(left))
+                }
             };
         }
-        let elements = match (inner, array_text(inner)) {
-            (Ast::Array(array), _) => array.elem.clone(),
-            (_, Some(elements)) => elements,
-            _ if *op == Op::Eq && quantifier == Quantifier::Any => {
-                return match self.system_any(left, inner)? {
-                    Some(bound) => Ok(bound),
-                    None => unsupported("ANY or ALL over something other than a list or query", at),
-                };
-            }
-            _ => return unsupported("ANY or ALL over something other than a list or query", at),
-        };
-        let value = self.bind_expr(left)?;
-        if elements.is_empty() {
-            return Ok(Bound::new(Expr::boolean(quantifier == Quantifier::All), at));
-        }
-        let list: Result<Vec<Bound>> = elements.iter().map(|e| self.bind_expr(e)).collect();
-        if *op == Op::Eq && quantifier == Quantifier::Any {
-            return Ok(Bound::new(self.membership(value, list?)?, at));
-        }
-        if *op == Op::NotEq && quantifier == Quantifier::All {
-            return Ok(Bound::new(self.membership(value, list?)?.negated(), at));
-        }
-        let mut terms = Vec::with_capacity(elements.len());
-        for element in list? {
-            let value = self.refreshed(&value);
-            terms.push(self.bind_binary(op, value, element)?.expr);
-        }
-        let expr = match quantifier {
-            Quantifier::Any => Expr::or(terms),
-            Quantifier::All => Expr::and(terms),
-        };
-        Ok(Bound::new(expr, at))
+        self.array_test(left, op, inner, quantifier)
     }
 }
 
@@ -375,6 +348,24 @@ fn without_mark(low: &Ast) -> Option<Ast> {
     }
 }
 
+/// The list of `LIKE ALL (list)`, which the parser takes for a call of a function.
+fn all_patterns(pattern: &Ast) -> Option<&Ast> {
+    let Ast::Function(call) = pattern else {
+        return None;
+    };
+    let ast::FunctionArguments::List(list) = &call.args else {
+        return None;
+    };
+    match list.args.as_slice() {
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(list))]
+            if call.name.to_string().eq_ignore_ascii_case("all") =>
+        {
+            Some(list)
+        }
+        _ => None,
+    }
+}
+
 fn list_elements(expr: &Ast) -> Option<Vec<&Ast>> {
     match expr {
         Ast::Nested(inner) => list_elements(inner),
@@ -382,35 +373,6 @@ fn list_elements(expr: &Ast) -> Option<Vec<&Ast>> {
         Ast::Tuple(list) => Some(list.iter().collect()),
         _ => None,
     }
-}
-
-/// The elements of an array written as text, `'{a,b}'`.
-fn array_text(expr: &Ast) -> Option<Vec<Ast>> {
-    let Ast::Value(value) = expr else { return None };
-    let ast::Value::SingleQuotedString(text) = &value.value else {
-        return None;
-    };
-    let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    if inner.contains(['{', '"', '\\']) {
-        return None;
-    }
-    let element = |text: &str| {
-        let text = text.trim();
-        let value = match text.eq_ignore_ascii_case("null") {
-            true => ast::Value::Null,
-            false => ast::Value::SingleQuotedString(text.to_owned()),
-        };
-        Ast::Value(ast::ValueWithSpan { value, span: expr_span(expr) })
-    };
-    match inner.trim().is_empty() {
-        true => Some(Vec::new()),
-        false => Some(inner.split(',').map(element).collect()),
-    }
-}
-
-fn expr_span(expr: &Ast) -> sqlparser::tokenizer::Span {
-    use sqlparser::ast::Spanned;
-    expr.span()
 }
 
 /// True for a LIKE pattern that any blanks at the end of the text make no difference to.

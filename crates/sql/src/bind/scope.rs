@@ -5,7 +5,7 @@ use types::{DataType, Result, SqlState};
 
 use super::name::{folded, ident_at, refuse_reserved};
 use super::{Binder, Bound, fail};
-use crate::algebra::{AggregateCall, ColumnId, Expr, Place, WindowCall};
+use crate::algebra::{AggregateCall, ColumnId, Expr, Place, SeriesFunction, WindowCall};
 use crate::catalog::TableRef;
 
 /// A column that a name can mean.
@@ -93,6 +93,16 @@ impl Clause {
     }
 }
 
+/// A call of a function that gives rows, in a select list.
+#[derive(Debug)]
+pub(super) struct Series {
+    /// The column that stands for it.
+    pub(super) id: ColumnId,
+    pub(super) ty: DataType,
+    pub(super) function: SeriesFunction,
+    pub(super) arguments: Vec<Expr>,
+}
+
 /// One query level while it is being bound.
 #[derive(Debug)]
 pub(super) struct Level {
@@ -103,8 +113,8 @@ pub(super) struct Level {
     pub(super) windows: Vec<(ColumnId, WindowCall)>,
     /// GROUPING(...) calls: the column that stands for the result, the arguments.
     pub(super) groupings: Vec<(ColumnId, Vec<Expr>, Place)>,
-    /// generate_series(...) calls outside FROM.
-    pub(super) series: Vec<(ColumnId, DataType, Vec<Expr>)>,
+    /// Calls of functions that give rows outside FROM.
+    pub(super) series: Vec<Series>,
     /// WINDOW name AS (...).
     pub(super) named_windows: Vec<(String, ast::WindowSpec)>,
     /// Every reference to a column of the level, in the order met.

@@ -12,7 +12,7 @@ use types::{DataType, Result, SqlState};
 use super::from::join;
 use super::name::{column_name, folded, object_at};
 use super::order::OrderItem;
-use super::scope::{Clause, ScopeColumn};
+use super::scope::{Clause, ScopeColumn, Series};
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, JoinKind, Plan, SortKey};
@@ -226,11 +226,26 @@ impl Binder<'_> {
         if !calls.is_empty() {
             plan = Plan::Window { input: Box::new(plan), calls };
         }
-        for (id, ty, arguments) in series {
-            let right = Plan::Series { arguments, column: (id, ty) };
+        if series.len() > 1 {
+            return self.series_side_by_side(plan, series);
+        }
+        for Series { id, ty, function, arguments } in series {
+            let right = Plan::Series { function, arguments, column: (id, ty) };
             plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
         }
         Ok(plan)
+    }
+
+    /// Several set-returning functions give their rows side by side, the shorter ones NULL behind
+    /// their last.
+    fn series_side_by_side(&mut self, plan: Plan, calls: Vec<Series>) -> Result<Plan> {
+        let ids: Vec<(ColumnId, DataType)> = calls.iter().map(|call| (call.id, call.ty)).collect();
+        let mut columns: Vec<(ColumnId, Expr)> =
+            plan.output_types().into_iter().map(|(id, ty)| (id, Expr::column(id, ty))).collect();
+        let numbered = self.side_by_side(calls, None)?;
+        let plan = join(plan, numbered.plan, JoinKind::Inner, Expr::boolean(true));
+        columns.extend(ids.into_iter().map(|(id, _)| id).zip(numbered.values));
+        Ok(Plan::Project { input: Box::new(plan), columns })
     }
 
     /// Select list, DISTINCT and ORDER BY on top of `plan`.

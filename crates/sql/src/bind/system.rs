@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{self, Expr as Ast};
 use types::Result;
 
-use super::name::{folded, object_parts};
+use super::name::object_parts;
 use super::{Binder, Bound};
 
 impl Binder<'_> {
@@ -44,42 +44,6 @@ impl Binder<'_> {
         self.system_call(function, &[expr])
     }
 
-    /// `ARRAY(SELECT ...)` over the catalog, as the text of a list; None for another query.
-    pub(super) fn system_list(&mut self, query: &ast::Query) -> Result<Option<Bound>> {
-        let text = query.to_string();
-        // Lists of options: there are none.
-        if text.contains("pg_catalog.unnest(") {
-            return self.bind_expr(&crate::parse::parse_expr("'{}'")?).map(Some);
-        }
-        if !text.contains("pg_catalog.pg_") {
-            return Ok(None);
-        }
-        let list = format!(
-            "(SELECT '{{' || coalesce(string_agg(pgc.pgc_value::text, ','), '') || '}}' \
-             FROM ({text}) AS pgc(pgc_value))"
-        );
-        self.bind_expr(&crate::parse::parse_expr(&list)?).map(Some)
-    }
-
-    /// `value = ANY (list)` for a column of the catalog; None for another list.
-    pub(super) fn system_any(&mut self, value: &Ast, list: &Ast) -> Result<Option<Bound>> {
-        if is_list(list) { self.system_call("pg_list_has", &[value, list]) } else { Ok(None) }
-    }
-
-    /// `list[index]` for a column of the catalog; None for another list.
-    pub(super) fn system_element(
-        &mut self,
-        list: &Ast,
-        access: &[ast::AccessExpr],
-    ) -> Result<Option<Bound>> {
-        match access {
-            [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] if is_list(list) => {
-                self.system_call("pg_list_element", &[list, index])
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// `'t'::regclass`, when it is compared with `other`, as a number; None for other expressions.
     pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
         let is_name =
@@ -112,31 +76,6 @@ fn digits(expr: &Ast) -> Option<&str> {
     let ast::Value::SingleQuotedString(text) = &value.value else { return None };
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(text)
-}
-
-/// Columns of the catalog with lists, which are text: `{1,2}`.
-const LISTS: &[&str] = &[
-    "conkey",
-    "confkey",
-    "polroles",
-    "stxkind",
-    "prattrs",
-    "proargtypes",
-    "proallargtypes",
-    "datacl",
-];
-
-/// Whether it is a column of the catalog with a list.
-fn is_list(expr: &Ast) -> bool {
-    let name = match expr {
-        Ast::Identifier(ident) => ident,
-        Ast::CompoundIdentifier(parts) => match parts.last() {
-            Some(ident) => ident,
-            None => return false,
-        },
-        _ => return false,
-    };
-    LISTS.contains(&folded(name).as_str())
 }
 
 fn is_regclass(ty: &ast::DataType) -> bool {

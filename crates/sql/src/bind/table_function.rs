@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, NumericType, Result, SqlState, Value};
 
+use super::array_functions::is_set_function;
 use super::from::aliased;
 use super::name::{folded, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
@@ -21,17 +22,23 @@ impl Binder<'_> {
         ordinality: bool,
     ) -> Result<(Plan, Scope)> {
         let at = object_at(name);
+        let mut parts = super::name::object_parts(name)?;
+        let function = parts.pop().unwrap_or_default();
+        if is_set_function(&function) {
+            let plain = |arg: &'_ ast::FunctionArg| match arg {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Ok(expr.clone()),
+                _ => unsupported("this form of argument", at),
+            };
+            let list = args.iter().map(plain).collect::<Result<Vec<_>>>()?;
+            let list: Vec<&ast::Expr> = list.iter().collect();
+            return self.bind_series_scan(&function, &list, alias, ordinality, at);
+        }
         if ordinality {
             // What psql asks of triggers: no table has ancestors.
             if name.to_string() == "pg_catalog.pg_partition_ancestors" {
                 return self.bind_relation(name, alias);
             }
             return unsupported("WITH ORDINALITY", at);
-        }
-        let mut parts = super::name::object_parts(name)?;
-        let function = parts.pop().unwrap_or_default();
-        if function == "generate_series" {
-            return self.bind_series_scan(args, alias, at);
         }
         let arguments = self.constant_arguments(args)?;
         let Some(bound) = self.catalog.table_function(&function, &arguments) else {
@@ -55,23 +62,51 @@ impl Binder<'_> {
         Ok((plan, Scope::of(function_relation(function, scope_columns, alias, at)?)))
     }
 
-    fn bind_series_scan(
+    /// A function in FROM that gives rows; `arguments` not yet bound.
+    pub(super) fn bind_series_scan(
         &mut self,
-        args: &[ast::FunctionArg],
+        function: &str,
+        arguments: &[&ast::Expr],
         alias: Option<&ast::TableAlias>,
+        ordinality: bool,
         at: Place,
     ) -> Result<(Plan, Scope)> {
         let bound = self.in_clause(Clause::From, |binder| {
-            args.iter().map(|arg| binder.bind_plain_argument(arg)).collect::<Result<Vec<Bound>>>()
+            let bind = |expr: &&ast::Expr| {
+                let bound = binder.bind_expr(expr)?;
+                Ok(binder.retyped(bound))
+            };
+            arguments.iter().map(bind).collect::<Result<Vec<Bound>>>()
         })?;
-        let (arguments, ty) = self.series_arguments(bound, at)?;
-        let column = (self.fresh(), ty);
-        // The alias of a function with one column names the column too.
-        let name = alias.map_or_else(|| "generate_series".to_owned(), |alias| folded(&alias.name));
-        let columns =
-            vec![ScopeColumn { name, expr: Expr::column(column.0, ty), relation: String::new() }];
-        let relation = function_relation("generate_series".to_owned(), columns, alias, at)?;
-        Ok((Plan::Series { arguments, column }, Scope::of(relation)))
+        let calls = self.set_calls(function, bound, at)?;
+        let column = |name: &str, expr: Expr| ScopeColumn {
+            name: name.to_owned(),
+            expr,
+            relation: String::new(),
+        };
+        if let ([call], false) = (calls.as_slice(), ordinality) {
+            // The alias of a function with one column names the column too.
+            let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
+            let columns = vec![column(&name, Expr::column(call.id, call.ty))];
+            let (function_kind, arguments) = (call.function, call.arguments.clone());
+            let plan =
+                Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
+            let relation = function_relation(function.to_owned(), columns, alias, at)?;
+            return Ok((plan, Scope::of(relation)));
+        }
+        let numbered = self.side_by_side(calls, at)?;
+        let single = numbered.values.len() == 1;
+        let name = match alias {
+            Some(alias) if single => folded(&alias.name),
+            _ => function.to_owned(),
+        };
+        let mut columns: Vec<ScopeColumn> =
+            numbered.values.into_iter().map(|value| column(&name, value)).collect();
+        if ordinality {
+            columns.push(column("ordinality", numbered.number.cast(DataType::BigInt)));
+        }
+        let relation = function_relation(function.to_owned(), columns, alias, at)?;
+        Ok((numbered.plan, Scope::of(relation)))
     }
 
     /// start, stop and step of generate_series, of one type, and that type.

@@ -1,7 +1,7 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
 use sqlparser::ast::{self, DataType as Ast};
-use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
+use types::{DataType, ElementType, Error, NumericDisplay, NumericType, Result, SqlState};
 
 use super::{name, unsupported};
 use crate::algebra::Place;
@@ -28,6 +28,7 @@ pub(super) enum Category {
     Span,
     Bytes,
     Uuid,
+    Array,
 }
 
 pub(super) fn category(ty: DataType) -> Category {
@@ -47,6 +48,7 @@ pub(super) fn category(ty: DataType) -> Category {
         }
         DataType::Interval => Category::Span,
         DataType::Uuid => Category::Uuid,
+        DataType::Array(_) => Category::Array,
     }
 }
 
@@ -66,6 +68,9 @@ fn number_rank(ty: DataType) -> Option<u8> {
 /// True when `from` converts to `to` in `context`.
 pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     use DataType as T;
+    if let (T::Array(from), T::Array(to)) = (from, to) {
+        return can_cast(from.data_type(), to.data_type(), context);
+    }
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
     }
@@ -98,6 +103,7 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
         (T::Numeric(x), T::Numeric(y)) => {
             x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
+        (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
         _ => a == b,
     }
 }
@@ -247,6 +253,11 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
             Some(T::TimestampTz)
         }
         (T::Time, T::Interval) | (T::Interval, T::Time) => Some(T::Interval),
+        // Arrays of different element types are not compared, whatever their elements are.
+        (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
+            (x @ T::Numeric(_), y @ T::Numeric(_)) => number_union(x, y).and_then(T::array_of),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -272,6 +283,14 @@ pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataTyp
     }
     match ty {
         DataType::Numeric(numeric) => Ok(DataType::Numeric(union_display(numeric, candidates))),
+        DataType::Array(ElementType::Numeric(numeric)) => {
+            let element = |candidate: &Candidate| {
+                let ty = candidate.ty.element().unwrap_or(candidate.ty);
+                Candidate { ty, ..*candidate }
+            };
+            let elements: Vec<Candidate> = candidates.iter().map(element).collect();
+            Ok(DataType::Array(ElementType::Numeric(union_display(numeric, &elements))))
+        }
         _ => Ok(ty),
     }
 }
@@ -290,6 +309,7 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Char(_) | T::Varchar(_) | T::Text, T::Char(_) | T::Varchar(_) | T::Text) => {
             Some(T::Text)
         }
+        (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
         _ if can_cast(a, b, Context::Implicit) => Some(b),
         _ => None,
@@ -352,8 +372,53 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Interval { .. } => DataType::Interval,
         Ast::Uuid => DataType::Uuid,
         Ast::Custom(name, modifiers) => return custom_type(name, modifiers, at),
+        Ast::Array(element) => return array_type(element, at),
         other => return unsupported(format!("type {}", other.to_string().to_lowercase()), at),
     })
+}
+
+/// `T[]` and `T ARRAY`, with or without a size, which says nothing.
+fn array_type(element: &ast::ArrayElemTypeDef, at: Place) -> Result<DataType> {
+    use ast::ArrayElemTypeDef as E;
+    match element {
+        E::SquareBracket(element, _) | E::Qualified(element, _) => {
+            match DataType::array_of(data_type(element, at)?) {
+                Some(array) => Ok(array),
+                None => unsupported("an array of several dimensions", at),
+            }
+        }
+        E::None | E::AngleBracket(_) | E::Parenthesis(_) => {
+            super::fail(SqlState::SYNTAX_ERROR, "an array type is written as type[]", at)
+        }
+    }
+}
+
+/// The array type that `_int4` and its kin name, and what PostgreSQL's catalog has.
+fn array_name(name: &str) -> Option<DataType> {
+    let element = match name {
+        "int2vector" => DataType::SmallInt,
+        "oidvector" => DataType::BigInt,
+        _ => match name.strip_prefix('_')? {
+            "bool" => DataType::Boolean,
+            "bytea" => DataType::Bytea,
+            "int2" => DataType::SmallInt,
+            "int4" => DataType::Integer,
+            "int8" | "oid" => DataType::BigInt,
+            "float4" => DataType::Real,
+            "float8" => DataType::Double,
+            "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
+            "text" | "name" | "char" => DataType::Text,
+            "varchar" | "bpchar" => DataType::Varchar(None),
+            "date" => DataType::Date,
+            "time" => DataType::Time,
+            "timestamp" => DataType::Timestamp,
+            "timestamptz" => DataType::TimestampTz,
+            "interval" => DataType::Interval,
+            "uuid" => DataType::Uuid,
+            _ => return None,
+        },
+    };
+    DataType::array_of(element)
 }
 
 fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Result<DataType> {
@@ -386,12 +451,11 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "oid" | "xid" => DataType::BigInt,
         "uuid" => DataType::Uuid,
         "interval" => DataType::Interval,
-        _ => {
-            let error = Error::new(
-                SqlState::UNDEFINED_OBJECT,
-                format!("type \"{}\" does not exist", parts.join(".")),
-            );
-            return Err(super::place(error, at));
+        name => {
+            return array_name(name).ok_or_else(|| {
+                let message = format!("type \"{}\" does not exist", parts.join("."));
+                super::place(Error::new(SqlState::UNDEFINED_OBJECT, message), at)
+            });
         }
     })
 }

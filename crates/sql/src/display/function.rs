@@ -1,12 +1,13 @@
 //! Names of functions and operators.
 
-use crate::algebra::{AggregateFunction, Function, WindowFunction};
+use crate::algebra::{AggregateFunction, CompareOp, Function, WindowFunction};
 
 /// The function as it is called in SQL, or in the way SQL's functions are called.
 pub fn function_name(function: Function) -> &'static str {
     operator_name(function)
         .or_else(|| number_name(function))
         .or_else(|| text_name(function))
+        .or_else(|| array_name(function))
         .or_else(|| other_name(function))
         .unwrap_or("function")
 }
@@ -136,6 +137,48 @@ fn text_name(function: Function) -> Option<&'static str> {
     })
 }
 
+fn array_name(function: Function) -> Option<&'static str> {
+    use CompareOp as C;
+    Some(match function {
+        Function::ArrayMake => "array",
+        Function::AnyElement(C::Equal) => "= any",
+        Function::AnyElement(C::NotEqual) => "<> any",
+        Function::AnyElement(C::Less) => "< any",
+        Function::AnyElement(C::LessEqual) => "<= any",
+        Function::AnyElement(C::Greater) => "> any",
+        Function::AnyElement(C::GreaterEqual) => ">= any",
+        Function::AnyElement(_) => "any",
+        Function::AllElements(C::Equal) => "= all",
+        Function::AllElements(C::NotEqual) => "<> all",
+        Function::AllElements(C::Less) => "< all",
+        Function::AllElements(C::LessEqual) => "<= all",
+        Function::AllElements(C::Greater) => "> all",
+        Function::AllElements(C::GreaterEqual) => ">= all",
+        Function::AllElements(_) => "all",
+        Function::ArrayElement => "array_element",
+        Function::ArraySlice => "array_slice",
+        Function::ArrayConcat => "array_cat",
+        Function::ArrayAppend => "array_append",
+        Function::ArrayPrepend => "array_prepend",
+        Function::Cardinality => "cardinality",
+        Function::ArrayLength => "array_length",
+        Function::ArrayLower => "array_lower",
+        Function::ArrayUpper => "array_upper",
+        Function::ArrayDimensionCount => "array_ndims",
+        Function::ArrayDimensions => "array_dims",
+        Function::ArrayPosition => "array_position",
+        Function::ArrayPositions => "array_positions",
+        Function::ArrayRemove => "array_remove",
+        Function::ArrayReplace => "array_replace",
+        Function::ArrayTrim => "trim_array",
+        Function::ArrayToString => "array_to_string",
+        Function::StringToArray => "string_to_array",
+        Function::ArrayContains => "array_contains",
+        Function::ArrayOverlaps => "array_overlaps",
+        _ => return None,
+    })
+}
+
 fn other_name(function: Function) -> Option<&'static str> {
     Some(match function {
         Function::Extract => "extract",
@@ -221,6 +264,7 @@ pub fn aggregate_name(function: AggregateFunction) -> &'static str {
         A::BitOr => "bit_or",
         A::BitXor => "bit_xor",
         A::StringAgg => "string_agg",
+        A::ArrayAgg => "array_agg",
         A::StddevPop => "stddev_pop",
         A::StddevSamp => "stddev_samp",
         A::VarPop => "var_pop",

@@ -64,8 +64,9 @@ fn line(plan: &Plan) -> String {
         Plan::FunctionScan { function, columns } => {
             format!("FunctionScan {function:?} [{}]", ids(columns))
         }
-        Plan::Series { arguments, column } => {
-            format!("Series {} = generate_series({})", numbered(column.0), list(arguments))
+        Plan::Series { function, arguments, column } => {
+            let name = function.name();
+            format!("Series {} = {name}({})", numbered(column.0), list(arguments))
         }
         Plan::Values { columns, rows } => {
             let rows: Vec<String> = rows.iter().map(|row| format!("({})", list(row))).collect();

@@ -151,9 +151,71 @@ def psycopg_cancel():
 @scenario
 def what_is_missing_is_said():
     with connect(autocommit=True) as client:
-        refused(errors.FeatureNotSupported, lambda: client.execute("select 1 = any(%s)", ([1],)))
+        refused(errors.FeatureNotSupported, lambda: client.execute("select array[[1], [2]]"))
         declare = "declare c cursor for select 1"
         refused(errors.FeatureNotSupported, lambda: client.execute(declare))
+
+
+LISTED = "create table listed (id int primary key, s varchar(10), a int[], w text[])"
+FILLED = "insert into listed select i, 's' || i, array[i, null, i + 1], array['x', 's ' || i]"
+FILLED += " from generate_series(1, 100) as g(i)"
+
+
+@scenario
+def psycopg_lists():
+    with connect() as client:
+        client.execute(LISTED)
+        client.execute(FILLED)
+        for binary in (False, True):
+            cursor = client.cursor(binary=binary)
+            found = cursor.execute("select id from listed where id = any(%s) order by 1", ([5, 7, 5, 1000],))
+            assert found.fetchall() == [(5,), (7,)]
+            found = cursor.execute("select id from listed where s = any(%s) order by 1", (["s1", "s3"],))
+            assert found.fetchall() == [(1,), (3,)]
+            found = cursor.execute("select count(*) from listed where id <> all(%s)", ([1, 2],))
+            assert found.fetchone() == (98,)
+            found = cursor.execute("select a, w from listed where id = 4")
+            assert found.fetchone() == ([4, None, 5], ["x", "s 4"])
+            lists = ([1, None, 70000], ["a", None, 'q"\\,{}'], [1.5, -2.5], [], [True, False])
+            row = cursor.execute("select %s::int[], %s::text[], %s::float8[], %s::int[], %s::bool[]", lists)
+            assert row.fetchone() == lists
+        wide = client.execute("select id from listed where id = any(%s)", ([6, 2**40],), binary=True)
+        assert wide.fetchall() == [(6,)]
+        client.execute("insert into listed values (%s, %s, %s, %s)", (200, "new", [1, 2], ["p", "q"]))
+        assert client.execute("select a, w from listed where id = 200").fetchone() == ([1, 2], ["p", "q"])
+        with client.cursor().copy("copy (select id, a from listed where id < 3 order by 1) to stdout") as copy:
+            assert list(copy.rows()) == [("1", "{1,NULL,2}"), ("2", "{2,NULL,3}")]
+        client.rollback()
+
+
+@scenario
+def pg8000_lists():
+    client = pg8000.native.Connection(database="tessera", **PLACE)
+    client.run(LISTED)
+    client.run(FILLED)
+    assert client.run("select id from listed where id = any(:ids) order by 1", ids=[5, 7]) == [[5], [7]]
+    assert client.run("select a, w from listed where id = 4") == [[[4, None, 5], ["x", "s 4"]]]
+    client.run("drop table listed")
+    client.close()
+
+
+@scenario
+def asyncpg_lists():
+    async def run():
+        client = await asyncpg.connect(f"postgres://{URL}")
+        await client.execute(LISTED)
+        await client.execute(FILLED)
+        rows = await client.fetch("select id from listed where id = any($1) order by 1", [5, 7, 1000])
+        assert [row[0] for row in rows] == [5, 7]
+        rows = await client.fetch("select id from listed where s = any($1) order by 1", ["s1", "s3"])
+        assert [row[0] for row in rows] == [1, 3]
+        assert tuple(await client.fetchrow("select a, w from listed where id = 4")) == ([4, None, 5], ["x", "s 4"])
+        await client.execute("insert into listed values ($1, $2, $3, $4)", 200, "n", [1, None], [])
+        assert tuple(await client.fetchrow("select a, w from listed where id = 200")) == ([1, None], [])
+        await client.execute("drop table listed")
+        await client.close()
+
+    asyncio.run(run())
 
 
 @scenario

@@ -147,6 +147,10 @@ impl Codec for DataType {
             Self::TimestampTz => 15,
             Self::Interval => 16,
             Self::Uuid => 17,
+            Self::Array(element) => {
+                out.raw(&[18]);
+                return element.data_type().put(out);
+            }
         };
         out.raw(&[number]);
         match self {
@@ -160,26 +164,37 @@ impl Codec for DataType {
 
 impl Decode for DataType {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(match u8::get(from)? {
-            0 => Self::Unknown,
-            1 => Self::Boolean,
-            2 => Self::SmallInt,
-            3 => Self::Integer,
-            4 => Self::BigInt,
-            5 => Self::Real,
-            6 => Self::Double,
-            7 => Self::Numeric(NumericType::get(from)?),
-            8 => Self::Char(u32::get(from)?),
-            9 => Self::Varchar(Option::get(from)?),
-            10 => Self::Text,
-            11 => Self::Bytea,
-            12 => Self::Date,
-            13 => Self::Time,
-            14 => Self::Timestamp,
-            15 => Self::TimestampTz,
-            16 => Self::Interval,
-            17 => Self::Uuid,
-            _ => return Err(damaged("an unknown type")),
-        })
+        match u8::get(from)? {
+            18 => {
+                let element = scalar_type(u8::get(from)?, from)?;
+                Self::array_of(element).ok_or_else(|| damaged("an array of what is no element"))
+            }
+            number => scalar_type(number, from),
+        }
     }
+}
+
+fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
+    use DataType as T;
+    Ok(match number {
+        0 => T::Unknown,
+        1 => T::Boolean,
+        2 => T::SmallInt,
+        3 => T::Integer,
+        4 => T::BigInt,
+        5 => T::Real,
+        6 => T::Double,
+        7 => T::Numeric(NumericType::get(from)?),
+        8 => T::Char(u32::get(from)?),
+        9 => T::Varchar(Option::get(from)?),
+        10 => T::Text,
+        11 => T::Bytea,
+        12 => T::Date,
+        13 => T::Time,
+        14 => T::Timestamp,
+        15 => T::TimestampTz,
+        16 => T::Interval,
+        17 => T::Uuid,
+        _ => return Err(damaged("an unknown type")),
+    })
 }

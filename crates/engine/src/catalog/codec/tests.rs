@@ -20,6 +20,11 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn ty() -> impl Strategy<Value = DataType> {
+    let array = |ty| DataType::array_of(ty).unwrap_or(ty);
+    prop_oneof![scalar(), scalar().prop_map(array)]
+}
+
+fn scalar() -> impl Strategy<Value = DataType> {
     let display = select(vec![NumericDisplay::Fixed, NumericDisplay::Trimmed]);
     let numeric = (1u8..=38, 0u8..=38, display).prop_map(|(precision, scale, display)| {
         let scale = scale.min(precision);

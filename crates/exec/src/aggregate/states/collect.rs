@@ -1,11 +1,12 @@
-//! Aggregates that need all rows of a group in order: string_agg, percentiles, mode.
+//! Aggregates that need all rows of a group in order: string_agg, array_agg, percentiles, mode.
 
 use std::any::Any;
 
 use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
-use kernels::{Column, Vector, VectorBuilder, VectorData};
+use kernels::{Column, Vector, VectorBuilder, VectorData, array_fn};
 use sql::algebra::Duplicates;
-use types::{Error, PhysicalType, Result, SqlState, Value};
+use types::array::ArrayBuilder;
+use types::{ElementType, Error, PhysicalType, Result, SqlState, Value};
 
 use super::distinct::{mapped, targets};
 use super::{Mapping, States, Update, downcast};
@@ -15,6 +16,8 @@ use super::{Mapping, States, Update, downcast};
 pub(crate) enum Collected {
     /// Strings joined by separators.
     StringAgg,
+    /// An array of values of this type, NULLs included.
+    ArrayAgg(ElementType),
     /// Interpolated value at a fraction.
     PercentileCont,
     /// First value at or after a fraction.
@@ -39,9 +42,17 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// The column whose NULLs are left out.
+    /// The column of values.
     fn subject(&self) -> usize {
-        if self.result == Collected::StringAgg { 0 } else { self.arguments }
+        match self.result {
+            Collected::StringAgg | Collected::ArrayAgg(_) => 0,
+            _ => self.arguments,
+        }
+    }
+
+    /// Whether rows with a NULL value count.
+    fn takes_null(&self) -> bool {
+        matches!(self.result, Collected::ArrayAgg(_))
     }
 }
 
@@ -114,6 +125,19 @@ impl CollectStates {
             out.extend_from_slice(values.get(row as usize));
         }
         !rows.is_empty()
+    }
+
+    /// None for a group without rows.
+    fn array_agg(&self, group: u32, element: ElementType) -> Result<Option<Vec<u8>>> {
+        let Some(values) = self.sealed.columns.first() else {
+            return Ok(None);
+        };
+        let rows = self.rows(group);
+        let mut array = ArrayBuilder::new();
+        for &row in rows {
+            array_fn::push_row(&mut array, values, row as usize, element);
+        }
+        (!rows.is_empty()).then(|| array.finish()).transpose()
     }
 
     /// The fraction asked for; None when NULL.
@@ -210,8 +234,8 @@ impl States for CollectStates {
     fn update(&mut self, update: Update<'_>) -> Result<()> {
         let subject = update.columns[self.collector.subject()].to_vector();
         let rows: Vec<u32> = match &subject.validity {
-            None => (0..update.groups.len() as u32).collect(),
-            Some(valid) => valid.ones(),
+            Some(valid) if !self.collector.takes_null() => valid.ones(),
+            _ => (0..update.groups.len() as u32).collect(),
         };
         let groups = rows.iter().map(|&row| update.groups[row as usize]).collect();
         let sequence = rows.iter().map(|&row| update.sequence[row as usize]).collect();
@@ -282,6 +306,16 @@ impl States for CollectStates {
                         builder.push_str(&joined);
                     } else {
                         builder.push_null();
+                    }
+                }
+                Ok(builder.finish())
+            }
+            Collected::ArrayAgg(element) => {
+                let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());
+                for &group in groups {
+                    match self.array_agg(group, element)? {
+                        Some(array) => builder.push_str(&array),
+                        None => builder.push_null(),
                     }
                 }
                 Ok(builder.finish())

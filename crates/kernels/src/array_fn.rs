@@ -1,0 +1,392 @@
+//! Functions on arrays. Argument convention: see `text_fn`, but that functions here say themselves
+//! what NULL arguments give. Elements are compared and copied as they are in the arrays.
+
+use types::array::{self, ArrayBuilder, Elements, End, RawElement};
+use types::{DataType, ElementType, Result};
+
+use crate::compare::Comparison;
+use crate::rows::{count, utf8};
+use crate::{Vector, VectorBuilder, VectorData};
+
+/// The row of `vector` that row `i` of a call reads.
+#[inline]
+fn row_of(vector: &Vector, i: usize) -> usize {
+    if vector.len() == 1 { 0 } else { i }
+}
+
+/// Row `i` of a column of text, bytes or arrays; None when it is NULL.
+#[inline]
+fn bytes(vector: &Vector, i: usize) -> Option<&[u8]> {
+    let i = row_of(vector, i);
+    (!vector.is_null(i)).then(|| vector.as_str().get(i))
+}
+
+/// Row `i` of a column of text; None when it is NULL.
+fn text(vector: &Vector, i: usize) -> Result<Option<&str>> {
+    bytes(vector, i).map(utf8).transpose()
+}
+
+/// Row `i` of a column of INTEGER; None when it is NULL.
+fn integer(vector: &Vector, i: usize) -> Option<i32> {
+    let i = row_of(vector, i);
+    match &vector.data {
+        VectorData::I32(values) if !vector.is_null(i) => Some(values[i]),
+        VectorData::I32(_) => None,
+        _ => panic!("expected I32, found {:?}", vector.physical()),
+    }
+}
+
+/// Appends row `i` of `vector`, a column of type `element`, to an array.
+pub fn push_row(builder: &mut ArrayBuilder, vector: &Vector, i: usize, element: ElementType) {
+    let i = row_of(vector, i);
+    if vector.is_null(i) {
+        builder.push_null();
+        return;
+    }
+    let is_numeric = matches!(element, ElementType::Numeric(_));
+    match &vector.data {
+        VectorData::Bool(v) => builder.push_bool(v[i] != 0),
+        VectorData::I32(v) if is_numeric => builder.push_numeric(i128::from(v[i])),
+        VectorData::I64(v) if is_numeric => builder.push_numeric(i128::from(v[i])),
+        VectorData::I128(v) if is_numeric => builder.push_numeric(v[i]),
+        VectorData::I32(v) => builder.push_i32(v[i]),
+        VectorData::I64(v) => builder.push_i64(v[i]),
+        VectorData::I128(v) => builder.push_uuid(v[i]),
+        VectorData::F64(v) => builder.push_f64(v[i]),
+        VectorData::Str(v) => builder.push_text(v.get(i)),
+        VectorData::Interval(v) => builder.push_interval(v[i]),
+    }
+}
+
+/// Appends an element of an array to a column of its type.
+fn push_element(out: &mut VectorBuilder, raw: RawElement<'_>, element: ElementType) {
+    match (raw, element.data_type()) {
+        (None, _) => out.push_null(),
+        (Some(raw), ty) if ty.is_text() || ty == DataType::Bytea => {
+            out.push_str(&array::text_bytes(raw));
+        }
+        (Some(_), _) => out.push_value(&array::decode(raw, element)),
+    }
+}
+
+/// The row `i` of a column of elements, as an array has it, in `single`.
+fn raw<'s>(
+    single: &'s mut ArrayBuilder,
+    vector: &Vector,
+    i: usize,
+    element: ElementType,
+) -> RawElement<'s> {
+    single.clear();
+    push_row(single, vector, i, element);
+    single.single()
+}
+
+/// `f(row)` for every row of a call, an array or NULL.
+fn arrays(
+    arguments: &[&Vector],
+    mut f: impl FnMut(usize) -> Result<Option<Vec<u8>>>,
+) -> Result<Vector> {
+    let rows = count(arguments);
+    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
+    for i in 0..rows {
+        match f(i)? {
+            Some(array) => out.push_str(&array),
+            None => out.push_null(),
+        }
+    }
+    Ok(out.finish())
+}
+
+/// `f(row)` for every row of a call, an INTEGER or NULL.
+fn integers(arguments: &[&Vector], mut f: impl FnMut(usize) -> Option<i32>) -> Vector {
+    let rows = count(arguments);
+    let mut out = VectorBuilder::with_capacity(types::PhysicalType::I32, rows);
+    for i in 0..rows {
+        match f(i) {
+            Some(value) => out.push_value(&types::Value::I32(value)),
+            None => out.push_null(),
+        }
+    }
+    out.finish()
+}
+
+/// `f(row)` for every row of a call, a BOOLEAN or NULL.
+fn booleans(arguments: &[&Vector], mut f: impl FnMut(usize) -> Option<bool>) -> Vector {
+    let rows = count(arguments);
+    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Bool, rows);
+    for i in 0..rows {
+        match f(i) {
+            Some(value) => out.push_value(&types::Value::Bool(value)),
+            None => out.push_null(),
+        }
+    }
+    out.finish()
+}
+
+/// ARRAY[...]: an array per row of the columns' values in it; `rows` when there are no columns.
+///
+/// # Errors
+/// 54000.
+pub fn make(values: &[&Vector], element: ElementType) -> Result<Vector> {
+    arrays(values, |i| {
+        let mut builder = ArrayBuilder::new();
+        values.iter().for_each(|vector| push_row(&mut builder, vector, i, element));
+        builder.finish().map(Some)
+    })
+}
+
+/// `value op ANY (array)` and `value op ALL (array)`: true for ANY when one element makes it true,
+/// false for ALL when one makes it false; else NULL when one was NULL.
+pub fn quantified(
+    op: Comparison,
+    all: bool,
+    value: &Vector,
+    array: &Vector,
+    element: ElementType,
+) -> Vector {
+    // Bytes are in the order of values; of an interval those of its length decide.
+    let interval = element == ElementType::Interval;
+    let key = |raw: &'_ [u8]| -> usize { if interval { 16 } else { raw.len() } };
+    let mut single = ArrayBuilder::new();
+    booleans(&[value, array], |i| {
+        let array = bytes(array, i)?;
+        let value = raw(&mut single, value, i, element);
+        let mut unknown = false;
+        for raw in Elements::new(array, element) {
+            match value.zip(raw) {
+                Some((a, b)) if op.accepts(a[..key(a)].cmp(&b[..key(b)])) != all => {
+                    return Some(!all);
+                }
+                Some(_) => {}
+                None => unknown = true,
+            }
+        }
+        (!unknown).then_some(all)
+    })
+}
+
+/// `array[subscript]`.
+pub fn element_at(array: &Vector, subscript: &Vector, element: ElementType) -> Vector {
+    let rows = count(&[array, subscript]);
+    let mut out = VectorBuilder::with_capacity(element.data_type().physical(), rows);
+    for i in 0..rows {
+        let found = match (bytes(array, i), integer(subscript, i)) {
+            (Some(array), Some(at)) => array::element_at(array, element, at),
+            _ => None,
+        };
+        push_element(&mut out, found, element);
+    }
+    out.finish()
+}
+
+/// All elements of an array in order, as a column.
+pub fn unnest(array: &[u8], element: ElementType) -> Vector {
+    let mut out = VectorBuilder::new(element.data_type().physical());
+    for raw in Elements::new(array, element) {
+        push_element(&mut out, raw, element);
+    }
+    out.finish()
+}
+
+/// `array[first:last]`; NULL bounds give NULL, the least and greatest INTEGER are those of the
+/// array.
+///
+/// # Errors
+/// None.
+pub fn slice(
+    array: &Vector,
+    first: &Vector,
+    last: &Vector,
+    element: ElementType,
+) -> Result<Vector> {
+    arrays(&[array, first, last], |i| {
+        match (bytes(array, i), integer(first, i), integer(last, i)) {
+            (Some(array), Some(first), Some(last)) => {
+                let first = (first != i32::MIN).then_some(first);
+                let last = (last != i32::MAX).then_some(last);
+                array::slice(array, element, first, last).map(Some)
+            }
+            _ => Ok(None),
+        }
+    })
+}
+
+/// array_cat: a NULL array gives the other one.
+///
+/// # Errors
+/// 54000.
+pub fn concat(a: &Vector, b: &Vector, element: ElementType) -> Result<Vector> {
+    arrays(&[a, b], |i| match (bytes(a, i), bytes(b, i)) {
+        (Some(a), Some(b)) => array::concatenated(a, b, element).map(Some),
+        (only, None) | (None, only) => Ok(only.map(<[u8]>::to_vec)),
+    })
+}
+
+/// array_append and array_prepend: a NULL array counts as empty.
+///
+/// # Errors
+/// 54000.
+pub fn append(array: &Vector, value: &Vector, end: End, element: ElementType) -> Result<Vector> {
+    let mut single = ArrayBuilder::new();
+    arrays(&[array, value], |i| {
+        let added = raw(&mut single, value, i, element);
+        array::appended(bytes(array, i).unwrap_or(&[0]), element, added, end).map(Some)
+    })
+}
+
+/// What is asked of an array's dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// array_length.
+    Length,
+    /// array_lower.
+    Lower,
+    /// array_upper.
+    Upper,
+}
+
+/// array_length, array_lower, array_upper of a dimension: NULL for all but the first, and for empty
+/// arrays.
+pub fn extent(what: Extent, array: &Vector, dimension: &Vector, element: ElementType) -> Vector {
+    integers(&[array, dimension], |i| {
+        let (array, dimension) = (bytes(array, i)?, integer(dimension, i)?);
+        let (low, high) = array::bounds(array, element).filter(|_| dimension == 1)?;
+        Some(match what {
+            Extent::Length => high - low + 1,
+            Extent::Lower => low,
+            Extent::Upper => high,
+        })
+    })
+}
+
+/// cardinality.
+pub fn cardinality(array: &Vector, element: ElementType) -> Vector {
+    integers(&[array], |i| {
+        // At most 2^27 elements.
+        bytes(array, i).map(|array| array::cardinality(array, element) as i32)
+    })
+}
+
+/// array_ndims: 1, or NULL for an empty array.
+pub fn dimension_count(array: &Vector, element: ElementType) -> Vector {
+    integers(&[array], |i| array::bounds(bytes(array, i)?, element).map(|_| 1))
+}
+
+/// array_dims: `[1:3]`, or NULL for an empty array.
+///
+/// # Errors
+/// None.
+pub fn dimensions(array: &Vector, element: ElementType) -> Result<Vector> {
+    arrays(&[array], |i| {
+        let bounds = bytes(array, i).and_then(|array| array::bounds(array, element));
+        Ok(bounds.map(|(low, high)| format!("[{low}:{high}]").into_bytes()))
+    })
+}
+
+/// array_position.
+pub fn position(
+    array: &Vector,
+    value: &Vector,
+    start: Option<&Vector>,
+    element: ElementType,
+) -> Vector {
+    let mut single = ArrayBuilder::new();
+    let all: Vec<&Vector> = [array, value].into_iter().chain(start).collect();
+    integers(&all, |i| {
+        let array = bytes(array, i)?;
+        let start = match start {
+            Some(start) => Some(integer(start, i)?),
+            None => None,
+        };
+        array::position(array, element, raw(&mut single, value, i, element), start)
+    })
+}
+
+/// A function of an array and one of its elements.
+pub type WithElement = fn(&[u8], ElementType, RawElement<'_>) -> Result<Vec<u8>>;
+
+/// `f(array, element)`, NULL for a NULL array: array_positions, array_remove.
+///
+/// # Errors
+/// 54000.
+pub fn with_element(
+    f: WithElement,
+    array: &Vector,
+    value: &Vector,
+    element: ElementType,
+) -> Result<Vector> {
+    let mut single = ArrayBuilder::new();
+    arrays(&[array, value], |i| match bytes(array, i) {
+        Some(array) => f(array, element, raw(&mut single, value, i, element)).map(Some),
+        None => Ok(None),
+    })
+}
+
+/// array_replace.
+///
+/// # Errors
+/// 54000.
+pub fn replace(array: &Vector, old: &Vector, new: &Vector, element: ElementType) -> Result<Vector> {
+    let (mut first, mut second) = (ArrayBuilder::new(), ArrayBuilder::new());
+    arrays(&[array, old, new], |i| match bytes(array, i) {
+        Some(array) => {
+            let old = raw(&mut first, old, i, element);
+            array::replaced(array, element, old, raw(&mut second, new, i, element)).map(Some)
+        }
+        None => Ok(None),
+    })
+}
+
+/// trim_array.
+///
+/// # Errors
+/// 2202E.
+pub fn trim(array: &Vector, count: &Vector, element: ElementType) -> Result<Vector> {
+    arrays(&[array, count], |i| match (bytes(array, i), integer(count, i)) {
+        (Some(array), Some(count)) => array::trimmed(array, element, count).map(Some),
+        _ => Ok(None),
+    })
+}
+
+/// array_to_string.
+///
+/// # Errors
+/// 22021.
+pub fn join(
+    array: &Vector,
+    separator: &Vector,
+    null: Option<&Vector>,
+    element: ElementType,
+) -> Result<Vector> {
+    let all: Vec<&Vector> = [array, separator].into_iter().chain(null).collect();
+    arrays(&all, |i| {
+        let (Some(array), Some(separator)) = (bytes(array, i), text(separator, i)?) else {
+            return Ok(None);
+        };
+        let null = null.map(|null| text(null, i)).transpose()?.flatten();
+        Ok(Some(array::joined(array, element, separator, null).into_bytes()))
+    })
+}
+
+/// string_to_array.
+///
+/// # Errors
+/// 22021, 54000.
+pub fn split(whole: &Vector, separator: &Vector, null: Option<&Vector>) -> Result<Vector> {
+    let all: Vec<&Vector> = [whole, separator].into_iter().chain(null).collect();
+    arrays(&all, |i| {
+        let Some(whole) = text(whole, i)? else {
+            return Ok(None);
+        };
+        let null = null.map(|null| text(null, i)).transpose()?.flatten();
+        array::split(whole, text(separator, i)?, null).map(Some)
+    })
+}
+
+/// A test of two arrays.
+pub type Test = fn(&[u8], &[u8], ElementType) -> bool;
+
+/// `test(a, b)`, NULL when one is: `@>`, `&&`.
+pub fn test(test: Test, a: &Vector, b: &Vector, element: ElementType) -> Vector {
+    booleans(&[a, b], |i| Some(test(bytes(a, i)?, bytes(b, i)?, element)))
+}

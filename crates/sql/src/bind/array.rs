@@ -1,0 +1,398 @@
+//! Arrays in expressions: constructors, subscripts, ANY and ALL, `||` and the operators between
+//! arrays.
+
+use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
+use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
+
+use super::literal::{unknown, unknown_text};
+use super::name::expr_at;
+use super::operators::{compare_op, no_operator};
+use super::types::{Candidate, Context, can_cast, common_type, comparison_type, interchangeable};
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{
+    AggregateCall, AggregateFunction, CompareOp, Duplicates, Expr, ExprKind, Function, Place, Plan,
+    Quantifier,
+};
+
+/// The bounds of `a[:]`, which stand for those of the array.
+const UNBOUNDED: (i32, i32) = (i32::MIN, i32::MAX);
+
+/// The type of arrays of `ty`.
+///
+/// # Errors
+/// 0A000 when `ty` is an array itself.
+pub(super) fn array_type_of(ty: DataType, at: Place) -> Result<(ElementType, DataType)> {
+    match ElementType::new(ty) {
+        Some(element) => Ok((element, DataType::Array(element))),
+        None => unsupported("an array of several dimensions", at),
+    }
+}
+
+/// The elements of a constant array, each as a constant.
+pub(super) fn constant_elements(expr: &Expr) -> Option<Vec<Expr>> {
+    let (ExprKind::Literal(Value::Str(bytes)), DataType::Array(element)) = (&expr.kind, expr.ty)
+    else {
+        return None;
+    };
+    let values = array::values(bytes, element).into_iter();
+    Some(values.map(|value| Expr::literal(value, element.data_type())).collect())
+}
+
+impl Binder<'_> {
+    /// `ARRAY[...]`; `wanted` is the type of the elements where a cast says so.
+    pub(super) fn bind_array(
+        &mut self,
+        elements: &[Ast],
+        wanted: Option<DataType>,
+        at: Place,
+    ) -> Result<Bound> {
+        let nested = |element: &Ast| matches!(element, Ast::Array(_));
+        if elements.iter().any(nested) {
+            return unsupported("an array of several dimensions", at);
+        }
+        if elements.is_empty() && wanted.is_none() {
+            let error = Error::new(
+                SqlState::INDETERMINATE_DATATYPE,
+                "cannot determine type of empty array",
+            )
+            .with_hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");
+            return Err(super::place(error, at));
+        }
+        let list: Result<Vec<Bound>> = elements.iter().map(|e| self.bind_expr(e)).collect();
+        let (list, ty) = match wanted {
+            None => self.unite(list?, "ARRAY")?,
+            Some(ty) => {
+                let cast = |bound: Bound| self.coerce(bound, ty, Context::Explicit);
+                (list?.into_iter().map(cast).collect::<Result<Vec<_>>>()?, ty)
+            }
+        };
+        let (_, ty) = array_type_of(ty, at)?;
+        Ok(Bound::new(made(list, ty)?, at))
+    }
+
+    /// `root[...]`, `root[a:b]`; `root.field` before them for a column of a table.
+    pub(super) fn bind_access(&mut self, root: &Ast, chain: &[ast::AccessExpr]) -> Result<Bound> {
+        let mut names = Vec::new();
+        let mut subscripts = Vec::new();
+        for access in chain {
+            match access {
+                ast::AccessExpr::Dot(Ast::Identifier(name)) if subscripts.is_empty() => {
+                    names.push(name.clone());
+                }
+                ast::AccessExpr::Subscript(subscript) => subscripts.push(subscript),
+                ast::AccessExpr::Dot(other) => {
+                    return unsupported(format!("the field {other} of a value"), expr_at(root));
+                }
+            }
+        }
+        let mut bound = match (root, names.is_empty()) {
+            (_, true) => self.bind_expr(root)?,
+            (Ast::Identifier(first), false) => {
+                names.insert(0, first.clone());
+                self.bind_expr(&Ast::CompoundIdentifier(names))?
+            }
+            _ => return unsupported("a field of a value", expr_at(root)),
+        };
+        let [subscript] = subscripts.as_slice() else {
+            return unsupported("several subscripts: arrays have one dimension", bound.at);
+        };
+        bound = self.retyped(bound);
+        let (at, ty) = (bound.at, bound.ty());
+        let Some(element) = ty.element() else {
+            let message = format!(
+                "cannot subscript type {} because it does not support subscripting",
+                ty.name()
+            );
+            return fail(SqlState::DATATYPE_MISMATCH, message, at);
+        };
+        let expr = match subscript {
+            ast::Subscript::Index { index } => {
+                let index = self.bind_subscript(index)?;
+                Expr::call(Function::ArrayElement, vec![bound.expr, index], element)
+            }
+            ast::Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                let mut side = |bound: &Option<Ast>, default: i32| match bound {
+                    Some(bound) => self.bind_subscript(bound),
+                    None => Ok(Expr::integer(default)),
+                };
+                let low = side(lower_bound, UNBOUNDED.0)?;
+                let high = side(upper_bound, UNBOUNDED.1)?;
+                Expr::call(Function::ArraySlice, vec![bound.expr, low, high], ty)
+            }
+            ast::Subscript::Slice { .. } => {
+                return fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", at);
+            }
+        };
+        Ok(Bound::new(expr, at))
+    }
+
+    fn bind_subscript(&mut self, index: &Ast) -> Result<Expr> {
+        let bound = self.bind_expr(index)?;
+        let bound = self.retyped(bound);
+        if !can_cast(bound.ty(), DataType::Integer, Context::Assignment) {
+            let message = "array subscript must have type integer";
+            return fail(SqlState::DATATYPE_MISMATCH, message, bound.at);
+        }
+        self.coerce(bound, DataType::Integer, Context::Assignment)
+    }
+
+    /// `value op ANY/ALL (list)` over a list that is no query: the elements of a constructor, of
+    /// a constant array, or of any other array.
+    pub(super) fn array_test(
+        &mut self,
+        left: &Ast,
+        op: &Op,
+        list: &Ast,
+        quantifier: Quantifier,
+    ) -> Result<Bound> {
+        let at = expr_at(left);
+        let value = self.bind_expr(left)?;
+        if let Ast::Array(array) = list
+            && !array.elem.iter().any(|element| matches!(element, Ast::Array(_)))
+        {
+            let list: Result<Vec<Bound>> = array.elem.iter().map(|e| self.bind_expr(e)).collect();
+            let mut list = list?;
+            // An array of nothing but untyped texts is one of TEXT.
+            if list.iter().any(|bound| unknown_text(&bound.expr).is_some())
+                && list.iter().all(|bound| bound.expr.as_literal().is_some() && bound.is_unknown())
+            {
+                let places: Vec<Place> = list.iter().map(|bound| bound.at).collect();
+                let (exprs, _) = self.unite(list, "ARRAY")?;
+                list = exprs.into_iter().zip(places).map(|(e, at)| Bound::new(e, at)).collect();
+            }
+            return self.list_test(value, op, list, quantifier, at);
+        }
+        let array = self.bind_expr(list)?;
+        let array = self.retyped(array);
+        if let Some(elements) = self.known_elements(&array)? {
+            return self.list_test(value, op, elements, quantifier, at);
+        }
+        let (array, value) = (self.array_operand(array, &value)?, self.retyped(value));
+        let DataType::Array(element) = array.ty() else {
+            let message = format!("op {} (array) requires array on right side", word(quantifier));
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, array.at);
+        };
+        let Some(compare) = compare_op(op) else {
+            return unsupported(format!("operator {op} with {} of an array", word(quantifier)), at);
+        };
+        let element = element.data_type();
+        let ty = match value.is_unknown() {
+            true => super::coerce::literal_target(&value, element),
+            false => comparison_type(value.ty(), element)
+                .ok_or_else(|| no_operator(&op.to_string(), value.ty(), element, at))?,
+        };
+        let value = match !value.is_unknown() && interchangeable(value.ty(), ty) {
+            true => value.expr,
+            false => self.coerce(value, ty, Context::Implicit)?,
+        };
+        let (_, array_ty) = array_type_of(ty, at)?;
+        let array = match interchangeable(array.ty(), array_ty) {
+            true => array.expr,
+            false => self.coerce(array, array_ty, Context::Implicit)?,
+        };
+        Ok(Bound::new(quantified(compare, quantifier, value, array), at))
+    }
+
+    /// The elements of an array that is known now: a constant, or a text constant that is one.
+    fn known_elements(&mut self, array: &Bound) -> Result<Option<Vec<Bound>>> {
+        let elements = match unknown_text(&array.expr) {
+            None => constant_elements(&array.expr),
+            Some(text) => {
+                let parsed = types::text::parse(&text, DataType::Array(ElementType::Text));
+                let parsed = parsed.map_err(|error| super::place(error, array.at))?;
+                constant_elements(&Expr::literal(parsed, DataType::Array(ElementType::Text))).map(
+                    |list| {
+                        let untyped = |expr: Expr| match super::literal::constant_text(&expr) {
+                            Some(text) => unknown(&text),
+                            None => Expr::null(DataType::Unknown),
+                        };
+                        list.into_iter().map(untyped).collect()
+                    },
+                )
+            }
+        };
+        let bound = |expr: Expr| Bound::new(expr, array.at);
+        Ok(elements.map(|list| list.into_iter().map(bound).collect()))
+    }
+
+    /// An array whose type is not known yet, as an array of what it is compared with.
+    fn array_operand(&mut self, array: Bound, value: &Bound) -> Result<Bound> {
+        if !array.is_unknown() {
+            return Ok(array);
+        }
+        let at = array.at;
+        let element = match self.retyped(value.clone()).ty() {
+            DataType::Unknown | DataType::Varchar(_) => DataType::Text,
+            other => other,
+        };
+        let (_, ty) = array_type_of(element, at)?;
+        Ok(Bound::new(self.coerce(array, ty, Context::Implicit)?, at))
+    }
+
+    /// `value op ANY/ALL (elements)`.
+    fn list_test(
+        &mut self,
+        value: Bound,
+        op: &Op,
+        elements: Vec<Bound>,
+        quantifier: Quantifier,
+        at: Place,
+    ) -> Result<Bound> {
+        if elements.is_empty() {
+            return Ok(Bound::new(Expr::boolean(quantifier == Quantifier::All), at));
+        }
+        if *op == Op::Eq && quantifier == Quantifier::Any {
+            return Ok(Bound::new(self.membership(value, elements)?, at));
+        }
+        if *op == Op::NotEq && quantifier == Quantifier::All {
+            return Ok(Bound::new(self.membership(value, elements)?.negated(), at));
+        }
+        let mut terms = Vec::with_capacity(elements.len());
+        for element in elements {
+            let value = self.refreshed(&value);
+            terms.push(self.bind_binary(op, value, element)?.expr);
+        }
+        let expr = match quantifier {
+            Quantifier::Any => Expr::or(terms),
+            Quantifier::All => Expr::and(terms),
+        };
+        Ok(Bound::new(expr, at))
+    }
+
+    /// `a || b` where one side is an array: the other one is an array, too, or an element.
+    pub(super) fn array_concatenation(&mut self, left: Bound, right: Bound) -> Result<Expr> {
+        let at = super::first(left.at, || right.at);
+        let (a, b) = (left.ty(), right.ty());
+        let is_array = |bound: &Bound| bound.ty().is_array() || bound.is_unknown();
+        let name = match (is_array(&left), is_array(&right)) {
+            (true, true) => "array_cat",
+            (true, false) => "array_append",
+            (false, _) => "array_prepend",
+        };
+        match self.array_call(name, vec![left, right], at) {
+            Ok(Some(bound)) => Ok(bound.expr),
+            Err(error) if error.state() != SqlState::UNDEFINED_FUNCTION => Err(error),
+            _ => Err(no_operator("||", a, b, at)),
+        }
+    }
+
+    /// `a @> b`, `a <@ b`, `a && b`.
+    pub(super) fn array_comparison(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Expr> {
+        let (left, right) = (self.retyped(left), self.retyped(right));
+        let at = super::first(left.at, || right.at);
+        let (a, b) = (left.ty(), right.ty());
+        if !a.is_array() && !b.is_array() {
+            return Err(no_operator(&op.to_string(), a, b, at));
+        }
+        let Some((left, right)) = self.unite_operands(left, right)? else {
+            return Err(no_operator(&op.to_string(), a, b, at));
+        };
+        let (function, list) = match op {
+            Op::AtArrow => (Function::ArrayContains, vec![left, right]),
+            Op::ArrowAt => (Function::ArrayContains, vec![right, left]),
+            _ => (Function::ArrayOverlaps, vec![left, right]),
+        };
+        Ok(Expr::call(function, list, DataType::Boolean))
+    }
+
+    /// `ARRAY(SELECT ...)`: the values of the query's only column, in its order.
+    pub(super) fn array_of_query(&mut self, query: &ast::Query) -> Result<Bound> {
+        let at = super::subquery::query_at(query);
+        let bound = self.bind_query(query, super::Unknowns::Text)?;
+        if bound.columns.len() != 1 {
+            let message = "subquery must return only one column";
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        let (plan, columns) = self.exact(bound);
+        let column = columns.first().map(|column| Expr::column(column.id, column.ty));
+        let column = column.ok_or_else(|| Error::internal("a query without columns"))?;
+        let (element, ty) = array_type_of(column.ty, at)?;
+        let call = AggregateCall {
+            function: AggregateFunction::ArrayAgg,
+            arguments: vec![column],
+            duplicates: Duplicates::Keep,
+            filter: None,
+            order_by: Vec::new(),
+            ty,
+        };
+        let (collected, result) = (self.fresh(), self.fresh());
+        let plan = Plan::Aggregate {
+            input: Box::new(plan),
+            keys: Vec::new(),
+            aggregates: vec![(collected, call)],
+            grouping_sets: None,
+            set_column: None,
+        };
+        let empty = Expr::literal(array::from_values([], element)?, ty);
+        let whole = Expr::call(Function::Coalesce, vec![Expr::column(collected, ty), empty], ty);
+        let plan = Plan::Project { input: Box::new(plan), columns: vec![(result, whole)] };
+        Ok(Bound::new(Expr { kind: ExprKind::ScalarSubquery(Box::new(plan)), ty }, at))
+    }
+
+    /// Brings an array and elements for it to one element type; None when there is none. Returns
+    /// the array (in its place, `at_idx`) and the elements, and the array's type.
+    pub(super) fn compatible(
+        &mut self,
+        list: Vec<Bound>,
+        arrays: &[bool],
+    ) -> Result<Option<(Vec<Expr>, ElementType)>> {
+        let candidate = |(bound, is_array): (&Bound, &bool)| {
+            let ty = match (bound.ty(), is_array) {
+                (DataType::Unknown, _) => Some(DataType::Unknown),
+                (DataType::Array(element), true) => Some(element.data_type()),
+                (DataType::Array(_), false) | (_, true) => None,
+                (ty, false) => Some(ty),
+            };
+            ty.map(|ty| Candidate { ty, constant: matches!(bound.expr.kind, ExprKind::Literal(_)) })
+        };
+        let candidates: Option<Vec<Candidate>> = list.iter().zip(arrays).map(candidate).collect();
+        let common = candidates.and_then(|candidates| common_type(&candidates).ok());
+        let Some(element) = common.and_then(ElementType::new) else {
+            return Ok(None);
+        };
+        let mut out = Vec::with_capacity(list.len());
+        for (bound, is_array) in list.into_iter().zip(arrays) {
+            let ty = if *is_array { DataType::Array(element) } else { element.data_type() };
+            out.push(self.coerce_kept(bound, ty)?);
+        }
+        Ok(Some((out, element)))
+    }
+
+    /// As [`Self::coerce`] by implicit casts; what looks alike stays as it is.
+    fn coerce_kept(&mut self, bound: Bound, ty: DataType) -> Result<Expr> {
+        match !bound.is_unknown() && interchangeable(bound.ty(), ty) {
+            true => Ok(bound.expr),
+            false => self.coerce(bound, ty, Context::Implicit),
+        }
+    }
+}
+
+/// An array of `list`, which is a constant when they all are.
+fn made(list: Vec<Expr>, ty: DataType) -> Result<Expr> {
+    let values: Option<Vec<&Value>> = list.iter().map(Expr::as_literal).collect();
+    match values {
+        Some(values) => {
+            let value = array::from_values(values, array::element_of(ty)?)?;
+            Ok(Expr::literal(value, ty))
+        }
+        None => Ok(Expr::call(Function::ArrayMake, list, ty)),
+    }
+}
+
+fn word(quantifier: Quantifier) -> &'static str {
+    match quantifier {
+        Quantifier::Any => "ANY",
+        Quantifier::All => "ALL",
+    }
+}
+
+/// `value op ANY/ALL (array)`; `<> ALL` is NOT `= ANY`, of which the planner knows more.
+fn quantified(op: CompareOp, quantifier: Quantifier, value: Expr, array: Expr) -> Expr {
+    let (function, negated) = match (op, quantifier) {
+        (CompareOp::NotEqual, Quantifier::All) => (Function::AnyElement(CompareOp::Equal), true),
+        (op, Quantifier::Any) => (Function::AnyElement(op), false),
+        (op, Quantifier::All) => (Function::AllElements(op), false),
+    };
+    let test = Expr::call(function, vec![value, array], DataType::Boolean);
+    if negated { test.negated() } else { test }
+}

@@ -1,0 +1,235 @@
+//! Functions on arrays, on their bytes: elements are compared and copied, not decoded.
+
+use super::{ArrayBuilder, Elements, RawElement, bounds, decode};
+use crate::{ElementType, Error, Result, SqlState, text};
+
+fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
+    Elements::new(array, element)
+}
+
+fn lower(array: &[u8], element: ElementType) -> i32 {
+    bounds(array, element).map_or(1, |(first, _)| first)
+}
+
+/// `array[subscript]`; None outside the array and for NULL.
+pub fn element_at(array: &[u8], element: ElementType, subscript: i32) -> RawElement<'_> {
+    let low = lower(array, element);
+    let at = usize::try_from(i64::from(subscript) - i64::from(low)).ok()?;
+    elements(array, element).nth(at).flatten()
+}
+
+/// `array[first:last]`, from subscript 1; a bound that is missing is the array's.
+///
+/// # Errors
+/// None: a slice is no larger than its array.
+pub fn slice(
+    array: &[u8],
+    element: ElementType,
+    first: Option<i32>,
+    last: Option<i32>,
+) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    if let Some((low, high)) = bounds(array, element) {
+        let from = first.unwrap_or(low).max(low);
+        let to = last.unwrap_or(high).min(high);
+        let skipped = usize::try_from(i64::from(from) - i64::from(low)).unwrap_or(0);
+        let count = usize::try_from(i64::from(to) - i64::from(from) + 1).unwrap_or(0);
+        elements(array, element).skip(skipped).take(count).for_each(|raw| builder.push_raw(raw));
+    }
+    builder.finish()
+}
+
+/// `a || b`, with the first subscript of `a`, of `b` when `a` is empty.
+///
+/// # Errors
+/// 54000.
+pub fn concatenated(a: &[u8], b: &[u8], element: ElementType) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    elements(a, element).chain(elements(b, element)).for_each(|raw| builder.push_raw(raw));
+    let first = bounds(a, element).or_else(|| bounds(b, element));
+    builder.finish_from(first.map_or(1, |(first, _)| first))
+}
+
+/// Which end an element is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// array_prepend.
+    First,
+    /// array_append.
+    Last,
+}
+
+/// The array with one more element.
+///
+/// # Errors
+/// 54000.
+pub fn appended(
+    array: &[u8],
+    element: ElementType,
+    added: RawElement<'_>,
+    end: End,
+) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    if end == End::First {
+        builder.push_raw(added);
+    }
+    elements(array, element).for_each(|raw| builder.push_raw(raw));
+    if end == End::Last {
+        builder.push_raw(added);
+    }
+    builder.finish_from(lower(array, element))
+}
+
+/// array_position: the subscript of the first element equal to `wanted` from `start` on.
+pub fn position(
+    array: &[u8],
+    element: ElementType,
+    wanted: RawElement<'_>,
+    start: Option<i32>,
+) -> Option<i32> {
+    let low = lower(array, element);
+    // No subscript is looked at behind the last element: there may be none.
+    elements(array, element)
+        .zip(low..)
+        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && *raw == wanted)
+        .map(|(_, at)| at)
+}
+
+/// array_positions: an array of INTEGER.
+///
+/// # Errors
+/// 54000.
+pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> Result<Vec<u8>> {
+    let low = lower(array, element);
+    let mut builder = ArrayBuilder::new();
+    for (raw, at) in elements(array, element).zip(low..) {
+        if raw == wanted {
+            builder.push_i32(at);
+        }
+    }
+    builder.finish()
+}
+
+/// array_remove: under the subscripts from the first on.
+///
+/// # Errors
+/// 54000.
+pub fn removed(array: &[u8], element: ElementType, unwanted: RawElement<'_>) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    let kept = elements(array, element).filter(|raw| *raw != unwanted);
+    kept.for_each(|raw| builder.push_raw(raw));
+    builder.finish_from(lower(array, element))
+}
+
+/// array_replace.
+///
+/// # Errors
+/// 54000.
+pub fn replaced(
+    array: &[u8],
+    element: ElementType,
+    old: RawElement<'_>,
+    new: RawElement<'_>,
+) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    for raw in elements(array, element) {
+        builder.push_raw(if raw == old { new } else { raw });
+    }
+    builder.finish_from(lower(array, element))
+}
+
+/// Lists longer than this are searched by binary search, others one by one.
+const LINEAR_MAX: usize = 16;
+
+/// True for the elements of an array that are not NULL.
+struct Members<'a> {
+    known: Vec<&'a [u8]>,
+}
+
+impl<'a> Members<'a> {
+    fn of(array: &'a [u8], element: ElementType) -> Self {
+        let mut known: Vec<&[u8]> = elements(array, element).flatten().collect();
+        if known.len() > LINEAR_MAX {
+            known.sort_unstable();
+        }
+        Self { known }
+    }
+
+    fn has(&self, raw: &[u8]) -> bool {
+        match self.known.len() > LINEAR_MAX {
+            true => self.known.binary_search(&raw).is_ok(),
+            false => self.known.contains(&raw),
+        }
+    }
+}
+
+/// `array @> part`: a NULL in `part` is never contained.
+pub fn contains(array: &[u8], part: &[u8], element: ElementType) -> bool {
+    let members = Members::of(array, element);
+    elements(part, element).all(|raw| raw.is_some_and(|raw| members.has(raw)))
+}
+
+/// `a && b`: NULLs are in common with nothing.
+pub fn overlaps(a: &[u8], b: &[u8], element: ElementType) -> bool {
+    let members = Members::of(a, element);
+    elements(b, element).flatten().any(|raw| members.has(raw))
+}
+
+/// array_to_string: NULLs as `null`, or left out.
+pub fn joined(array: &[u8], element: ElementType, separator: &str, null: Option<&str>) -> String {
+    let mut out = String::new();
+    let mut is_first = true;
+    for raw in elements(array, element) {
+        if raw.is_none() && null.is_none() {
+            continue;
+        }
+        if !is_first {
+            out.push_str(separator);
+        }
+        is_first = false;
+        match raw {
+            Some(_) => text::format_into(&mut out, &decode(raw, element), element.data_type()),
+            None => out.push_str(null.unwrap_or_default()),
+        }
+    }
+    out
+}
+
+/// string_to_array, an array of TEXT: no separator divides into characters, an empty one not at
+/// all; fields equal to `null` are NULL.
+///
+/// # Errors
+/// 54000.
+pub fn split(whole: &str, separator: Option<&str>, null: Option<&str>) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    let mut push = |field: &str| match null == Some(field) {
+        true => builder.push_null(),
+        false => builder.push_text(field.as_bytes()),
+    };
+    match separator {
+        _ if whole.is_empty() => {}
+        None => {
+            let mut buffer = [0; 4];
+            whole.chars().for_each(|c| push(c.encode_utf8(&mut buffer)));
+        }
+        Some("") => push(whole),
+        Some(separator) => whole.split(separator).for_each(push),
+    }
+    builder.finish()
+}
+
+/// trim_array: without its last `count` elements.
+///
+/// # Errors
+/// 2202E when there are not so many.
+pub fn trimmed(array: &[u8], element: ElementType, count: i32) -> Result<Vec<u8>> {
+    let whole = elements(array, element).count();
+    let kept = usize::try_from(count).ok().and_then(|count| whole.checked_sub(count));
+    let Some(kept) = kept else {
+        let message = format!("number of elements to trim must be between 0 and {whole}");
+        return Err(Error::new(SqlState::ARRAY_SUBSCRIPT, message));
+    };
+    let mut builder = ArrayBuilder::new();
+    elements(array, element).take(kept).for_each(|raw| builder.push_raw(raw));
+    builder.finish_from(lower(array, element))
+}

@@ -1,0 +1,76 @@
+//! Types of array elements: every type of a single value.
+
+use crate::{DataType, NumericType};
+
+macro_rules! element_types {
+    ($($name:ident $(($field:ident: $ty:ty))?),*) => {
+        /// The type of an array's elements: a [`DataType`] of single values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ElementType {
+            $(
+                #[doc = concat!("See [`DataType::", stringify!($name), "`].")]
+                $name $(($ty))?,
+            )*
+        }
+
+        impl ElementType {
+            /// The element type that `ty` is; None for arrays and for what has no type yet.
+            pub const fn new(ty: DataType) -> Option<Self> {
+                match ty {
+                    $(DataType::$name $(($field))? => Some(Self::$name $(($field))?),)*
+                    DataType::Unknown | DataType::Array(_) => None,
+                }
+            }
+
+            /// The type of one element.
+            pub const fn data_type(self) -> DataType {
+                match self {
+                    $(Self::$name $(($field))? => DataType::$name $(($field))?,)*
+                }
+            }
+        }
+    };
+}
+
+element_types!(
+    Boolean,
+    SmallInt,
+    Integer,
+    BigInt,
+    Real,
+    Double,
+    Numeric(numeric: NumericType),
+    Char(length: u32),
+    Varchar(length: Option<u32>),
+    Text,
+    Bytea,
+    Date,
+    Time,
+    Timestamp,
+    TimestampTz,
+    Interval,
+    Uuid
+);
+
+impl DataType {
+    /// The type of arrays of `element`; None when there are none (arrays of arrays).
+    pub const fn array_of(element: Self) -> Option<Self> {
+        match ElementType::new(element) {
+            Some(element) => Some(Self::Array(element)),
+            None => None,
+        }
+    }
+
+    /// The type of an array's elements; None for other types.
+    pub const fn element(self) -> Option<Self> {
+        match self {
+            Self::Array(element) => Some(element.data_type()),
+            _ => None,
+        }
+    }
+
+    /// True for arrays.
+    pub const fn is_array(self) -> bool {
+        matches!(self, Self::Array(_))
+    }
+}
