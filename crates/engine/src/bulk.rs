@@ -11,6 +11,7 @@ use storage::{BulkWriter, Layout, Table};
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
+use crate::rights::Who;
 use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::define::table::{key_index, schema_of};
 use crate::locks::TableLock;
@@ -121,7 +122,7 @@ impl BulkLoad {
     pub fn commit(self) -> Result<()> {
         let inner = self.database.inner();
         let mut work = self.work.into_inner();
-        work.change_catalog(inner, &CancelHandle::default(), |state| {
+        work.change_catalog(inner, &CancelHandle::default(), &Who::All, |state| {
             for entry in &self.entries {
                 let name = entry.def.name.clone();
                 if state.contains(&name) {

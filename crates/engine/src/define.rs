@@ -32,6 +32,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
     session.lock_catalog()?;
+    crate::privilege::check_definition(session, &statement)?;
     match statement {
         Statement::CreateTable(create) => table::create(session, *create),
         Statement::CreateTableAs(create) => table::create_as(session, *create),
@@ -49,6 +50,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
         Statement::Role(statement) => crate::role::run(session, *statement),
+        Statement::Privilege(statement) => crate::privilege::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -70,6 +72,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Role(statement) => statement.command(),
+        Statement::Privilege(statement) => statement.command(),
         _ => "this statement",
     }
 }
@@ -82,6 +85,8 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
                 return Err(Error::new(SqlState(*b"25001"), message));
             }
             session.prepared.clear();
+            session.remember_settings();
+            session.settings.reset_user();
             session.settings.reset();
             *session.sequences.lock() = Default::default();
             drop::temporary(session)?;
@@ -113,7 +118,7 @@ pub(crate) fn local_name(name: &RelationName) -> Result<&str> {
 }
 
 /// How long a relation of this name is to live: those of `pg_temp` as long as the session.
-fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
+pub(crate) fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
     match name.schema.as_deref() {
         Some("pg_temp") => Persistence::Temporary,
         _ => declared,

@@ -1,9 +1,12 @@
 //! Statements that are sent together, as PostgreSQL runs them: in one transaction, which ends with
 //! the last of them unless BEGIN makes it one that lasts.
 
-use types::Result;
+use sql::statement::{Privilege, Privileges};
+use types::{Error, Result, SqlState};
 
+use crate::notice::{Notice, Severity};
 use crate::registry::CopyClient;
+use crate::rights::Object;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -80,6 +83,10 @@ impl Session {
     /// # Errors
     /// 42704 for one that does not exist.
     pub fn setting(&self, name: &str) -> Result<String> {
+        if name == "is_superuser" {
+            let is = self.state().is_superuser(self.settings.who());
+            return Ok(if is { "on" } else { "off" }.to_owned());
+        }
         self.settings.get(name)
     }
 
@@ -101,10 +108,47 @@ impl Session {
         self.settings.version()
     }
 
-    /// The user on whose behalf it runs.
+    /// The user on whose behalf it runs; one that is no role was let in unasked, and may do
+    /// everything.
     pub fn set_user(&mut self, user: &str) {
-        self.settings.set_user(user);
+        let trusted = self.database().role(user).is_none();
+        self.settings.set_user(user, trusted);
     }
+
+    /// Whether its user may connect to the database.
+    ///
+    /// # Errors
+    /// 42501.
+    pub fn check_connect(&self) -> Result<()> {
+        let connect = Privileges::of(&[Privilege::Connect]);
+        let allowed = self.state().check(self.settings.who(), &Object::Database, connect);
+        allowed.map_err(|error| error.with_detail("User does not have CONNECT privilege."))
+    }
+
+    /// Takes what the client is to be told besides results, in order.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn tell(&mut self, severity: Severity, state: &str, message: String) {
+        let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
+        let least = Severity::from_name(asked);
+        if least.is_some_and(|least| severity >= least) {
+            let state = state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
+            self.notices.push(Notice { severity, error: Error::new(state, message) });
+        }
+    }
+
+    /// Tells the client something, with this SQLSTATE.
+    pub(crate) fn notice(&mut self, state: &str, message: String) {
+        self.tell(Severity::Notice, state, message);
+    }
+
+    /// Warns the client.
+    pub(crate) fn warn(&mut self, state: &str, message: String) {
+        self.tell(Severity::Warning, state, message);
+    }
+
 
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.
     pub fn set_client(&mut self, client: Box<dyn CopyClient>) {

@@ -11,6 +11,7 @@ mod columns;
 mod functions;
 mod numbers;
 mod relations;
+mod rights;
 mod schema;
 mod tables;
 
@@ -20,6 +21,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 pub(crate) use functions::template;
 
 use crate::catalog::{Role, State};
+use crate::rights::{Object, Who};
 use crate::settings::Settings;
 use crate::system::rows_function;
 
@@ -40,18 +42,37 @@ impl Subject<'_> {
         let known = self.state.roles.iter();
         let mut roles: Vec<_> = known.map(|(name, role)| (name.clone(), role.clone())).collect();
         let user = self.settings.user().unwrap_or("tessera");
-        if !self.state.roles.contains_key(user) {
+        let is_trusted = self.settings.authenticated_who() == Who::All;
+        if is_trusted && !self.state.roles.contains_key(user) {
             let role = Role { is_superuser: true, can_login: true, ..Role::default() };
             roles.insert(0, (user.to_owned(), role));
         }
         roles
     }
 
-    /// Who owns everything.
-    fn owner(&self) -> i64 {
+    /// Who owns what belongs to the superusers.
+    fn superuser(&self) -> String {
         let roles = self.roles();
         let owner = roles.iter().find(|(_, role)| role.is_superuser).or(roles.first());
-        owner.map_or(10, |(name, _)| numbers::role(name))
+        owner.map_or_else(|| "tessera".to_owned(), |(name, _)| name.clone())
+    }
+
+    /// And its number.
+    fn owner(&self) -> i64 {
+        numbers::role(&self.superuser())
+    }
+
+    /// The owner of an object.
+    fn owner_of(&self, object: &Object) -> String {
+        match self.state.owner_of(object) {
+            "" => self.superuser(),
+            owner => owner.to_owned(),
+        }
+    }
+
+    /// The owner of a relation, by its number.
+    fn owner_of_relation(&self, name: &str) -> i64 {
+        numbers::role(&self.owner_of(&Object::Relation(name.to_owned())))
     }
 }
 

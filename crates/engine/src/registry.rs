@@ -18,6 +18,11 @@ pub trait TableFunction: Send + Sync {
     /// # Errors
     /// Whatever is wrong with them.
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef>;
+
+    /// Whether it reads files of the server, which only superusers may.
+    fn reads_files(&self) -> bool {
+        false
+    }
 }
 
 /// A procedure, run by CALL.

@@ -18,18 +18,20 @@ use sched::{Priority, Scheduler, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
 use sql::catalog::{SequencesRef, TableRef};
-use sql::statement::{AccessMode, ExplainMode, SetValue, Statement};
+use sql::statement::{AccessMode, ExplainMode, SetScope, SetValue, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::{State, StatementCatalog, TableEntry, TableInfo};
+use crate::catalog::{Checking, State, StatementCatalog, TableEntry, TableInfo};
 use crate::compiled::{Compiled, Ready};
 use crate::database::Inner;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
+use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
 use crate::registry::CopyClient;
+use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
@@ -121,6 +123,8 @@ pub struct Session {
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
     /// What others may know of it.
     info: Arc<SessionInfo>,
+    /// What the client is told besides results, not yet taken.
+    pub(crate) notices: Vec<Notice>,
     /// Who is behind STDIN and STDOUT.
     pub(crate) client: Option<Box<dyn CopyClient>>,
 }
@@ -138,7 +142,7 @@ pub(crate) struct SessionInfo {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.work.take().into_iter().for_each(Work::rollback);
+        self.rollback_work();
     }
 }
 
@@ -156,6 +160,7 @@ impl Session {
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
+            notices: Vec::new(),
             client: None,
         }
     }
@@ -275,12 +280,13 @@ impl Session {
                     let again = error.state() == STALE && tries < STALE_MAX;
                     match (&mut self.work, &place) {
                         (Some(work), Some(place)) => {
-                            work.go_back(place);
+                            let settings = work.go_back(place);
+                            settings.into_iter().for_each(|before| self.settings.go_back(before));
                             if !again {
                                 self.fail()?;
                             }
                         }
-                        _ => self.work.take().into_iter().for_each(Work::rollback),
+                        _ => self.rollback_work(),
                     }
                     if !again {
                         return Err(error);
@@ -295,12 +301,12 @@ impl Session {
     pub(crate) fn fail(&mut self) -> Result<()> {
         let Some(work) = &mut self.work else { return Ok(()) };
         if work.begun == Begun::Implicitly {
-            self.work.take().into_iter().for_each(Work::rollback);
+            self.rollback_work();
             return Ok(());
         }
         if work.health == Health::Good && !work.has_savepoints() {
             let modes = work.modes();
-            self.work.take().into_iter().for_each(Work::rollback);
+            self.rollback_work();
             self.begin_work(modes, Begun::Explicitly)?;
         }
         self.work_mut().health = Health::Failed;
@@ -345,13 +351,30 @@ impl Session {
             _ => Durability::Wait,
         };
         match self.work.take() {
-            Some(work) => {
+            Some(mut work) => {
                 let temporary = Arc::clone(&work.temporary);
-                work.commit(self.database.inner(), durability)?;
+                let mut settings = std::mem::take(&mut work.settings);
+                if let Err(error) = work.commit(self.database.inner(), durability) {
+                    if !settings.is_empty() {
+                        self.settings.go_back(settings.swap_remove(0));
+                    }
+                    return Err(error);
+                }
                 self.temporary = temporary;
+                self.settings.end_local();
                 Ok(())
             }
             None => Ok(()),
+        }
+    }
+
+    /// Takes back the transaction, if there is one, and what it said of settings.
+    pub(crate) fn rollback_work(&mut self) {
+        if let Some(mut work) = self.work.take() {
+            if !work.settings.is_empty() {
+                self.settings.go_back(work.settings.swap_remove(0));
+            }
+            work.rollback();
         }
     }
 
@@ -402,8 +425,19 @@ impl Session {
             session: self.info.id,
             settings: &self.settings,
             database: &self.database,
+            checks: Checking::Rights,
             is_enough: Cell::new(true),
         }
+    }
+
+    /// The catalog for queries of the database itself, which may read everything.
+    pub(crate) fn own_catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
+    }
+
+    /// On whose behalf its statements run.
+    pub(crate) fn who(&self) -> Who {
+        self.settings.who().clone()
     }
 
     /// Binds a prepared statement.
@@ -439,7 +473,8 @@ impl Session {
         change: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
-        work.change_catalog(self.database.inner(), &self.cancel, change)
+        let who = self.settings.who();
+        work.change_catalog(self.database.inner(), &self.cancel, who, change)
     }
 
     /// Makes this transaction the only one that changes the catalog.
@@ -480,7 +515,7 @@ impl Session {
         let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
         define::index::ensure_built(self, &entry)?;
         if !entry.def.checks.is_empty() {
-            entry.checks.prepare(&entry.def, &self.catalog())?;
+            entry.checks.prepare(&entry.def, &self.own_catalog())?;
         }
         Ok(entry)
     }
@@ -520,19 +555,22 @@ impl Session {
             Statement::Explain { mode, statement } => self.explain(mode, *statement),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.call(&name, &arguments),
-            Statement::Set { name, value, .. } => {
+            Statement::Set { name, value, scope } => {
                 let value = match value {
                     SetValue::Default => None,
                     SetValue::Text(text) => Some(text),
                 };
-                self.set(&name, value.as_deref())?;
+                self.set_within(&name, value.as_deref(), scope)?;
                 Ok(QueryResult::command("SET"))
             }
             Statement::Show { name } => self.show(&name),
             Statement::Reset { name } => {
                 match name {
-                    Some(name) => self.set(&name, None)?,
-                    None => self.settings.reset(),
+                    Some(name) => self.set_within(&name, None, SetScope::Session)?,
+                    None => {
+                        self.remember_settings();
+                        self.settings.reset();
+                    }
                 }
                 Ok(QueryResult::command("RESET"))
             }
@@ -542,6 +580,10 @@ impl Session {
                 Ok(QueryResult::command("VACUUM"))
             }
             Statement::Checkpoint => {
+                if !self.state().is_superuser(self.settings.who()) {
+                    let message = "must be superuser or have privileges of pg_checkpoint";
+                    return Err(denied(message));
+                }
                 // Its snapshot would keep what others delete meanwhile.
                 self.end_statement()?;
                 self.inner().checkpoint()?;
@@ -562,12 +604,15 @@ impl Session {
             let message = format!("procedure {name} does not exist");
             Error::new(SqlState::UNDEFINED_FUNCTION, message)
         })?;
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied(format!("permission denied for procedure {name}")));
+        }
         if self.work().begun != Begun::ForOneStatement {
             let message = format!("CALL {name} cannot run inside a transaction block");
             return Err(Error::new(SqlState(*b"25001"), message));
         }
         // It has a transaction of its own; this one has nothing in it.
-        self.work.take().into_iter().for_each(Work::rollback);
+        self.rollback_work();
         procedure.call(self, arguments)
     }
 
@@ -619,6 +664,7 @@ impl Session {
                 memory: Arc::clone(&self.sequences),
                 used: Arc::clone(work.sequences.get_or_init(Arc::default)),
                 access: work.access,
+                who: self.who(),
             };
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
         }
@@ -697,7 +743,45 @@ impl Session {
         Ok(QueryResult::from_values("EXPLAIN", columns, &rows))
     }
 
+    /// What the transaction takes back when it is taken back.
+    pub(crate) fn remember_settings(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.settings.push(self.settings.clone());
+        }
+    }
+
+    /// SET, SET LOCAL and, without a value, RESET.
+    pub(crate) fn set_within(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        scope: SetScope,
+    ) -> Result<()> {
+        let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
+        if scope == SetScope::Transaction && is_alone {
+            self.warn("25P01", "SET LOCAL can only be used in transaction blocks".to_owned());
+            return Ok(());
+        }
+        let value = crate::role::checked_identity(self, name, value)?;
+        self.remember_settings();
+        match scope {
+            SetScope::Session => self.set(name, value.as_deref()),
+            SetScope::Transaction => self.settings.set_local(name, value.as_deref()),
+        }
+    }
+
+    fn check_server_setting(&self, name: &str) -> Result<()> {
+        if self.state().is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        Err(denied(format!("permission denied to set parameter \"{name}\"")))
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let plain = name.strip_prefix("tessera.").unwrap_or(name);
+        if matches!(plain, "threads" | "checkpoint_wal_bytes" | "temp_directory") {
+            self.check_server_setting(name)?;
+        }
         match name {
             "threads" | "tessera.threads" => {
                 let count = match value {
@@ -727,13 +811,18 @@ impl Session {
         let text = DataType::Text;
         if name == "all" {
             let mut all = self.settings.all();
-            all.push(("threads".to_owned(), self.database.threads().to_string()));
-            all.push(("memory_limit".to_owned(), self.database.pool().limit().to_string()));
-            all.push(("checkpoint_wal_bytes".to_owned(), self.checkpoint_wal_bytes()));
+            let mut push = |name: &str, value: String| {
+                all.push((name.to_owned(), value.clone(), value));
+            };
+            push("threads", self.database.threads().to_string());
+            push("memory_limit", self.database.pool().limit().to_string());
+            push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
             all.sort();
-            let rows: Vec<Vec<Value>> =
-                all.iter().map(|(n, v)| vec![Value::text(n), Value::text(v)]).collect();
-            let columns = vec![("name".to_owned(), text), ("setting".to_owned(), text)];
+            let row = |(name, value, _): &(String, String, String)| {
+                vec![Value::text(name), Value::text(value), Value::text("")]
+            };
+            let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
+            let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();
             return Ok(QueryResult::from_values("SHOW", columns, &rows));
         }
         let value = match name {
@@ -745,7 +834,7 @@ impl Session {
                 let read_only = self.work().access == AccessMode::ReadOnly;
                 if read_only { "on" } else { "off" }.to_owned()
             }
-            _ => self.settings.get(name)?,
+            _ => self.setting(name)?,
         };
         let columns = vec![(name.to_owned(), text)];
         Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))

@@ -1,7 +1,9 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
 
 use sql::statement::TransactionModes;
-use sql::statement::{AccessMode, Chain, LockTable, LockWait, Statement, TableLockMode};
+use sql::statement::{
+    AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode,
+};
 use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};
@@ -29,7 +31,8 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
             "RELEASE"
         }
         Statement::RollbackTo(name) => {
-            inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            let settings = inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            settings.into_iter().for_each(|before| session.settings.go_back(before));
             "ROLLBACK"
         }
         Statement::SetTransaction(modes) => {
@@ -125,9 +128,9 @@ fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
 fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "ROLLBACK")?;
-    let Some(work) = session.work.take() else { return Ok("ROLLBACK") };
+    let Some(work) = &session.work else { return Ok("ROLLBACK") };
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
-    work.rollback();
+    session.rollback_work();
     if explicit && chain == Chain::Yes {
         session.begin_work(modes, Begun::Explicitly)?;
     }
@@ -161,11 +164,11 @@ fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
 fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
     if let Some(isolation) = modes.isolation {
         let name = isolation_of(isolation).name();
-        session.settings.set("default_transaction_isolation", Some(name))?;
+        session.set_within("default_transaction_isolation", Some(name), SetScope::Session)?;
     }
     if let Some(access) = modes.access {
         let value = if access == AccessMode::ReadOnly { "on" } else { "off" };
-        session.settings.set("default_transaction_read_only", Some(value))?;
+        session.set_within("default_transaction_read_only", Some(value), SetScope::Session)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use types::{DataType, Result, Value};
 
 use crate::algebra::{Direction, NullsOrder};
-use crate::statement::RelationName;
+use crate::statement::{Access, RelationName};
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -336,7 +336,20 @@ pub enum Relation {
         sql: String,
         /// Column names; empty when the query's own are used.
         columns: Vec<String>,
+        /// Whose rights its query runs with.
+        rights: ViewRights,
     },
+}
+
+/// Whose rights count for what a view reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewRights {
+    /// Anybody reads the view, one of the system.
+    System,
+    /// Those of its owner.
+    Owner(String),
+    /// Those of who asks.
+    Asker,
 }
 
 /// Arguments of a table function or procedure: positional ones first, then named.
@@ -384,9 +397,23 @@ pub trait Catalog {
         None
     }
 
-    /// Who the session is: current_user.
+    /// Who the session is now: current_user.
     fn user(&self) -> &str {
         "tessera"
+    }
+
+    /// Who began the session: session_user.
+    fn session_user(&self) -> &str {
+        self.user()
+    }
+
+    /// Whether the session may do what a statement is about to do, in this order.
+    ///
+    /// # Errors
+    /// 42501 for the first that it may not.
+    fn check_access(&self, needed: &[Access]) -> Result<()> {
+        let _ = needed;
+        Ok(())
     }
 
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.

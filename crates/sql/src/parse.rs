@@ -3,6 +3,7 @@
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
 mod dialect;
+mod grant;
 mod reserved;
 mod role;
 mod session;
@@ -19,8 +20,8 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RoleStatement, RowLockStrength,
-    TableLockMode, TransactionModes,
+    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, PrivilegeStatement, RoleStatement,
+    RowLockStrength, SetScope, TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -122,6 +123,13 @@ pub(crate) enum SessionTree {
         to: String,
     },
     Role(RoleStatement),
+    Privilege(PrivilegeStatement),
+    /// SET or, without a value, RESET of the role or the session's user.
+    SetRole {
+        name: String,
+        value: Option<String>,
+        scope: SetScope,
+    },
 }
 
 /// COPY.

@@ -1,6 +1,7 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
 mod define;
+mod privilege;
 mod role;
 mod write;
 mod transaction;
@@ -9,6 +10,10 @@ pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
     Truncate, TruncateIdentity, WithData,
+};
+pub use privilege::{
+    Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,
+    Privileges, RoleName, privileges_in,
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use transaction::{
@@ -322,6 +327,8 @@ pub enum Statement {
     Comment,
     /// CREATE, ALTER, DROP ROLE.
     Role(Box<RoleStatement>),
+    /// GRANT, REVOKE, ALTER ... OWNER TO.
+    Privilege(Box<PrivilegeStatement>),
     /// CHECKPOINT.
     Checkpoint,
     /// ANALYZE; None for every table.

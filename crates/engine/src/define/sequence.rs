@@ -15,6 +15,7 @@ use types::{Error, Result, SqlState};
 
 use super::{drop, local_name, may_create, names, needed, persistence_of};
 use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
+use crate::rights::Who;
 use crate::{QueryResult, Session};
 
 fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
@@ -200,6 +201,9 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
         }
     }
     state.sequences.remove(from);
+    if sequence.persistence == sql::statement::Persistence::Permanent {
+        state.rename_rights(from, &to);
+    }
     sequence.name.clone_from(&to);
     state.sequences.insert(to, Arc::new(sequence));
     Ok(())
@@ -289,6 +293,12 @@ pub(super) fn change_owned(
         sequence.owner = sequence.owner.map(&change);
         state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
     }
+}
+
+/// # Errors
+/// 42501 unless `who` owns the sequences of the table.
+pub(super) fn check_owned(state: &State, table: &str, who: &Who) -> Result<()> {
+    owned(state, table).iter().try_for_each(|s| state.check_owner(who, "sequence", &s.name))
 }
 
 /// TRUNCATE ... RESTART IDENTITY: the sequences of the table start anew.

@@ -159,7 +159,7 @@ pub(super) fn check_readers(
 fn output_of(session: &Session, view: &View) -> Result<Vec<(String, DataType)>> {
     let statement = sql::parse(&view.sql)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a view has a query"))?;
-    match sql::bind(&statement, &session.catalog(), &[])? {
+    match sql::bind(&statement, &session.own_catalog(), &[])? {
         Statement::Query(query) => {
             let mut output: Vec<_> =
                 query.columns.into_iter().map(|c| (c.name.to_string(), c.ty)).collect();

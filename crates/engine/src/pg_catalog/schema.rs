@@ -52,6 +52,9 @@ const TABLES: &[(&str, &str)] = &[
          rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:n",
     ),
     ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
+    // What each role may do with each object, and what it is a member of: for functions.
+    ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n held:n"),
+    ("pg_catalog.tessera_members", "member:n rolname:n oid:o inherited:b"),
     ("pg_catalog.pg_auth_members", "roleid:o member:o grantor:o admin_option:b"),
     (
         "pg_catalog.pg_database",
@@ -177,6 +180,18 @@ const TABLES: &[(&str, &str)] = &[
          table_schema:n table_name:n column_name:n ordinal_position:i \
          position_in_unique_constraint:i",
     ),
+    (
+        "information_schema.table_privileges",
+        "grantor:n grantee:n table_catalog:n table_schema:n table_name:n privilege_type:n \
+         is_grantable:n with_hierarchy:n",
+    ),
+    (
+        "information_schema.role_table_grants",
+        "grantor:n grantee:n table_catalog:n table_schema:n table_name:n privilege_type:n \
+         is_grantable:n with_hierarchy:n",
+    ),
+    ("information_schema.enabled_roles", "role_name:n"),
+    ("information_schema.applicable_roles", "grantee:n role_name:n is_grantable:n"),
     (
         "information_schema.sequences",
         "sequence_catalog:n sequence_schema:n sequence_name:n data_type:n start_value:n \

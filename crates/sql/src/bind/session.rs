@@ -10,7 +10,10 @@ use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
 use crate::parse::{PrepareTree, SessionTree, Tree};
-use crate::statement::{Execute, LockTable, Prepare, Statement};
+use crate::statement::{
+    Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement, TableLockMode,
+};
+use crate::statement::Privilege as P;
 
 impl Binder<'_> {
     pub(super) fn bind_session(&mut self, tree: &SessionTree) -> Result<Statement> {
@@ -23,16 +26,34 @@ impl Binder<'_> {
             SessionTree::RollbackTo(name) => Statement::RollbackTo(name.clone()),
             SessionTree::SetTransaction(modes) => Statement::SetTransaction(*modes),
             SessionTree::SetSessionTransaction(modes) => Statement::SetSessionTransaction(*modes),
-            SessionTree::LockTable { tables, mode, wait } => Statement::LockTable(LockTable {
-                tables: self.tables_named(tables)?,
-                mode: *mode,
-                wait: *wait,
-            }),
+            SessionTree::LockTable { tables, mode, wait } => {
+                let tables = self.tables_named(tables)?;
+                let any_of = match mode {
+                    TableLockMode::AccessShare => {
+                        &[P::Select, P::Update, P::Delete, P::Truncate][..]
+                    }
+                    TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],
+                    _ => &[P::Update, P::Delete, P::Truncate],
+                };
+                for table in &tables {
+                    self.require_any(table.name(), Privileges::of(any_of));
+                }
+                Statement::LockTable(LockTable { tables, mode: *mode, wait: *wait })
+            }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
             SessionTree::Checkpoint => Statement::Checkpoint,
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
+            SessionTree::Privilege(PrivilegeStatement::Unsupported(what)) => {
+                return unsupported(what, None);
+            }
+            SessionTree::Privilege(statement) => Statement::Privilege(Box::new(statement.clone())),
+            SessionTree::SetRole { name, value, scope } => Statement::Set {
+                name: name.clone(),
+                value: value.clone().map_or(SetValue::Default, SetValue::Text),
+                scope: *scope,
+            },
             SessionTree::Vacuum { tables } => {
                 Statement::Vacuum { tables: self.tables_named(tables)? }
             }

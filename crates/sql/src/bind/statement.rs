@@ -10,7 +10,7 @@ use super::{Binder, Unknowns, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, SetScope, SetValue,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, SetScope, SetValue,
     Statement, Truncate, TruncateIdentity,
 };
 
@@ -158,6 +158,8 @@ impl Binder<'_> {
             CopySource::Table(name, columns) => {
                 let table = self.table_named(name)?;
                 let columns = self.column_ordinals(&table, columns)?;
+                let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
+                self.require(table.name(), needed);
                 CopyItem::Table { table, columns }
             }
             CopySource::Query(_) if copy.from => {
@@ -208,7 +210,9 @@ impl Binder<'_> {
     fn bind_truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
         let mut tables = Vec::with_capacity(truncate.table_names.len());
         for target in &truncate.table_names {
-            tables.push(self.table_named(&target.name)?);
+            let table = self.table_named(&target.name)?;
+            self.require(table.name(), Privilege::Truncate);
+            tables.push(table);
         }
         Ok(Statement::Truncate(Truncate {
             tables,
