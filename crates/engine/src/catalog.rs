@@ -20,6 +20,7 @@ use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
+use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
@@ -478,6 +479,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) session: u64,
     /// And its settings, its user among them.
     pub(crate) settings: &'a Settings,
+    /// Its cursors.
+    pub(crate) cursors: &'a Cursors,
     pub(crate) database: &'a Database,
     /// Whether rights are looked at.
     pub(crate) checks: Checking,
@@ -492,11 +495,9 @@ impl StatementCatalog<'_> {
             [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
             _ => "",
         };
-        let session = |(id, info): (u64, Arc<crate::session::SessionInfo>)| {
-            (id, info.active.load(Ordering::Relaxed))
-        };
-        let sessions = self.database.sessions().into_iter().map(session).collect();
-        pg_catalog::rows(name, &Subject { state: &self.state, settings: self.settings, sessions })
+        let (sessions, cursors) = (self.database.sessions(), self.cursors);
+        let (state, settings) = (&*self.state, self.settings);
+        pg_catalog::rows(name, &Subject { state, settings, cursors, sessions })
     }
 }
 

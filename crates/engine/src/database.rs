@@ -13,7 +13,9 @@ use txn::io::{Io, RealIo};
 use txn::manager::TransactionManager;
 use types::{Error, Result};
 
+use crate::advisory::AdvisoryLocks;
 use crate::catalog::{Relations, State, TableEntry, TableInfo, undefined_table};
+use crate::channels::Channels;
 use crate::durable::{
     self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files, RecoveryReport,
 };
@@ -58,6 +60,10 @@ pub(crate) struct Inner {
     sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
     /// Bytes of log after which a checkpoint is written.
     pub(crate) checkpoint_wal_bytes: AtomicU64,
+    /// Locks that mean what their users agree on.
+    pub(crate) advisory: AdvisoryLocks,
+    /// Who listens to whom.
+    pub(crate) channels: Channels,
     /// Where queries put what does not fit in memory.
     pub(crate) spill: SpillSpace,
     /// Log and checkpoints; None in memory.
@@ -198,6 +204,8 @@ impl Database {
             sessions_made: AtomicU64::new(0),
             sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
+            advisory: AdvisoryLocks::default(),
+            channels: Channels::default(),
             spill,
             durable,
         }));

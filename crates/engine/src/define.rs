@@ -19,6 +19,7 @@ use storage::Layout;
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
+use crate::channels::Pending;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -85,6 +86,9 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
                 return Err(Error::new(SqlState(*b"25001"), message));
             }
             session.prepared.clear();
+            session.cursors.clear();
+            session.work_mut().pending.push(Pending::Unlisten(None));
+            session.end_locks();
             session.remember_settings();
             session.settings.reset_user();
             session.settings.reset();
@@ -165,6 +169,11 @@ fn may_create(
         IfExists::Skip => Ok(false),
         IfExists::Fail | IfExists::Replace => Err(names::taken(name)),
     }
+}
+
+/// Tells the client that IF NOT EXISTS skipped a relation.
+fn tell_taken(session: &mut Session, name: &str) {
+    session.notice("42P07", format!("relation \"{name}\" already exists, skipping"));
 }
 
 /// 2BP01 for dropping `what` while `dependent` needs it.

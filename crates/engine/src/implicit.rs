@@ -1,9 +1,13 @@
 //! Statements that are sent together, as PostgreSQL runs them: in one transaction, which ends with
 //! the last of them unless BEGIN makes it one that lasts.
 
-use sql::statement::{Privilege, Privileges};
-use types::{Error, Result, SqlState};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use sql::statement::{Privilege, Privileges};
+use types::{DataType, Error, Result, SqlState};
+
+use crate::channels::{Notification, Wake};
 use crate::notice::{Notice, Severity};
 use crate::registry::CopyClient;
 use crate::rights::Object;
@@ -113,6 +117,41 @@ impl Session {
     pub fn set_user(&mut self, user: &str) {
         let trusted = self.database().role(user).is_none();
         self.settings.set_user(user, trusted);
+        self.info().seen.lock().user = Some(user.to_owned());
+    }
+
+    /// The columns of a cursor of DECLARE.
+    pub fn cursor_columns(&self, name: &str) -> Option<&[(String, DataType)]> {
+        self.cursors.columns(name)
+    }
+
+    /// Takes what came by NOTIFY, in order.
+    pub fn take_notifications(&self) -> Vec<Notification> {
+        self.inbox.take()
+    }
+
+    /// Whether something came by NOTIFY.
+    pub fn has_notifications(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// `wake` is called whenever something comes.
+    pub fn on_notification(&self, wake: Wake) {
+        self.inbox.set_wake(wake);
+    }
+
+    /// Shows others what the session runs from now on.
+    pub fn show_query(&self, text: &Arc<str>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let mut seen = self.info().seen.lock();
+        seen.query = Some((Arc::clone(text), now));
+    }
+
+    /// Shows others its application_name as it is now.
+    pub fn show_application(&self) {
+        let application = self.settings.get("application_name").unwrap_or_default();
+        self.info().seen.lock().application = application;
     }
 
     /// Whether its user may connect to the database.

@@ -10,10 +10,14 @@
 //! register themselves through [`registry`].
 #![forbid(unsafe_code)]
 
+mod advisory;
 mod bulk;
+mod calls;
 mod catalog;
+mod channels;
 mod config;
 mod copy;
+mod cursor;
 mod database;
 mod define;
 mod describe;
@@ -42,6 +46,7 @@ mod work;
 mod write;
 
 pub use bulk::{BulkLoad, FillPart, PartsProgress};
+pub use channels::{Notification, Wake};
 pub use catalog::{Role, TableEntry, TableInfo};
 pub use config::Config;
 pub use database::Database;

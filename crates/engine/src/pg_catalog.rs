@@ -15,6 +15,8 @@ mod rights;
 mod schema;
 mod tables;
 
+use std::sync::Arc;
+
 use sql::catalog::TableFunctionRef;
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -22,6 +24,8 @@ pub(crate) use functions::template;
 
 use crate::catalog::{Role, State};
 use crate::rights::{Object, Who};
+use crate::cursor::Cursors;
+use crate::session::SessionInfo;
 use crate::settings::Settings;
 use crate::system::rows_function;
 
@@ -32,8 +36,9 @@ pub(crate) const FUNCTION: &str = "pg_catalog_rows";
 pub(crate) struct Subject<'a> {
     pub(crate) state: &'a State,
     pub(crate) settings: &'a Settings,
-    /// Sessions: their numbers and whether they run a statement.
-    pub(crate) sessions: Vec<(u64, bool)>,
+    pub(crate) cursors: &'a Cursors,
+    /// Sessions by their numbers.
+    pub(crate) sessions: Vec<(u64, Arc<SessionInfo>)>,
 }
 
 impl Subject<'_> {

@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sql::algebra::SessionFunction;
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
 use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Value};
 
+use crate::calls::SessionCalls;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
 use crate::rights::{Object, Who};
 use crate::work::UsedSequences;
@@ -31,6 +33,7 @@ pub(crate) struct SessionSequences {
     pub(crate) used: UsedSequences,
     pub(crate) access: AccessMode,
     pub(crate) who: Who,
+    pub(crate) calls: Arc<SessionCalls>,
 }
 
 impl SessionSequences {
@@ -82,6 +85,10 @@ impl SessionSequences {
 }
 
 impl Sequences for SessionSequences {
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        self.calls.call(function, arguments, &self.state, &self.who)
+    }
+
     fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {
         let sequence = self.find(name)?;
         self.check(sequence, &[Privilege::Usage, Privilege::Update])?;

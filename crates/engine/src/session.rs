@@ -23,9 +23,12 @@ use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
+use crate::calls::SessionCalls;
+use crate::channels::{Inbox, Pending};
 use crate::catalog::{Checking, State, StatementCatalog, TableEntry, TableInfo};
 use crate::compiled::{Compiled, Ready};
 use crate::database::Inner;
+use crate::cursor::Cursors;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
 use crate::notice::Notice;
@@ -35,8 +38,8 @@ use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
-use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
-use crate::{Database, QueryResult, copy, define, prepared, transaction, write};
+use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::{Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
 /// Times a statement is bound again because a table changed while it waited.
 const STALE_MAX: usize = 1000;
@@ -123,6 +126,11 @@ pub struct Session {
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
     /// What others may know of it.
     info: Arc<SessionInfo>,
+    /// What its queries ask of it.
+    pub(crate) calls: Arc<SessionCalls>,
+    pub(crate) cursors: Cursors,
+    /// What came for it by NOTIFY.
+    pub(crate) inbox: Arc<Inbox>,
     /// What the client is told besides results, not yet taken.
     pub(crate) notices: Vec<Notice>,
     /// Who is behind STDIN and STDOUT.
@@ -138,20 +146,42 @@ pub(crate) struct SessionInfo {
     pub(crate) active: AtomicBool,
     /// Its transaction; 0 without one.
     pub(crate) txn: AtomicU64,
+    /// Cancels its statements.
+    pub(crate) cancel: CancelHandle,
+    /// What is shown of it.
+    pub(crate) seen: Mutex<Seen>,
+}
+
+/// What others see of a session: pg_stat_activity.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Who began it; nobody in particular when it is the library's.
+    pub(crate) user: Option<String>,
+    /// Its application_name.
+    pub(crate) application: String,
+    /// The statement that runs, or ran last, and when it began: microseconds since 1970.
+    pub(crate) query: Option<(Arc<str>, i64)>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         self.rollback_work();
+        self.end_locks();
+        self.inner().channels.commit(self.id(), &self.inbox, &[Pending::Unlisten(None)]);
     }
 }
 
 impl Session {
     pub(crate) fn new(database: Database, info: Arc<SessionInfo>) -> Self {
+        let cancel = info.cancel.clone();
+        let calls = SessionCalls::new(Arc::clone(&info), database.downgrade(), cancel.clone());
         Self {
             database,
             settings: Settings::default(),
-            cancel: CancelHandle::default(),
+            cancel,
+            calls: Arc::new(calls),
+            cursors: Cursors::default(),
+            inbox: Arc::default(),
             progress: ProgressHandle::default(),
             work: None,
             prepared: PreparedStatements::default(),
@@ -255,7 +285,10 @@ impl Session {
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
         self.info.active.store(false, Ordering::Relaxed);
-        result
+        match result {
+            Ok(result) if !self.notices.is_empty() => Ok(result.with_notices(self.take_notices())),
+            result => result,
+        }
     }
 
     /// Runs one statement, again as long as tables change under it.
@@ -270,6 +303,10 @@ impl Session {
             let is_inside = begun == Begun::Explicitly;
             let place = is_inside.then(|| self.work_mut().place());
             let outcome = self.cancel.check().and_then(|()| run(self));
+            let outcome = match outcome {
+                Ok(result) if self.work.is_some() => self.do_asked().map(|()| result),
+                other => other,
+            };
             tries += 1;
             match outcome {
                 Ok(result) => {
@@ -277,11 +314,12 @@ impl Session {
                     return Ok(result);
                 }
                 Err(error) => {
+                    self.forget_asked();
                     let again = error.state() == STALE && tries < STALE_MAX;
                     match (&mut self.work, &place) {
                         (Some(work), Some(place)) => {
-                            let settings = work.go_back(place);
-                            settings.into_iter().for_each(|before| self.settings.go_back(before));
+                            let before = work.go_back(place);
+                            self.go_back(before);
                             if !again {
                                 self.fail()?;
                             }
@@ -354,7 +392,11 @@ impl Session {
             Some(mut work) => {
                 let temporary = Arc::clone(&work.temporary);
                 let mut settings = std::mem::take(&mut work.settings);
-                if let Err(error) = work.commit(self.database.inner(), durability) {
+                let pending = std::mem::take(&mut work.pending);
+                let outcome = work.commit(self.database.inner(), durability);
+                self.cursors.end(outcome.is_ok());
+                self.end_transaction_locks();
+                if let Err(error) = outcome {
                     if !settings.is_empty() {
                         self.settings.go_back(settings.swap_remove(0));
                     }
@@ -362,6 +404,10 @@ impl Session {
                 }
                 self.temporary = temporary;
                 self.settings.end_local();
+                if !pending.is_empty() {
+                    let channels = &self.database.inner().channels;
+                    channels.commit(self.id(), &self.inbox, &pending);
+                }
                 Ok(())
             }
             None => Ok(()),
@@ -375,7 +421,17 @@ impl Session {
                 self.settings.go_back(work.settings.swap_remove(0));
             }
             work.rollback();
+            self.cursors.end(false);
+            self.end_transaction_locks();
         }
+    }
+
+    /// What the transaction took back of the session.
+    pub(crate) fn go_back(&mut self, before: Before) {
+        if let Some(settings) = before.settings {
+            self.settings.go_back(settings);
+        }
+        self.cursors.go_back(before.cursors);
     }
 
     /// What a transaction is without modes of its own.
@@ -424,6 +480,7 @@ impl Session {
             prepared: &self.prepared,
             session: self.info.id,
             settings: &self.settings,
+            cursors: &self.cursors,
             database: &self.database,
             checks: Checking::Rights,
             is_enough: Cell::new(true),
@@ -589,6 +646,22 @@ impl Session {
                 self.inner().checkpoint()?;
                 Ok(QueryResult::command("CHECKPOINT"))
             }
+            Statement::Declare(declare) => cursor::declare(self, *declare),
+            Statement::Fetch(fetch) => cursor::fetch(self, &fetch),
+            Statement::CloseCursor(name) => cursor::close(self, name.as_deref()),
+            Statement::Listen(channel) => {
+                self.work_mut().pending.push(Pending::Listen(channel));
+                Ok(QueryResult::command("LISTEN"))
+            }
+            Statement::Unlisten(channel) => {
+                self.work_mut().pending.push(Pending::Unlisten(channel));
+                Ok(QueryResult::command("UNLISTEN"))
+            }
+            Statement::Notify { channel, payload } => {
+                let pending = Pending::notify(&channel, &payload)?;
+                self.work_mut().pending.push(pending);
+                Ok(QueryResult::command("NOTIFY"))
+            }
             Statement::Prepare(prepare) => prepared::prepare(self, *prepare),
             Statement::Execute(execute) => prepared::execute(self, &execute),
             Statement::Deallocate(name) => prepared::deallocate(self, name.as_deref()),
@@ -665,7 +738,9 @@ impl Session {
                 used: Arc::clone(work.sequences.get_or_init(Arc::default)),
                 access: work.access,
                 who: self.who(),
+                calls: Arc::clone(&self.calls),
             };
+            self.calls.begin(&self.settings);
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
         }
         *self.progress.0.lock() = Some(Arc::clone(&context.progress));

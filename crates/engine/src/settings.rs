@@ -257,6 +257,16 @@ impl Settings {
         self.moved();
     }
 
+    /// # Errors
+    /// What [`Self::set`] would say.
+    pub(crate) fn check(name: &str, value: &str) -> Result<()> {
+        match name {
+            // The server's.
+            "threads" | "checkpoint_wal_bytes" => Err(Error::unsupported(format!("set_config of {name}"))),
+            name => Self::checked(name, value).map(|_| ()),
+        }
+    }
+
     fn moved(&mut self) {
         self.version += 1;
         let role = self.changed("role").filter(|role| *role != "none");

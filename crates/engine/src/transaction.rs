@@ -31,8 +31,8 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
             "RELEASE"
         }
         Statement::RollbackTo(name) => {
-            let settings = inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
-            settings.into_iter().for_each(|before| session.settings.go_back(before));
+            let before = inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            session.go_back(before);
             "ROLLBACK"
         }
         Statement::SetTransaction(modes) => {
@@ -89,8 +89,11 @@ fn inside<'s>(session: &'s mut Session, command: &str) -> Result<&'s mut Work> {
 
 fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str> {
     let defaults = session.modes()?;
+    if session.work().begun == Begun::Explicitly {
+        let message = "there is already a transaction in progress";
+        session.warn("25001", message.to_owned());
+    }
     let work = session.work_mut();
-    // PostgreSQL warns about a second BEGIN and goes on.
     if work.begun != Begun::Explicitly {
         let modes = defaults.with(modes);
         work.begun = Begun::Explicitly;
@@ -108,6 +111,9 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     }
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "COMMIT")?;
+    if !explicit {
+        session.warn("25P01", "there is no transaction in progress".to_owned());
+    }
     let modes = session.work().modes();
     session.commit_work()?;
     if explicit && chain == Chain::Yes {
@@ -128,6 +134,9 @@ fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
 fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "ROLLBACK")?;
+    if !explicit {
+        session.warn("25P01", "there is no transaction in progress".to_owned());
+    }
     let Some(work) = &session.work else { return Ok("ROLLBACK") };
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
     session.rollback_work();
@@ -138,6 +147,10 @@ fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
 }
 
 fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
+    if session.work().begun == Begun::ForOneStatement {
+        let message = "SET TRANSACTION can only be used in transaction blocks";
+        session.warn("25P01", message.to_owned());
+    }
     let work = session.work_mut();
     // Outside a transaction it has no effect, as in PostgreSQL.
     if let Some(isolation) = modes.isolation {

@@ -18,6 +18,7 @@ use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::CancelHandle;
+use crate::channels::Pending;
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::database::Inner;
 use crate::durable::{Lsn, Redo};
@@ -60,6 +61,17 @@ pub(crate) struct Place {
     temporary: Arc<State>,
     index_changes: usize,
     settings: usize,
+    cursors: usize,
+    pending: usize,
+}
+
+/// What of the session goes back with its transaction.
+#[must_use]
+pub(crate) struct Before {
+    /// Its settings, when they changed since.
+    pub(crate) settings: Option<Settings>,
+    /// Cursors from this number on are gone.
+    pub(crate) cursors: usize,
 }
 
 /// A change of the indexes of a table that other transactions know.
@@ -104,6 +116,10 @@ pub(crate) struct Work {
     savepoints: Vec<Savepoint>,
     /// The session's settings before each change of them.
     pub(crate) settings: Vec<Settings>,
+    /// Cursors declared so far.
+    pub(crate) cursors: usize,
+    /// What it does with channels when it commits.
+    pub(crate) pending: Vec<Pending>,
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
@@ -169,6 +185,8 @@ impl Work {
             locks,
             savepoints: Vec::new(),
             settings: Vec::new(),
+            cursors: 0,
+            pending: Vec::new(),
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
@@ -318,20 +336,21 @@ impl Work {
             temporary: Arc::clone(&self.temporary),
             index_changes: self.index_changes.len(),
             settings: self.settings.len(),
+            cursors: self.cursors,
+            pending: self.pending.len(),
         }
     }
 
-    /// Takes back everything since `place`; the settings that the session had there, when they
-    /// changed since.
-    #[must_use]
-    pub(crate) fn go_back(&mut self, place: &Place) -> Option<Settings> {
+    /// Takes back everything since `place`; says what the session takes back.
+    pub(crate) fn go_back(&mut self, place: &Place) -> Before {
         self.txn.rollback_to(place.mark);
         self.catalog.clone_from(&place.catalog);
         self.temporary = Arc::clone(&place.temporary);
         undo_index_changes(self.index_changes.split_off(place.index_changes));
         let settings = self.settings.get(place.settings).cloned();
         self.settings.truncate(place.settings);
-        settings
+        self.pending.truncate(place.pending);
+        Before { settings, cursors: place.cursors }
     }
 
     pub(crate) fn has_savepoints(&self) -> bool {
@@ -357,9 +376,8 @@ impl Work {
         Ok(())
     }
 
-    /// ROLLBACK TO: the savepoint stays. The settings that the session had there, when they changed
-    /// since.
-    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<Option<Settings>> {
+    /// ROLLBACK TO: the savepoint stays; says what the session takes back.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<Before> {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at + 1);
         let place = self.savepoints[at].place.clone();

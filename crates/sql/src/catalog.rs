@@ -4,9 +4,9 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use types::{DataType, Result, Value};
+use types::{DataType, Error, Result, Value};
 
-use crate::algebra::{Direction, NullsOrder};
+use crate::algebra::{Direction, NullsOrder, SessionFunction};
 use crate::statement::{Access, RelationName};
 
 /// One column of a table.
@@ -299,6 +299,15 @@ pub trait Sequences: Send + Sync {
     /// # Errors
     /// 42P01; 22003 when the value is out of bounds.
     fn set(&self, sequence: &str, value: i64, called: SequenceCalled) -> Result<()>;
+
+    /// Carries out a function of the session, whose arguments are of its parameters' types.
+    ///
+    /// # Errors
+    /// What the function says; 0A000 where there is no session.
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        let _ = (function, arguments);
+        Err(Error::unsupported("a function of the session in this place"))
+    }
 }
 
 /// The third argument of setval.

@@ -1,11 +1,15 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod cursor;
 mod define;
 mod privilege;
 mod role;
 mod write;
 mod transaction;
 
+pub use cursor::{
+    CursorForm, CursorHold, CursorOptions, CursorScroll, Declare, Fetch, FetchAction, FetchTo,
+};
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
@@ -329,6 +333,25 @@ pub enum Statement {
     Role(Box<RoleStatement>),
     /// GRANT, REVOKE, ALTER ... OWNER TO.
     Privilege(Box<PrivilegeStatement>),
+    /// LISTEN: the channel.
+    Listen(String),
+    /// UNLISTEN: the channel; None for all.
+    Unlisten(Option<String>),
+    /// NOTIFY.
+    Notify {
+        /// The channel.
+        channel: String,
+        /// What is said.
+        payload: String,
+    },
+    /// DECLARE.
+    Declare(Box<Declare>),
+    /// FETCH, MOVE.
+    Fetch(Fetch),
+    /// CLOSE: the cursor; None for all.
+    CloseCursor(Option<String>),
+    /// BACKUP TO: the directory.
+    Backup(String),
     /// CHECKPOINT.
     Checkpoint,
     /// ANALYZE; None for every table.
@@ -354,6 +377,7 @@ impl Statement {
             Self::Delete(delete) => &delete.source.parameters,
             Self::Merge(merge) => &merge.source.parameters,
             Self::CreateTableAs(create) => &create.query.parameters,
+            Self::Declare(declare) => &declare.query.parameters,
             Self::Explain { statement, .. } => statement.parameters(),
             Self::Copy(copy) => match &copy.item {
                 CopyItem::Query(query) => &query.parameters,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use engine::CancelHandle;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use types::{Error, SqlState};
 
 use crate::link::Broken;
@@ -43,6 +44,8 @@ pub(crate) struct Activity {
     cause: AtomicU8,
     /// The connection is to end before its next message.
     pub(crate) is_ending: AtomicBool,
+    /// Wakes the connection while it is idle.
+    pub(crate) alarm: Arc<Notify>,
 }
 
 impl Activity {
@@ -141,6 +144,7 @@ impl Activities {
             limit_ms: AtomicU64::new(0),
             cause: AtomicU8::new(NOTHING),
             is_ending: AtomicBool::new(false),
+            alarm: Arc::default(),
         });
         self.all.lock().insert(session, Arc::clone(&activity));
         activity
@@ -174,6 +178,15 @@ impl Activities {
     pub(crate) fn end(&self) {
         let all = self.all.lock();
         all.values().for_each(|activity| activity.is_ending.store(true, Ordering::Relaxed));
+    }
+
+    /// Ends a connection; false when there is none of this number.
+    pub(crate) fn terminate(&self, session: i32) -> bool {
+        let Some(activity) = self.all.lock().get(&session).cloned() else { return false };
+        activity.is_ending.store(true, Ordering::Relaxed);
+        activity.cancel.cancel();
+        activity.alarm.notify_one();
+        true
     }
 
     /// Cancels everything.

@@ -89,6 +89,9 @@ impl Connection {
         let settings = Cached::new(&session);
         let link = Arc::new(Mutex::new(link));
         session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));
+        session.show_application();
+        let alarm = Arc::clone(&activity.alarm);
+        session.on_notification(Arc::new(move || alarm.notify_one()));
         Box::new(Self {
             link,
             activity,
@@ -119,6 +122,11 @@ impl Connection {
             false if link.flush().is_ok() => Welcome::Sent,
             _ => Welcome::Waits,
         }
+    }
+
+    /// Rings when something else than its client wants to be heard.
+    pub(crate) fn alarm(&self) -> Arc<tokio::sync::Notify> {
+        Arc::clone(&self.activity.alarm)
     }
 
     /// How long it may stay idle from now on, and why it ends then.
@@ -168,6 +176,7 @@ impl Connection {
             return Err(Broken::Fatal(reason));
         }
         self.heard = Instant::now();
+        self.send_notifications();
         loop {
             let mut body = std::mem::take(&mut self.body);
             let received = self.link.lock().receive(&mut body);
@@ -219,10 +228,22 @@ impl Connection {
         Ok(())
     }
 
+    /// Sends what came by NOTIFY, unless a transaction runs.
+    fn send_notifications(&mut self) {
+        if self.session.has_notifications() && !self.session.in_transaction() {
+            let came = self.session.take_notifications();
+            let out = &mut self.link.lock().outgoing;
+            came.iter().for_each(|notification| message::notification(out, notification));
+        }
+    }
+
     /// Reports an error of a statement; the transaction fails with it.
     fn fail(&mut self, error: &Error, text: &str) -> Result<(), Broken> {
         self.session.fail_transaction()?;
-        message::error(&mut self.link.lock().outgoing, Severity::Error, error, text);
+        let notices = self.session.take_notices();
+        let out = &mut self.link.lock().outgoing;
+        notices.iter().for_each(|notice| message::notice(out, notice));
+        message::error(out, Severity::Error, error, text);
         Ok(())
     }
 
@@ -230,6 +251,7 @@ impl Connection {
     fn ready(&mut self) {
         if !self.session.in_transaction() {
             self.portals.clear();
+            self.send_notifications();
         }
         let status = match self.session.in_transaction() {
             false => b'I',
@@ -255,6 +277,7 @@ fn statement_text(body: &[u8]) -> &str {
 /// Sends all rows of `result` and CommandComplete.
 fn send(link: &Mutex<Link>, result: &QueryResult, formats: &[Format]) -> Result<(), Broken> {
     let mut link = link.lock();
+    result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
     if result.has_rows() {
         encode::rows(&mut *link, result, formats, &mut Place::default(), usize::MAX)?;
     }

@@ -65,7 +65,12 @@ impl Shared {
             return Err(Error::new(SqlState(*b"53300"), message));
         }
         let mut session = self.database.session();
+        if self.database.role(user).is_some_and(|role| !role.can_login) {
+            let message = format!("role \"{user}\" is not permitted to log in");
+            return Err(Error::new(SqlState(*b"28000"), message));
+        }
         session.set_user(user);
+        session.check_connect()?;
         // What clients of PostgreSQL expect; no statement of theirs fails for being late.
         session.configure("default_transaction_isolation", "read committed")?;
         for (name, limit) in [
@@ -109,7 +114,7 @@ impl Shared {
     async fn wait(self: Arc<Self>, mut connection: Box<Connection>) {
         let socket = connection.socket.clone();
         let mut ending = self.ending.subscribe();
-        let limit = connection.idle_limit();
+        let (limit, alarm) = (connection.idle_limit(), connection.alarm());
         tokio::select! {
             waited = socket.0.readable() => {
                 if let Err(error) = waited {
@@ -118,6 +123,7 @@ impl Shared {
                 }
             }
             _ = ending.wait_for(|ending| *ending) => {}
+            () = alarm.notified() => {}
             () = tokio::time::sleep(limit.unwrap_or_default()), if limit.is_some() => {
                 connection.dismiss();
             }
@@ -231,6 +237,11 @@ impl Server {
                 ending: watch::Sender::new(false),
             }
         });
+        let weak = Arc::downgrade(&shared);
+        let terminate = move |session| {
+            weak.upgrade().is_some_and(|shared| shared.activities.terminate(session))
+        };
+        shared.database.registry().set_terminator(Arc::new(terminate));
         let mut server = Self { shared, runtime, addresses: Vec::new(), unix_path: None };
         server.listen()?;
         server.runtime.spawn(Arc::clone(&server.shared).watch());

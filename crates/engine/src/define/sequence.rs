@@ -47,6 +47,7 @@ pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<Qu
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(done);
     }
     let id = session.inner().next_object_id();
@@ -211,7 +212,7 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
 
 /// DROP SEQUENCE.
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(&session.state(), drop, "sequence", SqlState::UNDEFINED_TABLE)?;
+    let names = drop::existing(session, drop, "sequence", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
         for name in names {
             let identity = |t: &Arc<crate::catalog::TableEntry>| {

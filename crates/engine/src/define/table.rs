@@ -114,6 +114,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(done);
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
@@ -158,6 +159,7 @@ pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);

@@ -101,7 +101,7 @@ pub(super) fn drop_dependents(
 
 /// DROP VIEW.
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(&session.state(), drop, "view", SqlState::UNDEFINED_TABLE)?;
+    let names = drop::existing(session, drop, "view", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
         // First those that go anyway, so that views of each other may go together.
         state.views.retain(|name, _| !names.contains(name.as_str()));

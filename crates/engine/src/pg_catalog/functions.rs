@@ -112,8 +112,6 @@ const TYPE_NUMBER: &str = concat!(
     ")"
 );
 
-const SETTING: &str = lookup!("pg_settings", "name", "setting", "lower($1)");
-
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
@@ -153,7 +151,6 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_client_encoding", &[0], "'UTF8'"),
     ("getdatabaseencoding", &[0], "'UTF8'"),
     ("current_schemas", &[1], "CASE WHEN $1 THEN '{pg_catalog,public}' ELSE '{public}' END"),
-    ("current_setting", &[1, 2], SETTING),
     ("array_to_string", &[2], "replace(regexp_replace($1::text, '[{}]', '', 'g'), ',', $2)"),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("array_upper", &[2], "NULL::integer"),

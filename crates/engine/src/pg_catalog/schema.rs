@@ -3,7 +3,7 @@
 use types::DataType;
 
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), i (integer),
-/// s (smallint), f (real).
+/// s (smallint), f (real), t (timestamptz).
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:n"),
     (
@@ -83,7 +83,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_stat_activity",
         "datid:o datname:n pid:i usesysid:o usename:n application_name:n client_addr:n state:n \
-         query:n backend_type:n",
+         query:n query_start:t backend_type:n",
     ),
     ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n"),
     ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n"),
@@ -145,7 +145,7 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_seclabels", "objoid:o classoid:o objsubid:i provider:n label:n"),
     ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
-    ("pg_catalog.pg_cursors", "name:n statement:n"),
+    ("pg_catalog.pg_cursors", "name:n statement:n is_holdable:b"),
     // A function with WITH ORDINALITY.
     ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
     (
@@ -215,6 +215,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "i" => DataType::Integer,
                 "s" => DataType::SmallInt,
                 "f" => DataType::Real,
+                "t" => DataType::TimestampTz,
                 _ => DataType::Text,
             },
         ))

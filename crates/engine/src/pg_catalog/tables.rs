@@ -1,9 +1,13 @@
 //! Rows of each table of the catalog.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use types::Value;
 
 use super::{Row, Subject, columns, numbers, relations, rights};
 use crate::rights::Object;
+use crate::session::SessionInfo;
 
 /// The rows of the table `name`, which is written with its schema.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -33,6 +37,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
         "information_schema.enabled_roles" => rights::enabled(subject),
         "information_schema.applicable_roles" => rights::applicable(subject),
+        "pg_catalog.pg_cursors" => cursors(subject),
         "pg_catalog.pg_language" => vec![Row::default().number("oid", 14).text("lanname", "sql")],
         "pg_catalog.pg_collation" => {
             let row = Row::default().number("oid", 950).text("collname", "C");
@@ -210,13 +215,46 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn activity(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(number, is_active): &(u64, bool)| {
-        Row::default()
+    let (state, who) = (subject.state, subject.settings.who());
+    let row = |(number, info): &(u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let is_active = info.active.load(Ordering::Relaxed);
+        let in_transaction = info.txn.load(Ordering::Relaxed) != 0;
+        let shown = match (is_active, in_transaction) {
+            (true, _) => "active",
+            (false, true) => "idle in transaction",
+            (false, false) => "idle",
+        };
+        let row = Row::default()
             .number("datid", numbers::DATABASE)
             .text("datname", "tessera")
             .set("pid", Value::I32(i32::try_from(*number).unwrap_or(i32::MAX)))
-            .text("state", if *is_active { "active" } else { "idle" })
+            .set("usesysid", seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u))))
+            .set("usename", seen.user.as_deref().map_or(Value::Null, Value::text))
+            .text("application_name", &seen.application);
+        // What others run is theirs, as in PostgreSQL.
+        let is_shown = match &seen.user {
+            Some(user) => state.has_rights_of(who, user),
+            None => state.is_superuser(who),
+        };
+        if !is_shown {
+            return row.text("query", "<insufficient privilege>");
+        }
+        let (query, start) = match &seen.query {
+            Some((text, start)) => (Value::text(text), Value::I64(*start)),
+            None => (Value::text(""), Value::Null),
+        };
+        row.text("state", shown)
+            .set("query", query)
+            .set("query_start", start)
             .text("backend_type", "client backend")
     };
     subject.sessions.iter().map(row).collect()
+}
+
+fn cursors(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, text, held): (String, String, bool)| {
+        Row::default().text("name", &name).text("statement", &text).flag("is_holdable", held)
+    };
+    subject.cursors.all().into_iter().map(row).collect()
 }

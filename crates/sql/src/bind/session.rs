@@ -9,9 +9,9 @@ use super::types::{Context, can_cast, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
-use crate::parse::{PrepareTree, SessionTree, Tree};
+use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::{
-    Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement, TableLockMode,
+    Declare, Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement, TableLockMode,
 };
 use crate::statement::Privilege as P;
 
@@ -49,6 +49,14 @@ impl Binder<'_> {
                 return unsupported(what, None);
             }
             SessionTree::Privilege(statement) => Statement::Privilege(Box::new(statement.clone())),
+            SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
+            SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
+            SessionTree::Notify(channel, payload) => {
+                Statement::Notify { channel: channel.clone(), payload: payload.clone() }
+            }
+            SessionTree::Fetch(fetch) => Statement::Fetch(fetch.clone()),
+            SessionTree::CloseCursor(name) => Statement::CloseCursor(name.clone()),
+            SessionTree::Backup(directory) => Statement::Backup(directory.clone()),
             SessionTree::SetRole { name, value, scope } => Statement::Set {
                 name: name.clone(),
                 value: value.clone().map_or(SetValue::Default, SetValue::Text),
@@ -71,6 +79,21 @@ impl Binder<'_> {
 
     fn tables_named(&self, names: &[ast::ObjectName]) -> Result<Vec<TableRef>> {
         names.iter().map(|name| self.table_named(name)).collect()
+    }
+
+    /// DECLARE of a cursor.
+    pub(super) fn bind_declare(&mut self, tree: &DeclareTree, text: &str) -> Result<Statement> {
+        let at = Some(tree.statement.start);
+        match self.bind_tree(&tree.statement.tree, &tree.statement.text)? {
+            Statement::Query(query) => Ok(Statement::Declare(Box::new(Declare {
+                name: tree.name.clone(),
+                options: tree.options,
+                query,
+                text: text.to_owned(),
+            }))),
+            Statement::SelectForUpdate(_) => unsupported("a cursor FOR UPDATE", at),
+            _ => fail(SqlState::SYNTAX_ERROR, "a cursor needs a query", at),
+        }
     }
 
     /// PREPARE: the statement is bound for its errors and the types of its parameters.

@@ -25,6 +25,7 @@ impl Binder<'_> {
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
             Tree::Session(tree) => self.bind_session(tree),
             Tree::Prepare(tree) => self.bind_prepare(tree),
+            Tree::Declare(tree) => self.bind_declare(tree, text),
         }
     }
 

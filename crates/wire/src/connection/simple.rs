@@ -3,7 +3,7 @@
 use types::Result;
 
 use super::{Connection, send};
-use crate::encode;
+use crate::encode::{self, Format};
 use crate::link::Broken;
 use crate::message::{self, Fields};
 
@@ -25,13 +25,15 @@ impl Connection {
         let mut results = 0;
         let mut broken = None;
         let link = &self.link;
+        self.session.show_query(&text.into());
         self.activity.begin(self.settings.statement_ms);
         let outcome = self.session.execute_together(text, |result| {
             results += 1;
+            let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
             if result.has_rows() {
-                encode::describe(&mut link.lock().outgoing, result.columns(), &[]);
+                encode::describe(&mut link.lock().outgoing, result.columns(), formats);
             }
-            send(link, &result, &[]).map_err(|reason| {
+            send(link, &result, formats).map_err(|reason| {
                 let error = reason.to_error();
                 broken = Some(reason);
                 error
