@@ -59,10 +59,11 @@ impl Cursors {
         self.0.clear();
     }
 
-    /// Names and texts, and whether they are held.
-    pub(crate) fn all(&self) -> Vec<(String, String, bool)> {
+    /// Names and texts, and whether they are held and go back.
+    pub(crate) fn all(&self) -> Vec<(String, String, [bool; 2])> {
         let row = |(name, c): (&String, &Cursor)| {
-            (name.clone(), c.text.clone(), c.hold == CursorHold::Session)
+            let flags = [c.hold == CursorHold::Session, c.scroll != CursorScroll::No];
+            (name.clone(), c.text.clone(), flags)
         };
         self.0.iter().map(row).collect()
     }

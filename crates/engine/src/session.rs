@@ -646,6 +646,7 @@ impl Session {
                 self.inner().checkpoint()?;
                 Ok(QueryResult::command("CHECKPOINT"))
             }
+            Statement::Backup(directory) => self.backup(&directory),
             Statement::Declare(declare) => cursor::declare(self, *declare),
             Statement::Fetch(fetch) => cursor::fetch(self, &fetch),
             Statement::CloseCursor(name) => cursor::close(self, name.as_deref()),
@@ -670,6 +671,26 @@ impl Session {
                 transaction::Ran::NotOne(other) => define::run(self, other),
             },
         }
+    }
+
+    fn backup(&mut self, directory: &str) -> Result<QueryResult> {
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied("must be superuser to do BACKUP"));
+        }
+        if self.work().begun != Begun::ForOneStatement {
+            let message = "BACKUP cannot run inside a transaction block";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        let cancel = self.cancel.clone();
+        let inner = self.inner();
+        let Some(durable) = &inner.durable else {
+            return Err(Error::unsupported("BACKUP of a database in memory"));
+        };
+        let path = std::path::Path::new(directory);
+        durable.backup(inner, path, &|| cancel.check())?;
+        Ok(QueryResult::command("BACKUP"))
     }
 
     fn call(&mut self, name: &str, arguments: &sql::catalog::Arguments) -> Result<QueryResult> {

@@ -40,7 +40,8 @@ use format::{MARK_BYTES, RECORD_ALIGN, RECORD_HEADER_BYTES};
 use segments::Segments;
 
 pub use reader::{LogReader, Record};
-pub(crate) use segments::holds_records;
+pub(crate) use format::SEGMENT_HEADER_BYTES;
+pub(crate) use segments::{holds_records, segment_first};
 
 /// A position in the stream of the log, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

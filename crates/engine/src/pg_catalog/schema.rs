@@ -145,7 +145,7 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_seclabels", "objoid:o classoid:o objsubid:i provider:n label:n"),
     ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
-    ("pg_catalog.pg_cursors", "name:n statement:n is_holdable:b"),
+    ("pg_catalog.pg_cursors", "name:n statement:n is_holdable:b is_scrollable:b"),
     // A function with WITH ORDINALITY.
     ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
     (

@@ -253,8 +253,9 @@ fn activity(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn cursors(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, text, held): (String, String, bool)| {
-        Row::default().text("name", &name).text("statement", &text).flag("is_holdable", held)
+    let row = |(name, text, [held, scrolls]): (String, String, [bool; 2])| {
+        let row = Row::default().text("name", &name).text("statement", &text);
+        row.flag("is_holdable", held).flag("is_scrollable", scrolls)
     };
     subject.cursors.all().into_iter().map(row).collect()
 }
