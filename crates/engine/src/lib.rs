@@ -49,7 +49,7 @@ pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use channels::{Notification, Wake};
 pub use catalog::{Role, TableEntry, TableInfo};
 pub use config::Config;
-pub use database::Database;
+pub use database::{Condition, Database};
 pub use durable::{Background, CheckReport, Files, RecoveryReport};
 pub use implicit::is_blank;
 pub use notice::{Notice, Severity};

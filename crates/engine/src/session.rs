@@ -421,6 +421,7 @@ impl Session {
                 self.settings.go_back(work.settings.swap_remove(0));
             }
             work.rollback();
+            self.inner().aborted.fetch_add(1, Ordering::Relaxed);
             self.cursors.end(false);
             self.end_transaction_locks();
         }

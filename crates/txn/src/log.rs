@@ -278,6 +278,12 @@ impl Log {
         self.shared.segments.remove_below(lsn.min(self.durable()).0)
     }
 
+    /// # Errors
+    /// 58030 once the log has failed.
+    pub fn health(&self) -> Result<()> {
+        self.shared.refuse_if_failed()
+    }
+
     /// Bytes of disk held by segments.
     pub fn disk_bytes(&self) -> u64 {
         self.shared.segments.disk_bytes()

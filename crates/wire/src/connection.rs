@@ -23,8 +23,10 @@ use types::{Error, Result, SqlState};
 use crate::activity::Activity;
 use crate::copy::CopyLink;
 use crate::encode::{self, Format, Outgoing, Place};
+use crate::journal::LogOptions;
 use crate::link::{Broken, Link, Received};
 use crate::message::{self, Severity, violation};
+use crate::metrics::Metrics;
 use crate::socket::SharedSocket;
 
 use self::extended::{Portal, Statement};
@@ -53,6 +55,15 @@ pub(crate) struct Connection {
     heard: Instant,
     /// Why it ends before the next message.
     dismissed: Option<Error>,
+    watcher: Watcher,
+}
+
+/// Who counts and logs what a connection does.
+pub(crate) struct Watcher {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: LogOptions,
+    /// Who began the session.
+    pub(crate) user: String,
 }
 
 /// Whether a client knows that it may begin.
@@ -84,7 +95,12 @@ impl Outgoing for Link {
 
 impl Connection {
     /// The connection of `session` through `link`.
-    pub(crate) fn new(mut session: Session, link: Link, socket: SharedSocket) -> Box<Self> {
+    pub(crate) fn new(
+        mut session: Session,
+        link: Link,
+        socket: SharedSocket,
+        watcher: Watcher,
+    ) -> Box<Self> {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
         let link = Arc::new(Mutex::new(link));
@@ -104,6 +120,7 @@ impl Connection {
             settings,
             heard: Instant::now(),
             dismissed: None,
+            watcher,
         })
     }
 
@@ -244,6 +261,8 @@ impl Connection {
         let out = &mut self.link.lock().outgoing;
         notices.iter().for_each(|notice| message::notice(out, notice));
         message::error(out, Severity::Error, error, text);
+        self.watcher.metrics.failed();
+        self.watcher.log.error(self.session.id(), &self.watcher.user, error);
         Ok(())
     }
 

@@ -140,6 +140,7 @@ impl Durable {
             tables,
         };
         self.directory.publish(&manifest)?;
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
         let replaced = {
             let mut files = self.files.lock();
             let replaced = files.up_to(at.ts);

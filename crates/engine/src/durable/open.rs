@@ -60,7 +60,8 @@ pub(crate) fn open(
         next_version: AtomicU64::new(recovered.next_version),
         checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
         commits_since: AtomicU64::new(recovered.replayed),
-        closed: AtomicBool::new(false),
+        checkpoints: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
         recovery: recovered.report,
         directory,
     };

@@ -5,6 +5,7 @@
 //! result.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use engine::{PreparedStatement, QueryResult};
 use parking_lot::Mutex;
@@ -292,8 +293,14 @@ impl Connection {
             self.session.begin_implicit()?;
         }
         self.activity.begin(self.settings.statement_ms);
+        let begin = Instant::now();
         let result = self.session.execute_prepared(prepared, values);
         self.activity.end();
+        let (watcher, time) = (&self.watcher, begin.elapsed());
+        if let Ok(result) = &result {
+            watcher.metrics.done(result.tag(), time);
+        }
+        watcher.log.statement(self.session.id(), &watcher.user, text, time);
         self.refresh_settings();
         result.map_err(|error| self.activity.explain(error))
     }

@@ -1,5 +1,7 @@
 //! The simple protocol: a text with any number of statements.
 
+use std::time::Instant;
+
 use types::Result;
 
 use super::{Connection, send};
@@ -27,8 +29,13 @@ impl Connection {
         let link = &self.link;
         self.session.show_query(&text.into());
         self.activity.begin(self.settings.statement_ms);
+        let (metrics, mut since) = (&self.watcher.metrics, Instant::now());
+        let begin = since;
         let outcome = self.session.execute_together(text, |result| {
             results += 1;
+            let now = Instant::now();
+            metrics.done(result.tag(), now - since);
+            since = now;
             let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
             if result.has_rows() {
                 encode::describe(&mut link.lock().outgoing, result.columns(), formats);
@@ -40,6 +47,8 @@ impl Connection {
             })
         });
         self.activity.end();
+        let watcher = &self.watcher;
+        watcher.log.statement(self.session.id(), &watcher.user, text, begin.elapsed());
         if let Some(broken) = broken {
             return Err(broken);
         }
