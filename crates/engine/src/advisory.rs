@@ -136,9 +136,8 @@ impl AdvisoryLocks {
     pub(crate) fn unlock(&self, session: u64, key: Key, mode: AdvisoryMode) -> bool {
         let mut table = self.table.lock();
         let Some(held) = table.held.get_mut(&key) else { return false };
-        let is_meant = |h: &Held| {
-            h.session == session && h.mode == mode && h.span == AdvisorySpan::Session
-        };
+        let is_meant =
+            |h: &Held| h.session == session && h.mode == mode && h.span == AdvisorySpan::Session;
         let Some(at) = held.iter().position(is_meant) else { return false };
         held[at].times -= 1;
         if held[at].times == 0 {

@@ -11,10 +11,10 @@ use storage::{BulkWriter, Layout, Table};
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::rights::Who;
 use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::define::table::{key_index, schema_of};
 use crate::locks::TableLock;
+use crate::rights::Who;
 use crate::work::{Begun, Durability, Modes, Work};
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};

@@ -78,10 +78,11 @@ impl SessionCalls {
 
     /// Takes what was asked for, if anything was.
     fn take(&self) -> Option<Asked> {
-        match self.is_asked.swap(false, Ordering::AcqRel) {
-            true => Some(std::mem::take(&mut *self.asked.lock())),
-            false => None,
+        if !self.is_asked.load(Ordering::Acquire) {
+            return None;
         }
+        self.is_asked.store(false, Ordering::Release);
+        Some(std::mem::take(&mut *self.asked.lock()))
     }
 
     /// Carries out a function; see [`sql::catalog::Sequences::call`].
@@ -267,8 +268,7 @@ impl Session {
         }
         for (name, value, scope) in asked.settings {
             // Outside a transaction it would be gone at once; no warning, as in PostgreSQL.
-            let is_alone =
-                self.work().begun == crate::work::Begun::ForOneStatement;
+            let is_alone = self.work().begun == crate::work::Begun::ForOneStatement;
             if scope == SetScope::Transaction && is_alone {
                 continue;
             }
@@ -285,7 +285,8 @@ impl Session {
 
     /// Gives up advisory locks of the transaction, which has ended.
     pub(crate) fn end_transaction_locks(&self) {
-        if self.calls.locks_transaction.swap(false, Ordering::AcqRel) {
+        if self.calls.locks_transaction.load(Ordering::Acquire) {
+            self.calls.locks_transaction.store(false, Ordering::Release);
             self.inner().advisory.release(self.info().id, AdvisorySpan::Transaction);
         }
     }

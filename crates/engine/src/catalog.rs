@@ -519,8 +519,12 @@ fn system_view(sql: String) -> Relation {
 pub(crate) fn no_files(what: &str) -> Error {
     let privilege = if what == "read" { "pg_read_server_files" } else { "pg_write_server_files" };
     let preposition = if what == "read" { "from" } else { "to" };
-    denied(format!("must be superuser or have privileges of the {privilege} role to COPY {preposition} a file"))
-        .with_hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
+    denied(format!(
+        "must be superuser or have privileges of the {privilege} role to COPY {preposition} a file"
+    ))
+    .with_hint(
+        "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
+    )
 }
 
 fn is_local(schema: Option<&str>) -> bool {

@@ -102,7 +102,8 @@ impl Pending {
 pub(crate) struct Channels(Mutex<HashMap<String, Vec<Weak<Inbox>>>>);
 
 impl Channels {
-    /// Does what a transaction of `session` asked for, in order; the same notification twice is one.
+    /// Does what a transaction of `session` asked for, in order; the same notification
+    /// twice is one.
     pub(crate) fn commit(&self, session: i32, inbox: &Arc<Inbox>, pending: &[Pending]) {
         let mut all = self.0.lock();
         let is_own = |known: &Weak<Inbox>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(inbox));

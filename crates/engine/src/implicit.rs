@@ -173,7 +173,8 @@ impl Session {
         let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
         let least = Severity::from_name(asked);
         if least.is_some_and(|least| severity >= least) {
-            let state = state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
+            let state =
+                state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
             self.notices.push(Notice { severity, error: Error::new(state, message) });
         }
     }
@@ -187,7 +188,6 @@ impl Session {
     pub(crate) fn warn(&mut self, state: &str, message: String) {
         self.tell(Severity::Warning, state, message);
     }
-
 
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.
     pub fn set_client(&mut self, client: Box<dyn CopyClient>) {

@@ -46,8 +46,8 @@ mod work;
 mod write;
 
 pub use bulk::{BulkLoad, FillPart, PartsProgress};
-pub use channels::{Notification, Wake};
 pub use catalog::{Role, TableEntry, TableInfo};
+pub use channels::{Notification, Wake};
 pub use config::Config;
 pub use database::{Condition, Database};
 pub use durable::{Background, CheckReport, Files, RecoveryReport};

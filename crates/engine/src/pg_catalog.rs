@@ -23,8 +23,8 @@ use types::{DataType, Error, Result, SqlState, Value};
 pub(crate) use functions::template;
 
 use crate::catalog::{Role, State};
-use crate::rights::{Object, Who};
 use crate::cursor::Cursors;
+use crate::rights::{Object, Who};
 use crate::session::SessionInfo;
 use crate::settings::Settings;
 use crate::system::rows_function;

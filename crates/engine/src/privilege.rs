@@ -1,8 +1,9 @@
 //! GRANT, REVOKE, membership in roles, owners; what definitions need.
 
 use sql::statement::{
-    DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind, Objects,
-    Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, Statement,
+    DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
+    Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
+    Statement,
 };
 use types::{Error, Result, SqlState};
 
@@ -18,7 +19,14 @@ use crate::{QueryResult, Session};
 pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Result<QueryResult> {
     let command = statement.command();
     match statement {
-        PrivilegeStatement::Objects { action, privileges, objects, grantees, option, behaviour } => {
+        PrivilegeStatement::Objects {
+            action,
+            privileges,
+            objects,
+            grantees,
+            option,
+            behaviour,
+        } => {
             let change = Change { action, privileges, option, behaviour };
             change.run(session, &objects, &grantees)?;
         }
@@ -311,10 +319,7 @@ fn change_member(
             return Ok(());
         }
         (GrantAction::Revoke, None) => {
-            session.warn(
-                "01000",
-                format!("role \"{member}\" is not a member of role \"{role}\""),
-            );
+            session.warn("01000", format!("role \"{member}\" is not a member of role \"{role}\""));
             return Ok(());
         }
         _ => {}
@@ -385,7 +390,8 @@ fn change_owner(
             };
             match found {
                 None if if_missing == IfMissing::Skip => {
-                    session.notice("00000", format!("relation \"{local}\" does not exist, skipping"));
+                    session
+                        .notice("00000", format!("relation \"{local}\" does not exist, skipping"));
                     return Ok(());
                 }
                 None => return Err(undefined_table(local)),
@@ -430,10 +436,9 @@ const CREATE: Privileges = Privileges::of(&[Privilege::Create]);
 fn set_owner(state: &mut State, object: &Object, to: &str) {
     let mut objects = vec![object.clone()];
     if let Object::Relation(name) = object {
-        let is_owned =
-            |(_, s): &(&String, &std::sync::Arc<crate::catalog::Sequence>)| {
-                s.owner.as_ref().is_some_and(|(table, _)| table == name)
-            };
+        let is_owned = |(_, s): &(&String, &std::sync::Arc<crate::catalog::Sequence>)| {
+            s.owner.as_ref().is_some_and(|(table, _)| table == name)
+        };
         let owned = state.sequences.iter().filter(is_owned);
         objects.extend(owned.map(|(name, _)| Object::Relation(name.clone())));
     }
@@ -479,8 +484,8 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
     if state.is_superuser(&who) {
         return Ok(());
     }
-    let creates = |name: &RelationName, persistence| {
-        match crate::define::persistence_of(name, persistence) {
+    let creates =
+        |name: &RelationName, persistence| match crate::define::persistence_of(name, persistence) {
             Persistence::Permanent => state.check(&who, &Object::Schema, CREATE),
             Persistence::Temporary => {
                 let temporary = Privileges::of(&[Privilege::Temporary]);
@@ -491,8 +496,7 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
                     ))
                 })
             }
-        }
-    };
+        };
     let drops = |kind: &str, drop: &DropRelations| {
         drop.names.iter().try_for_each(|name| {
             let name = local_name(name)?;
@@ -519,9 +523,7 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
             }
         }
         Statement::CreateIndex(create) => state.check_owner(&who, "table", create.table.name()),
-        Statement::AlterTable(Some(alter)) => {
-            state.check_owner(&who, "table", alter.table.name())
-        }
+        Statement::AlterTable(Some(alter)) => state.check_owner(&who, "table", alter.table.name()),
         Statement::AlterSequence(Some(alter)) => {
             state.check_owner(&who, "sequence", local_name(&alter.name)?)
         }

@@ -3,9 +3,9 @@
 //! ```text
 //! Who -> roles whose rights it has (itself, those it inherits) -> grants to them or PUBLIC
 //! ```
-//! Rights are a part of the catalog: they change by transactions, are logged with them, and move its
-//! version, so that no kept plan outlives a REVOKE. Invariant: a permanent relation that a role made
-//! has an entry; one without belongs to the superusers, as does what the library made.
+//! Rights are a part of the catalog: they change by transactions, are logged with them, and move
+//! its version, so that no kept plan outlives a REVOKE. Invariant: a permanent relation that a role
+//! made has an entry; one without belongs to the superusers, as does what the library made.
 //! Elsewhere: the statements that change rights (`privilege`), what statements need (`sql::bind`).
 
 use std::collections::BTreeSet;

@@ -61,7 +61,7 @@ pub(crate) fn checked_identity(
             }
         }
         "session_authorization" if settings.user().unwrap_or("tessera") == value => Ok(None),
-        "session_authorization" | "default" => {
+        "session_authorization" => {
             if !state.roles.contains_key(value) {
                 return Err(missing());
             }

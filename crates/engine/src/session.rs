@@ -4,6 +4,9 @@
 //! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
 //! ```
 
+mod configure;
+mod explain;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,29 +17,28 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
-use sched::{Priority, Scheduler, Ticket};
+use sched::{Priority, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
 use sql::catalog::{SequencesRef, TableRef};
-use sql::statement::{AccessMode, ExplainMode, SetScope, SetValue, Statement};
+use sql::statement::{AccessMode, SetScope, SetValue, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::calls::SessionCalls;
-use crate::channels::{Inbox, Pending};
 use crate::catalog::{Checking, State, StatementCatalog, TableEntry, TableInfo};
+use crate::channels::{Inbox, Pending};
 use crate::compiled::{Compiled, Ready};
-use crate::database::Inner;
 use crate::cursor::Cursors;
-use crate::durable::CHECKPOINT_WAL_BYTES;
+use crate::database::Inner;
 use crate::locks::LockMode;
 use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
 use crate::registry::CopyClient;
 use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
-use crate::settings::{Settings, parse_bytes};
+use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
 use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
 use crate::{Database, QueryResult, copy, cursor, define, prepared, transaction, write};
@@ -785,166 +787,5 @@ impl Session {
         let result = exec::execute(&plan, &context);
         *self.progress.0.lock() = None;
         result
-    }
-
-    fn explain(&mut self, mode: ExplainMode, statement: Statement) -> Result<QueryResult> {
-        let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
-        let (above, query) = match statement {
-            Statement::Query(query) => (None, query),
-            Statement::SelectForUpdate(select) if mode == ExplainMode::Plan => {
-                (Some("Lock rows".to_owned()), select.query)
-            }
-            Statement::Insert(insert) if mode == ExplainMode::Plan => {
-                (line("Insert", &insert.table), insert.source)
-            }
-            Statement::Update(update) if mode == ExplainMode::Plan => {
-                (line("Update", &update.table), update.source)
-            }
-            Statement::Delete(delete) if mode == ExplainMode::Plan => {
-                (line("Delete", &delete.table), delete.source)
-            }
-            Statement::Merge(merge) if mode == ExplainMode::Plan => {
-                (line("Merge", &merge.table), merge.source)
-            }
-            Statement::CreateTableAs(create) if mode == ExplainMode::Plan => (None, create.query),
-            _ => return Err(Error::unsupported("EXPLAIN of this statement")),
-        };
-        let text = match mode {
-            ExplainMode::Plan => {
-                let (plan, _) = self.plan_query(&query, Run::default())?;
-                match above {
-                    Some(line) => plan::explain_below(&line, &plan, None),
-                    None => plan::explain(&plan, None),
-                }
-            }
-            ExplainMode::Analyze => {
-                let begin = std::time::Instant::now();
-                let profile = Some(Profile::On);
-                let (plan, context) = self.plan_query(&query, Run { profile, ..Run::default() })?;
-                let planning = begin.elapsed();
-                let result = exec::execute(&plan, &context)?;
-                let total = begin.elapsed();
-                let mut text = plan::explain(&plan, Some(&context.profiles()));
-                let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-                text.push_str(&format!(
-                    "\nRows: {}\nPlanning: {:.3} ms\nExecution: {:.3} ms",
-                    result.rows(),
-                    ms(planning),
-                    ms(total - planning)
-                ));
-                text
-            }
-        };
-        let rows: Vec<Vec<Value>> = text.lines().map(|line| vec![Value::text(line)]).collect();
-        let columns = vec![("QUERY PLAN".to_owned(), DataType::Text)];
-        Ok(QueryResult::from_values("EXPLAIN", columns, &rows))
-    }
-
-    /// What the transaction takes back when it is taken back.
-    pub(crate) fn remember_settings(&mut self) {
-        if let Some(work) = &mut self.work {
-            work.settings.push(self.settings.clone());
-        }
-    }
-
-    /// SET, SET LOCAL and, without a value, RESET.
-    pub(crate) fn set_within(
-        &mut self,
-        name: &str,
-        value: Option<&str>,
-        scope: SetScope,
-    ) -> Result<()> {
-        let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
-        if scope == SetScope::Transaction && is_alone {
-            self.warn("25P01", "SET LOCAL can only be used in transaction blocks".to_owned());
-            return Ok(());
-        }
-        let value = crate::role::checked_identity(self, name, value)?;
-        self.remember_settings();
-        match scope {
-            SetScope::Session => self.set(name, value.as_deref()),
-            SetScope::Transaction => self.settings.set_local(name, value.as_deref()),
-        }
-    }
-
-    fn check_server_setting(&self, name: &str) -> Result<()> {
-        if self.state().is_superuser(self.settings.who()) {
-            return Ok(());
-        }
-        Err(denied(format!("permission denied to set parameter \"{name}\"")))
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let plain = name.strip_prefix("tessera.").unwrap_or(name);
-        if matches!(plain, "threads" | "checkpoint_wal_bytes" | "temp_directory") {
-            self.check_server_setting(name)?;
-        }
-        match name {
-            "threads" | "tessera.threads" => {
-                let count = match value {
-                    None => crate::Config::default().threads,
-                    Some(text) => parse_threads(text)?,
-                };
-                *self.database.inner().scheduler.write() = Scheduler::new(count);
-                Ok(())
-            }
-            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
-                let bytes = value.map_or(Ok(CHECKPOINT_WAL_BYTES), |v| parse_bytes(name, v))?;
-                self.inner().checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
-                Ok(())
-            }
-            "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
-                "changing the memory limit of a running database (start with --memory)",
-            )),
-            _ => self.settings.set(name, value),
-        }
-    }
-
-    fn checkpoint_wal_bytes(&self) -> String {
-        self.inner().checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
-    }
-
-    fn show(&self, name: &str) -> Result<QueryResult> {
-        let text = DataType::Text;
-        if name == "all" {
-            let mut all = self.settings.all();
-            let mut push = |name: &str, value: String| {
-                all.push((name.to_owned(), value.clone(), value));
-            };
-            push("threads", self.database.threads().to_string());
-            push("memory_limit", self.database.pool().limit().to_string());
-            push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
-            all.sort();
-            let row = |(name, value, _): &(String, String, String)| {
-                vec![Value::text(name), Value::text(value), Value::text("")]
-            };
-            let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
-            let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();
-            return Ok(QueryResult::from_values("SHOW", columns, &rows));
-        }
-        let value = match name {
-            "threads" | "tessera.threads" => self.database.threads().to_string(),
-            "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
-            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
-            "transaction_isolation" => self.work().txn.isolation().name().to_owned(),
-            "transaction_read_only" => {
-                let read_only = self.work().access == AccessMode::ReadOnly;
-                if read_only { "on" } else { "off" }.to_owned()
-            }
-            _ => self.setting(name)?,
-        };
-        let columns = vec![(name.to_owned(), text)];
-        Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
-    }
-}
-
-fn parse_threads(text: &str) -> Result<usize> {
-    match text.trim().parse::<usize>() {
-        Ok(count @ 1..=1024) => Ok(count),
-        _ => {
-            let message = format!("invalid value for parameter \"threads\": \"{text}\"");
-            let error = Error::new(SqlState::INVALID_PARAMETER, message);
-            Err(error.with_hint("Give a number from 1 to 1024."))
-        }
     }
 }

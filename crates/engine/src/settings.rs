@@ -262,7 +262,9 @@ impl Settings {
     pub(crate) fn check(name: &str, value: &str) -> Result<()> {
         match name {
             // The server's.
-            "threads" | "checkpoint_wal_bytes" => Err(Error::unsupported(format!("set_config of {name}"))),
+            "threads" | "checkpoint_wal_bytes" => {
+                Err(Error::unsupported(format!("set_config of {name}")))
+            }
             name => Self::checked(name, value).map(|_| ()),
         }
     }

@@ -1,9 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
 
 use sql::statement::TransactionModes;
-use sql::statement::{
-    AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode,
-};
+use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode};
 use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};

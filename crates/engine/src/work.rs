@@ -18,8 +18,8 @@ use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::CancelHandle;
-use crate::channels::Pending;
 use crate::catalog::{Sequence, State, TableEntry};
+use crate::channels::Pending;
 use crate::database::Inner;
 use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};

@@ -89,7 +89,10 @@ fn copies_made_among_transactions_are_whole() {
             let after: u64 = value(&mut copied, "select count(*) from done").parse().unwrap();
             assert!(after >= before, "{after} of {before}");
             // The transactions that are there are the first ones, and whole.
-            assert_eq!(value(&mut copied, "select coalesce(max(n), 0) from done"), after.to_string());
+            assert_eq!(
+                value(&mut copied, "select coalesce(max(n), 0) from done"),
+                after.to_string()
+            );
             assert_eq!(value(&mut copied, "select sum(balance) from account"), "500000");
             let next: u64 = value(&mut copied, "select nextval('s')").parse().unwrap();
             assert!(next > after);
@@ -141,7 +144,10 @@ fn rights_outlive_checkpoint_and_log() {
     let mut session = open().session();
     run(&mut session, "create role ann; create role bob noinherit; create role crowd");
     run(&mut session, "grant create on schema public to ann; grant crowd to bob with admin option");
-    run(&mut session, "set role ann; create table t (a int); grant select on t to crowd; reset role");
+    run(
+        &mut session,
+        "set role ann; create table t (a int); grant select on t to crowd; reset role",
+    );
     run(&mut session, "checkpoint; grant insert on t to bob; alter table t rename to u");
     drop(session);
     let mut session = open().session();

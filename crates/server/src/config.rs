@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn lines_are_options_and_the_command_line_wins() {
         let path = std::env::temp_dir().join(format!("tessera-config-{}", std::process::id()));
-        let text = "# where\ndata = \"/var/lib/t\" # here\n\nlisten = 0.0.0.0:1\nlisten = 0.0.0.0:2\n\
+        let text = "# where\ndata = \"/var/lib/t\" # here\n\nlisten = 0.0.0.0:1\n\
+                    listen = 0.0.0.0:2\n\
                     max_connections = 7\nlog-format = json\nthreads = 3\n";
         std::fs::write(&path, text).expect("a file");
         let file = path.to_str().expect("a name");

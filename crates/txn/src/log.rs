@@ -39,8 +39,8 @@ use flush::{Shared, Tail};
 use format::{MARK_BYTES, RECORD_ALIGN, RECORD_HEADER_BYTES};
 use segments::Segments;
 
-pub use reader::{LogReader, Record};
 pub(crate) use format::SEGMENT_HEADER_BYTES;
+pub use reader::{LogReader, Record};
 pub(crate) use segments::{holds_records, segment_first};
 
 /// A position in the stream of the log, in bytes from its beginning.

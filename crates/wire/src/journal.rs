@@ -210,7 +210,10 @@ mod tests {
     fn constants_are_left_out() {
         let cases = [
             ("ALTER USER a PASSWORD 'geheim'", "ALTER USER a PASSWORD '?'"),
-            ("select 'it''s', E'a\\'b', $1, $$x$$ from \"q'q\"", "select '?', E'?', $1, '?' from \"q'q\""),
+            (
+                "select 'it''s', E'a\\'b', $1, $$x$$ from \"q'q\"",
+                "select '?', E'?', $1, '?' from \"q'q\"",
+            ),
             ("select $a$ $b$ 'x' $a$, 1", "select '?', 1"),
             ("select 'open", "select '?'"),
         ];

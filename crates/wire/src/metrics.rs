@@ -1,4 +1,4 @@
-//! Numbers about the server, and their HTTP answers: `/metrics` in Prometheus' text form, `/health`.
+//! Numbers about the server over HTTP: `/metrics` in Prometheus' text form, and `/health`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,17 @@ use crate::server::Shared;
 
 /// Upper bounds of the times of statements, in microseconds.
 const BOUNDS_US: [u64; 12] = [
-    50, 100, 250, 1_000, 2_500, 10_000, 50_000, 250_000, 1_000_000, 5_000_000, 30_000_000,
+    50,
+    100,
+    250,
+    1_000,
+    2_500,
+    10_000,
+    50_000,
+    250_000,
+    1_000_000,
+    5_000_000,
+    30_000_000,
     300_000_000,
 ];
 
@@ -73,7 +83,8 @@ fn text(shared: &Shared) -> String {
     let help = "Statements that failed.";
     number(&mut out, "tessera_errors_total", "counter", help, get(&metrics.errors));
     let name = "tessera_statements_total";
-    let _ = writeln!(out, "# HELP {name} Statements that succeeded, by kind.\n# TYPE {name} counter");
+    let _ =
+        writeln!(out, "# HELP {name} Statements that succeeded, by kind.\n# TYPE {name} counter");
     for (kind, count) in KINDS.iter().chain(&["OTHER"]).zip(&metrics.statements) {
         let _ = writeln!(out, "{name}{{kind=\"{}\"}} {}", kind.to_lowercase(), get(count));
     }
@@ -86,7 +97,10 @@ fn text(shared: &Shared) -> String {
     }
     sum += get(&metrics.times[BOUNDS_US.len()]);
     let seconds = get(&metrics.time_us) as f64 / 1e6;
-    let _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {sum}\n{name}_sum {seconds}\n{name}_count {sum}");
+    let _ = writeln!(
+        out,
+        "{name}_bucket{{le=\"+Inf\"}} {sum}\n{name}_sum {seconds}\n{name}_count {sum}"
+    );
     let state = shared.database.condition();
     for (name, kind, help, value) in [
         ("transactions_committed_total", "counter", "Transactions with changes.", state.committed),

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::{Client, NoTls};
-use support::{Raw, Running, bind, describe, execute, options, parse, query, start, start_with, state, sync};
+use support::{
+    Raw, Running, bind, describe, execute, options, parse, query, start, start_with, state, sync,
+};
 
 fn user(server: &Running, name: &str) -> Client {
     server.config().user(name).connect(NoTls).expect("a connection")
@@ -182,8 +184,11 @@ fn cursors_are_portals_of_the_protocol() {
     raw.send(&query("begin"));
     raw.kinds();
     // With a parameter, as drivers do; described by its name before any FETCH.
-    let declare = parse("", "declare c cursor for select g from generate_series(1, $1::int) as t(g)");
-    raw.send(&[declare, bind("", "", &["5"]), execute("", 0), describe(b'P', "c"), sync()].concat());
+    let declare =
+        parse("", "declare c cursor for select g from generate_series(1, $1::int) as t(g)");
+    raw.send(
+        &[declare, bind("", "", &["5"]), execute("", 0), describe(b'P', "c"), sync()].concat(),
+    );
     assert_eq!(raw.kinds(), "12CTZT");
     raw.send(&query("fetch forward 2 from c"));
     let all = raw.until(b'Z');
@@ -250,7 +255,8 @@ fn sessions_are_shown_cancelled_and_ended() {
         (ann, state(&error))
     });
     let shown = |client: &mut Client| {
-        let text = "select usename, application_name, state, query from pg_stat_activity where pid = $1";
+        let text =
+            "select usename, application_name, state, query from pg_stat_activity where pid = $1";
         let row = client.query_one(text, &[&pid]).unwrap();
         let cell = |at: usize| row.get::<_, Option<String>>(at).unwrap_or_default();
         [cell(0), cell(1), cell(2), cell(3)]
@@ -269,8 +275,7 @@ fn sessions_are_shown_cancelled_and_ended() {
     ann.batch_execute("select 1").unwrap();
     // Idle for long, then ended.
     std::thread::sleep(Duration::from_millis(400));
-    let ended: bool =
-        all.query_one("select pg_terminate_backend($1)", &[&pid]).unwrap().get(0);
+    let ended: bool = all.query_one("select pg_terminate_backend($1)", &[&pid]).unwrap().get(0);
     assert!(ended);
     let error = ann.batch_execute("select 1").expect_err("it has ended");
     assert!(error.is_closed() || state(&error) == "57P01", "{error}");

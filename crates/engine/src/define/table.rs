@@ -8,7 +8,8 @@ use sql::catalog::{
     ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, KeyDef, KeyNulls, Uniqueness,
 };
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, Truncate,
+    TruncateIdentity, WithData,
 };
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};

@@ -175,7 +175,8 @@ impl Durable {
         self.write_checkpoint(inner)?;
         // Until the end no checkpoint removes files and log of the newest one.
         let _writing = self.writing.lock();
-        let position = inner.transactions.with_commits_held(|_| Ok::<_, Error>(self.log.position()))?;
+        let position =
+            inner.transactions.with_commits_held(|_| Ok::<_, Error>(self.log.position()))?;
         self.log.wait_durable(position.lsn)?;
         self.directory.copy_to(target, position.lsn, check)
     }

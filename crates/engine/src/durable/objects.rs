@@ -1,7 +1,7 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, its value, role, rights | gone: 16 +
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights | gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows; the
@@ -18,8 +18,8 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_rights, encode_role, encode_sequence,
-    encode_table, encode_view,
+    decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_rights,
+    encode_role, encode_sequence, encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;

@@ -21,8 +21,8 @@ macro_rules! lookup {
     };
 }
 
-/// Whether a role, by name or number, has one of some privileges on an object; NULL when one of them
-/// does not exist.
+/// Whether a role, by name or number, has one of some privileges on an object; NULL when one
+/// of both does not exist.
 macro_rules! held {
     ($kind:literal, $role:literal, $object:literal, $privileges:literal) => {
         concat!(

@@ -229,7 +229,10 @@ fn activity(subject: &Subject<'_>) -> Vec<Row> {
             .number("datid", numbers::DATABASE)
             .text("datname", "tessera")
             .set("pid", Value::I32(i32::try_from(*number).unwrap_or(i32::MAX)))
-            .set("usesysid", seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u))))
+            .set(
+                "usesysid",
+                seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u))),
+            )
             .set("usename", seen.user.as_deref().map_or(Value::Null, Value::text))
             .text("application_name", &seen.application);
         // What others run is theirs, as in PostgreSQL.

@@ -10,10 +10,11 @@ use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
-use crate::statement::{
-    Declare, Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement, TableLockMode,
-};
 use crate::statement::Privilege as P;
+use crate::statement::{
+    Declare, Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement,
+    TableLockMode,
+};
 
 impl Binder<'_> {
     pub(super) fn bind_session(&mut self, tree: &SessionTree) -> Result<Statement> {

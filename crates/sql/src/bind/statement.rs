@@ -10,8 +10,8 @@ use super::{Binder, Unknowns, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, SetScope, SetValue,
-    Statement, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, SetScope,
+    SetValue, Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {

@@ -5,7 +5,9 @@ use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, name, word, words};
-use crate::statement::{CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo};
+use crate::statement::{
+    CursorForm, CursorHold, CursorOptions, CursorScroll, Fetch, FetchAction, FetchTo,
+};
 
 /// DECLARE up to its query.
 pub(super) fn head(parser: &mut Parser<'_>) -> Parsed<(String, CursorOptions)> {
@@ -110,10 +112,9 @@ fn direction(parser: &mut Parser<'_>) -> Parsed<FetchTo> {
     if !is_alone && let Some((_, to)) = simple.iter().find(|(text, _)| word(parser, text)) {
         return Ok(*to);
     }
-    for (text, make) in [
-        ("absolute", FetchTo::Absolute as fn(i64) -> FetchTo),
-        ("relative", FetchTo::Relative),
-    ] {
+    for (text, make) in
+        [("absolute", FetchTo::Absolute as fn(i64) -> FetchTo), ("relative", FetchTo::Relative)]
+    {
         if !is_alone && word(parser, text) {
             return match number(parser)? {
                 Some(count) => Ok(make(count)),

@@ -34,11 +34,14 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 pub(super) fn parse_set(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for (texts, scope, setting) in SETS {
         if words(parser, texts) {
+            let (name, scope) = ((*setting).to_owned(), *scope);
+            if word(parser, "default") {
+                return Ok(Some(SessionTree::SetRole { name, value: None, scope }));
+            }
             let value = match parser.peek_token_ref().token {
                 Token::SingleQuotedString(_) => parser.parse_literal_string()?,
-                _ => name(parser)?,
+                _ => super::session::name(parser)?,
             };
-            let (name, scope) = ((*setting).to_owned(), *scope);
             return Ok(Some(SessionTree::SetRole { name, value: Some(value), scope }));
         }
     }
@@ -60,8 +63,10 @@ const SETS: &[(&[&str], SetScope, &str)] = &[
     (&["set", "local", "session", "authorization"], SetScope::Transaction, "session_authorization"),
 ];
 
-const RESETS: &[(&[&str], &str)] =
-    &[(&["reset", "role"], "role"), (&["reset", "session", "authorization"], "session_authorization")];
+const RESETS: &[(&[&str], &str)] = &[
+    (&["reset", "role"], "role"),
+    (&["reset", "session", "authorization"], "session_authorization"),
+];
 
 fn role_name(parser: &mut Parser<'_>) -> Parsed<RoleName> {
     word(parser, "group");
@@ -90,7 +95,8 @@ fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
 fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeStatement> {
     let mut option = GrantOption::No;
     if action == GrantAction::Revoke
-        && (words(parser, &["grant", "option", "for"]) || words(parser, &["admin", "option", "for"]))
+        && (words(parser, &["grant", "option", "for"])
+            || words(parser, &["admin", "option", "for"]))
     {
         option = GrantOption::Yes;
     }

@@ -299,9 +299,10 @@ pub fn privileges_in(text: &str, known: Privileges) -> Result<Vec<(Privilege, Gr
     let one = |word: &str| {
         let word = word.trim();
         let suffix = " with grant option";
-        let cut = word.len().checked_sub(suffix.len()).filter(|at| {
-            word.get(*at..).is_some_and(|rest| rest.eq_ignore_ascii_case(suffix))
-        });
+        let cut = word
+            .len()
+            .checked_sub(suffix.len())
+            .filter(|at| word.get(*at..).is_some_and(|rest| rest.eq_ignore_ascii_case(suffix)));
         let (name, option) = match cut {
             Some(at) => (word[..at].trim(), GrantOption::Yes),
             None => (word, GrantOption::No),

@@ -13,9 +13,7 @@ use std::sync::Arc;
 use types::{Error, Result, SqlState};
 
 use super::block_file::BlockFileName;
-use super::directory::{
-    BLOCKS_NAME, CURRENT_NAME, Directory, LOG_NAME, MARKER_NAME, read_current,
-};
+use super::directory::{BLOCKS_NAME, CURRENT_NAME, Directory, LOG_NAME, MARKER_NAME, read_current};
 use crate::io::{Io, OpenMode, read_file, write_file};
 use crate::log::{Lsn, SEGMENT_HEADER_BYTES, segment_first};
 
@@ -27,18 +25,13 @@ const COPY_BYTES: usize = 1 << 20;
 
 impl Directory {
     /// Copies the newest checkpoint and the log up to `end`, which is durable, to `target`, where
-    /// everything is durable when this returns. `check` is asked before each file and piece. Returns
-    /// the bytes copied.
+    /// everything is durable when this returns. `check` is asked before each file and piece.
+    /// Returns the bytes copied.
     ///
     /// # Errors
-    /// 58P02 when `target` is there and not empty; what `check` says; those of `io`. What was copied
-    /// stays, and is no database.
-    pub fn copy_to(
-        &self,
-        target: &Path,
-        end: Lsn,
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<u64> {
+    /// 58P02 when `target` is there and not empty; what `check` says; those of `io`. What was
+    /// copied stays, and is no database.
+    pub fn copy_to(&self, target: &Path, end: Lsn, check: &dyn Fn() -> Result<()>) -> Result<u64> {
         let io = self.io();
         io.create_directory(target)?;
         if !io.list(target)?.is_empty() {

@@ -197,9 +197,7 @@ impl Connection {
                 (statement.columns.as_deref(), &[][..])
             }
             b'P' => match self.portals.get(name) {
-                Some(portal) => {
-                    (portal.statement.columns.as_deref(), portal.formats.as_slice())
-                }
+                Some(portal) => (portal.statement.columns.as_deref(), portal.formats.as_slice()),
                 // One of DECLARE is a portal, too.
                 None => match self.session.cursor_columns(name) {
                     Some(columns) => (Some(columns), &[][..]),
