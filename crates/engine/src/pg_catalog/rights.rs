@@ -155,13 +155,17 @@ pub(super) fn granted(subject: &Subject<'_>, public: Public) -> Vec<Row> {
             if !is_shown || (grant.grantee.is_none() && public == Public::Hidden) {
                 continue;
             }
+            let grantor = match grant.grantor.as_str() {
+                "" => subject.superuser(),
+                grantor => grantor.to_owned(),
+            };
             for privilege in grant.privileges.iter() {
                 let is_owner = grant.grantee.as_deref() == Some(state.owner_of(&object));
                 let grantable = is_owner || grant.grantable.has(privilege);
                 let reads = privilege == Privilege::Select;
                 rows.push(
                     Row::default()
-                        .text("grantor", &grant.grantor)
+                        .text("grantor", &grantor)
                         .text("grantee", grant.grantee.as_deref().unwrap_or("PUBLIC"))
                         .text("table_catalog", DATABASE_NAME)
                         .text("table_schema", SCHEMA_NAME)
