@@ -66,7 +66,6 @@ fn users_have_the_rights_they_were_granted() {
         "copy t to '/tmp/tessera-never'",
         "copy t from '/tmp/tessera-never'",
         "select * from read_csv('/etc/passwd')",
-        "call tpch(sf => 0.01)",
         "backup to '/tmp/tessera-never'",
     ] {
         assert_eq!(refused(&mut ann, text).0, "42501", "{text}");
