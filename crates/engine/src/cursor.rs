@@ -129,7 +129,7 @@ pub(crate) fn fetch(session: &mut Session, fetch: &Fetch) -> Result<QueryResult>
     }
     let rows = cursor.rows_at(&wanted);
     let result = QueryResult::tagged(format!("FETCH {count}"), rows);
-    Ok(if cursor.form == CursorForm::Binary { result.as_binary() } else { result })
+    Ok(if cursor.form == CursorForm::Binary { result.into_binary() } else { result })
 }
 
 impl Cursor {

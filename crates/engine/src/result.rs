@@ -31,7 +31,7 @@ impl QueryResult {
     }
 
     /// The same, to be sent in binary where the client does not say otherwise.
-    pub(crate) fn as_binary(self) -> Self {
+    pub(crate) fn into_binary(self) -> Self {
         Self { is_binary: true, ..self }
     }
 

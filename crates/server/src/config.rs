@@ -33,7 +33,7 @@ pub(crate) fn expanded(arguments: Vec<OsString>) -> Result<Vec<OsString>, String
         match key.as_str() {
             "data" if !has_path => added.push(OsString::from(value)),
             "data" => {}
-            _ if words.iter().any(|word| given(&word)) => {}
+            _ if words.iter().any(&given) => {}
             _ => added.push(OsString::from(format!("{option}={value}"))),
         }
     }
