@@ -14,6 +14,7 @@ use types::{DataType, Error, Result, SqlState};
 use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::define::table::{key_index, schema_of};
 use crate::locks::TableLock;
+use crate::rights::Who;
 use crate::work::{Begun, Durability, Modes, Work};
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
@@ -121,7 +122,7 @@ impl BulkLoad {
     pub fn commit(self) -> Result<()> {
         let inner = self.database.inner();
         let mut work = self.work.into_inner();
-        work.change_catalog(inner, &CancelHandle::default(), |state| {
+        work.change_catalog(inner, &CancelHandle::default(), &Who::All, |state| {
             for entry in &self.entries {
                 let name = entry.def.name.clone();
                 if state.contains(&name) {

@@ -13,17 +13,19 @@ use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
 use sql::catalog::{
     Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
-    SequenceDef, TableFunctionRef, TableMeta,
+    SequenceDef, TableFunctionRef, TableMeta, ViewRights,
 };
-use sql::statement::Persistence;
+use sql::statement::{Access, Persistence};
 use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
+use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::Registry;
+use crate::rights::{Membership, Object, Rights, denied};
 use crate::settings::Settings;
 use crate::write::checks::Checks;
 
@@ -219,7 +221,7 @@ pub(crate) struct Sequence {
 }
 
 /// Who may log in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// Everything is allowed.
     pub is_superuser: bool,
@@ -229,6 +231,23 @@ pub struct Role {
     pub can_login: bool,
     /// What is kept of its password.
     pub password: Option<String>,
+    /// Whether it has the rights of the roles that it is a member of without SET ROLE.
+    pub inherits: bool,
+    /// Roles that it is a member of.
+    pub member_of: Vec<Membership>,
+}
+
+impl Default for Role {
+    fn default() -> Self {
+        Self {
+            is_superuser: false,
+            can_create_roles: false,
+            can_login: false,
+            password: None,
+            inherits: true,
+            member_of: Vec::new(),
+        }
+    }
 }
 
 /// One version of the catalog.
@@ -239,6 +258,8 @@ pub(crate) struct State {
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
     /// None of them is temporary.
     pub(crate) roles: BTreeMap<String, Role>,
+    /// Of permanent objects.
+    pub(crate) rights: BTreeMap<Object, Rights>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -356,6 +377,7 @@ impl State {
             && same(&self.sequences, &other.sequences)
             && self.views == other.views
             && self.roles == other.roles
+            && self.rights == other.rights
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -398,6 +420,7 @@ impl State {
     pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
         let mut mine = self.clone();
         mine.roles.clear();
+        mine.rights.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.
@@ -456,7 +479,11 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) session: u64,
     /// And its settings, its user among them.
     pub(crate) settings: &'a Settings,
+    /// Its cursors.
+    pub(crate) cursors: &'a Cursors,
     pub(crate) database: &'a Database,
+    /// Whether rights are looked at.
+    pub(crate) checks: Checking,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -468,12 +495,36 @@ impl StatementCatalog<'_> {
             [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
             _ => "",
         };
-        let session = |(id, info): (u64, Arc<crate::session::SessionInfo>)| {
-            (id, info.active.load(Ordering::Relaxed))
-        };
-        let sessions = self.database.sessions().into_iter().map(session).collect();
-        pg_catalog::rows(name, &Subject { state: &self.state, settings: self.settings, sessions })
+        let (sessions, cursors) = (self.database.sessions(), self.cursors);
+        let (state, settings) = (&*self.state, self.settings);
+        pg_catalog::rows(name, &Subject { state, settings, cursors, sessions })
     }
+}
+
+/// Whether rights count for what is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checking {
+    /// Those of the session.
+    Rights,
+    /// They do not: it is the database that asks.
+    Nothing,
+}
+
+/// A view of the system.
+fn system_view(sql: String) -> Relation {
+    Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
+}
+
+/// 42501 for files of the server, which only superusers read and write.
+pub(crate) fn no_files(what: &str) -> Error {
+    let privilege = if what == "read" { "pg_read_server_files" } else { "pg_write_server_files" };
+    let preposition = if what == "read" { "from" } else { "to" };
+    denied(format!(
+        "must be superuser or have privileges of the {privilege} role to COPY {preposition} a file"
+    ))
+    .with_hint(
+        "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
+    )
 }
 
 fn is_local(schema: Option<&str>) -> bool {
@@ -483,8 +534,7 @@ fn is_local(schema: Option<&str>) -> bool {
 impl Catalog for StatementCatalog<'_> {
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
         if !is_local(schema) {
-            let sql = pg_catalog::view(schema, name)?;
-            return Some(Relation::View { sql, columns: Vec::new() });
+            return pg_catalog::view(schema, name).map(system_view);
         }
         if let Some(entry) = self.state.tables.get(name) {
             return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
@@ -497,13 +547,21 @@ impl Catalog for StatementCatalog<'_> {
                 "SELECT CAST('{last}' AS BIGINT) AS last_value, CAST(0 AS BIGINT) AS log_cnt, \
                  {called} AS is_called"
             );
-            return Some(Relation::View { sql, columns: Vec::new() });
+            let (columns, rights) = (Vec::new(), ViewRights::Asker);
+            return Some(Relation::View { sql, columns, rights });
         }
         if let Some(view) = self.state.views.get(name) {
-            return Some(Relation::View { sql: view.sql.clone(), columns: view.columns.clone() });
+            let (sql, columns) = (view.sql.clone(), view.columns.clone());
+            let rights = match view.persistence {
+                Persistence::Temporary => ViewRights::Asker,
+                Persistence::Permanent => {
+                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                    ViewRights::Owner(owner.to_owned())
+                }
+            };
+            return Some(Relation::View { sql, columns, rights });
         }
-        let sql = schema.is_none().then(|| pg_catalog::view(None, name)).flatten()?;
-        Some(Relation::View { sql, columns: Vec::new() })
+        schema.is_none().then(|| pg_catalog::view(None, name)).flatten().map(system_view)
     }
 
     fn table_function(
@@ -515,7 +573,11 @@ impl Catalog for StatementCatalog<'_> {
         if name == pg_catalog::FUNCTION {
             return Some(self.system_rows(arguments));
         }
-        Some(self.registry.function(name)?.bind(arguments))
+        let function = self.registry.function(name)?;
+        if function.reads_files() && !self.state.is_superuser(self.settings.who()) {
+            return Some(Err(no_files("read")));
+        }
+        Some(function.bind(arguments))
     }
 
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {
@@ -537,7 +599,18 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn user(&self) -> &str {
-        self.settings.user().unwrap_or("tessera")
+        self.settings.current_user()
+    }
+
+    fn session_user(&self) -> &str {
+        self.settings.session_user()
+    }
+
+    fn check_access(&self, needed: &[Access]) -> Result<()> {
+        match self.checks {
+            Checking::Rights => self.state.check_access(self.settings.who(), needed),
+            Checking::Nothing => Ok(()),
+        }
     }
 
     fn now_micros(&self) -> i64 {

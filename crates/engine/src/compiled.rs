@@ -22,6 +22,7 @@ use storage::Table;
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::point::Point;
+use crate::rights::Who;
 use crate::session::SessionInfo;
 
 /// A table that a plan was made for, as it was then.
@@ -78,6 +79,8 @@ pub(crate) struct Compiled {
     owner: Weak<SessionInfo>,
     version: u64,
     index_paths: IndexPaths,
+    /// On whose behalf: rights were looked at when it was bound.
+    who: Who,
     plans: Mutex<Vec<Planned>>,
     pub(crate) point: Option<Point>,
     /// Tables whose indexes were put off: when they are there, other plans may be better.
@@ -96,6 +99,7 @@ impl Compiled {
             owner: Arc::downgrade(session.info()),
             version,
             index_paths: session.settings.index_paths(),
+            who: session.who(),
             plans: Mutex::default(),
             point,
             unindexed: unindexed.cloned().collect(),
@@ -107,6 +111,7 @@ impl Compiled {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().relations.version() == self.version
             && session.settings.index_paths() == self.index_paths
+            && *session.settings.who() == self.who
             && session.sees_committed_catalog()
             && !self.unindexed.iter().any(|table| table.is_indexed())
     }

@@ -13,7 +13,7 @@ use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::TableEntry;
+use crate::catalog::{TableEntry, no_files};
 use crate::registry::FileFormat;
 use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
@@ -40,6 +40,9 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
     let CopyPlace::File(path) = &copy.place else {
         return stream::copy(session, copy);
     };
+    if !session.state().is_superuser(session.settings.who()) {
+        return Err(no_files(if copy.direction == CopyDirection::From { "read" } else { "write" }));
+    }
     let format = format_of(session, copy, path)?;
     match (&copy.item, copy.direction) {
         (CopyItem::Table { table, columns }, CopyDirection::From) => {

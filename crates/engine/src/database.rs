@@ -13,7 +13,9 @@ use txn::io::{Io, RealIo};
 use txn::manager::TransactionManager;
 use types::{Error, Result};
 
+use crate::advisory::AdvisoryLocks;
 use crate::catalog::{Relations, State, TableEntry, TableInfo, undefined_table};
+use crate::channels::Channels;
 use crate::durable::{
     self, Background, CHECKPOINT_WAL_BYTES, CheckReport, Durable, Files, RecoveryReport,
 };
@@ -40,6 +42,25 @@ impl WeakDatabase {
     }
 }
 
+/// A database in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Transactions that changed something, since the database was made.
+    pub committed: u64,
+    /// Transactions taken back, since it was opened.
+    pub aborted: u64,
+    /// Memory of data and queries.
+    pub memory_bytes: u64,
+    /// And the most it may be.
+    pub memory_limit_bytes: u64,
+    /// Disk space of the log.
+    pub log_bytes: u64,
+    /// Bytes of log since the database was made.
+    pub log_written_bytes: u64,
+    /// Checkpoints since it was opened.
+    pub checkpoints: u64,
+}
+
 pub(crate) struct Inner {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) scheduler: RwLock<Arc<Scheduler>>,
@@ -58,6 +79,12 @@ pub(crate) struct Inner {
     sessions: Mutex<BTreeMap<u64, Weak<SessionInfo>>>,
     /// Bytes of log after which a checkpoint is written.
     pub(crate) checkpoint_wal_bytes: AtomicU64,
+    /// Transactions taken back.
+    pub(crate) aborted: AtomicU64,
+    /// Locks that mean what their users agree on.
+    pub(crate) advisory: AdvisoryLocks,
+    /// Who listens to whom.
+    pub(crate) channels: Channels,
     /// Where queries put what does not fit in memory.
     pub(crate) spill: SpillSpace,
     /// Log and checkpoints; None in memory.
@@ -198,6 +225,9 @@ impl Database {
             sessions_made: AtomicU64::new(0),
             sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
+            aborted: AtomicU64::new(0),
+            advisory: AdvisoryLocks::default(),
+            channels: Channels::default(),
             spill,
             durable,
         }));
@@ -259,6 +289,30 @@ impl Database {
     /// The owner of all large memory.
     pub fn pool(&self) -> &Arc<BufferPool> {
         &self.0.pool
+    }
+
+    /// How it is, in numbers.
+    pub fn condition(&self) -> Condition {
+        let inner = &self.0;
+        let durable = inner.durable.as_ref().map(Durable::condition).unwrap_or_default();
+        let (log_bytes, log_written_bytes, checkpoints) = durable;
+        Condition {
+            committed: inner.transactions.newest().0,
+            aborted: inner.aborted.load(Ordering::Relaxed),
+            memory_bytes: inner.pool.total(),
+            memory_limit_bytes: inner.pool.limit(),
+            log_bytes,
+            log_written_bytes,
+            checkpoints,
+        }
+    }
+
+    /// Whether commits are possible.
+    ///
+    /// # Errors
+    /// 58030 once the log has failed.
+    pub fn health(&self) -> Result<()> {
+        self.0.durable.as_ref().map_or(Ok(()), Durable::health)
     }
 
     /// Worker threads.

@@ -19,6 +19,7 @@ use storage::Layout;
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
+use crate::channels::Pending;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -32,6 +33,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
     session.lock_catalog()?;
+    crate::privilege::check_definition(session, &statement)?;
     match statement {
         Statement::CreateTable(create) => table::create(session, *create),
         Statement::CreateTableAs(create) => table::create_as(session, *create),
@@ -49,6 +51,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
         Statement::Role(statement) => crate::role::run(session, *statement),
+        Statement::Privilege(statement) => crate::privilege::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -70,6 +73,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
         Statement::Role(statement) => statement.command(),
+        Statement::Privilege(statement) => statement.command(),
         _ => "this statement",
     }
 }
@@ -82,6 +86,11 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
                 return Err(Error::new(SqlState(*b"25001"), message));
             }
             session.prepared.clear();
+            session.cursors.clear();
+            session.work_mut().pending.push(Pending::Unlisten(None));
+            session.end_locks();
+            session.remember_settings();
+            session.settings.reset_user();
             session.settings.reset();
             *session.sequences.lock() = Default::default();
             drop::temporary(session)?;
@@ -113,7 +122,7 @@ pub(crate) fn local_name(name: &RelationName) -> Result<&str> {
 }
 
 /// How long a relation of this name is to live: those of `pg_temp` as long as the session.
-fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
+pub(crate) fn persistence_of(name: &RelationName, declared: Persistence) -> Persistence {
     match name.schema.as_deref() {
         Some("pg_temp") => Persistence::Temporary,
         _ => declared,
@@ -160,6 +169,11 @@ fn may_create(
         IfExists::Skip => Ok(false),
         IfExists::Fail | IfExists::Replace => Err(names::taken(name)),
     }
+}
+
+/// Tells the client that IF NOT EXISTS skipped a relation.
+fn tell_taken(session: &mut Session, name: &str) {
+    session.notice("42P07", format!("relation \"{name}\" already exists, skipping"));
 }
 
 /// 2BP01 for dropping `what` while `dependent` needs it.

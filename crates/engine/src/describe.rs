@@ -1,7 +1,7 @@
 //! What the rows of a statement look like, before it runs.
 
 use sql::algebra::Query;
-use sql::statement::Statement;
+use sql::statement::{FetchAction, Statement};
 use types::{DataType, Result};
 
 use crate::Session;
@@ -26,7 +26,12 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Delete(delete) => returning(&delete.returning),
         Statement::Merge(merge) => returning(&merge.returning),
         Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),
-        Statement::Show { name } if name == "all" => Some(vec![text("name"), text("setting")]),
+        Statement::Show { name } if name == "all" => {
+            Some(vec![text("name"), text("setting"), text("description")])
+        }
+        Statement::Fetch(fetch) if fetch.action == FetchAction::Fetch => {
+            session.cursors.columns(&fetch.name).map(<[_]>::to_vec)
+        }
         Statement::Show { name } => Some(vec![text(name)]),
         Statement::Execute(execute) => match session.prepared.get(&execute.name) {
             Some(prepared) => {

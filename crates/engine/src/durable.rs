@@ -102,12 +102,26 @@ pub(crate) struct Durable {
     checkpoint_lsn: AtomicU64,
     /// Commits that the newest checkpoint does not hold.
     commits_since: AtomicU64,
+    /// Checkpoints written.
+    checkpoints: AtomicU64,
     closed: AtomicBool,
     pub(crate) recovery: RecoveryReport,
     directory: Directory,
 }
 
 impl Durable {
+    /// Disk space of the log, bytes written to it so far, checkpoints written.
+    pub(crate) fn condition(&self) -> (u64, u64, u64) {
+        let written = self.log.position().lsn.0;
+        (self.log.disk_bytes(), written, self.checkpoints.load(Ordering::Relaxed))
+    }
+
+    /// # Errors
+    /// 58030 once the log has failed.
+    pub(crate) fn health(&self) -> Result<()> {
+        self.log.health()
+    }
+
     fn next_version(&self) -> u64 {
         self.next_version.fetch_add(1, Ordering::Relaxed)
     }

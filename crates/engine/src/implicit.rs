@@ -1,9 +1,16 @@
 //! Statements that are sent together, as PostgreSQL runs them: in one transaction, which ends with
 //! the last of them unless BEGIN makes it one that lasts.
 
-use types::Result;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use sql::statement::{Privilege, Privileges};
+use types::{DataType, Error, Result, SqlState};
+
+use crate::channels::{Notification, Wake};
+use crate::notice::{Notice, Severity};
 use crate::registry::CopyClient;
+use crate::rights::Object;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -80,6 +87,10 @@ impl Session {
     /// # Errors
     /// 42704 for one that does not exist.
     pub fn setting(&self, name: &str) -> Result<String> {
+        if name == "is_superuser" {
+            let is = self.state().is_superuser(self.settings.who());
+            return Ok(if is { "on" } else { "off" }.to_owned());
+        }
         self.settings.get(name)
     }
 
@@ -101,9 +112,81 @@ impl Session {
         self.settings.version()
     }
 
-    /// The user on whose behalf it runs.
+    /// The user on whose behalf it runs; one that is no role was let in unasked, and may do
+    /// everything.
     pub fn set_user(&mut self, user: &str) {
-        self.settings.set_user(user);
+        let trusted = self.database().role(user).is_none();
+        self.settings.set_user(user, trusted);
+        self.info().seen.lock().user = Some(user.to_owned());
+    }
+
+    /// The columns of a cursor of DECLARE.
+    pub fn cursor_columns(&self, name: &str) -> Option<&[(String, DataType)]> {
+        self.cursors.columns(name)
+    }
+
+    /// Takes what came by NOTIFY, in order.
+    pub fn take_notifications(&self) -> Vec<Notification> {
+        self.inbox.take()
+    }
+
+    /// Whether something came by NOTIFY.
+    pub fn has_notifications(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// `wake` is called whenever something comes.
+    pub fn on_notification(&self, wake: Wake) {
+        self.inbox.set_wake(wake);
+    }
+
+    /// Shows others what the session runs from now on.
+    pub fn show_query(&self, text: &Arc<str>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let mut seen = self.info().seen.lock();
+        seen.query = Some((Arc::clone(text), now));
+    }
+
+    /// Shows others its application_name as it is now.
+    pub fn show_application(&self) {
+        let application = self.settings.get("application_name").unwrap_or_default();
+        self.info().seen.lock().application = application;
+    }
+
+    /// Whether its user may connect to the database.
+    ///
+    /// # Errors
+    /// 42501.
+    pub fn check_connect(&self) -> Result<()> {
+        let connect = Privileges::of(&[Privilege::Connect]);
+        let allowed = self.state().check(self.settings.who(), &Object::Database, connect);
+        allowed.map_err(|error| error.with_detail("User does not have CONNECT privilege."))
+    }
+
+    /// Takes what the client is to be told besides results, in order.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn tell(&mut self, severity: Severity, state: &str, message: String) {
+        let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
+        let least = Severity::from_name(asked);
+        if least.is_some_and(|least| severity >= least) {
+            let state =
+                state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
+            self.notices.push(Notice { severity, error: Error::new(state, message) });
+        }
+    }
+
+    /// Tells the client something, with this SQLSTATE.
+    pub(crate) fn notice(&mut self, state: &str, message: String) {
+        self.tell(Severity::Notice, state, message);
+    }
+
+    /// Warns the client.
+    pub(crate) fn warn(&mut self, state: &str, message: String) {
+        self.tell(Severity::Warning, state, message);
     }
 
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.

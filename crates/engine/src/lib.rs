@@ -10,11 +10,15 @@
 //! register themselves through [`registry`].
 #![forbid(unsafe_code)]
 
+mod advisory;
 mod bulk;
+mod calls;
 mod catalog;
+mod channels;
 mod commits;
 mod config;
 mod copy;
+mod cursor;
 mod database;
 mod define;
 mod describe;
@@ -22,12 +26,15 @@ mod durable;
 mod implicit;
 mod locks;
 pub mod native;
+mod notice;
 mod compiled;
 mod point;
 mod pg_catalog;
 mod prepared;
+mod privilege;
 pub mod registry;
 mod result;
+mod rights;
 mod role;
 mod sequence;
 mod session;
@@ -41,12 +48,15 @@ mod write;
 
 pub use bulk::{BulkLoad, FillPart, PartsProgress};
 pub use catalog::{Role, TableEntry, TableInfo};
+pub use channels::{Notification, Wake};
 pub use commits::Commits;
 pub use config::Config;
-pub use database::Database;
+pub use database::{Condition, Database};
 pub use durable::{Background, CheckReport, Files, RecoveryReport};
 pub use implicit::is_blank;
+pub use notice::{Notice, Severity};
 pub use prepared::PreparedStatement;
 pub use result::QueryResult;
+pub use rights::Membership;
 pub use role::PasswordHasher;
 pub use session::{CancelHandle, ProgressHandle, Session};

@@ -100,7 +100,7 @@ impl Database {
         let mut session = self.session();
         session.begin_statement()?;
         let prepared = session.lock_table(name, entry.storage(), LockMode::Write);
-        session.work.take().into_iter().for_each(Work::rollback);
+        session.rollback_work();
         prepared?;
         Ok(TableHandle { entry, version, constrained })
     }
@@ -149,7 +149,7 @@ impl NativeSession {
 
     /// Ends the transaction and takes its changes back.
     pub fn rollback(&mut self) {
-        self.session.work.take().into_iter().for_each(Work::rollback);
+        self.session.rollback_work();
     }
 
     fn running(&mut self) -> Result<&mut Work> {
@@ -293,7 +293,10 @@ impl NativeSession {
         }
         let place = self.running()?.place();
         let inserted = self.insert_constrained(table, row);
-        inserted.inspect_err(|_| self.session.work_mut().go_back(&place))
+        inserted.inspect_err(|_| {
+            let before = self.session.work_mut().go_back(&place);
+            self.session.go_back(before);
+        })
     }
 
     fn insert_constrained(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
@@ -353,7 +356,10 @@ impl NativeSession {
         self.lock(table)?;
         let place = self.running()?.place();
         let changed = change::apply_rows(&mut self.session, &table.entry, action, &batch);
-        changed.map(|_| ()).inspect_err(|_| self.session.work_mut().go_back(&place))
+        changed.map(|_| ()).inspect_err(|_| {
+            let before = self.session.work_mut().go_back(&place);
+            self.session.go_back(before);
+        })
     }
 
     /// Locks row `tid` until the transaction ends.

@@ -11,8 +11,11 @@ mod columns;
 mod functions;
 mod numbers;
 mod relations;
+mod rights;
 mod schema;
 mod tables;
+
+use std::sync::Arc;
 
 use sql::catalog::TableFunctionRef;
 use types::array::ArrayBuilder;
@@ -21,6 +24,9 @@ use types::{DataType, ElementType, Error, Result, SqlState, Value};
 pub(crate) use functions::template;
 
 use crate::catalog::{Role, State};
+use crate::cursor::Cursors;
+use crate::rights::{Object, Who};
+use crate::session::SessionInfo;
 use crate::settings::Settings;
 use crate::system::rows_function;
 
@@ -31,8 +37,9 @@ pub(crate) const FUNCTION: &str = "pg_catalog_rows";
 pub(crate) struct Subject<'a> {
     pub(crate) state: &'a State,
     pub(crate) settings: &'a Settings,
-    /// Sessions: their numbers and whether they run a statement.
-    pub(crate) sessions: Vec<(u64, bool)>,
+    pub(crate) cursors: &'a Cursors,
+    /// Sessions by their numbers.
+    pub(crate) sessions: Vec<(u64, Arc<SessionInfo>)>,
 }
 
 impl Subject<'_> {
@@ -41,18 +48,37 @@ impl Subject<'_> {
         let known = self.state.roles.iter();
         let mut roles: Vec<_> = known.map(|(name, role)| (name.clone(), role.clone())).collect();
         let user = self.settings.user().unwrap_or("tessera");
-        if !self.state.roles.contains_key(user) {
+        let is_trusted = self.settings.authenticated_who() == Who::All;
+        if is_trusted && !self.state.roles.contains_key(user) {
             let role = Role { is_superuser: true, can_login: true, ..Role::default() };
             roles.insert(0, (user.to_owned(), role));
         }
         roles
     }
 
-    /// Who owns everything.
-    fn owner(&self) -> i64 {
+    /// Who owns what belongs to the superusers.
+    fn superuser(&self) -> String {
         let roles = self.roles();
         let owner = roles.iter().find(|(_, role)| role.is_superuser).or(roles.first());
-        owner.map_or(10, |(name, _)| numbers::role(name))
+        owner.map_or_else(|| "tessera".to_owned(), |(name, _)| name.clone())
+    }
+
+    /// And its number.
+    fn owner(&self) -> i64 {
+        numbers::role(&self.superuser())
+    }
+
+    /// The owner of an object.
+    fn owner_of(&self, object: &Object) -> String {
+        match self.state.owner_of(object) {
+            "" => self.superuser(),
+            owner => owner.to_owned(),
+        }
+    }
+
+    /// The owner of a relation, by its number.
+    fn owner_of_relation(&self, name: &str) -> i64 {
+        numbers::role(&self.owner_of(&Object::Relation(name.to_owned())))
     }
 }
 

@@ -18,6 +18,11 @@ pub trait TableFunction: Send + Sync {
     /// # Errors
     /// Whatever is wrong with them.
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef>;
+
+    /// Whether it reads files of the server, which only superusers may.
+    fn reads_files(&self) -> bool {
+        false
+    }
 }
 
 /// A procedure, run by CALL.
@@ -225,7 +230,11 @@ pub struct Registry {
     formats: RwLock<HashMap<String, Arc<dyn FileFormat>>>,
     streams: RwLock<HashMap<String, Arc<dyn StreamFormat>>>,
     hasher: RwLock<Option<PasswordHasher>>,
+    terminator: RwLock<Option<Terminator>>,
 }
+
+/// Ends the session of this number; false when there is none.
+pub type Terminator = Arc<dyn Fn(i32) -> bool + Send + Sync>;
 
 impl Registry {
     /// Adds a table function.
@@ -251,6 +260,16 @@ impl Registry {
     /// Sets what makes of passwords what is kept of them.
     pub fn set_password_hasher(&self, hasher: PasswordHasher) {
         *self.hasher.write() = Some(hasher);
+    }
+
+    /// Sets what ends sessions of others.
+    pub fn set_terminator(&self, terminator: Terminator) {
+        *self.terminator.write() = Some(terminator);
+    }
+
+    /// What ends sessions of others.
+    pub(crate) fn terminator(&self) -> Option<Terminator> {
+        self.terminator.read().clone()
     }
 
     /// What makes of passwords what is kept of them.

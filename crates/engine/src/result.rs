@@ -4,26 +4,49 @@ use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use types::{DataType, Value, text};
 
+use crate::notice::Notice;
+
 /// Rows, if any, and the command tag that PostgreSQL would send.
 pub struct QueryResult {
     tag: String,
     rows: Option<ResultSet>,
+    is_binary: bool,
+    notices: Vec<Notice>,
 }
 
 impl QueryResult {
     /// A statement without rows.
     pub fn command(tag: impl Into<String>) -> Self {
-        Self { tag: tag.into(), rows: None }
+        Self { tag: tag.into(), rows: None, is_binary: false, notices: Vec::new() }
     }
 
     /// Rows of a query.
     pub fn from_rows(rows: ResultSet) -> Self {
-        Self { tag: format!("SELECT {}", rows.rows()), rows: Some(rows) }
+        Self::tagged(format!("SELECT {}", rows.rows()), rows)
     }
 
     /// Rows of a statement that also did something: RETURNING.
     pub(crate) fn tagged(tag: String, rows: ResultSet) -> Self {
-        Self { tag, rows: Some(rows) }
+        Self { tag, rows: Some(rows), is_binary: false, notices: Vec::new() }
+    }
+
+    /// The same, to be sent in binary where the client does not say otherwise.
+    pub(crate) fn into_binary(self) -> Self {
+        Self { is_binary: true, ..self }
+    }
+
+    /// Whether rows are sent in binary where the client does not say otherwise.
+    pub fn is_binary(&self) -> bool {
+        self.is_binary
+    }
+
+    /// What the client is told besides, in order.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    pub(crate) fn with_notices(self, notices: Vec<Notice>) -> Self {
+        Self { notices, ..self }
     }
 
     /// Rows made from values: SHOW, EXPLAIN, procedures.
@@ -40,7 +63,7 @@ impl QueryResult {
         let vectors = columns.iter().enumerate().map(column).collect();
         let batch = Batch::new(vectors, rows.len());
         let rows = ResultSet::from_batches(columns, vec![batch]);
-        Self { tag: tag.into(), rows: Some(rows) }
+        Self::tagged(tag.into(), rows)
     }
 
     /// "SELECT 5", "INSERT 0 3", "CREATE TABLE".

@@ -1,6 +1,7 @@
 //! Roles: who may begin sessions, and who manages them.
 //!
 //! A session without a user, one of the library, may do everything.
+//! Elsewhere: who is a member of which role (`privilege`), what roles may do (`rights`).
 
 use std::sync::Arc;
 
@@ -8,17 +9,15 @@ use sql::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::{Role, State};
+use crate::rights::{Membership, Who, denied};
 use crate::{Database, QueryResult, Session};
 
 /// Makes of a password what is kept of it.
 pub type PasswordHasher = Arc<dyn Fn(&str) -> Result<String> + Send + Sync>;
 
-fn undefined(name: &str) -> Error {
+/// 42704.
+pub(crate) fn undefined(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-}
-
-fn denied(message: &str) -> Error {
-    Error::new(SqlState(*b"42501"), message)
 }
 
 impl Database {
@@ -34,22 +33,57 @@ impl Database {
     }
 }
 
-impl Session {
-    /// What its user may do. One that is no role was let in without being asked, and trusted.
-    fn rights(&self, state: &State) -> Role {
-        let own = self.settings.user().and_then(|user| state.roles.get(user)).cloned();
-        own.unwrap_or_else(|| Role { is_superuser: true, ..Role::default() })
+/// A setting's new value; those that say who the session is are looked at first. None resets it.
+///
+/// # Errors
+/// 22023 for a role that does not exist, 42501 for one that the session may not be.
+pub(crate) fn checked_identity(
+    session: &Session,
+    name: &str,
+    value: Option<&str>,
+) -> Result<Option<String>> {
+    let Some(value) = value else { return Ok(None) };
+    let (state, settings) = (session.state(), &session.settings);
+    let missing = || {
+        let message = format!("role \"{value}\" does not exist");
+        Error::new(SqlState::INVALID_PARAMETER, message)
+    };
+    match name {
+        "role" if value == "none" => Ok(None),
+        "role" => {
+            let role = state.roles.get(value).ok_or_else(missing)?;
+            let session_is = settings.session_who();
+            let may = state.is_superuser(&session_is)
+                || matches!(&session_is, Who::Role(own) if state.is_member(own, value));
+            match may || (role.is_superuser && state.is_superuser(&session_is)) {
+                true => Ok(Some(value.to_owned())),
+                false => Err(denied(format!("permission denied to set role \"{value}\""))),
+            }
+        }
+        "session_authorization" if settings.user().unwrap_or("tessera") == value => Ok(None),
+        "session_authorization" => {
+            if !state.roles.contains_key(value) {
+                return Err(missing());
+            }
+            match state.is_superuser(&settings.authenticated_who()) {
+                true => Ok(Some(value.to_owned())),
+                false => Err(denied("permission denied to set session authorization")),
+            }
+        }
+        _ => Ok(Some(value.to_owned())),
     }
+}
 
+impl Session {
     fn check_may_change(&self, state: &State, changed: Option<&Role>) -> Result<()> {
-        let own = self.rights(state);
-        if own.is_superuser {
+        if state.is_superuser(self.settings.who()) {
             return Ok(());
         }
         if changed.is_some_and(|role| role.is_superuser) {
             return Err(denied("must be superuser to change superusers"));
         }
-        match own.can_create_roles {
+        let own = state.roles.get(self.settings.current_user());
+        match own.is_some_and(|own| own.can_create_roles) {
             true => Ok(()),
             false => Err(denied("permission denied to manage roles")),
         }
@@ -70,11 +104,13 @@ impl Session {
             is_superuser: options.superuser.unwrap_or(role.is_superuser),
             can_create_roles: options.create_role.unwrap_or(role.can_create_roles),
             can_login: options.login.unwrap_or(role.can_login),
+            inherits: options.inherit.unwrap_or(role.inherits),
             password: match options.password {
                 PasswordChange::Keep => role.password,
                 PasswordChange::Remove => None,
                 PasswordChange::Set(secret) => self.kept(&secret.0)?,
             },
+            member_of: role.member_of,
         })
     }
 }
@@ -100,9 +136,15 @@ fn put(session: &mut Session, name: String, role: Role) -> Result<()> {
 
 fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
     let state = session.state();
-    let role = session.changed(Role::default(), options)?;
+    let groups = options.in_roles.clone();
+    let mut role = session.changed(Role::default(), options)?;
     session.check_may_change(&state, Some(&role))?;
     check_free(&state, &name)?;
+    for group in groups {
+        let known = state.roles.get(&group).ok_or_else(|| undefined(&group))?;
+        session.check_may_change(&state, Some(known))?;
+        role.member_of.push(Membership { role: group, admin: false });
+    }
     put(session, name, role)
 }
 
@@ -147,6 +189,7 @@ fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {
     check_free(&state, &to)?;
     session.change_catalog(|state| {
         state.roles.remove(name);
+        rename_everywhere(state, name, &to);
         state.roles.insert(to, role);
         Ok(())
     })
@@ -158,20 +201,66 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
     for name in names {
         let role = state.roles.get(name);
         if role.is_none() && if_missing == IfMissing::Skip {
+            session.notice("00000", format!("role \"{name}\" does not exist, skipping"));
             continue;
         }
         let role = role.ok_or_else(|| undefined(name))?;
         session.check_may_change(&state, Some(role))?;
-        if session.settings.user() == Some(name) {
+        if session.settings.user() == Some(name) || session.settings.current_user() == name {
             let message = "current user cannot be dropped";
             return Err(Error::new(SqlState::OBJECT_IN_USE, message));
         }
+        check_unused(&state, name)?;
         session.change_catalog(|state| {
             state.roles.remove(name);
+            for other in state.roles.values_mut() {
+                other.member_of.retain(|membership| membership.role != *name);
+            }
             Ok(())
         })?;
     }
     Ok(())
+}
+
+/// A role's memberships, what it owns and what was granted follow its name.
+fn rename_everywhere(state: &mut State, from: &str, to: &str) {
+    let follow = |name: &mut String| {
+        if name == from {
+            to.clone_into(name);
+        }
+    };
+    for other in state.roles.values_mut() {
+        other.member_of.iter_mut().for_each(|membership| follow(&mut membership.role));
+    }
+    for rights in state.rights.values_mut() {
+        follow(&mut rights.owner);
+        for grant in rights.grants.iter_mut().flatten() {
+            follow(&mut grant.grantor);
+            grant.grantee.iter_mut().for_each(follow);
+        }
+    }
+}
+
+/// # Errors
+/// 2BP01 when something belongs to the role, or it has privileges.
+fn check_unused(state: &State, name: &str) -> Result<()> {
+    let mut uses = Vec::new();
+    for (object, rights) in &state.rights {
+        let (kind, called) = state.described(object);
+        let granted = |grant: &crate::rights::Grant| {
+            grant.grantee.as_deref() == Some(name) || grant.grantor == name
+        };
+        if rights.owner == name {
+            uses.push(format!("owner of {kind} {called}"));
+        } else if rights.grants.iter().flatten().any(granted) {
+            uses.push(format!("privileges for {kind} {called}"));
+        }
+    }
+    if uses.is_empty() {
+        return Ok(());
+    }
+    let message = format!("role \"{name}\" cannot be dropped because some objects depend on it");
+    Err(Error::new(SqlState::DEPENDENT_OBJECTS, message).with_detail(uses.join("\n")))
 }
 
 #[cfg(test)]

@@ -8,11 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sql::algebra::SessionFunction;
 use sql::catalog::{SequenceCalled, SequenceDef, SequenceWrap, Sequences};
-use sql::statement::{AccessMode, RelationName};
-use types::{Error, Result, SqlState};
+use sql::statement::{AccessMode, Privilege, Privileges, RelationName};
+use types::{Error, Result, SqlState, Value};
 
+use crate::calls::SessionCalls;
 use crate::catalog::{Sequence, SequenceValue, State, undefined_table};
+use crate::rights::{Object, Who};
 use crate::work::UsedSequences;
 
 /// What a session got from sequences: currval and lastval.
@@ -29,6 +32,8 @@ pub(crate) struct SessionSequences {
     pub(crate) memory: Arc<Mutex<SequenceMemory>>,
     pub(crate) used: UsedSequences,
     pub(crate) access: AccessMode,
+    pub(crate) who: Who,
+    pub(crate) calls: Arc<SessionCalls>,
 }
 
 impl SessionSequences {
@@ -42,6 +47,24 @@ impl SessionSequences {
             }
             None => Err(undefined_table(&name.name)),
         }
+    }
+
+    /// # Errors
+    /// 42501 unless the session may do one of these with the sequence; that of an identity column
+    /// goes with its table.
+    fn check(&self, sequence: &Sequence, any_of: &[Privilege]) -> Result<()> {
+        if self.who == Who::All {
+            return Ok(());
+        }
+        let table = sequence.owner.as_ref().and_then(|(table, _)| self.state.tables.get(table));
+        let is_identity = table.is_some_and(|table| {
+            table.def.identities.iter().any(|(_, i)| i.sequence.name == sequence.name)
+        });
+        if is_identity {
+            return Ok(());
+        }
+        let object = Object::Relation(sequence.name.clone());
+        self.state.check(&self.who, &object, Privileges::of(any_of))
     }
 
     fn check_writable(&self, function: &str) -> Result<()> {
@@ -62,8 +85,13 @@ impl SessionSequences {
 }
 
 impl Sequences for SessionSequences {
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        self.calls.call(function, arguments, &self.state, &self.who)
+    }
+
     fn next(&self, name: &str, values: &mut [i64]) -> Result<()> {
         let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Usage, Privilege::Update])?;
         self.check_writable("nextval")?;
         self.note(sequence);
         let mut current = sequence.value.lock();
@@ -82,6 +110,7 @@ impl Sequences for SessionSequences {
 
     fn current(&self, name: &str) -> Result<i64> {
         let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Usage, Privilege::Select])?;
         self.memory.lock().values.get(&sequence.id).copied().ok_or_else(|| {
             let name = &sequence.name;
             let message =
@@ -101,6 +130,7 @@ impl Sequences for SessionSequences {
 
     fn set(&self, name: &str, value: i64, called: SequenceCalled) -> Result<()> {
         let sequence = self.find(name)?;
+        self.check(sequence, &[Privilege::Update])?;
         self.check_writable("setval")?;
         let SequenceDef { min, max, .. } = sequence.def;
         if value < min || value > max {

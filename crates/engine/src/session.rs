@@ -4,6 +4,9 @@
 //! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
 //! ```
 
+mod configure;
+mod explain;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,27 +17,31 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
-use sched::{Priority, Scheduler, Ticket};
+use sched::{Priority, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
 use sql::catalog::{SequencesRef, TableRef};
-use sql::statement::{AccessMode, ExplainMode, SetValue, Statement};
+use sql::statement::{AccessMode, SetScope, SetValue, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::{State, StatementCatalog, TableEntry, TableInfo};
+use crate::calls::SessionCalls;
+use crate::catalog::{Checking, State, StatementCatalog, TableEntry, TableInfo};
+use crate::channels::{Inbox, Pending};
 use crate::compiled::{Compiled, Ready};
+use crate::cursor::Cursors;
 use crate::database::Inner;
-use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
+use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
 use crate::registry::CopyClient;
+use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
-use crate::settings::{Settings, parse_bytes};
+use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
-use crate::work::{Begun, Durability, Health, Modes, STALE, Work, stale};
-use crate::{Commits, Database, QueryResult, copy, define, prepared, transaction, write};
+use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
 /// Times a statement is bound again because a table changed while it waited.
 const STALE_MAX: usize = 1000;
@@ -121,6 +128,13 @@ pub struct Session {
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,
     /// What others may know of it.
     info: Arc<SessionInfo>,
+    /// What its queries ask of it.
+    pub(crate) calls: Arc<SessionCalls>,
+    pub(crate) cursors: Cursors,
+    /// What came for it by NOTIFY.
+    pub(crate) inbox: Arc<Inbox>,
+    /// What the client is told besides results, not yet taken.
+    pub(crate) notices: Vec<Notice>,
     /// Who is behind STDIN and STDOUT.
     pub(crate) client: Option<Box<dyn CopyClient>>,
     /// Where commits are noted that somebody else waits for.
@@ -136,20 +150,42 @@ pub(crate) struct SessionInfo {
     pub(crate) active: AtomicBool,
     /// Its transaction; 0 without one.
     pub(crate) txn: AtomicU64,
+    /// Cancels its statements.
+    pub(crate) cancel: CancelHandle,
+    /// What is shown of it.
+    pub(crate) seen: Mutex<Seen>,
+}
+
+/// What others see of a session: pg_stat_activity.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Who began it; nobody in particular when it is the library's.
+    pub(crate) user: Option<String>,
+    /// Its application_name.
+    pub(crate) application: String,
+    /// The statement that runs, or ran last, and when it began: microseconds since 1970.
+    pub(crate) query: Option<(Arc<str>, i64)>,
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.work.take().into_iter().for_each(Work::rollback);
+        self.rollback_work();
+        self.end_locks();
+        self.inner().channels.commit(self.id(), &self.inbox, &[Pending::Unlisten(None)]);
     }
 }
 
 impl Session {
     pub(crate) fn new(database: Database, info: Arc<SessionInfo>) -> Self {
+        let cancel = info.cancel.clone();
+        let calls = SessionCalls::new(Arc::clone(&info), database.downgrade(), cancel.clone());
         Self {
             database,
             settings: Settings::default(),
-            cancel: CancelHandle::default(),
+            cancel,
+            calls: Arc::new(calls),
+            cursors: Cursors::default(),
+            inbox: Arc::default(),
             progress: ProgressHandle::default(),
             work: None,
             prepared: PreparedStatements::default(),
@@ -158,6 +194,7 @@ impl Session {
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
+            notices: Vec::new(),
             client: None,
             commits: None,
         }
@@ -253,7 +290,10 @@ impl Session {
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
         self.info.active.store(false, Ordering::Relaxed);
-        result
+        match result {
+            Ok(result) if !self.notices.is_empty() => Ok(result.with_notices(self.take_notices())),
+            result => result,
+        }
     }
 
     /// Runs one statement, again as long as tables change under it.
@@ -268,6 +308,10 @@ impl Session {
             let is_inside = begun == Begun::Explicitly;
             let place = is_inside.then(|| self.work_mut().place());
             let outcome = self.cancel.check().and_then(|()| run(self));
+            let outcome = match outcome {
+                Ok(result) if self.work.is_some() => self.do_asked().map(|()| result),
+                other => other,
+            };
             tries += 1;
             match outcome {
                 Ok(result) => {
@@ -275,15 +319,17 @@ impl Session {
                     return Ok(result);
                 }
                 Err(error) => {
+                    self.forget_asked();
                     let again = error.state() == STALE && tries < STALE_MAX;
                     match (&mut self.work, &place) {
                         (Some(work), Some(place)) => {
-                            work.go_back(place);
+                            let before = work.go_back(place);
+                            self.go_back(before);
                             if !again {
                                 self.fail()?;
                             }
                         }
-                        _ => self.work.take().into_iter().for_each(Work::rollback),
+                        _ => self.rollback_work(),
                     }
                     if !again {
                         return Err(error);
@@ -298,12 +344,12 @@ impl Session {
     pub(crate) fn fail(&mut self) -> Result<()> {
         let Some(work) = &mut self.work else { return Ok(()) };
         if work.begun == Begun::Implicitly {
-            self.work.take().into_iter().for_each(Work::rollback);
+            self.rollback_work();
             return Ok(());
         }
         if work.health == Health::Good && !work.has_savepoints() {
             let modes = work.modes();
-            self.work.take().into_iter().for_each(Work::rollback);
+            self.rollback_work();
             self.begin_work(modes, Begun::Explicitly)?;
         }
         self.work_mut().health = Health::Failed;
@@ -349,14 +395,50 @@ impl Session {
             (_, None) => Durability::Wait,
         };
         match self.work.take() {
-            Some(work) => {
+            Some(mut work) => {
                 let temporary = Arc::clone(&work.temporary);
-                work.commit(self.database.inner(), durability)?;
+                let mut settings = std::mem::take(&mut work.settings);
+                let pending = std::mem::take(&mut work.pending);
+                let outcome = work.commit(self.database.inner(), durability);
+                self.cursors.end(outcome.is_ok());
+                self.end_transaction_locks();
+                if let Err(error) = outcome {
+                    if !settings.is_empty() {
+                        self.settings.go_back(settings.swap_remove(0));
+                    }
+                    return Err(error);
+                }
                 self.temporary = temporary;
+                self.settings.end_local();
+                if !pending.is_empty() {
+                    let channels = &self.database.inner().channels;
+                    channels.commit(self.id(), &self.inbox, &pending);
+                }
                 Ok(())
             }
             None => Ok(()),
         }
+    }
+
+    /// Takes back the transaction, if there is one, and what it said of settings.
+    pub(crate) fn rollback_work(&mut self) {
+        if let Some(mut work) = self.work.take() {
+            if !work.settings.is_empty() {
+                self.settings.go_back(work.settings.swap_remove(0));
+            }
+            work.rollback();
+            self.inner().aborted.fetch_add(1, Ordering::Relaxed);
+            self.cursors.end(false);
+            self.end_transaction_locks();
+        }
+    }
+
+    /// What the transaction took back of the session.
+    pub(crate) fn go_back(&mut self, before: Before) {
+        if let Some(settings) = before.settings {
+            self.settings.go_back(settings);
+        }
+        self.cursors.go_back(before.cursors);
     }
 
     /// What a transaction is without modes of its own.
@@ -405,9 +487,21 @@ impl Session {
             prepared: &self.prepared,
             session: self.info.id,
             settings: &self.settings,
+            cursors: &self.cursors,
             database: &self.database,
+            checks: Checking::Rights,
             is_enough: Cell::new(true),
         }
+    }
+
+    /// The catalog for queries of the database itself, which may read everything.
+    pub(crate) fn own_catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
+    }
+
+    /// On whose behalf its statements run.
+    pub(crate) fn who(&self) -> Who {
+        self.settings.who().clone()
     }
 
     /// Binds a prepared statement.
@@ -443,7 +537,8 @@ impl Session {
         change: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
-        work.change_catalog(self.database.inner(), &self.cancel, change)
+        let who = self.settings.who();
+        work.change_catalog(self.database.inner(), &self.cancel, who, change)
     }
 
     /// Makes this transaction the only one that changes the catalog.
@@ -484,7 +579,7 @@ impl Session {
         let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
         define::index::ensure_built(self, &entry)?;
         if !entry.def.checks.is_empty() {
-            entry.checks.prepare(&entry.def, &self.catalog())?;
+            entry.checks.prepare(&entry.def, &self.own_catalog())?;
         }
         Ok(entry)
     }
@@ -524,19 +619,22 @@ impl Session {
             Statement::Explain { mode, statement } => self.explain(mode, *statement),
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.call(&name, &arguments),
-            Statement::Set { name, value, .. } => {
+            Statement::Set { name, value, scope } => {
                 let value = match value {
                     SetValue::Default => None,
                     SetValue::Text(text) => Some(text),
                 };
-                self.set(&name, value.as_deref())?;
+                self.set_within(&name, value.as_deref(), scope)?;
                 Ok(QueryResult::command("SET"))
             }
             Statement::Show { name } => self.show(&name),
             Statement::Reset { name } => {
                 match name {
-                    Some(name) => self.set(&name, None)?,
-                    None => self.settings.reset(),
+                    Some(name) => self.set_within(&name, None, SetScope::Session)?,
+                    None => {
+                        self.remember_settings();
+                        self.settings.reset();
+                    }
                 }
                 Ok(QueryResult::command("RESET"))
             }
@@ -546,10 +644,31 @@ impl Session {
                 Ok(QueryResult::command("VACUUM"))
             }
             Statement::Checkpoint => {
+                if !self.state().is_superuser(self.settings.who()) {
+                    let message = "must be superuser or have privileges of pg_checkpoint";
+                    return Err(denied(message));
+                }
                 // Its snapshot would keep what others delete meanwhile.
                 self.end_statement()?;
                 self.inner().checkpoint()?;
                 Ok(QueryResult::command("CHECKPOINT"))
+            }
+            Statement::Backup(directory) => self.backup(&directory),
+            Statement::Declare(declare) => cursor::declare(self, *declare),
+            Statement::Fetch(fetch) => cursor::fetch(self, &fetch),
+            Statement::CloseCursor(name) => cursor::close(self, name.as_deref()),
+            Statement::Listen(channel) => {
+                self.work_mut().pending.push(Pending::Listen(channel));
+                Ok(QueryResult::command("LISTEN"))
+            }
+            Statement::Unlisten(channel) => {
+                self.work_mut().pending.push(Pending::Unlisten(channel));
+                Ok(QueryResult::command("UNLISTEN"))
+            }
+            Statement::Notify { channel, payload } => {
+                let pending = Pending::notify(&channel, &payload)?;
+                self.work_mut().pending.push(pending);
+                Ok(QueryResult::command("NOTIFY"))
             }
             Statement::Prepare(prepare) => prepared::prepare(self, *prepare),
             Statement::Execute(execute) => prepared::execute(self, &execute),
@@ -561,17 +680,40 @@ impl Session {
         }
     }
 
+    fn backup(&mut self, directory: &str) -> Result<QueryResult> {
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied("must be superuser to do BACKUP"));
+        }
+        if self.work().begun != Begun::ForOneStatement {
+            let message = "BACKUP cannot run inside a transaction block";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        let cancel = self.cancel.clone();
+        let inner = self.inner();
+        let Some(durable) = &inner.durable else {
+            return Err(Error::unsupported("BACKUP of a database in memory"));
+        };
+        let path = std::path::Path::new(directory);
+        durable.backup(inner, path, &|| cancel.check())?;
+        Ok(QueryResult::command("BACKUP"))
+    }
+
     fn call(&mut self, name: &str, arguments: &sql::catalog::Arguments) -> Result<QueryResult> {
         let procedure = self.database.registry().procedure(name).ok_or_else(|| {
             let message = format!("procedure {name} does not exist");
             Error::new(SqlState::UNDEFINED_FUNCTION, message)
         })?;
+        if !self.state().is_superuser(self.settings.who()) {
+            return Err(denied(format!("permission denied for procedure {name}")));
+        }
         if self.work().begun != Begun::ForOneStatement {
             let message = format!("CALL {name} cannot run inside a transaction block");
             return Err(Error::new(SqlState(*b"25001"), message));
         }
         // It has a transaction of its own; this one has nothing in it.
-        self.work.take().into_iter().for_each(Work::rollback);
+        self.rollback_work();
         procedure.call(self, arguments)
     }
 
@@ -623,7 +765,10 @@ impl Session {
                 memory: Arc::clone(&self.sequences),
                 used: Arc::clone(work.sequences.get_or_init(Arc::default)),
                 access: work.access,
+                who: self.who(),
+                calls: Arc::clone(&self.calls),
             };
+            self.calls.begin(&self.settings);
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
         }
         *self.progress.0.lock() = Some(Arc::clone(&context.progress));
@@ -646,123 +791,5 @@ impl Session {
         let result = exec::execute(&plan, &context);
         *self.progress.0.lock() = None;
         result
-    }
-
-    fn explain(&mut self, mode: ExplainMode, statement: Statement) -> Result<QueryResult> {
-        let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
-        let (above, query) = match statement {
-            Statement::Query(query) => (None, query),
-            Statement::SelectForUpdate(select) if mode == ExplainMode::Plan => {
-                (Some("Lock rows".to_owned()), select.query)
-            }
-            Statement::Insert(insert) if mode == ExplainMode::Plan => {
-                (line("Insert", &insert.table), insert.source)
-            }
-            Statement::Update(update) if mode == ExplainMode::Plan => {
-                (line("Update", &update.table), update.source)
-            }
-            Statement::Delete(delete) if mode == ExplainMode::Plan => {
-                (line("Delete", &delete.table), delete.source)
-            }
-            Statement::Merge(merge) if mode == ExplainMode::Plan => {
-                (line("Merge", &merge.table), merge.source)
-            }
-            Statement::CreateTableAs(create) if mode == ExplainMode::Plan => (None, create.query),
-            _ => return Err(Error::unsupported("EXPLAIN of this statement")),
-        };
-        let text = match mode {
-            ExplainMode::Plan => {
-                let (plan, _) = self.plan_query(&query, Run::default())?;
-                match above {
-                    Some(line) => plan::explain_below(&line, &plan, None),
-                    None => plan::explain(&plan, None),
-                }
-            }
-            ExplainMode::Analyze => {
-                let begin = std::time::Instant::now();
-                let profile = Some(Profile::On);
-                let (plan, context) = self.plan_query(&query, Run { profile, ..Run::default() })?;
-                let planning = begin.elapsed();
-                let result = exec::execute(&plan, &context)?;
-                let total = begin.elapsed();
-                let mut text = plan::explain(&plan, Some(&context.profiles()));
-                let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-                text.push_str(&format!(
-                    "\nRows: {}\nPlanning: {:.3} ms\nExecution: {:.3} ms",
-                    result.rows(),
-                    ms(planning),
-                    ms(total - planning)
-                ));
-                text
-            }
-        };
-        let rows: Vec<Vec<Value>> = text.lines().map(|line| vec![Value::text(line)]).collect();
-        let columns = vec![("QUERY PLAN".to_owned(), DataType::Text)];
-        Ok(QueryResult::from_values("EXPLAIN", columns, &rows))
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        match name {
-            "threads" | "tessera.threads" => {
-                let count = match value {
-                    None => crate::Config::default().threads,
-                    Some(text) => parse_threads(text)?,
-                };
-                *self.database.inner().scheduler.write() = Scheduler::new(count);
-                Ok(())
-            }
-            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
-                let bytes = value.map_or(Ok(CHECKPOINT_WAL_BYTES), |v| parse_bytes(name, v))?;
-                self.inner().checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
-                Ok(())
-            }
-            "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
-                "changing the memory limit of a running database (start with --memory)",
-            )),
-            _ => self.settings.set(name, value),
-        }
-    }
-
-    fn checkpoint_wal_bytes(&self) -> String {
-        self.inner().checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
-    }
-
-    fn show(&self, name: &str) -> Result<QueryResult> {
-        let text = DataType::Text;
-        if name == "all" {
-            let mut all = self.settings.all();
-            all.push(("threads".to_owned(), self.database.threads().to_string()));
-            all.push(("memory_limit".to_owned(), self.database.pool().limit().to_string()));
-            all.push(("checkpoint_wal_bytes".to_owned(), self.checkpoint_wal_bytes()));
-            all.sort();
-            let rows: Vec<Vec<Value>> =
-                all.iter().map(|(n, v)| vec![Value::text(n), Value::text(v)]).collect();
-            let columns = vec![("name".to_owned(), text), ("setting".to_owned(), text)];
-            return Ok(QueryResult::from_values("SHOW", columns, &rows));
-        }
-        let value = match name {
-            "threads" | "tessera.threads" => self.database.threads().to_string(),
-            "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
-            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
-            "transaction_isolation" => self.work().txn.isolation().name().to_owned(),
-            "transaction_read_only" => {
-                let read_only = self.work().access == AccessMode::ReadOnly;
-                if read_only { "on" } else { "off" }.to_owned()
-            }
-            _ => self.settings.get(name)?,
-        };
-        let columns = vec![(name.to_owned(), text)];
-        Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
-    }
-}
-
-fn parse_threads(text: &str) -> Result<usize> {
-    match text.trim().parse::<usize>() {
-        Ok(count @ 1..=1024) => Ok(count),
-        _ => {
-            let message = format!("invalid value for parameter \"threads\": \"{text}\"");
-            let error = Error::new(SqlState::INVALID_PARAMETER, message);
-            Err(error.with_hint("Give a number from 1 to 1024."))
-        }
     }
 }

@@ -1,7 +1,11 @@
 //! SET and SHOW: what a session may say about itself.
 
+use std::borrow::Cow;
+
 use plan::IndexPaths;
 use types::{Error, Result, SqlState};
+
+use crate::rights::Who;
 
 /// A setting: its name, default, and whether SET may change it.
 struct Known {
@@ -47,11 +51,12 @@ const KNOWN: &[Known] = &[
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
     known("max_identifier_length", "63", Access::ReadOnly),
-    known("search_path", "public", Access::Any),
+    known("role", "none", Access::Any),
+    known("search_path", "\"$user\", public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
     known("server_version_num", "150000", Access::ReadOnly),
-    known("session_authorization", "tessera", Access::ReadOnly),
+    known("session_authorization", "tessera", Access::Any),
     known("standard_conforming_strings", "on", Access::Fixed),
     known("statement_timeout", "0", Access::Milliseconds),
     known("synchronous_commit", "on", Access::Any),
@@ -60,20 +65,53 @@ const KNOWN: &[Known] = &[
     known("work_mem", "0", Access::Kilobytes),
 ];
 
+/// A name that is known, or one of those with a point that clients make up.
+type Name = Cow<'static, str>;
+
 /// The values a session changed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    changed: Vec<(&'static str, String)>,
+    changed: Vec<(Name, String)>,
+    /// SET LOCAL: until the transaction ends these count.
+    local: Vec<(Name, String)>,
     /// What RESET goes back to, where that is not the default of all.
-    base: Vec<(&'static str, String)>,
+    base: Vec<(Name, String)>,
     /// Moves with each change.
     version: u64,
+    /// Who began the session.
     user: Option<String>,
+    /// That is no role: whoever came was let in.
+    trusted: bool,
+    /// On whose behalf statements run.
+    who: Who,
 }
 
-fn find(name: &str) -> Result<&'static Known> {
+impl Default for Settings {
+    fn default() -> Self {
+        let (changed, local, base) = Default::default();
+        Self { changed, local, base, version: 0, user: None, trusted: true, who: Who::All }
+    }
+}
+
+/// Settings that say who the session is.
+const IDENTITY: [&str; 2] = ["role", "session_authorization"];
+
+fn is_word(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+/// A setting by its name, which is case-folded; one that clients made up has any value.
+fn find(name: &str) -> Result<(Name, &'static str, Access)> {
     let name = name.strip_prefix("tessera.").unwrap_or(name);
-    KNOWN.iter().find(|k| k.name == name).ok_or_else(|| unknown(name))
+    if let Some(known) = KNOWN.iter().find(|k| k.name == name) {
+        return Ok((Cow::Borrowed(known.name), known.default, known.access));
+    }
+    match name.contains('.') && name.split('.').all(is_word) {
+        true => Ok((Cow::Owned(name.to_owned()), "", Access::Any)),
+        false => Err(unknown(name)),
+    }
 }
 
 /// 42704 for a setting that does not exist.
@@ -104,9 +142,9 @@ pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
 }
 
 /// Whether `value` is another name of the only encoding.
-fn is_utf8(known: &Known, value: &str) -> bool {
+fn is_utf8(known: &str, value: &str) -> bool {
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-    known.name == "client_encoding"
+    known == "client_encoding"
         && ["utf8", "unicode"].iter().any(|name| plain.eq_ignore_ascii_case(name))
 }
 
@@ -134,8 +172,8 @@ fn parse_ms(name: &str, text: &str) -> Result<u64> {
 impl Settings {
     /// The value of `name` if it was changed: cheaper than [`Self::get`].
     pub(crate) fn changed(&self, name: &str) -> Option<&str> {
-        let changed = self.changed.iter().find(|(known, _)| *known == name);
-        changed.map(|(_, value)| value.as_str())
+        let mut all = self.local.iter().chain(&self.changed);
+        all.find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether queries find rows by indexes.
@@ -154,52 +192,105 @@ impl Settings {
     }
 
     /// The value of `name`.
+    ///
+    /// # Errors
+    /// 42704 when there is no such setting.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
-        let known = find(name)?;
-        if known.name == "session_authorization"
-            && let Some(user) = &self.user
-        {
-            return Ok(user.clone());
+        let (known, default, _) = find(name)?;
+        if known == "session_authorization" {
+            return Ok(self.session_user().to_owned());
         }
-        let changed = self.changed.iter().find(|(n, _)| *n == known.name);
-        Ok(changed.map_or_else(|| known.default.to_owned(), |(_, value)| value.clone()))
+        match (self.changed(&known), &known) {
+            (Some(value), _) => Ok(value.to_owned()),
+            (None, Cow::Owned(name)) => Err(unknown(name)),
+            (None, _) => Ok(default.to_owned()),
+        }
     }
 
-    /// Changes `name`; None resets it.
+    /// Changes `name` for the session; None resets it.
+    ///
+    /// # Errors
+    /// 42704 when there is no such setting, 22023 and others for the value.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let known = find(name)?;
-        self.version += 1;
-        let before = self.changed.clone();
-        self.changed.retain(|(n, _)| *n != known.name);
-        let Some(value) = value else {
-            let base = self.base.iter().find(|(n, _)| *n == known.name);
-            self.changed.extend(base.cloned());
-            return Ok(());
+        let (known, ..) = find(name)?;
+        let value = match value {
+            Some(value) => Self::checked(name, value)?,
+            None => self.base.iter().find(|(n, _)| *n == known).map(|(_, value)| value.clone()),
         };
-        let outcome = self.change(known, name, value);
-        if outcome.is_err() {
-            self.changed = before;
-        }
-        outcome
+        self.local.retain(|(n, _)| *n != known);
+        self.changed.retain(|(n, _)| *n != known);
+        self.changed.extend(value.map(|value| (known, value)));
+        self.moved();
+        Ok(())
     }
 
-    fn change(&mut self, known: &'static Known, name: &str, value: &str) -> Result<()> {
-        let same = value.eq_ignore_ascii_case(known.default) || is_utf8(known, value);
-        let utc = known.name == "timezone" && matches!(value, "Etc/UTC" | "GMT" | "utc");
-        match known.access {
+    /// Changes `name` until the transaction ends; None is what RESET makes of it.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub(crate) fn set_local(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let (known, default, _) = find(name)?;
+        let base = || self.base.iter().find(|(n, _)| *n == known).map(|(_, v)| v.clone());
+        let value = match value {
+            Some(value) => Self::checked(name, value)?,
+            None => base(),
+        };
+        let value = value.unwrap_or_else(|| default.to_owned());
+        self.local.retain(|(n, _)| *n != known);
+        self.local.push((known, value));
+        self.moved();
+        Ok(())
+    }
+
+    /// The transaction has ended: what was said for it alone counts no longer.
+    pub(crate) fn end_local(&mut self) {
+        if !self.local.is_empty() {
+            self.local.clear();
+            self.moved();
+        }
+    }
+
+    /// Takes back all changes since these settings were `before`.
+    pub(crate) fn go_back(&mut self, before: Self) {
+        let version = self.version;
+        *self = Self { version, ..before };
+        self.moved();
+    }
+
+    /// # Errors
+    /// What [`Self::set`] would say.
+    pub(crate) fn check(name: &str, value: &str) -> Result<()> {
+        match name {
+            // The server's.
+            "threads" | "checkpoint_wal_bytes" => {
+                Err(Error::unsupported(format!("set_config of {name}")))
+            }
+            name => Self::checked(name, value).map(|_| ()),
+        }
+    }
+
+    fn moved(&mut self) {
+        self.version += 1;
+        let role = self.changed("role").filter(|role| *role != "none");
+        self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
+    }
+
+    /// `value` as it is kept; None for the default of a setting that has no other value.
+    fn checked(name: &str, value: &str) -> Result<Option<String>> {
+        let (known, default, access) = find(name)?;
+        let same = value.eq_ignore_ascii_case(default) || is_utf8(&known, value);
+        let utc = known == "timezone" && matches!(value, "Etc/UTC" | "GMT" | "utc");
+        match access {
             Access::ReadOnly => {
                 let message = format!("parameter \"{name}\" cannot be changed");
                 Err(Error::new(SqlState(*b"55P02"), message))
             }
             Access::Fixed if !same && !utc => {
-                Err(Error::unsupported(format!("{name} other than '{}'", known.default)))
+                Err(Error::unsupported(format!("{name} other than '{default}'")))
             }
-            Access::Fixed => Ok(()),
+            Access::Fixed => Ok(None),
             Access::OneOf(values) => match values.iter().find(|v| v.eq_ignore_ascii_case(value)) {
-                Some(value) => {
-                    self.changed.push((known.name, (*value).to_owned()));
-                    Ok(())
-                }
+                Some(value) => Ok(Some((*value).to_owned())),
                 None => {
                     let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
                     let hint = format!("Available values: {}.", values.join(", "));
@@ -211,25 +302,26 @@ impl Settings {
                 let unit = if is_plain && value.trim() != "0" { "kB" } else { "" };
                 let value = format!("{}{unit}", value.trim());
                 parse_bytes(name, &value)?;
-                self.changed.push((known.name, value));
-                Ok(())
+                Ok(Some(value))
             }
-            Access::Milliseconds => {
-                let ms = parse_ms(name, value)?;
-                self.changed.push((known.name, ms.to_string()));
-                Ok(())
-            }
-            Access::Any => {
-                self.changed.push((known.name, value.to_owned()));
-                Ok(())
-            }
+            Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
+            Access::Any => Ok(Some(value.to_owned())),
         }
     }
 
-    /// Resets everything.
+    /// Resets everything but who the session is.
     pub(crate) fn reset(&mut self) {
-        self.changed.clone_from(&self.base);
-        self.version += 1;
+        self.local.retain(|(name, _)| IDENTITY.contains(&&**name));
+        self.changed.retain(|(name, _)| IDENTITY.contains(&&**name));
+        self.changed.extend(self.base.iter().cloned());
+        self.moved();
+    }
+
+    /// The session is again who began it.
+    pub(crate) fn reset_user(&mut self) {
+        self.local.retain(|(name, _)| !IDENTITY.contains(&&**name));
+        self.changed.retain(|(name, _)| !IDENTITY.contains(&&**name));
+        self.moved();
     }
 
     /// What was set so far is what RESET goes back to.
@@ -242,20 +334,66 @@ impl Settings {
         self.version
     }
 
-    /// Who the session is; nobody in particular when it is the library's.
+    /// On whose behalf statements run.
+    pub(crate) fn who(&self) -> &Who {
+        &self.who
+    }
+
+    /// Who began the session; nobody in particular when it is the library's.
     pub(crate) fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// Says who the session is.
-    pub(crate) fn set_user(&mut self, user: &str) {
-        self.user = Some(user.to_owned());
-        self.version += 1;
+    /// On whose behalf statements run after RESET ROLE.
+    pub(crate) fn session_who(&self) -> Who {
+        match self.changed("session_authorization") {
+            Some(user) => Who::Role(user.into()),
+            None => self.authenticated_who(),
+        }
     }
 
-    /// Names and values of all settings.
-    pub(crate) fn all(&self) -> Vec<(String, String)> {
-        let value = |k: &Known| (k.name.to_owned(), self.get(k.name).unwrap_or_default());
-        KNOWN.iter().map(value).collect()
+    /// Who began the session.
+    pub(crate) fn authenticated_who(&self) -> Who {
+        let user = self.user.as_deref().filter(|_| !self.trusted);
+        user.map_or(Who::All, |user| Who::Role(user.into()))
+    }
+
+    /// session_user.
+    pub(crate) fn session_user(&self) -> &str {
+        self.changed("session_authorization").or(self.user()).unwrap_or("tessera")
+    }
+
+    /// current_user.
+    pub(crate) fn current_user(&self) -> &str {
+        match self.changed("role") {
+            None | Some("none") => self.session_user(),
+            Some(role) => role,
+        }
+    }
+
+    /// Says who the session is; `trusted` when that is no role.
+    pub(crate) fn set_user(&mut self, user: &str, trusted: bool) {
+        self.user = Some(user.to_owned());
+        self.trusted = trusted;
+        self.moved();
+    }
+
+    /// Names, values and values after RESET of all settings, those that clients made up behind.
+    pub(crate) fn all(&self) -> Vec<(String, String, String)> {
+        let reset = |name: &str, default: &str| {
+            let base = self.base.iter().find(|(n, _)| *n == name);
+            base.map_or_else(|| default.to_owned(), |(_, value)| value.clone())
+        };
+        let value = |k: &Known| {
+            (k.name.to_owned(), self.get(k.name).unwrap_or_default(), reset(k.name, k.default))
+        };
+        let mut all: Vec<_> = KNOWN.iter().map(value).collect();
+        for (name, _) in self.local.iter().chain(&self.changed) {
+            if matches!(name, Cow::Owned(_)) && !all.iter().any(|(known, ..)| known == name) {
+                let value = self.changed(name).unwrap_or_default().to_owned();
+                all.push((name.to_string(), value, reset(name, "")));
+            }
+        }
+        all
     }
 }

@@ -1,7 +1,7 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
 
 use sql::statement::TransactionModes;
-use sql::statement::{AccessMode, Chain, LockTable, LockWait, Statement, TableLockMode};
+use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode};
 use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};
@@ -29,7 +29,8 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
             "RELEASE"
         }
         Statement::RollbackTo(name) => {
-            inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            let before = inside(session, "ROLLBACK TO SAVEPOINT")?.rollback_to(&name)?;
+            session.go_back(before);
             "ROLLBACK"
         }
         Statement::SetTransaction(modes) => {
@@ -86,8 +87,11 @@ fn inside<'s>(session: &'s mut Session, command: &str) -> Result<&'s mut Work> {
 
 fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str> {
     let defaults = session.modes()?;
+    if session.work().begun == Begun::Explicitly {
+        let message = "there is already a transaction in progress";
+        session.warn("25001", message.to_owned());
+    }
     let work = session.work_mut();
-    // PostgreSQL warns about a second BEGIN and goes on.
     if work.begun != Begun::Explicitly {
         let modes = defaults.with(modes);
         work.begun = Begun::Explicitly;
@@ -105,6 +109,9 @@ fn commit(session: &mut Session, chain: Chain) -> Result<&'static str> {
     }
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "COMMIT")?;
+    if !explicit {
+        session.warn("25P01", "there is no transaction in progress".to_owned());
+    }
     let modes = session.work().modes();
     session.commit_work()?;
     if explicit && chain == Chain::Yes {
@@ -125,9 +132,12 @@ fn refuse_chain(explicit: bool, chain: Chain, command: &str) -> Result<()> {
 fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
     let explicit = session.work().begun == Begun::Explicitly;
     refuse_chain(explicit, chain, "ROLLBACK")?;
-    let Some(work) = session.work.take() else { return Ok("ROLLBACK") };
+    if !explicit {
+        session.warn("25P01", "there is no transaction in progress".to_owned());
+    }
+    let Some(work) = &session.work else { return Ok("ROLLBACK") };
     let (modes, explicit) = (work.modes(), work.begun == Begun::Explicitly);
-    work.rollback();
+    session.rollback_work();
     if explicit && chain == Chain::Yes {
         session.begin_work(modes, Begun::Explicitly)?;
     }
@@ -135,6 +145,10 @@ fn rollback(session: &mut Session, chain: Chain) -> Result<&'static str> {
 }
 
 fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
+    if session.work().begun == Begun::ForOneStatement {
+        let message = "SET TRANSACTION can only be used in transaction blocks";
+        session.warn("25P01", message.to_owned());
+    }
     let work = session.work_mut();
     // Outside a transaction it has no effect, as in PostgreSQL.
     if let Some(isolation) = modes.isolation {
@@ -161,11 +175,11 @@ fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
 fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
     if let Some(isolation) = modes.isolation {
         let name = isolation_of(isolation).name();
-        session.settings.set("default_transaction_isolation", Some(name))?;
+        session.set_within("default_transaction_isolation", Some(name), SetScope::Session)?;
     }
     if let Some(access) = modes.access {
         let value = if access == AccessMode::ReadOnly { "on" } else { "off" };
-        session.settings.set("default_transaction_read_only", Some(value))?;
+        session.set_within("default_transaction_read_only", Some(value), SetScope::Session)?;
     }
     Ok(())
 }

@@ -18,9 +18,12 @@ use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::{Sequence, State, TableEntry};
+use crate::channels::Pending;
 use crate::database::Inner;
 use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
+use crate::rights::Who;
+use crate::settings::Settings;
 use crate::validate::Reads;
 use crate::{CancelHandle, Commits};
 
@@ -57,6 +60,18 @@ pub(crate) struct Place {
     catalog: Option<Arc<State>>,
     temporary: Arc<State>,
     index_changes: usize,
+    settings: usize,
+    cursors: usize,
+    pending: usize,
+}
+
+/// What of the session goes back with its transaction.
+#[must_use]
+pub(crate) struct Before {
+    /// Its settings, when they changed since.
+    pub(crate) settings: Option<Settings>,
+    /// Cursors from this number on are gone.
+    pub(crate) cursors: usize,
 }
 
 /// A change of the indexes of a table that other transactions know.
@@ -99,6 +114,12 @@ pub(crate) struct Work {
     index_changes: Vec<IndexChange>,
     locks: HeldLocks,
     savepoints: Vec<Savepoint>,
+    /// The session's settings before each change of them.
+    pub(crate) settings: Vec<Settings>,
+    /// Cursors declared so far.
+    pub(crate) cursors: usize,
+    /// What it does with channels when it commits.
+    pub(crate) pending: Vec<Pending>,
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
@@ -163,6 +184,9 @@ impl Work {
             index_changes: Vec::new(),
             locks,
             savepoints: Vec::new(),
+            settings: Vec::new(),
+            cursors: 0,
+            pending: Vec::new(),
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
@@ -216,7 +240,7 @@ impl Work {
     }
 
     /// Changes the catalog for this transaction, and for all when it commits; one transaction at a
-    /// time does. When `change` fails nothing changes.
+    /// time does. `who` owns what is new. When `change` fails nothing changes.
     ///
     /// # Errors
     /// What `change` says; 40P01 or 57014 while waiting for another transaction that changes it.
@@ -224,13 +248,15 @@ impl Work {
         &mut self,
         inner: &Inner,
         cancel: &CancelHandle,
+        who: &Who,
         change: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
         self.lock(&inner.catalog_lock, LockMode::Exclusive, cancel)?;
         let shared = self.shared_catalog(inner);
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
-        let (changed, temporary) = state.split(&shared, &self.temporary);
+        let (mut changed, temporary) = state.split(&shared, &self.temporary);
+        changed.settle_rights(&shared, who);
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }
@@ -309,15 +335,22 @@ impl Work {
             catalog: self.catalog.clone(),
             temporary: Arc::clone(&self.temporary),
             index_changes: self.index_changes.len(),
+            settings: self.settings.len(),
+            cursors: self.cursors,
+            pending: self.pending.len(),
         }
     }
 
-    /// Takes back everything since `place`.
-    pub(crate) fn go_back(&mut self, place: &Place) {
+    /// Takes back everything since `place`; says what the session takes back.
+    pub(crate) fn go_back(&mut self, place: &Place) -> Before {
         self.txn.rollback_to(place.mark);
         self.catalog.clone_from(&place.catalog);
         self.temporary = Arc::clone(&place.temporary);
         undo_index_changes(self.index_changes.split_off(place.index_changes));
+        let settings = self.settings.get(place.settings).cloned();
+        self.settings.truncate(place.settings);
+        self.pending.truncate(place.pending);
+        Before { settings, cursors: place.cursors }
     }
 
     pub(crate) fn has_savepoints(&self) -> bool {
@@ -343,14 +376,14 @@ impl Work {
         Ok(())
     }
 
-    /// ROLLBACK TO: the savepoint stays.
-    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+    /// ROLLBACK TO: the savepoint stays; says what the session takes back.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<Before> {
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at + 1);
         let place = self.savepoints[at].place.clone();
-        self.go_back(&place);
+        let settings = self.go_back(&place);
         self.health = Health::Good;
-        Ok(())
+        Ok(settings)
     }
 
     /// Ends the transaction; its changes are visible and, unless `durability` says otherwise,

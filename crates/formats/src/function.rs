@@ -19,6 +19,10 @@ impl Read {
 }
 
 impl TableFunction for Read {
+    fn reads_files(&self) -> bool {
+        true
+    }
+
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
         let [(Value::Str(path), _)] = arguments.positional.as_slice() else {
             let message = format!("function {} takes a file name and named options", self.name);

@@ -118,6 +118,31 @@ pub(crate) struct Serve {
     /// End connections that are silent longer, unless the session says otherwise [seconds]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) idle_timeout: Option<u32>,
+
+    /// Options from a file, `key = value` in each line; those given here win
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Log connections and errors to standard error, a line each
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<Log>,
+
+    /// Also log statements that run at least so long [milliseconds]
+    #[arg(long, value_name = "MS", requires = "log_format")]
+    pub(crate) log_min_duration: Option<u32>,
+
+    /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Log {
+    /// Words and `key=value`
+    Text,
+    /// An object for each line
+    Json,
 }
 
 /// How clients prove who they are.

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod complete;
+mod config;
 mod demo;
 mod interrupt;
 mod meta;
@@ -24,7 +25,14 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    let words = match config::expanded(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(message) => {
+            eprintln!("tessera: {message}");
+            return ExitCode::from(2);
+        }
+    };
     // clap prints usage errors itself and ends with status 2.
-    let arguments = arguments::Arguments::parse();
+    let arguments = arguments::Arguments::parse_from(words);
     run::run(&arguments)
 }

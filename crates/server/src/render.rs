@@ -16,6 +16,9 @@ const TABLE_ROWS_MAX: usize = 10_000;
 /// # Errors
 /// 58030 when standard output cannot be written.
 pub(crate) fn print(result: &QueryResult, format: Format) -> Result<()> {
+    for notice in result.notices() {
+        eprintln!("{}:  {}", notice.severity.name(), notice.error.message());
+    }
     if !result.has_rows() {
         if format == Format::Table && !result.tag().is_empty() {
             println!("{}", result.tag());

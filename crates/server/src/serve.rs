@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use types::Result;
-use wire::{Authentication, Server, ServerOptions, TlsFiles};
+use wire::{Authentication, LogFormat, LogOptions, Server, ServerOptions, TlsFiles};
 
-use crate::arguments::{Auth, Limits, Serve};
+use crate::arguments::{Auth, Limits, Log, Serve};
 use crate::run::open;
 
 fn options_of(serve: &Serve) -> ServerOptions {
@@ -24,6 +24,14 @@ fn options_of(serve: &Serve) -> ServerOptions {
         connections_max: serve.max_connections as usize,
         statement_limit: seconds(serve.statement_timeout),
         idle_limit: seconds(serve.idle_timeout),
+        log: LogOptions {
+            format: serve.log_format.map(|format| match format {
+                Log::Text => LogFormat::Text,
+                Log::Json => LogFormat::Json,
+            }),
+            duration_min: serve.log_min_duration.map(|ms| Duration::from_millis(ms.into())),
+        },
+        metrics: serve.metrics,
         ..ServerOptions::default()
     }
 }
@@ -47,6 +55,9 @@ pub(crate) fn run(serve: &Serve, limits: &Limits) -> Result<ExitCode> {
     }
     if let Some(path) = server.unix_path() {
         say(&format!("listening on {}", path.display()));
+    }
+    if let Some(address) = server.metrics_address() {
+        say(&format!("metrics at http://{address}/metrics"));
     }
     let ending = server.wait_for_signal()?;
     say("shutting down");

@@ -8,8 +8,10 @@
 //! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
 
 mod function;
+mod session;
 
 pub use function::Function;
+pub use session::{Advisory, AdvisoryMode, AdvisorySpan, SessionFunction};
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ use sqlparser::ast;
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
 use crate::parse::{Overriding, ParsedStatement, too_deep};
-use crate::statement::{RelationName, Statement};
+use crate::statement::{Access, Privilege, Privileges, RelationName, Statement};
 use scope::Level;
 
 pub(crate) use name::folded;
@@ -88,7 +88,12 @@ pub fn bind(
     parameters: &[DataType],
 ) -> Result<Statement> {
     let mut binder = Binder::new(catalog, parameters);
-    binder.bind_tree(&statement.tree, &statement.text)
+    let bound = binder.bind_tree(&statement.tree, &statement.text)?;
+    // What a view reads is looked at when it is used.
+    if !matches!(bound, Statement::CreateView(_)) {
+        catalog.check_access(&binder.required)?;
+    }
+    Ok(bound)
 }
 
 /// An expression and where it stands.
@@ -150,6 +155,10 @@ struct Binder<'a> {
     /// Set while the SELECT is bound whose rows are locked.
     locking: Option<lock::Locking>,
     overriding: Overriding,
+    /// What the statement needs of relations.
+    required: Vec<Access>,
+    /// The owner of the view whose query is bound.
+    on_behalf: Option<String>,
 }
 
 impl<'a> Binder<'a> {
@@ -165,6 +174,22 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             locking: None,
             overriding: Overriding::No,
+            required: Vec::new(),
+            on_behalf: None,
+        }
+    }
+
+    /// The statement needs this privilege on `relation`.
+    fn require(&mut self, relation: &str, privilege: Privilege) {
+        self.require_any(relation, Privileges::of(&[privilege]));
+    }
+
+    /// The statement needs one of these on `relation`.
+    fn require_any(&mut self, relation: &str, any_of: Privileges) {
+        let relation = relation.to_owned();
+        let access = Access { relation, any_of, on_behalf: self.on_behalf.clone() };
+        if !self.required.contains(&access) {
+            self.required.push(access);
         }
     }
 

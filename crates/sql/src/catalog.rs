@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use types::{DataType, Result, Value};
+use types::{DataType, Error, Result, Value};
 
-use crate::algebra::{Direction, NullsOrder};
-use crate::statement::RelationName;
+use crate::algebra::{Direction, NullsOrder, SessionFunction};
+use crate::statement::{Access, RelationName};
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -299,6 +299,15 @@ pub trait Sequences: Send + Sync {
     /// # Errors
     /// 42P01; 22003 when the value is out of bounds.
     fn set(&self, sequence: &str, value: i64, called: SequenceCalled) -> Result<()>;
+
+    /// Carries out a function of the session, whose arguments are of its parameters' types.
+    ///
+    /// # Errors
+    /// What the function says; 0A000 where there is no session.
+    fn call(&self, function: SessionFunction, arguments: &[Value]) -> Result<Value> {
+        let _ = (function, arguments);
+        Err(Error::unsupported("a function of the session in this place"))
+    }
 }
 
 /// The third argument of setval.
@@ -336,7 +345,20 @@ pub enum Relation {
         sql: String,
         /// Column names; empty when the query's own are used.
         columns: Vec<String>,
+        /// Whose rights its query runs with.
+        rights: ViewRights,
     },
+}
+
+/// Whose rights count for what a view reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewRights {
+    /// Anybody reads the view, one of the system.
+    System,
+    /// Those of its owner.
+    Owner(String),
+    /// Those of who asks.
+    Asker,
 }
 
 /// Arguments of a table function or procedure: positional ones first, then named.
@@ -384,9 +406,23 @@ pub trait Catalog {
         None
     }
 
-    /// Who the session is: current_user.
+    /// Who the session is now: current_user.
     fn user(&self) -> &str {
         "tessera"
+    }
+
+    /// Who began the session: session_user.
+    fn session_user(&self) -> &str {
+        self.user()
+    }
+
+    /// Whether the session may do what a statement is about to do, in this order.
+    ///
+    /// # Errors
+    /// 42501 for the first that it may not.
+    fn check_access(&self, needed: &[Access]) -> Result<()> {
+        let _ = needed;
+        Ok(())
     }
 
     /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.

@@ -2,7 +2,9 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
+mod cursor;
 mod dialect;
+mod grant;
 mod reserved;
 mod role;
 mod session;
@@ -19,8 +21,8 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, Discard, IfExists, IfMissing, LockWait, Persistence, RoleStatement, RowLockStrength,
-    TableLockMode, TransactionModes,
+    Chain, CursorOptions, Discard, Fetch, IfExists, IfMissing, LockWait, Persistence,
+    PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -51,6 +53,7 @@ pub(crate) enum Tree {
     Copy(Box<CopyTree>),
     Session(Box<SessionTree>),
     Prepare(Box<PrepareTree>),
+    Declare(Box<DeclareTree>),
 }
 
 /// What sqlparser parsed, and what was taken out of the text before.
@@ -76,6 +79,14 @@ pub(crate) struct LockTree {
 pub(crate) struct PrepareTree {
     pub(crate) name: String,
     pub(crate) types: Vec<ast::DataType>,
+    pub(crate) statement: ParsedStatement,
+}
+
+/// DECLARE name ... CURSOR ... FOR query.
+#[derive(Clone, Debug)]
+pub(crate) struct DeclareTree {
+    pub(crate) name: String,
+    pub(crate) options: CursorOptions,
     pub(crate) statement: ParsedStatement,
 }
 
@@ -122,6 +133,21 @@ pub(crate) enum SessionTree {
         to: String,
     },
     Role(RoleStatement),
+    Listen(String),
+    /// UNLISTEN; None for all.
+    Unlisten(Option<String>),
+    Notify(String, String),
+    Fetch(Fetch),
+    /// CLOSE; None for all.
+    CloseCursor(Option<String>),
+    Backup(String),
+    Privilege(PrivilegeStatement),
+    /// SET or, without a value, RESET of the role or the session's user.
+    SetRole {
+        name: String,
+        value: Option<String>,
+        scope: SetScope,
+    },
 }
 
 /// COPY.
@@ -173,9 +199,12 @@ fn parse_statement(
     };
     let range = index.offset(first.span.start)..index.offset(last.span.end);
     check_chains(tokens)?;
-    let tree = match is_keyword(first, Keyword::PREPARE) {
-        true => Ok(Tree::Prepare(Box::new(parse_prepare(text, index, tokens)?))),
-        false => parse_tree(prepare(tokens)),
+    let tree = if is_keyword(first, Keyword::PREPARE) {
+        Ok(Tree::Prepare(Box::new(parse_prepare(text, index, tokens)?)))
+    } else if is_keyword(first, Keyword::DECLARE) {
+        Ok(Tree::Declare(Box::new(parse_declare(text, index, tokens)?)))
+    } else {
+        parse_tree(prepare(tokens))
     };
     let tree = tree.map_err(|error| match at_location(last.span.end) {
         Some(end) => error.at(end),
@@ -211,6 +240,21 @@ fn parse_prepare(
     let rest = tokens.get(parser.index()..).unwrap_or_default();
     match parse_statement(text, index, rest)? {
         Some(statement) => Ok(PrepareTree { name, types, statement }),
+        None => Err(near("EOF", None)),
+    }
+}
+
+/// `DECLARE name [options] CURSOR [WITH HOLD] FOR query`.
+fn parse_declare(
+    text: &str,
+    index: &LineIndex<'_>,
+    tokens: &[TokenWithSpan],
+) -> Result<DeclareTree> {
+    let mut parser = parser(tokens.to_vec());
+    let (name, options) = cursor::head(&mut parser).map_err(syntax_error)?;
+    let rest = tokens.get(parser.index()..).unwrap_or_default();
+    match parse_statement(text, index, rest)? {
+        Some(statement) => Ok(DeclareTree { name, options, statement }),
         None => Err(near("EOF", None)),
     }
 }

@@ -1,14 +1,23 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod cursor;
 mod define;
+mod privilege;
 mod role;
 mod write;
 mod transaction;
 
+pub use cursor::{
+    CursorForm, CursorHold, CursorOptions, CursorScroll, Declare, Fetch, FetchAction, FetchTo,
+};
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
     Truncate, TruncateIdentity, WithData,
+};
+pub use privilege::{
+    Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,
+    Privileges, RoleName, privileges_in,
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use transaction::{
@@ -322,6 +331,27 @@ pub enum Statement {
     Comment,
     /// CREATE, ALTER, DROP ROLE.
     Role(Box<RoleStatement>),
+    /// GRANT, REVOKE, ALTER ... OWNER TO.
+    Privilege(Box<PrivilegeStatement>),
+    /// LISTEN: the channel.
+    Listen(String),
+    /// UNLISTEN: the channel; None for all.
+    Unlisten(Option<String>),
+    /// NOTIFY.
+    Notify {
+        /// The channel.
+        channel: String,
+        /// What is said.
+        payload: String,
+    },
+    /// DECLARE.
+    Declare(Box<Declare>),
+    /// FETCH, MOVE.
+    Fetch(Fetch),
+    /// CLOSE: the cursor; None for all.
+    CloseCursor(Option<String>),
+    /// BACKUP TO: the directory.
+    Backup(String),
     /// CHECKPOINT.
     Checkpoint,
     /// ANALYZE; None for every table.
@@ -347,6 +377,7 @@ impl Statement {
             Self::Delete(delete) => &delete.source.parameters,
             Self::Merge(merge) => &merge.source.parameters,
             Self::CreateTableAs(create) => &create.query.parameters,
+            Self::Declare(declare) => &declare.query.parameters,
             Self::Explain { statement, .. } => statement.parameters(),
             Self::Copy(copy) => match &copy.item {
                 CopyItem::Query(query) => &query.parameters,

@@ -142,7 +142,8 @@ impl Catalog for TestCatalog {
         }
         let view = |sql: &str, columns: &[&str]| {
             let columns = columns.iter().map(|name| (*name).to_owned()).collect();
-            Some(Relation::View { sql: sql.to_owned(), columns })
+            let rights = sql::catalog::ViewRights::System;
+            Some(Relation::View { sql: sql.to_owned(), columns, rights })
         };
         match name {
             "v" => view("SELECT a, b + 1 AS b1 FROM t1 WHERE c IS NOT NULL", &[]),

@@ -18,6 +18,7 @@
 
 mod manifest;
 mod directory;
+mod backup;
 mod block_file;
 mod check;
 #[cfg(test)]

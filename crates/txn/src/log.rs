@@ -39,8 +39,9 @@ use flush::{Shared, Tail};
 use format::{MARK_BYTES, RECORD_ALIGN, RECORD_HEADER_BYTES};
 use segments::Segments;
 
+pub(crate) use format::SEGMENT_HEADER_BYTES;
 pub use reader::{LogReader, Record};
-pub(crate) use segments::holds_records;
+pub(crate) use segments::{holds_records, segment_first};
 
 /// A position in the stream of the log, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -275,6 +276,12 @@ impl Log {
     pub fn remove_below(&self, lsn: Lsn) -> Result<usize> {
         // What waits is still to be written there.
         self.shared.segments.remove_below(lsn.min(self.durable()).0)
+    }
+
+    /// # Errors
+    /// 58030 once the log has failed.
+    pub fn health(&self) -> Result<()> {
+        self.shared.refuse_if_failed()
     }
 
     /// Bytes of disk held by segments.

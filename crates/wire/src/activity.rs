@@ -176,6 +176,14 @@ impl Activities {
         all.values().for_each(|activity| activity.is_ending.store(true, Ordering::Relaxed));
     }
 
+    /// Ends a connection; false when there is none of this number.
+    pub(crate) fn terminate(&self, session: i32) -> bool {
+        let Some(activity) = self.all.lock().get(&session).cloned() else { return false };
+        activity.is_ending.store(true, Ordering::Relaxed);
+        activity.cancel.cancel();
+        true
+    }
+
     /// Cancels everything.
     pub(crate) fn cancel_all(&self) {
         self.all.lock().values().for_each(|activity| activity.cancel.cancel());

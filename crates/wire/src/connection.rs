@@ -23,8 +23,10 @@ use types::{Error, Result, SqlState};
 use crate::activity::Activity;
 use crate::copy::CopyLink;
 use crate::encode::{self, Format, Outgoing, Place};
+use crate::journal::LogOptions;
 use crate::link::{Broken, Link, Received};
 use crate::message::{self, Severity, violation};
+use crate::metrics::Metrics;
 use crate::socket::SharedSocket;
 use crate::turns::Until;
 
@@ -57,6 +59,15 @@ pub(crate) struct Connection {
     heard: Instant,
     /// Why it ends before the next message.
     dismissed: Option<Error>,
+    watcher: Watcher,
+}
+
+/// Who counts and logs what a connection does.
+pub(crate) struct Watcher {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: LogOptions,
+    /// Who began the session.
+    pub(crate) user: String,
 }
 
 /// Whether a client knows that it may begin.
@@ -88,13 +99,19 @@ impl Outgoing for Link {
 
 impl Connection {
     /// The connection of `session` through `link`.
-    pub(crate) fn new(mut session: Session, link: Link, socket: SharedSocket) -> Box<Self> {
+    pub(crate) fn new(
+        mut session: Session,
+        link: Link,
+        socket: SharedSocket,
+        watcher: Watcher,
+    ) -> Box<Self> {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
         let mut link = link;
         link.answer_after(session.defer_commits());
         let link = Arc::new(Mutex::new(link));
         session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));
+        session.show_application();
         Box::new(Self {
             link,
             activity,
@@ -107,6 +124,7 @@ impl Connection {
             settings,
             heard: Instant::now(),
             dismissed: None,
+            watcher,
         })
     }
 
@@ -126,7 +144,6 @@ impl Connection {
             _ => Welcome::Waits,
         }
     }
-
     /// How long it may stay idle from now on, and why it ends then.
     pub(crate) fn idle_limit(&self) -> Option<Duration> {
         let limit = match self.session.in_transaction() {
@@ -176,6 +193,7 @@ impl Connection {
             return Err(Broken::Fatal(reason));
         }
         self.heard = Instant::now();
+        self.send_notifications();
         for _ in 0..MESSAGES_MAX {
             if let Some(commits) = self.link.lock().waits_for() {
                 return Ok(Ending::Pause(Until::Written(Arc::clone(commits))));
@@ -231,10 +249,24 @@ impl Connection {
         Ok(())
     }
 
+    /// Sends what came by NOTIFY, unless a transaction runs.
+    fn send_notifications(&mut self) {
+        if self.session.has_notifications() && !self.session.in_transaction() {
+            let came = self.session.take_notifications();
+            let out = &mut self.link.lock().outgoing;
+            came.iter().for_each(|notification| message::notification(out, notification));
+        }
+    }
+
     /// Reports an error of a statement; the transaction fails with it.
     fn fail(&mut self, error: &Error, text: &str) -> Result<(), Broken> {
         self.session.fail_transaction()?;
-        message::error(&mut self.link.lock().outgoing, Severity::Error, error, text);
+        let notices = self.session.take_notices();
+        let out = &mut self.link.lock().outgoing;
+        notices.iter().for_each(|notice| message::notice(out, notice));
+        message::error(out, Severity::Error, error, text);
+        self.watcher.metrics.failed();
+        self.watcher.log.error(self.session.id(), &self.watcher.user, error);
         Ok(())
     }
 
@@ -242,6 +274,7 @@ impl Connection {
     fn ready(&mut self) {
         if !self.session.in_transaction() {
             self.portals.clear();
+            self.send_notifications();
         }
         let status = match self.session.in_transaction() {
             false => b'I',
@@ -267,6 +300,7 @@ fn statement_text(body: &[u8]) -> &str {
 /// Sends all rows of `result` and CommandComplete.
 fn send(link: &Mutex<Link>, result: &QueryResult, formats: &[Format]) -> Result<(), Broken> {
     let mut link = link.lock();
+    result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
     if result.has_rows() {
         encode::rows(&mut *link, result, formats, &mut Place::default(), usize::MAX)?;
     }

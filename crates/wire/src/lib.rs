@@ -29,7 +29,9 @@ mod connection;
 mod copy;
 mod link;
 mod socket;
+mod journal;
 mod message;
+mod metrics;
 mod encode;
 mod decode;
 mod numeric;
@@ -57,5 +59,6 @@ pub fn create_first_user(database: &engine::Database, user: &str) -> Result<Opti
     Ok(Some(password))
 }
 
+pub use journal::{LogFormat, LogOptions};
 pub use options::{Authentication, ServerOptions, TlsFiles};
 pub use server::{Ending, Server};

@@ -6,6 +6,7 @@
 //! Invariant: reading never panics, whatever the bytes; a body with too few or too many bytes is
 //! 08P01.
 
+use engine::{Notice, Notification};
 use types::{Error, Position, Result, SqlState};
 
 /// 08P01: what came is not the protocol.
@@ -142,6 +143,20 @@ pub(crate) fn error(out: &mut Vec<u8>, severity: Severity, error: &Error, text: 
         Severity::Fatal => "FATAL",
     };
     message(out, b'E', |out| report(out, name, error, text));
+}
+
+/// NoticeResponse.
+pub(crate) fn notice(out: &mut Vec<u8>, notice: &Notice) {
+    message(out, b'N', |out| report(out, notice.severity.name(), &notice.error, ""));
+}
+
+/// NotificationResponse.
+pub(crate) fn notification(out: &mut Vec<u8>, notification: &Notification) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&notification.session.to_be_bytes());
+        push_text(out, &notification.channel);
+        push_text(out, &notification.payload);
+    });
 }
 
 fn report(out: &mut Vec<u8>, severity: &str, error: &Error, text: &str) {

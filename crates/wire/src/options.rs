@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::journal::LogOptions;
+
 /// How clients prove who they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication {
@@ -41,6 +43,10 @@ pub struct ServerOptions {
     pub idle_limit: Option<Duration>,
     /// How long statements may go on when the server is told to end.
     pub grace: Duration,
+    /// What is logged.
+    pub log: LogOptions,
+    /// Where metrics and health are asked for over HTTP.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Default for ServerOptions {
@@ -54,6 +60,8 @@ impl Default for ServerOptions {
             statement_limit: None,
             idle_limit: None,
             grace: Duration::from_secs(10),
+            log: LogOptions::default(),
+            metrics: None,
         }
     }
 }

@@ -16,8 +16,10 @@ use tokio_rustls::TlsAcceptor;
 use types::{Error, Result, SqlState};
 
 use crate::activity::{Activities, TICK};
-use crate::connection::{Connection, Next, Welcome};
+use crate::connection::{Connection, Next, Watcher, Welcome};
+use crate::journal::Field;
 use crate::link::Link;
+use crate::metrics::{self, Metrics};
 use crate::options::{Authentication, ServerOptions};
 use crate::startup::{Newcomer, admit};
 use crate::turns::{Turns, Until};
@@ -35,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) activities: Activities,
+    pub(crate) metrics: Arc<Metrics>,
     turns: Arc<Turns>,
     handle: Handle,
     /// Clients that are not let in yet.
@@ -63,7 +66,12 @@ impl Shared {
             return Err(Error::new(SqlState(*b"53300"), message));
         }
         let mut session = self.database.session();
+        if self.database.role(user).is_some_and(|role| !role.can_login) {
+            let message = format!("role \"{user}\" is not permitted to log in");
+            return Err(Error::new(SqlState(*b"28000"), message));
+        }
         session.set_user(user);
+        session.check_connect()?;
         // What clients of PostgreSQL expect; no statement of theirs fails for being late.
         session.configure("default_transaction_isolation", "read committed")?;
         for (name, limit) in [
@@ -77,17 +85,43 @@ impl Shared {
         Ok(session)
     }
 
+    /// # Errors
+    /// 57P03 when the server ends, 58030 when the log of the database has failed.
+    pub(crate) fn health(&self) -> Result<()> {
+        if self.is_ending.load(Ordering::Relaxed) {
+            let message = "the database system is shutting down";
+            return Err(Error::new(SqlState(*b"57P03"), message));
+        }
+        self.database.health()
+    }
+
     /// Gives a client that was let in to the session threads.
     pub(crate) fn seat(self: &Arc<Self>, newcomer: Newcomer, session: Session, secret: i32) {
         let Ok((transport, socket)) = newcomer.settle() else { return };
         let (id, cancel) = (session.id(), session.cancel_handle());
         let activity = self.activities.add(id, secret, cancel, Arc::clone(&socket.0));
         let link = Link::new(transport, activity);
-        let connection = Connection::new(session, link, socket);
+        self.metrics.connections.fetch_add(1, Ordering::Relaxed);
+        let user = session.setting("session_authorization").unwrap_or_default();
+        let pid = Field::Number(id.unsigned_abs().into());
+        self.options.log.write("INFO", "connection", &[("pid", pid), ("user", Field::Text(&user))]);
+        let watcher = Watcher { metrics: Arc::clone(&self.metrics), log: self.options.log, user };
+        let turns = Arc::downgrade(&self.turns);
+        session.on_notification(Arc::new(move || {
+            turns.upgrade().into_iter().for_each(|turns| turns.wake(id));
+        }));
+        let connection = Connection::new(session, link, socket, watcher);
         match connection.welcome() {
             Welcome::Sent => self.turns.add(connection, Until::Readable),
             Welcome::Waits => self.turns.add(connection, Until::Turn),
         }
+    }
+
+    /// Ends a session, as pg_terminate_backend does; false when there is none.
+    fn terminate(&self, session: i32) -> bool {
+        let is_there = self.activities.terminate(session);
+        self.turns.wake(session);
+        is_there
     }
 
     /// What a session thread does with a connection.
@@ -96,8 +130,10 @@ impl Shared {
         match connection.serve() {
             Next::Parked(connection, until) => self.turns.park(connection, until),
             Next::End => {
-                self.turns.forget(&socket.0);
+                self.turns.forget(id, &socket.0);
                 self.activities.remove(id);
+                let pid = Field::Number(id.unsigned_abs().into());
+                self.options.log.write("INFO", "disconnection", &[("pid", pid)]);
             }
         }
     }
@@ -160,6 +196,7 @@ pub struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
     addresses: Vec<SocketAddr>,
+    metrics_address: Option<SocketAddr>,
     unix_path: Option<PathBuf>,
 }
 
@@ -204,6 +241,7 @@ impl Server {
             options,
             tls,
             activities: Activities::default(),
+            metrics: Arc::default(),
             turns: Arc::new(turns),
             handle: runtime.handle().clone(),
             newcomers: AtomicUsize::new(0),
@@ -213,7 +251,12 @@ impl Server {
         // It is set once.
         let _ = shared.set(Arc::downgrade(&parts));
         let shared = parts;
-        let mut server = Self { shared, runtime, addresses: Vec::new(), unix_path: None };
+        let weak = Arc::downgrade(&shared);
+        let terminate =
+            move |session| weak.upgrade().is_some_and(|shared| shared.terminate(session));
+        shared.database.registry().set_terminator(Arc::new(terminate));
+        let (addresses, metrics_address, unix_path) = Default::default();
+        let mut server = Self { shared, runtime, addresses, metrics_address, unix_path };
         server.listen()?;
         server.runtime.spawn(Arc::clone(&server.shared).watch());
         Ok(server)
@@ -228,6 +271,14 @@ impl Server {
             let bound = listener.local_addr().map_err(|error| io_error(&what(), &error))?;
             self.addresses.push(bound);
             self.runtime.spawn(Arc::clone(&self.shared).listen_tcp(listener));
+        }
+        if let Some(address) = &self.shared.options.metrics {
+            let what = || format!("{address} cannot be listened on for metrics");
+            let listener = self.runtime.block_on(TcpListener::bind(address));
+            let listener = listener.map_err(|error| io_error(&what(), &error))?;
+            let bound = listener.local_addr().map_err(|error| io_error(&what(), &error))?;
+            self.metrics_address = Some(bound);
+            self.runtime.spawn(metrics::listen(Arc::clone(&self.shared), listener));
         }
         if let Some(directory) = &self.shared.options.unix_directory {
             let port = self.addresses.first().map_or(5432, SocketAddr::port);
@@ -245,6 +296,11 @@ impl Server {
     /// The TCP addresses listened on.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where metrics are asked for.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
     }
 
     /// The Unix socket listened on.

@@ -12,7 +12,7 @@
 //! somebody who runs will when done. A thread that neither waits nor ends, say a long plan, is
 //! noticed by [`Turns::tick`], and another is let in beyond the limit.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -61,6 +61,14 @@ struct Parked {
 }
 
 #[derive(Default)]
+struct Parking {
+    /// By session.
+    all: HashMap<i32, Parked>,
+    /// Sessions that were woken while they were served.
+    called: HashSet<i32>,
+}
+
+#[derive(Default)]
 struct State {
     /// Threads with a turn.
     running: usize,
@@ -99,7 +107,7 @@ pub(crate) struct Turns {
     grant: Condvar,
     limit: usize,
     sockets: OwnedFd,
-    parked: Mutex<HashMap<i32, Parked>>,
+    parking: Mutex<Parking>,
     /// What a thread does with a connection.
     serve: Box<dyn Fn(Box<Connection>) + Send + Sync>,
 }
@@ -137,7 +145,7 @@ impl Turns {
             grant: Condvar::new(),
             limit,
             sockets: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            parked: Mutex::default(),
+            parking: Mutex::default(),
             serve: Box::new(serve),
         })
     }
@@ -169,7 +177,8 @@ impl Turns {
     }
 
     /// A served connection is over.
-    pub(crate) fn forget(&self, socket: &crate::socket::Socket) {
+    pub(crate) fn forget(&self, id: i32, socket: &crate::socket::Socket) {
+        self.parking.lock().called.remove(&id);
         // It is gone with the socket anyway.
         let _ = epoll::delete(&self.sockets, socket);
     }
@@ -178,9 +187,12 @@ impl Turns {
         let id = connection.id();
         let since = Instant::now();
         let deadline = connection.idle_limit().map(|limit| since + limit);
-        let mut parked = self.parked.lock();
-        parked.insert(id, Parked { connection, since, deadline, is_quiet: false });
+        let mut parking = self.parking.lock();
+        parking.all.insert(id, Parked { connection, since, deadline, is_quiet: false });
         arm(id);
+        if parking.called.remove(&id) {
+            self.arm(id, &parking.all[&id].connection.socket.0, &Until::Turn);
+        }
     }
 
     fn arm(&self, id: i32, socket: &crate::socket::Socket, until: &Until) {
@@ -194,7 +206,7 @@ impl Turns {
     /// Gives parked connections what their time asks for: buffers back, the end of the idle ones.
     pub(crate) fn tick(self: &Arc<Self>) {
         let now = Instant::now();
-        for (id, parked) in self.parked.lock().iter_mut() {
+        for (id, parked) in &mut self.parking.lock().all {
             if parked.deadline.is_some_and(|deadline| deadline <= now) {
                 parked.deadline = None;
                 parked.connection.dismiss();
@@ -214,9 +226,18 @@ impl Turns {
         state.seen = state.rounds;
     }
 
+    /// A connection gets a turn though its client says nothing.
+    pub(crate) fn wake(&self, id: i32) {
+        let mut parking = self.parking.lock();
+        match parking.all.get(&id) {
+            Some(parked) => self.arm(id, &parked.connection.socket.0, &Until::Turn),
+            None => drop(parking.called.insert(id)),
+        }
+    }
+
     /// Every parked connection gets a turn, to see why.
     pub(crate) fn wake_all(&self) {
-        for (id, parked) in self.parked.lock().iter() {
+        for (id, parked) in &self.parking.lock().all {
             self.arm(*id, &parked.connection.socket.0, &Until::Turn);
         }
     }
@@ -225,7 +246,7 @@ impl Turns {
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.grant.notify_all();
-        self.parked.lock().clear();
+        self.parking.lock().all.clear();
     }
 
     /// Lets one more thread run if the limit admits it.
@@ -253,7 +274,7 @@ impl Turns {
         waiting::observe(Rc::new(Turn(Arc::clone(&self))));
         let mut events = Vec::with_capacity(EVENTS_MAX);
         while let Some(id) = self.next(&mut events) {
-            let parked = self.parked.lock().remove(&id);
+            let parked = self.parking.lock().all.remove(&id);
             // Two events of one connection: the other one took it.
             if let Some(parked) = parked {
                 (self.serve)(parked.connection);

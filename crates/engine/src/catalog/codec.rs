@@ -1,4 +1,4 @@
-//! Tables, views, sequences and roles to and from bytes, for the log and checkpoints.
+//! Tables, views, sequences, roles and rights to and from bytes, for the log and checkpoints.
 //!
 //! ```text
 //! record: [version u8 = 1][field]...          field: [bytes u32 LE][value]
@@ -18,6 +18,7 @@ use types::Result;
 
 use self::field::{Reader, Writer, damaged};
 use super::{Role, Sequence, TableDef, TableEntry, View};
+use crate::rights::Rights;
 
 /// Version of the records.
 const VERSION: u8 = 1;
@@ -103,6 +104,23 @@ pub(crate) fn decode_role(bytes: &[u8]) -> Result<Role> {
     let role = reader.field()?;
     reader.end()?;
     Ok(role)
+}
+
+/// Appends the rights on an object.
+pub(crate) fn encode_rights(rights: &Rights, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    Writer::new(out).field(rights);
+}
+
+/// The rights on an object. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_rights(bytes: &[u8]) -> Result<Rights> {
+    let mut reader = versioned(bytes)?;
+    let rights = reader.field()?;
+    reader.end()?;
+    Ok(rights)
 }
 
 fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {

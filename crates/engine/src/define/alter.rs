@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use sql::algebra::Query;
 use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
-use sql::statement::{AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability};
+use sql::statement::{
+    AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence,
+};
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
@@ -313,6 +315,9 @@ impl Altering {
             }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
+            if old != def.name && def.persistence == Persistence::Permanent {
+                state.rename_rights(&old, &def.name);
+            }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
             }

@@ -23,11 +23,12 @@ pub(super) fn wrong_kind(name: &str, wanted: &str, kind: &str) -> Error {
 /// # Errors
 /// `missing` when one does not exist, unless IF EXISTS was given; 42809.
 pub(super) fn existing<'d>(
-    state: &State,
+    session: &mut Session,
     drop: &'d DropRelations,
     kind: &str,
     missing: SqlState,
 ) -> Result<BTreeSet<&'d str>> {
+    let state = session.state();
     let mut names = BTreeSet::new();
     for name in &drop.names {
         let name = local_name(name)?;
@@ -36,7 +37,9 @@ pub(super) fn existing<'d>(
                 names.insert(name);
             }
             Some(other) => return Err(wrong_kind(name, kind, other)),
-            None if drop.if_missing == IfMissing::Skip => {}
+            None if drop.if_missing == IfMissing::Skip => {
+                session.notice("00000", format!("{kind} \"{name}\" does not exist, skipping"));
+            }
             None => {
                 let message = format!("{kind} \"{name}\" does not exist");
                 return Err(Error::new(missing, message));
@@ -48,8 +51,8 @@ pub(super) fn existing<'d>(
 
 /// DROP TABLE.
 pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
+    let names = existing(session, drop, "table", SqlState::UNDEFINED_TABLE)?;
     let state = session.state();
-    let names = existing(&state, drop, "table", SqlState::UNDEFINED_TABLE)?;
     for name in &names {
         redefined::locked_named(session, name)?;
     }
@@ -101,7 +104,7 @@ pub(super) fn without_foreign_keys(
 
 /// DROP INDEX.
 pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = existing(&session.state(), drop, "index", SqlState::UNDEFINED_OBJECT)?;
+    let names = existing(session, drop, "index", SqlState::UNDEFINED_OBJECT)?;
     for name in names {
         let state = session.state();
         let Some((entry, position)) = state.index(name) else { continue };

@@ -88,6 +88,7 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
         Naming::Chosen => names::free(&create.name, |n| is_taken(&state, &entry.def, n)),
         Naming::Given => {
             if !may_create(&state, &create.name, create.if_exists, entry.def.persistence)? {
+                super::tell_taken(session, &create.name);
                 return Ok(done);
             }
             if entry.def.serves_foreign_key(&create.name) {

@@ -15,6 +15,7 @@ use types::{Error, Result, SqlState};
 
 use super::{drop, local_name, may_create, names, needed, persistence_of};
 use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
+use crate::rights::Who;
 use crate::{QueryResult, Session};
 
 fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
@@ -46,6 +47,7 @@ pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<Qu
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(done);
     }
     let id = session.inner().next_object_id();
@@ -200,6 +202,9 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
         }
     }
     state.sequences.remove(from);
+    if sequence.persistence == sql::statement::Persistence::Permanent {
+        state.rename_rights(from, &to);
+    }
     sequence.name.clone_from(&to);
     state.sequences.insert(to, Arc::new(sequence));
     Ok(())
@@ -207,7 +212,7 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
 
 /// DROP SEQUENCE.
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(&session.state(), drop, "sequence", SqlState::UNDEFINED_TABLE)?;
+    let names = drop::existing(session, drop, "sequence", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
         for name in names {
             let identity = |t: &Arc<crate::catalog::TableEntry>| {
@@ -289,6 +294,12 @@ pub(super) fn change_owned(
         sequence.owner = sequence.owner.map(&change);
         state.sequences.insert(sequence.name.clone(), Arc::new(sequence));
     }
+}
+
+/// # Errors
+/// 42501 unless `who` owns the sequences of the table.
+pub(super) fn check_owned(state: &State, table: &str, who: &Who) -> Result<()> {
+    owned(state, table).iter().try_for_each(|s| state.check_owner(who, "sequence", &s.name))
 }
 
 /// TRUNCATE ... RESTART IDENTITY: the sequences of the table start anew.

@@ -8,7 +8,8 @@ use sql::catalog::{
     ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, KeyDef, KeyNulls, Uniqueness,
 };
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, Persistence, Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, Truncate,
+    TruncateIdentity, WithData,
 };
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
@@ -17,6 +18,7 @@ use super::{index, layout_of, local_name, may_create, names, persistence_of, red
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
 use crate::locks::TableLock;
+use crate::rights::Object;
 use crate::session::Run;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
 use crate::{QueryResult, Session};
@@ -113,6 +115,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(done);
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
@@ -157,6 +160,7 @@ pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<
     let name = local_name(&create.name)?.to_owned();
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+        super::tell_taken(session, &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
@@ -200,6 +204,8 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
                         "Truncate table \"{table}\" at the same time, or use TRUNCATE ... CASCADE."
                     )));
             }
+            let (who, object) = (session.who(), Object::Relation(table.clone()));
+            session.state().check(&who, &object, Privileges::of(&[Privilege::Truncate]))?;
             names.push(table);
         }
         at += 1;
@@ -212,8 +218,12 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
         emptied.push(new_filled(session, def, lock, None)?.0);
     }
+    let who = session.who();
     session.change_catalog(|state| {
         if truncate.identity == TruncateIdentity::Restart {
+            for name in &names {
+                sequence::check_owned(state, name, &who)?;
+            }
             names.iter().for_each(|name| sequence::restart_owned(state, name));
         }
         for entry in emptied {

@@ -17,7 +17,7 @@ use crate::write::rows::{Rows, key_of, newest};
 pub(super) fn bind(session: &Session, text: &str) -> Result<sql::algebra::Query> {
     let statement = sql::parse(text)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a query of our own"))?;
-    match sql::bind(&statement, &session.catalog(), &[])? {
+    match sql::bind(&statement, &session.own_catalog(), &[])? {
         Statement::Query(query) => Ok(query),
         _ => Err(Error::internal("a query of our own")),
     }

@@ -101,7 +101,7 @@ pub(super) fn drop_dependents(
 
 /// DROP VIEW.
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
-    let names = drop::existing(&session.state(), drop, "view", SqlState::UNDEFINED_TABLE)?;
+    let names = drop::existing(session, drop, "view", SqlState::UNDEFINED_TABLE)?;
     session.change_catalog(|state| {
         // First those that go anyway, so that views of each other may go together.
         state.views.retain(|name, _| !names.contains(name.as_str()));
@@ -159,7 +159,7 @@ pub(super) fn check_readers(
 fn output_of(session: &Session, view: &View) -> Result<Vec<(String, DataType)>> {
     let statement = sql::parse(&view.sql)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a view has a query"))?;
-    match sql::bind(&statement, &session.catalog(), &[])? {
+    match sql::bind(&statement, &session.own_catalog(), &[])? {
         Statement::Query(query) => {
             let mut output: Vec<_> =
                 query.columns.into_iter().map(|c| (c.name.to_string(), c.ty)).collect();

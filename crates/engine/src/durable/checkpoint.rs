@@ -10,6 +10,7 @@
 //! it takes to copy a part: whoever passes over rows deleted meanwhile gets slower. After an error
 //! the newest checkpoint is the one before, with all its files and all of the log behind it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,7 +18,7 @@ use storage::{BlockImage, Table};
 use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
 use txn::log::Position;
 use txn::manager::{Isolation, Transaction};
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use super::encode::dead_bytes;
 use super::files::{Need, temperature_of};
@@ -139,6 +140,7 @@ impl Durable {
             tables,
         };
         self.directory.publish(&manifest)?;
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
         let replaced = {
             let mut files = self.files.lock();
             let replaced = files.up_to(at.ts);
@@ -150,6 +152,33 @@ impl Durable {
         self.directory.remove_replaced(&replaced, &manifest)?;
         self.log.remove_below(position.lsn)?;
         Ok(())
+    }
+
+    /// Copies the database to the directory `target` while work goes on: all commits up to some
+    /// moment of the call, everything durable. Returns the bytes copied.
+    ///
+    /// # Errors
+    /// 58P02 when the directory holds something, 22023 when it is inside the database's; 57014;
+    /// those of a checkpoint and of the files.
+    pub(crate) fn backup(
+        &self,
+        inner: &Inner,
+        target: &Path,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<u64> {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if absolute(target).starts_with(absolute(self.directory.path())) {
+            let message = "a backup cannot be inside the directory of the database";
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+        }
+        // Less log to copy, and to replay.
+        self.write_checkpoint(inner)?;
+        // Until the end no checkpoint removes files and log of the newest one.
+        let _writing = self.writing.lock();
+        let position =
+            inner.transactions.with_commits_held(|_| Ok::<_, Error>(self.log.position()))?;
+        self.log.wait_durable(position.lsn)?;
+        self.directory.copy_to(target, position.lsn, check)
     }
 
     /// Writes what changed of all tables.

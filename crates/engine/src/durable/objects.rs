@@ -1,7 +1,7 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, its value, role | gone: 16 +
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights | gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows; the
@@ -18,12 +18,13 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_role, decode_sequence, decode_table, decode_view, encode_role, encode_sequence,
-    encode_table, encode_view,
+    decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_rights,
+    encode_role, encode_sequence, encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
 use crate::locks::TableLock;
+use crate::rights::{Object, Rights};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -33,10 +34,15 @@ mod kind {
     pub(super) const SEQUENCE: u8 = 4;
     pub(super) const SEQUENCE_VALUE: u8 = 5;
     pub(super) const ROLE: u8 = 6;
+    /// On a relation.
+    pub(super) const RIGHTS: u8 = 7;
+    /// On the schema or the database, which the name tells.
+    pub(super) const PLACE_RIGHTS: u8 = 8;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
     pub(super) const ROLE_GONE: u8 = 20;
+    pub(super) const RIGHTS_GONE: u8 = 21;
 }
 
 /// Bytes of the value of a sequence.
@@ -92,21 +98,31 @@ impl Same for Role {
     }
 }
 
+impl Same for Rights {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 /// Names in `old` that `new` does not have.
-fn gone<'m, T: Same>(
-    old: &'m BTreeMap<String, T>,
-    new: &'m BTreeMap<String, T>,
-) -> impl Iterator<Item = &'m String> {
-    let is_kept = |name: &String| new.get(name).is_some_and(Same::is_permanent);
+fn gone<'m, K: Ord, T: Same>(
+    old: &'m BTreeMap<K, T>,
+    new: &'m BTreeMap<K, T>,
+) -> impl Iterator<Item = &'m K> {
+    let is_kept = |name: &K| new.get(name).is_some_and(Same::is_permanent);
     old.iter().filter(move |(name, o)| o.is_permanent() && !is_kept(name)).map(|(name, _)| name)
 }
 
 /// Objects of `new` that are not in `old`.
-fn changed<'m, T: Same>(
-    old: &'m BTreeMap<String, T>,
-    new: &'m BTreeMap<String, T>,
-) -> impl Iterator<Item = (&'m String, &'m T)> {
-    let is_new = |name: &String, n: &T| old.get(name).is_none_or(|o| !n.is_same(o));
+fn changed<'m, K: Ord, T: Same>(
+    old: &'m BTreeMap<K, T>,
+    new: &'m BTreeMap<K, T>,
+) -> impl Iterator<Item = (&'m K, &'m T)> {
+    let is_new = |name: &K, n: &T| old.get(name).is_none_or(|o| !n.is_same(o));
     new.iter().filter(move |(name, n)| n.is_permanent() && is_new(name, n))
 }
 
@@ -116,6 +132,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
     gone(&old.views, &new.views).for_each(|n| writer.catalog(kind::VIEW_GONE, n, &[]));
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
+    for object in gone(&old.rights, &new.rights) {
+        if let Object::Relation(name) = object {
+            writer.catalog(kind::RIGHTS_GONE, name, &[]);
+        }
+    }
     let mut bytes = Vec::new();
     for (name, entry) in changed(&old.tables, &new.tables) {
         bytes.clear();
@@ -137,6 +158,15 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         bytes.clear();
         encode_role(role, &mut bytes);
         writer.catalog(kind::ROLE, name, &bytes);
+    }
+    for (object, rights) in changed(&old.rights, &new.rights) {
+        bytes.clear();
+        encode_rights(rights, &mut bytes);
+        match object {
+            Object::Relation(name) => writer.catalog(kind::RIGHTS, name, &bytes),
+            Object::Schema => writer.catalog(kind::PLACE_RIGHTS, "schema", &bytes),
+            Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
+        }
     }
 }
 
@@ -216,6 +246,21 @@ impl Objects {
             kind::SEQUENCE_VALUE => self.set_value(&name, bytes)?,
             kind::ROLE => {
                 state.roles.insert(name, decode_role(bytes)?);
+            }
+            kind::RIGHTS => {
+                state.rights.insert(Object::Relation(name), decode_rights(bytes)?);
+            }
+            kind::PLACE_RIGHTS => {
+                let object = match name.as_str() {
+                    "schema" => Object::Schema,
+                    "database" => Object::Database,
+                    _ => return Err(damaged(format!("rights on {name}"))),
+                };
+                state.rights.insert(object, decode_rights(bytes)?);
+            }
+            kind::RIGHTS_GONE => {
+                let rights = state.rights.remove(&Object::Relation(name.clone()));
+                rights.ok_or_else(|| missing("rights on", &name))?;
             }
             kind::ROLE_GONE => {
                 state.roles.remove(&name).ok_or_else(|| missing("role", &name))?;

@@ -60,6 +60,7 @@ pub(crate) fn open(
         next_version: AtomicU64::new(recovered.next_version),
         checkpoint_lsn: AtomicU64::new(checkpoint_lsn),
         commits_since: AtomicU64::new(recovered.replayed),
+        checkpoints: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         recovery: recovered.report,
         directory,

@@ -21,6 +21,57 @@ macro_rules! lookup {
     };
 }
 
+/// Whether a role, by name or number, has one of some privileges on an object; NULL when one
+/// of both does not exist.
+macro_rules! held {
+    ($kind:literal, $role:literal, $object:literal, $privileges:literal) => {
+        concat!(
+            "(SELECT bool_or(pgc.held ~* ('(^|,)(' || regexp_replace(trim(",
+            $privileges,
+            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM pg_catalog.tessera_privileges AS pgc \
+             WHERE pgc.kind = '",
+            $kind,
+            "' AND pgc.rolname = ",
+            role!($role),
+            " AND (pgc.oid::text = ",
+            $object,
+            "::text OR pgc.name = regexp_replace(",
+            $object,
+            "::text, '^public[.]', '')))"
+        )
+    };
+}
+
+/// The name of a role that is given by name or number.
+macro_rules! role {
+    ($role:literal) => {
+        concat!(
+            "coalesce((SELECT pgr.rolname FROM pg_catalog.pg_roles AS pgr WHERE pgr.oid::text = ",
+            $role,
+            "::text), ",
+            $role,
+            "::text)"
+        )
+    };
+}
+
+/// Whether a role is in another.
+macro_rules! member {
+    ($member:literal, $role:literal, $how:literal) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM pg_catalog.tessera_members AS pgc WHERE pgc.member = ",
+            role!($member),
+            " AND (pgc.rolname = ",
+            $role,
+            "::text OR pgc.oid::text = ",
+            $role,
+            "::text) AND (pgc.inherited OR upper(",
+            $how,
+            ") LIKE 'MEMBER%'))"
+        )
+    };
+}
+
 /// The expression that a call of `name` with `count` arguments `$1`... stands for.
 pub(crate) fn template(name: &str, count: usize) -> Option<&'static str> {
     let is_meant =
@@ -60,8 +111,6 @@ const TYPE_NUMBER: &str = concat!(
     lookup!("pg_type", "formatted", "oid", "$1::text"),
     ")"
 );
-
-const SETTING: &str = lookup!("pg_settings", "name", "setting", "lower($1)");
 
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
@@ -106,21 +155,27 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         &[1],
         "CASE WHEN $1 THEN ARRAY['pg_catalog','public'] ELSE ARRAY['public'] END",
     ),
-    ("current_setting", &[1, 2], SETTING),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("pg_is_in_recovery", &[0], "false"),
     ("pg_is_other_temp_schema", &[1], "false"),
     ("pg_my_temp_schema", &[0], "0::bigint"),
     ("inet_server_addr", &[0], "NULL::text"),
     ("inet_client_addr", &[0], "NULL::text"),
-    ("has_table_privilege", &[2, 3], "true"),
-    ("has_any_column_privilege", &[2, 3], "true"),
-    ("has_column_privilege", &[3, 4], "true"),
-    ("has_schema_privilege", &[2, 3], "true"),
-    ("has_database_privilege", &[2, 3], "true"),
-    ("has_sequence_privilege", &[2, 3], "true"),
+    ("has_table_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
+    ("has_table_privilege", &[3], held!("relation", "$1", "$2", "$3")),
+    ("has_any_column_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
+    ("has_any_column_privilege", &[3], held!("relation", "$1", "$2", "$3")),
+    ("has_column_privilege", &[3], held!("relation", "current_user", "$1", "$3")),
+    ("has_column_privilege", &[4], held!("relation", "$1", "$2", "$4")),
+    ("has_sequence_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
+    ("has_sequence_privilege", &[3], held!("relation", "$1", "$2", "$3")),
+    ("has_schema_privilege", &[2], held!("schema", "current_user", "$1", "$2")),
+    ("has_schema_privilege", &[3], held!("schema", "$1", "$2", "$3")),
+    ("has_database_privilege", &[2], held!("database", "current_user", "$1", "$2")),
+    ("has_database_privilege", &[3], held!("database", "$1", "$2", "$3")),
     ("has_function_privilege", &[2, 3], "true"),
-    ("pg_has_role", &[2, 3], "true"),
+    ("pg_has_role", &[2], member!("current_user", "$1", "$2")),
+    ("pg_has_role", &[3], member!("$1", "$2", "$3")),
     ("to_regclass", &[1], lookup!("pg_class", "relname", "relname", "$1::text")),
     ("to_regtype", &[1], TYPE_NUMBER),
     // What ::regclass and ::regtype make of numbers.

@@ -7,8 +7,9 @@ use sql::catalog::{
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value};
 
-use super::{Row, Subject, numbers};
+use super::{Row, Subject, numbers, rights};
 use crate::catalog::{TableDef, TableEntry};
+use crate::rights::Object;
 
 /// A name as SQL text.
 pub(super) fn quoted(name: &str) -> String {
@@ -46,7 +47,11 @@ fn relation(name: &str, kind: &str, number: i64, owner: i64) -> Row {
 
 /// pg_class.
 pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
-    let (state, owner) = (subject.state, subject.owner());
+    let state = subject.state;
+    let owner = |name: &str| subject.owner_of_relation(name);
+    let acl = |row: Row, name: &str| {
+        row.set("relacl", rights::list(subject, &Object::Relation(name.to_owned())))
+    };
     let numbers = numbers::relations(state);
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
     let mut rows = Vec::new();
@@ -54,7 +59,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
         let temporary = entry.def.persistence == Persistence::Temporary;
-        let row = relation(name, "r", number(name), owner)
+        let row = acl(relation(name, "r", number(name), owner(name)), name)
             .number("relam", 2)
             .number("reltuples", live)
             .number("relpages", (bytes / 8192) as i64)
@@ -66,17 +71,17 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in indexes(entry) {
             let method = if index.kind == IndexKind::Ordered { 403 } else { 405 };
-            let row = relation(&index.name, "i", number(&index.name), owner);
+            let row = relation(&index.name, "i", number(&index.name), owner(name));
             rows.push(row.number("relam", method).number("relnatts", index.columns.len() as i64));
         }
     }
     for (name, view) in &state.views {
-        let row = relation(name, "v", number(name), owner);
+        let row = acl(relation(name, "v", number(name), owner(name)), name);
         let text = format!(" {};", view.sql);
         rows.push(row.number("relnatts", view.output.len() as i64).text("viewdef", &text));
     }
     let sequences = state.sequences.keys();
-    rows.extend(sequences.map(|name| relation(name, "S", number(name), owner)));
+    rows.extend(sequences.map(|name| acl(relation(name, "S", number(name), owner(name)), name)));
     rows
 }
 

@@ -3,7 +3,7 @@
 use types::{DataType, ElementType};
 
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), i (integer),
-/// s (smallint), f (real); S, O and N are arrays of s, o and n.
+/// s (smallint), f (real), t (timestamptz); S, O and N are arrays of s, o and n.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:N"),
     (
@@ -52,6 +52,9 @@ const TABLES: &[(&str, &str)] = &[
          rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:N",
     ),
     ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
+    // What each role may do with each object, and what it is a member of: for functions.
+    ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n held:n"),
+    ("pg_catalog.tessera_members", "member:n rolname:n oid:o inherited:b"),
     ("pg_catalog.pg_auth_members", "roleid:o member:o grantor:o admin_option:b"),
     (
         "pg_catalog.pg_database",
@@ -80,7 +83,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_stat_activity",
         "datid:o datname:n pid:i usesysid:o usename:n application_name:n client_addr:n state:n \
-         query:n backend_type:n",
+         query:n query_start:t backend_type:n",
     ),
     ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n"),
     ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n"),
@@ -142,7 +145,7 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_seclabels", "objoid:o classoid:o objsubid:i provider:n label:n"),
     ("pg_catalog.pg_locks", "locktype:n database:o relation:o pid:i mode:n granted:b"),
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
-    ("pg_catalog.pg_cursors", "name:n statement:n"),
+    ("pg_catalog.pg_cursors", "name:n statement:n is_holdable:b is_scrollable:b"),
     // A function with WITH ORDINALITY.
     ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
     (
@@ -178,6 +181,18 @@ const TABLES: &[(&str, &str)] = &[
          position_in_unique_constraint:i",
     ),
     (
+        "information_schema.table_privileges",
+        "grantor:n grantee:n table_catalog:n table_schema:n table_name:n privilege_type:n \
+         is_grantable:n with_hierarchy:n",
+    ),
+    (
+        "information_schema.role_table_grants",
+        "grantor:n grantee:n table_catalog:n table_schema:n table_name:n privilege_type:n \
+         is_grantable:n with_hierarchy:n",
+    ),
+    ("information_schema.enabled_roles", "role_name:n"),
+    ("information_schema.applicable_roles", "grantee:n role_name:n is_grantable:n"),
+    (
         "information_schema.sequences",
         "sequence_catalog:n sequence_schema:n sequence_name:n data_type:n start_value:n \
          minimum_value:n maximum_value:n increment:n cycle_option:n",
@@ -203,6 +218,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "S" => DataType::Array(ElementType::SmallInt),
                 "O" => DataType::Array(ElementType::BigInt),
                 "N" => DataType::Array(ElementType::Text),
+                "t" => DataType::TimestampTz,
                 _ => DataType::Text,
             },
         ))

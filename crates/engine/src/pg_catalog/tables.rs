@@ -1,8 +1,13 @@
 //! Rows of each table of the catalog.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use types::Value;
 
-use super::{Row, Subject, columns, numbers, relations};
+use super::{Row, Subject, columns, numbers, relations, rights};
+use crate::rights::Object;
+use crate::session::SessionInfo;
 
 /// The rows of the table `name`, which is written with its schema.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -25,6 +30,14 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_views" => views(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stat_activity" => activity(subject),
+        "pg_catalog.pg_auth_members" => rights::members(subject),
+        "pg_catalog.tessera_privileges" => rights::privileges(subject),
+        "pg_catalog.tessera_members" => rights::closures(subject),
+        "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
+        "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
+        "information_schema.enabled_roles" => rights::enabled(subject),
+        "information_schema.applicable_roles" => rights::applicable(subject),
+        "pg_catalog.pg_cursors" => cursors(subject),
         "pg_catalog.pg_language" => vec![Row::default().number("oid", 14).text("lanname", "sql")],
         "pg_catalog.pg_collation" => {
             let row = Row::default().number("oid", 950).text("collname", "C");
@@ -43,7 +56,12 @@ fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
     ];
     let row = |(number, name): &(i64, &str)| {
         let row = Row::default().number("oid", *number).text("nspname", name);
-        row.number("nspowner", subject.owner())
+        match *name {
+            "public" => row
+                .number("nspowner", numbers::role(&subject.owner_of(&Object::Schema)))
+                .set("nspacl", rights::list(subject, &Object::Schema)),
+            _ => row.number("nspowner", subject.owner()),
+        }
     };
     all.iter().map(row).collect()
 }
@@ -97,7 +115,7 @@ fn roles(subject: &Subject<'_>) -> Vec<Row> {
             .number("oid", numbers::role(&name))
             .text("rolname", &name)
             .flag("rolsuper", role.is_superuser)
-            .flag("rolinherit", true)
+            .flag("rolinherit", role.inherits)
             .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
             .flag("rolcanlogin", role.can_login)
             .number("rolconnlimit", -1)
@@ -119,7 +137,8 @@ fn databases(subject: &Subject<'_>) -> Vec<Row> {
     let row = Row::default()
         .number("oid", numbers::DATABASE)
         .text("datname", "tessera")
-        .number("datdba", subject.owner())
+        .number("datdba", numbers::role(&subject.owner_of(&Object::Database)))
+        .set("datacl", rights::list(subject, &Object::Database))
         .number("encoding", 6)
         .text("datlocprovider", "c")
         .flag("datallowconn", true)
@@ -144,41 +163,39 @@ fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn settings(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, value): (String, String)| {
+    let row = |(name, value, reset): (String, String, String)| {
+        let source = if value == reset { "default" } else { "session" };
         Row::default()
             .text("name", &name)
             .text("setting", &value)
             .text("category", "Tessera")
             .text("context", "user")
             .text("vartype", "string")
-            .text("source", "session")
-            .text("boot_val", &value)
-            .text("reset_val", &value)
+            .text("source", source)
+            .text("boot_val", &reset)
+            .text("reset_val", &reset)
     };
     subject.settings.all().into_iter().map(row).collect()
 }
 
-/// The name of who owns everything.
-fn owner_name(subject: &Subject<'_>) -> String {
-    let owner = subject.owner();
-    let roles = subject.roles().into_iter();
-    roles.map(|(name, _)| name).find(|name| numbers::role(name) == owner).unwrap_or_default()
+/// The name of a relation's owner.
+fn owner_name(subject: &Subject<'_>, relation: &str) -> String {
+    subject.owner_of(&Object::Relation(relation.to_owned()))
 }
 
 fn tables(subject: &Subject<'_>) -> Vec<Row> {
-    let owner = owner_name(subject);
     let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
         let row = Row::default().text("schemaname", "public").text("tablename", name);
-        let row = row.text("tableowner", &owner);
+        let row = row.text("tableowner", &owner_name(subject, name));
         row.flag("hasindexes", !entry.def.indexes.is_empty())
     };
     subject.state.tables.iter().map(row).collect()
 }
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
-    let owner = owner_name(subject);
     let row = |(name, view): (&String, &crate::catalog::View)| {
         let row = Row::default().text("schemaname", "public").text("viewname", name);
+        let owner = owner_name(subject, name);
         row.text("viewowner", &owner).text("definition", &format!(" {};", view.sql))
     };
     subject.state.views.iter().map(row).collect()
@@ -198,13 +215,50 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn activity(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(number, is_active): &(u64, bool)| {
-        Row::default()
+    let (state, who) = (subject.state, subject.settings.who());
+    let row = |(number, info): &(u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let is_active = info.active.load(Ordering::Relaxed);
+        let in_transaction = info.txn.load(Ordering::Relaxed) != 0;
+        let shown = match (is_active, in_transaction) {
+            (true, _) => "active",
+            (false, true) => "idle in transaction",
+            (false, false) => "idle",
+        };
+        let row = Row::default()
             .number("datid", numbers::DATABASE)
             .text("datname", "tessera")
             .set("pid", Value::I32(i32::try_from(*number).unwrap_or(i32::MAX)))
-            .text("state", if *is_active { "active" } else { "idle" })
+            .set(
+                "usesysid",
+                seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u))),
+            )
+            .set("usename", seen.user.as_deref().map_or(Value::Null, Value::text))
+            .text("application_name", &seen.application);
+        // What others run is theirs, as in PostgreSQL.
+        let is_shown = match &seen.user {
+            Some(user) => state.has_rights_of(who, user),
+            None => state.is_superuser(who),
+        };
+        if !is_shown {
+            return row.text("query", "<insufficient privilege>");
+        }
+        let (query, start) = match &seen.query {
+            Some((text, start)) => (Value::text(text), Value::I64(*start)),
+            None => (Value::text(""), Value::Null),
+        };
+        row.text("state", shown)
+            .set("query", query)
+            .set("query_start", start)
             .text("backend_type", "client backend")
     };
     subject.sessions.iter().map(row).collect()
+}
+
+fn cursors(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, text, [held, scrolls]): (String, String, [bool; 2])| {
+        let row = Row::default().text("name", &name).text("statement", &text);
+        row.flag("is_holdable", held).flag("is_scrollable", scrolls)
+    };
+    subject.cursors.all().into_iter().map(row).collect()
 }

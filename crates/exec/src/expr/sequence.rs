@@ -1,4 +1,4 @@
-//! nextval and its kin: calls of what the session gave the query.
+//! nextval and its kin, set_config and its: calls of what the session gave the query.
 
 use kernels::{Vector, VectorBuilder, VectorData};
 use sql::algebra::Function;
@@ -19,6 +19,15 @@ pub(super) fn kernel(sequences: &SequencesRef, function: Function) -> Kernel {
             let mut values = vec![0; rows];
             sequences.0.next(&text(name, 0)?, &mut values)?;
             Ok(Vector::new(VectorData::I64(values)))
+        }
+        (Function::Session(called), _) => {
+            let mut values = VectorBuilder::new(called.result().physical());
+            for row in 0..rows {
+                let value = |v: &&Vector| v.value(if v.len() == 1 { 0 } else { row });
+                let arguments: Vec<Value> = arguments.iter().map(value).collect();
+                values.push_value(&sequences.0.call(called, &arguments)?);
+            }
+            Ok(values.finish())
         }
         _ => {
             let mut values = VectorBuilder::new(PhysicalType::I64);

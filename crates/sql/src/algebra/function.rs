@@ -331,6 +331,8 @@ pub enum Function {
     SetVal,
     /// lastval() -> BIGINT.
     LastVal,
+    /// A function that the session carries out; volatile.
+    Session(super::SessionFunction),
     /// gen_random_uuid(); volatile.
     GenRandomUuid,
     /// hash of the argument, for tests of skew: hashtext(TEXT) -> INTEGER.
@@ -349,8 +351,11 @@ impl Function {
         matches!(self, Self::Random | Self::GenRandomUuid) || self.reads_sequences()
     }
 
-    /// True for nextval and its kin.
+    /// True for what the session does when it is called: nextval and its kin, set_config.
     pub fn reads_sequences(self) -> bool {
-        matches!(self, Self::NextVal | Self::CurrVal | Self::SetVal | Self::LastVal)
+        matches!(
+            self,
+            Self::NextVal | Self::CurrVal | Self::SetVal | Self::LastVal | Self::Session(_)
+        )
     }
 }

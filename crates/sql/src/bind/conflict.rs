@@ -11,7 +11,7 @@ use super::write::Target;
 use super::{Binder, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
 use crate::catalog::{TableRef, Uniqueness};
-use crate::statement::{ConflictAction, ConflictTarget, OnConflict};
+use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
 
 /// ON CONFLICT, bound but for its parameters.
 pub(super) struct BoundConflict {
@@ -29,7 +29,10 @@ impl Binder<'_> {
     ) -> Result<BoundConflict> {
         let key = match &conflict.conflict_target {
             None => None,
-            Some(named) => Some(conflict_target(&target.table, named)?),
+            Some(named) => {
+                self.require(target.table.name(), Privilege::Select);
+                Some(conflict_target(&target.table, named)?)
+            }
         };
         let update = match &conflict.action {
             ast::OnConflictAction::DoNothing => None,
@@ -54,6 +57,7 @@ impl Binder<'_> {
         target: &Target,
     ) -> Result<(Vec<usize>, BoundQuery)> {
         let table = &target.table;
+        self.require(table.name(), Privilege::Update);
         let width = table.columns().len();
         let excluded: Vec<ColumnId> = table.columns().iter().map(|_| self.fresh()).collect();
         let number = self.fresh();

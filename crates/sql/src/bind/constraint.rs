@@ -15,7 +15,7 @@ use crate::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls, ReferentialAction,
     Relation, TableRef, Uniqueness,
 };
-use crate::statement::{ColumnSequence, RelationName};
+use crate::statement::{ColumnSequence, Privilege, RelationName};
 
 /// Bytes of a name that PostgreSQL keeps.
 const NAME_MAX: usize = 63;
@@ -410,6 +410,7 @@ impl Binder<'_> {
             &*definition
         } else {
             other = self.referenced(&table, at)?;
+            self.require(&table.name, Privilege::References);
             &other
         };
         let references = referenced_columns(target, &key.referred_columns, at)?;

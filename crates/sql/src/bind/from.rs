@@ -9,8 +9,9 @@ use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, find_column
 use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
 use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
-use crate::catalog::{Relation, TableRef};
+use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::too_deep;
+use crate::statement::Privilege;
 
 /// How messages begin that are about the text of a view.
 const IN_VIEW: &str = "in a view: ";
@@ -210,12 +211,22 @@ impl Binder<'_> {
         }
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => {
+                self.require(table.name(), Privilege::Select);
                 let (mut plan, scope) = self.bind_table(table, name, alias)?;
                 self.lock_scan(&mut plan, &scope);
                 Ok((plan, scope))
             }
-            Some(Relation::View { sql, columns }) => {
-                let mut bound = self.bind_view(&sql, at)?;
+            Some(Relation::View { sql, columns, rights }) => {
+                if rights != ViewRights::System {
+                    self.require(&full.name, Privilege::Select);
+                }
+                let outer = self.on_behalf.clone();
+                if let ViewRights::Owner(owner) = rights {
+                    self.on_behalf = Some(owner);
+                }
+                let bound = self.bind_view(&sql, at);
+                self.on_behalf = outer;
+                let mut bound = bound?;
                 for (column, name) in bound.columns.iter_mut().zip(columns) {
                     column.name = name;
                 }

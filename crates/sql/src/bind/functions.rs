@@ -318,9 +318,8 @@ impl Binder<'_> {
                 ") on ",
                 "64-bit"
             )),
-            "current_user" | "session_user" | "user" | "current_role" => {
-                Expr::text(self.catalog.user())
-            }
+            "current_user" | "user" | "current_role" => Expr::text(self.catalog.user()),
+            "session_user" => Expr::text(self.catalog.session_user()),
             "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
             "current_schema" => Expr::text("public"),
             "pg_backend_pid" => {

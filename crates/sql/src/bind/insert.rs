@@ -11,7 +11,7 @@ use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, fail, place, unsup
 use crate::algebra::{Expr, ExprKind, Place, Plan};
 use crate::catalog::{ColumnDef, IdentityKind, TableRef};
 use crate::parse::Overriding;
-use crate::statement::Insert;
+use crate::statement::{Insert, Privilege};
 
 impl Binder<'_> {
     /// INSERT under the CTEs of `with`.
@@ -32,6 +32,7 @@ impl Binder<'_> {
         }
         let definitions = self.definitions(with)?;
         let table = self.table_named(name)?;
+        self.require(table.name(), Privilege::Insert);
         let source = self.insert_source(&table, insert, at)?;
         let (plan, columns) = self.exact(source);
         let source = BoundQuery { plan, columns };

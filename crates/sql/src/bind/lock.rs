@@ -10,7 +10,7 @@ use super::{Binder, Bound, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, JoinKind, Place, Plan, Query};
 use crate::catalog::{TID_COLUMN, TableRef};
 use crate::parse::LockTree;
-use crate::statement::{LockWait, RowLock, RowLockStrength, SelectForUpdate};
+use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForUpdate};
 
 /// What the outermost SELECT locks, while it is being bound.
 #[derive(Debug, Default)]
@@ -99,7 +99,15 @@ impl Binder<'_> {
         };
         columns.insert(0, (tid, TID_COLUMN));
         let (relation, table) = (relation.name.clone(), table.clone());
+        let is_named = |lock: &LockTree| {
+            lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == relation)
+        };
+        let is_locked = locking.clauses.iter().any(is_named);
+        let name = table.name().to_owned();
         locking.scans.push(LockedScan { relation, table, tid });
+        if is_locked {
+            self.require(&name, Privilege::Update);
+        }
     }
 
     /// The TID columns of the query that locks, behind its select list.

@@ -18,7 +18,7 @@ use super::write::{Target, column_at};
 use super::{Binder, BoundQuery, at_span, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan};
 use crate::catalog::TableRef;
-use crate::statement::{Merge, MergeAction};
+use crate::statement::{Merge, MergeAction, Privilege};
 
 /// A WHEN clause, bound.
 struct When {
@@ -56,6 +56,7 @@ impl Binder<'_> {
             let inserts = merge.clauses.iter().any(|clause| !is_matched(clause));
             let kind = if inserts { JoinKind::Left } else { JoinKind::Inner };
             let plan = join(source, scan, kind, condition);
+            binder.require_merge(merge, &target);
             let whens = binder.bind_whens(merge, &target, &both, &source_scope)?;
             binder.level()?.scope = both;
             let returning = binder.bind_returning(items, &target)?;
@@ -66,6 +67,20 @@ impl Binder<'_> {
         let (target, source, actions, extras_from, returning) = bound?;
         let (source, returning) = self.finish_write(source, returning, definitions)?;
         Ok(Merge { table: target.table, source, actions, returning, extras_from })
+    }
+
+    /// What MERGE needs of its target.
+    fn require_merge(&mut self, merge: &ast::Merge, target: &Target) {
+        let name = target.table.name();
+        self.require(name, Privilege::Select);
+        for clause in &merge.clauses {
+            match clause.action {
+                ast::MergeAction::Insert(_) => self.require(name, Privilege::Insert),
+                ast::MergeAction::Update(_) => self.require(name, Privilege::Update),
+                ast::MergeAction::Delete { .. } => self.require(name, Privilege::Delete),
+                ast::MergeAction::DoNothing { .. } => {}
+            }
+        }
     }
 
     fn bind_whens(

@@ -7,7 +7,7 @@ use super::literal::constant_text;
 use super::name::{expr_at, object_at};
 use super::types::{Context, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{Expr, Function, Place};
+use crate::algebra::{Expr, Function, Place, SessionFunction};
 use crate::catalog::{SequenceDef, SequenceWrap, TableRef};
 use crate::parse::SequenceOption;
 use crate::statement::{
@@ -224,6 +224,11 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
+        if let Some(function) = SessionFunction::from_name(name)
+            && let Some(types) = function.parameters(arguments.len())
+        {
+            return self.session_call(function, arguments, types, at).map(Some);
+        }
         let function = match (name, arguments.len()) {
             ("nextval", 1) => Function::NextVal,
             ("currval", 1) => Function::CurrVal,
@@ -253,6 +258,22 @@ impl Binder<'_> {
             *sequence = Expr::text(&full.quoted());
         }
         Ok(Some(Bound::new(Expr::call(function, list, DataType::BigInt), at)))
+    }
+
+    fn session_call(
+        &mut self,
+        function: SessionFunction,
+        arguments: &[Bound],
+        types: &[DataType],
+        at: Place,
+    ) -> Result<Bound> {
+        let mut list = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.iter().zip(types) {
+            let bound = self.retyped(argument.clone());
+            list.push(self.coerce(bound, *ty, Context::Assignment)?);
+        }
+        let call = Expr::call(Function::Session(function), list, function.result());
+        Ok(Bound::new(call, at))
     }
 
     fn is_relation(&self, name: &RelationName) -> bool {

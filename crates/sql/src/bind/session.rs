@@ -9,8 +9,12 @@ use super::types::{Context, can_cast, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
-use crate::parse::{PrepareTree, SessionTree, Tree};
-use crate::statement::{Execute, LockTable, Prepare, Statement};
+use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
+use crate::statement::Privilege as P;
+use crate::statement::{
+    Declare, Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement,
+    TableLockMode,
+};
 
 impl Binder<'_> {
     pub(super) fn bind_session(&mut self, tree: &SessionTree) -> Result<Statement> {
@@ -23,16 +27,42 @@ impl Binder<'_> {
             SessionTree::RollbackTo(name) => Statement::RollbackTo(name.clone()),
             SessionTree::SetTransaction(modes) => Statement::SetTransaction(*modes),
             SessionTree::SetSessionTransaction(modes) => Statement::SetSessionTransaction(*modes),
-            SessionTree::LockTable { tables, mode, wait } => Statement::LockTable(LockTable {
-                tables: self.tables_named(tables)?,
-                mode: *mode,
-                wait: *wait,
-            }),
+            SessionTree::LockTable { tables, mode, wait } => {
+                let tables = self.tables_named(tables)?;
+                let any_of = match mode {
+                    TableLockMode::AccessShare => {
+                        &[P::Select, P::Update, P::Delete, P::Truncate][..]
+                    }
+                    TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],
+                    _ => &[P::Update, P::Delete, P::Truncate],
+                };
+                for table in &tables {
+                    self.require_any(table.name(), Privileges::of(any_of));
+                }
+                Statement::LockTable(LockTable { tables, mode: *mode, wait: *wait })
+            }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
             SessionTree::Checkpoint => Statement::Checkpoint,
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
+            SessionTree::Privilege(PrivilegeStatement::Unsupported(what)) => {
+                return unsupported(what, None);
+            }
+            SessionTree::Privilege(statement) => Statement::Privilege(Box::new(statement.clone())),
+            SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
+            SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
+            SessionTree::Notify(channel, payload) => {
+                Statement::Notify { channel: channel.clone(), payload: payload.clone() }
+            }
+            SessionTree::Fetch(fetch) => Statement::Fetch(fetch.clone()),
+            SessionTree::CloseCursor(name) => Statement::CloseCursor(name.clone()),
+            SessionTree::Backup(directory) => Statement::Backup(directory.clone()),
+            SessionTree::SetRole { name, value, scope } => Statement::Set {
+                name: name.clone(),
+                value: value.clone().map_or(SetValue::Default, SetValue::Text),
+                scope: *scope,
+            },
             SessionTree::Vacuum { tables } => {
                 Statement::Vacuum { tables: self.tables_named(tables)? }
             }
@@ -50,6 +80,21 @@ impl Binder<'_> {
 
     fn tables_named(&self, names: &[ast::ObjectName]) -> Result<Vec<TableRef>> {
         names.iter().map(|name| self.table_named(name)).collect()
+    }
+
+    /// DECLARE of a cursor.
+    pub(super) fn bind_declare(&mut self, tree: &DeclareTree, text: &str) -> Result<Statement> {
+        let at = Some(tree.statement.start);
+        match self.bind_tree(&tree.statement.tree, &tree.statement.text)? {
+            Statement::Query(query) => Ok(Statement::Declare(Box::new(Declare {
+                name: tree.name.clone(),
+                options: tree.options,
+                query,
+                text: text.to_owned(),
+            }))),
+            Statement::SelectForUpdate(_) => unsupported("a cursor FOR UPDATE", at),
+            _ => fail(SqlState::SYNTAX_ERROR, "a cursor needs a query", at),
+        }
     }
 
     /// PREPARE: the statement is bound for its errors and the types of its parameters.

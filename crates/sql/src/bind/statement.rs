@@ -10,8 +10,8 @@ use super::{Binder, Unknowns, fail, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, SetScope, SetValue,
-    Statement, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, SetScope,
+    SetValue, Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -25,6 +25,7 @@ impl Binder<'_> {
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
             Tree::Session(tree) => self.bind_session(tree),
             Tree::Prepare(tree) => self.bind_prepare(tree),
+            Tree::Declare(tree) => self.bind_declare(tree, text),
         }
     }
 
@@ -158,6 +159,8 @@ impl Binder<'_> {
             CopySource::Table(name, columns) => {
                 let table = self.table_named(name)?;
                 let columns = self.column_ordinals(&table, columns)?;
+                let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
+                self.require(table.name(), needed);
                 CopyItem::Table { table, columns }
             }
             CopySource::Query(_) if copy.from => {
@@ -208,7 +211,9 @@ impl Binder<'_> {
     fn bind_truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
         let mut tables = Vec::with_capacity(truncate.table_names.len());
         for target in &truncate.table_names {
-            tables.push(self.table_named(&target.name)?);
+            let table = self.table_named(&target.name)?;
+            self.require(table.name(), Privilege::Truncate);
+            tables.push(table);
         }
         Ok(Statement::Truncate(Truncate {
             tables,

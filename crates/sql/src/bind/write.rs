@@ -18,7 +18,7 @@ use super::select::{Target as Item, filter};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
 use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
-use crate::statement::{Delete, Matches, Returning, Update};
+use crate::statement::{Delete, Matches, Privilege, Returning, Update};
 
 /// The table that a statement changes, in its scope.
 pub(super) struct Target {
@@ -66,6 +66,8 @@ impl Binder<'_> {
             let (plan, assigned) = binder.in_clause(Clause::Update, |binder| {
                 binder.bind_assignments(&target.table, &update.assignments, plan)
             })?;
+            binder.require(target.table.name(), Privilege::Update);
+            binder.require_read(&target)?;
             let returning = binder.bind_returning(update.returning.as_deref(), &target)?;
             let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
@@ -99,6 +101,8 @@ impl Binder<'_> {
         let definitions = self.definitions(with)?;
         let (source, target, returning) = self.in_level(Clause::From, |binder| {
             let (target, plan) = binder.joined_target(table, using, delete.selection.as_ref())?;
+            binder.require(target.table.name(), Privilege::Delete);
+            binder.require_read(&target)?;
             let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, Vec::new(), extras);
@@ -300,6 +304,7 @@ impl Binder<'_> {
         for item in &mut items {
             self.settle(&mut item.bound)?;
         }
+        self.require_read(target)?;
         let extras = self.extras(target)?;
         let width = target.ids.len();
         let own = target.ids.iter().zip(target.table.columns()).enumerate();
@@ -311,6 +316,15 @@ impl Binder<'_> {
         let name = format!("rows of {}", target.table.name()).into();
         let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items);
         Ok(Some(BoundReturning { query, extras }))
+    }
+
+    /// SELECT is needed of the target when the level's expressions read its columns.
+    pub(super) fn require_read(&mut self, target: &Target) -> Result<()> {
+        let reads = self.level()?.references.iter().any(|(id, _)| target.ids.contains(id));
+        if reads {
+            self.require(target.table.name(), Privilege::Select);
+        }
+        Ok(())
     }
 
     /// Columns of other relations than the target that the level's expressions refer to.

@@ -204,6 +204,7 @@ fn other_name(function: Function) -> Option<&'static str> {
         Function::Greatest => "greatest",
         Function::Least => "least",
         Function::GenRandomUuid => "gen_random_uuid",
+        Function::Session(_) => "session_function",
         Function::NextVal => "nextval",
         Function::CurrVal => "currval",
         Function::SetVal => "setval",

@@ -50,6 +50,8 @@ fn options(parser: &mut Parser<'_>) -> Parsed<RoleOptions> {
             options.password = PasswordChange::Remove;
         } else if word(parser, "password") || words(parser, &["encrypted", "password"]) {
             options.password = PasswordChange::Set(Secret(parser.parse_literal_string()?));
+        } else if words(parser, &["in", "role"]) || words(parser, &["in", "group"]) {
+            options.in_roles = parser.parse_comma_separated(name)?;
         } else if words(parser, &["connection", "limit"]) {
             // Only what changes nothing.
             parser.expect_token(&Token::Minus)?;
@@ -67,6 +69,7 @@ fn flag(parser: &mut Parser<'_>, options: &mut RoleOptions) -> Parsed<()> {
         ("superuser", "nosuperuser", Some(&mut options.superuser)),
         ("createrole", "nocreaterole", Some(&mut options.create_role)),
         ("login", "nologin", Some(&mut options.login)),
+        ("inherit", "noinherit", Some(&mut options.inherit)),
     ];
     for (on, off, target) in flags {
         let value = if word(parser, on) { Some(true) } else { word(parser, off).then_some(false) };
@@ -75,8 +78,8 @@ fn flag(parser: &mut Parser<'_>, options: &mut RoleOptions) -> Parsed<()> {
             return Ok(());
         }
     }
-    // There is one database, no group of roles, no replication.
-    for without_effect in ["inherit", "noinherit", "nocreatedb", "noreplication", "nobypassrls"] {
+    // There is one database, no replication.
+    for without_effect in ["nocreatedb", "noreplication", "nobypassrls"] {
         if word(parser, without_effect) {
             return Ok(());
         }

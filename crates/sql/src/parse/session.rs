@@ -125,11 +125,15 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 
 /// Statements about sequences and identities.
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    for parse in
+        [super::grant::parse, super::grant::parse_set, super::role::parse, super::cursor::parse]
+    {
+        if let Some(tree) = parse(parser)? {
+            return Ok(Some(tree));
+        }
+    }
     if words(parser, &["alter", "sequence"]) {
         return alter_sequence(parser).map(Some);
-    }
-    if let Some(tree) = super::role::parse(parser)? {
-        return Ok(Some(tree));
     }
     let temporary = ["temp", "temporary"]
         .iter()

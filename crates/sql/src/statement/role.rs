@@ -37,6 +37,10 @@ pub struct RoleOptions {
     pub login: Option<bool>,
     /// PASSWORD.
     pub password: PasswordChange,
+    /// INHERIT: it has the rights of roles that it is a member of.
+    pub inherit: Option<bool>,
+    /// IN ROLE, of CREATE: roles that it is a member of.
+    pub in_roles: Vec<String>,
 }
 
 /// A statement about roles; names are case-folded.

@@ -96,6 +96,11 @@ impl Directory {
         &self.path
     }
 
+    /// The files it is in.
+    pub(super) fn io(&self) -> &Arc<dyn Io> {
+        &self.io
+    }
+
     /// The newest checkpoint. A new database has an empty one, at timestamp 0.
     ///
     /// # Errors

@@ -66,7 +66,7 @@ pub(super) fn segment_name(first: u64) -> String {
 }
 
 /// Start of the segment of that name.
-pub(super) fn segment_first(name: &str) -> Option<u64> {
+pub(crate) fn segment_first(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".log")?;
     let first = u64::from_str_radix(digits, 16).ok()?;
     (segment_name(first) == name).then_some(first)

@@ -5,6 +5,7 @@
 //! result.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use engine::{PreparedStatement, QueryResult};
 use parking_lot::Mutex;
@@ -18,7 +19,7 @@ use crate::{decode, oid};
 
 /// A statement of Parse.
 pub(super) struct Statement {
-    text: String,
+    text: Arc<str>,
     /// Numbers of the parameters' types, as declared or inferred.
     oids: Vec<u32>,
     /// None for a text without a statement.
@@ -103,7 +104,7 @@ impl Connection {
     }
 
     fn prepare(&mut self, text: &str, given: &[u32]) -> Result<Statement> {
-        let text = text.to_owned();
+        let text: Arc<str> = text.into();
         if engine::is_blank(&text) {
             return Ok(Statement { text, oids: Vec::new(), prepared: None, columns: None });
         }
@@ -195,10 +196,14 @@ impl Connection {
                 });
                 (statement.columns.as_deref(), &[][..])
             }
-            b'P' => {
-                let portal = self.portals.get(name).ok_or_else(|| unknown_portal(name))?;
-                (portal.statement.columns.as_deref(), portal.formats.as_slice())
-            }
+            b'P' => match self.portals.get(name) {
+                Some(portal) => (portal.statement.columns.as_deref(), portal.formats.as_slice()),
+                // One of DECLARE is a portal, too.
+                None => match self.session.cursor_columns(name) {
+                    Some(columns) => (Some(columns), &[][..]),
+                    None => return Err(unknown_portal(name)),
+                },
+            },
             _ => return Err(violation("invalid DESCRIBE message subtype")),
         };
         match columns {
@@ -259,13 +264,15 @@ impl Connection {
                 portal.progress = Progress::Done;
                 return Ok(Ok(()));
             };
-            let result = match self.run(&mut prepared.lock(), &values) {
+            let result = match self.run(&portal.statement.text, &mut prepared.lock(), &values) {
                 Ok(result) => result,
                 Err(error) => return Ok(Err(error)),
             };
             if let Err(error) = check_columns(&portal.statement, &result) {
                 return Ok(Err(error));
             }
+            let out = &mut self.link.lock().outgoing;
+            result.notices().iter().for_each(|notice| message::notice(out, notice));
             portal.progress = Progress::Open(Box::new(result), Place::default());
         }
         self.send_some(portal, count)
@@ -273,13 +280,25 @@ impl Connection {
 
     /// Runs a statement: by itself when nothing else comes before Sync, else in a transaction with
     /// what does.
-    fn run(&mut self, prepared: &mut PreparedStatement, values: &[Value]) -> Result<QueryResult> {
+    fn run(
+        &mut self,
+        text: &Arc<str>,
+        prepared: &mut PreparedStatement,
+        values: &[Value],
+    ) -> Result<QueryResult> {
+        self.session.show_query(text);
         if self.link.lock().peek() != Some(b'S') {
             self.session.begin_implicit()?;
         }
         self.activity.begin(self.settings.statement_ms);
+        let begin = Instant::now();
         let result = self.session.execute_prepared(prepared, values);
         self.activity.end();
+        let (watcher, time) = (&self.watcher, begin.elapsed());
+        if let Ok(result) = &result {
+            watcher.metrics.done(result.tag(), time);
+        }
+        watcher.log.statement(self.session.id(), &watcher.user, text, time);
         self.refresh_settings();
         result.map_err(|error| self.activity.explain(error))
     }

@@ -78,5 +78,6 @@ impl Connection {
         }
         drop(link);
         self.settings = new;
+        self.session.show_application();
     }
 }

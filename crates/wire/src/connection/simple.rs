@@ -1,9 +1,11 @@
 //! The simple protocol: a text with any number of statements.
 
+use std::time::Instant;
+
 use types::Result;
 
 use super::{Connection, send};
-use crate::encode;
+use crate::encode::{self, Format};
 use crate::link::Broken;
 use crate::message::{self, Fields};
 
@@ -25,19 +27,28 @@ impl Connection {
         let mut results = 0;
         let mut broken = None;
         let link = &self.link;
+        self.session.show_query(&text.into());
         self.activity.begin(self.settings.statement_ms);
+        let (metrics, mut since) = (&self.watcher.metrics, Instant::now());
+        let begin = since;
         let outcome = self.session.execute_together(text, |result| {
             results += 1;
+            let now = Instant::now();
+            metrics.done(result.tag(), now - since);
+            since = now;
+            let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
             if result.has_rows() {
-                encode::describe(&mut link.lock().outgoing, result.columns(), &[]);
+                encode::describe(&mut link.lock().outgoing, result.columns(), formats);
             }
-            send(link, &result, &[]).map_err(|reason| {
+            send(link, &result, formats).map_err(|reason| {
                 let error = reason.to_error();
                 broken = Some(reason);
                 error
             })
         });
         self.activity.end();
+        let watcher = &self.watcher;
+        watcher.log.statement(self.session.id(), &watcher.user, text, begin.elapsed());
         if let Some(broken) = broken {
             return Err(broken);
         }

@@ -61,6 +61,49 @@ def psycopg_values_as_text():
 
 
 @scenario
+def psycopg_named_cursors():
+    with connect() as client:
+        with client.cursor("c") as cursor:
+            cursor.itersize = 100
+            cursor.execute("select g, g * 2 from generate_series(1, %s::int) as t(g)", (1000,))
+            assert [column.name for column in cursor.description] == ["g", "?column?"]
+            assert sum(row[1] for row in cursor) == 1001000
+        with client.cursor("s", scrollable=True) as cursor:
+            cursor.execute("select g from generate_series(1, 10) as t(g)")
+            assert cursor.fetchmany(3) == [(1,), (2,), (3,)]
+            cursor.scroll(-2)
+            assert cursor.fetchone() == (2,)
+            cursor.scroll(9, mode="absolute")
+            assert cursor.fetchall() == [(10,)]
+    with connect(autocommit=True) as client:
+        with client.cursor("h", withhold=True) as cursor:
+            cursor.execute("select 1 as one")
+            assert cursor.fetchall() == [(1,)]
+
+
+@scenario
+def psycopg_notices_and_notifications():
+    with connect(autocommit=True) as client, connect(autocommit=True) as other:
+        told = []
+        client.add_notice_handler(lambda notice: told.append((notice.severity, notice.message_primary)))
+        client.execute("drop table if exists no_such_table")
+        assert told == [("NOTICE", 'table "no_such_table" does not exist, skipping')], told
+        client.execute("listen news")
+        other.execute("select pg_notify('news', 'hello')")
+        came = next(client.notifies(timeout=10, stop_after=1))
+        assert (came.channel, came.payload) == ("news", "hello")
+
+
+@scenario
+def psycopg_named_cursors_end():
+    with connect() as client:
+        cursor = client.cursor("c")
+        cursor.execute("select 1")
+        client.rollback()
+        refused(errors.InvalidCursorName, cursor.fetchone)
+
+
+@scenario
 def psycopg_values_in_binary():
     with connect() as client:
         cursor = client.cursor(binary=True)

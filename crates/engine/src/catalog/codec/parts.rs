@@ -8,12 +8,13 @@ use sql::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
     KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
 };
-use sql::statement::{Persistence, RelationName};
+use sql::statement::{Persistence, Privileges, RelationName};
 use storage::Layout;
 use types::{DataType, NumericDisplay, NumericType, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
+use crate::rights::{Grant, Membership, Rights};
 
 /// A struct is its fields in this order.
 macro_rules! record {
@@ -65,7 +66,9 @@ record!(TableDef {
 });
 record!(View { sql, columns, output, depends_on, persistence });
 record!(Sequence { id, name, def, owner, persistence, value });
-record!(Role { is_superuser, can_create_roles, can_login, password });
+record!(Membership { role, admin });
+record!(Grant { grantee, grantor, privileges, grantable });
+record!(Rights { owner, grants });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default });
@@ -94,6 +97,47 @@ variants!(IndexKind { Ordered = 0, Hash = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+impl Codec for Role {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.is_superuser);
+        out.field(&self.can_create_roles);
+        out.field(&self.can_login);
+        out.field(&self.password);
+        out.field(&self.inherits);
+        out.field(&self.member_of);
+    }
+}
+
+/// Roles written before there were memberships end earlier.
+impl Decode for Role {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let mut role = Self {
+            is_superuser: from.field()?,
+            can_create_roles: from.field()?,
+            can_login: from.field()?,
+            password: from.field()?,
+            ..Self::default()
+        };
+        if from.end().is_err() {
+            role.inherits = from.field()?;
+            role.member_of = from.field()?;
+        }
+        Ok(role)
+    }
+}
+
+impl Codec for Privileges {
+    fn put(&self, out: &mut Writer<'_>) {
+        self.0.put(out);
+    }
+}
+
+impl Decode for Privileges {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self(u32::get(from)?))
+    }
+}
 
 impl Codec for Arc<Mutex<SequenceValue>> {
     fn put(&self, out: &mut Writer<'_>) {

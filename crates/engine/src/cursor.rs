@@ -1,0 +1,186 @@
+//! Cursors: DECLARE, FETCH, MOVE, CLOSE.
+//!
+//! ```text
+//! position: 0 before the first row, 1..=n on a row, n + 1 after the last
+//! ```
+//! The rows are made when the cursor is declared, so that they are of its snapshot whatever the
+//! level of isolation, and kept until it is closed. Departure from PostgreSQL: not row by row.
+
+use std::collections::HashMap;
+
+use exec::ResultSet;
+use kernels::{Batch, Column};
+use sql::statement::{CursorForm, CursorHold, CursorScroll, Declare, Fetch, FetchAction, FetchTo};
+use types::{DataType, Error, Result, SqlState};
+
+use crate::session::Run;
+use crate::work::Begun;
+use crate::{QueryResult, Session};
+
+/// A cursor of a session.
+pub(crate) struct Cursor {
+    rows: ResultSet,
+    count: i64,
+    position: i64,
+    scroll: CursorScroll,
+    hold: CursorHold,
+    form: CursorForm,
+    /// What it was declared with.
+    pub(crate) text: String,
+    /// Its number among those of its transaction; None when that has committed.
+    number: Option<usize>,
+}
+
+/// The cursors of a session, by name.
+#[derive(Default)]
+pub(crate) struct Cursors(HashMap<String, Cursor>);
+
+impl Cursors {
+    /// The transaction has ended, by a commit or not: those that are not held go.
+    pub(crate) fn end(&mut self, committed: bool) {
+        if self.0.is_empty() {
+            return;
+        }
+        let stays = |cursor: &Cursor| match cursor.number {
+            None => true,
+            Some(_) => committed && cursor.hold == CursorHold::Session,
+        };
+        self.0.retain(|_, cursor| stays(cursor));
+        self.0.values_mut().for_each(|cursor| cursor.number = None);
+    }
+
+    /// Those that the transaction made from number `from` on go.
+    pub(crate) fn go_back(&mut self, from: usize) {
+        self.0.retain(|_, cursor| cursor.number.is_none_or(|number| number < from));
+    }
+
+    /// All go.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Names and texts, and whether they are held and go back.
+    pub(crate) fn all(&self) -> Vec<(String, String, [bool; 2])> {
+        let row = |(name, c): (&String, &Cursor)| {
+            let flags = [c.hold == CursorHold::Session, c.scroll != CursorScroll::No];
+            (name.clone(), c.text.clone(), flags)
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    fn get_mut(&mut self, name: &str) -> Result<&mut Cursor> {
+        self.0.get_mut(name).ok_or_else(|| unknown(name))
+    }
+
+    /// The columns of a cursor's rows.
+    pub(crate) fn columns(&self, name: &str) -> Option<&[(String, DataType)]> {
+        self.0.get(name).map(|cursor| cursor.rows.columns.as_slice())
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(SqlState(*b"34000"), format!("cursor \"{name}\" does not exist"))
+}
+
+/// DECLARE.
+pub(crate) fn declare(session: &mut Session, declare: Declare) -> Result<QueryResult> {
+    let Declare { name, options, query, text } = declare;
+    let is_alone = session.work().begun == Begun::ForOneStatement;
+    if is_alone && options.hold == CursorHold::Transaction {
+        let message = "DECLARE CURSOR can only be used in transaction blocks";
+        return Err(Error::new(SqlState(*b"25P01"), message));
+    }
+    if session.cursors.0.contains_key(&name) {
+        let message = format!("cursor \"{name}\" already exists");
+        return Err(Error::new(SqlState(*b"42P03"), message));
+    }
+    let rows = session.run_query(&query, Run::default())?;
+    let work = session.work_mut();
+    let number = Some(work.cursors);
+    work.cursors += 1;
+    let count = i64::try_from(rows.rows()).unwrap_or(i64::MAX - 1);
+    let (scroll, hold, form) = (options.scroll, options.hold, options.form);
+    let cursor = Cursor { rows, count, position: 0, scroll, hold, form, text, number };
+    session.cursors.0.insert(name, cursor);
+    Ok(QueryResult::command("DECLARE CURSOR"))
+}
+
+/// CLOSE.
+pub(crate) fn close(session: &mut Session, name: Option<&str>) -> Result<QueryResult> {
+    match name {
+        None => {
+            session.cursors.clear();
+            Ok(QueryResult::command("CLOSE CURSOR ALL"))
+        }
+        Some(name) => {
+            session.cursors.0.remove(name).ok_or_else(|| unknown(name))?;
+            Ok(QueryResult::command("CLOSE CURSOR"))
+        }
+    }
+}
+
+/// FETCH and MOVE.
+pub(crate) fn fetch(session: &mut Session, fetch: &Fetch) -> Result<QueryResult> {
+    let cursor = session.cursors.get_mut(&fetch.name)?;
+    let wanted = cursor.step(fetch.to)?;
+    let count = wanted.len();
+    if fetch.action == FetchAction::Move {
+        return Ok(QueryResult::command(format!("MOVE {count}")));
+    }
+    let rows = cursor.rows_at(&wanted);
+    let result = QueryResult::tagged(format!("FETCH {count}"), rows);
+    Ok(if cursor.form == CursorForm::Binary { result.into_binary() } else { result })
+}
+
+impl Cursor {
+    /// Goes there; the rows on the way, from 1.
+    fn step(&mut self, to: FetchTo) -> Result<Vec<i64>> {
+        let (from, count) = (self.position, self.count);
+        let goal = match to {
+            FetchTo::Forward(0) | FetchTo::Relative(0) => from,
+            FetchTo::Forward(steps) | FetchTo::Relative(steps) => {
+                from.saturating_add(steps).clamp(0, count + 1)
+            }
+            FetchTo::AllForward => count + 1,
+            FetchTo::AllBackward => 0,
+            FetchTo::Absolute(at) if at >= 0 => at.min(count + 1),
+            FetchTo::Absolute(at) => (count + 1).saturating_add(at).max(0),
+        };
+        let is_back = goal < from || (goal == from && matches!(to, FetchTo::Forward(0)));
+        if is_back && self.scroll == CursorScroll::No {
+            let error = Error::new(SqlState(*b"55000"), "cursor can only scan forward");
+            return Err(error.with_hint("Declare it with SCROLL option to enable backward scan."));
+        }
+        self.position = goal;
+        let is_row = |row: &i64| (1..=count).contains(row);
+        Ok(match to {
+            FetchTo::Absolute(_) | FetchTo::Relative(_) | FetchTo::Forward(0) => {
+                [goal].into_iter().filter(is_row).collect()
+            }
+            _ if goal >= from => (from + 1..=goal).filter(is_row).collect(),
+            _ => (goal..from).rev().filter(is_row).collect(),
+        })
+    }
+
+    /// These rows, counted from 1 and all in one direction.
+    fn rows_at(&self, wanted: &[i64]) -> ResultSet {
+        let mut bounds = Vec::with_capacity(self.rows.batches.len());
+        let mut end = 0;
+        for batch in &self.rows.batches {
+            bounds.push(end);
+            end += batch.rows as i64;
+        }
+        let of = |row: i64| bounds.partition_point(|first| *first < row) - 1;
+        let mut batches = Vec::new();
+        for group in wanted.chunk_by(|a, b| of(*a) == of(*b)) {
+            let at = of(group[0]);
+            let batch = &self.rows.batches[at];
+            let position = |row: &i64| (row - bounds[at] - 1) as u32;
+            let positions: Vec<u32> = group.iter().map(position).collect();
+            let columns: Vec<Column> =
+                batch.columns.iter().map(|column| column.gather(&positions)).collect();
+            batches.push(Batch::new(columns, positions.len()));
+        }
+        ResultSet::from_batches(self.rows.columns.clone(), batches)
+    }
+}

@@ -1,0 +1,124 @@
+//! SET, SHOW and RESET of a session, and of the settings that are the server's.
+
+use std::sync::atomic::Ordering;
+
+use sched::Scheduler;
+use sql::statement::{AccessMode, SetScope};
+use types::{DataType, Error, Result, SqlState, Value};
+
+use super::Session;
+use crate::QueryResult;
+use crate::durable::CHECKPOINT_WAL_BYTES;
+use crate::rights::denied;
+use crate::settings::parse_bytes;
+use crate::work::Begun;
+
+impl Session {
+    /// What the transaction takes back when it is taken back.
+    pub(crate) fn remember_settings(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.settings.push(self.settings.clone());
+        }
+    }
+
+    /// SET, SET LOCAL and, without a value, RESET.
+    pub(crate) fn set_within(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        scope: SetScope,
+    ) -> Result<()> {
+        let is_alone = self.work.as_ref().is_some_and(|w| w.begun == Begun::ForOneStatement);
+        if scope == SetScope::Transaction && is_alone {
+            self.warn("25P01", "SET LOCAL can only be used in transaction blocks".to_owned());
+            return Ok(());
+        }
+        let value = crate::role::checked_identity(self, name, value)?;
+        self.remember_settings();
+        match scope {
+            SetScope::Session => self.set(name, value.as_deref()),
+            SetScope::Transaction => self.settings.set_local(name, value.as_deref()),
+        }
+    }
+
+    fn check_server_setting(&self, name: &str) -> Result<()> {
+        if self.state().is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        Err(denied(format!("permission denied to set parameter \"{name}\"")))
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let plain = name.strip_prefix("tessera.").unwrap_or(name);
+        if matches!(plain, "threads" | "checkpoint_wal_bytes" | "temp_directory") {
+            self.check_server_setting(name)?;
+        }
+        match name {
+            "threads" | "tessera.threads" => {
+                let count = match value {
+                    None => crate::Config::default().threads,
+                    Some(text) => parse_threads(text)?,
+                };
+                *self.database.inner().scheduler.write() = Scheduler::new(count);
+                Ok(())
+            }
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => {
+                let bytes = value.map_or(Ok(CHECKPOINT_WAL_BYTES), |v| parse_bytes(name, v))?;
+                self.inner().checkpoint_wal_bytes.store(bytes, Ordering::Relaxed);
+                Ok(())
+            }
+            "memory_limit" | "tessera.memory_limit" => Err(Error::unsupported(
+                "changing the memory limit of a running database (start with --memory)",
+            )),
+            _ => self.settings.set(name, value),
+        }
+    }
+
+    fn checkpoint_wal_bytes(&self) -> String {
+        self.inner().checkpoint_wal_bytes.load(Ordering::Relaxed).to_string()
+    }
+
+    pub(super) fn show(&self, name: &str) -> Result<QueryResult> {
+        let text = DataType::Text;
+        if name == "all" {
+            let mut all = self.settings.all();
+            let mut push = |name: &str, value: String| {
+                all.push((name.to_owned(), value.clone(), value));
+            };
+            push("threads", self.database.threads().to_string());
+            push("memory_limit", self.database.pool().limit().to_string());
+            push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
+            all.sort();
+            let row = |(name, value, _): &(String, String, String)| {
+                vec![Value::text(name), Value::text(value), Value::text("")]
+            };
+            let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
+            let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();
+            return Ok(QueryResult::from_values("SHOW", columns, &rows));
+        }
+        let value = match name {
+            "threads" | "tessera.threads" => self.database.threads().to_string(),
+            "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
+            "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
+            "transaction_isolation" => self.work().txn.isolation().name().to_owned(),
+            "transaction_read_only" => {
+                let read_only = self.work().access == AccessMode::ReadOnly;
+                if read_only { "on" } else { "off" }.to_owned()
+            }
+            _ => self.setting(name)?,
+        };
+        let columns = vec![(name.to_owned(), text)];
+        Ok(QueryResult::from_values("SHOW", columns, &[vec![Value::text(&value)]]))
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize> {
+    match text.trim().parse::<usize>() {
+        Ok(count @ 1..=1024) => Ok(count),
+        _ => {
+            let message = format!("invalid value for parameter \"threads\": \"{text}\"");
+            let error = Error::new(SqlState::INVALID_PARAMETER, message);
+            Err(error.with_hint("Give a number from 1 to 1024."))
+        }
+    }
+}

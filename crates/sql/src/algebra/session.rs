@@ -1,0 +1,111 @@
+//! Functions of the session: settings, notifications, advisory locks, other sessions.
+
+use types::DataType;
+
+/// A function that the session carries out when it is called: see [`crate::catalog::Sequences`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionFunction {
+    /// set_config(TEXT name, TEXT value, BOOLEAN is_local) -> TEXT.
+    SetConfig,
+    /// current_setting(TEXT name [, BOOLEAN missing_ok]) -> TEXT.
+    CurrentSetting,
+    /// pg_notify(TEXT channel, TEXT payload): nothing.
+    Notify,
+    /// pg_cancel_backend(INTEGER pid) -> BOOLEAN.
+    CancelBackend,
+    /// pg_terminate_backend(INTEGER pid) -> BOOLEAN.
+    TerminateBackend,
+    /// pg_sleep(DOUBLE seconds): nothing.
+    Sleep,
+    /// pg_advisory_lock and its kin.
+    Advisory(Advisory),
+}
+
+/// A function of advisory locks: of one BIGINT key or two INTEGER keys, but for `UnlockAll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advisory {
+    /// Waits for the lock.
+    Lock(AdvisoryMode, AdvisorySpan),
+    /// Takes it if it is free -> BOOLEAN.
+    Try(AdvisoryMode, AdvisorySpan),
+    /// Gives a lock of the session up -> BOOLEAN.
+    Unlock(AdvisoryMode),
+    /// Gives all locks of the session up.
+    UnlockAll,
+}
+
+/// Who may have an advisory lock besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdvisoryMode {
+    /// Nobody.
+    Exclusive,
+    /// Others in this mode.
+    Shared,
+}
+
+/// How long an advisory lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AdvisorySpan {
+    /// Until it is given up, or the session ends.
+    Session,
+    /// Until the transaction ends.
+    Transaction,
+}
+
+impl SessionFunction {
+    /// The function that SQL calls `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        use AdvisoryMode::{Exclusive, Shared};
+        use AdvisorySpan::{Session, Transaction};
+        Some(match name {
+            "set_config" => Self::SetConfig,
+            "current_setting" => Self::CurrentSetting,
+            "pg_notify" => Self::Notify,
+            "pg_cancel_backend" => Self::CancelBackend,
+            "pg_terminate_backend" => Self::TerminateBackend,
+            "pg_sleep" => Self::Sleep,
+            "pg_advisory_lock" => Self::Advisory(Advisory::Lock(Exclusive, Session)),
+            "pg_advisory_lock_shared" => Self::Advisory(Advisory::Lock(Shared, Session)),
+            "pg_advisory_xact_lock" => Self::Advisory(Advisory::Lock(Exclusive, Transaction)),
+            "pg_advisory_xact_lock_shared" => Self::Advisory(Advisory::Lock(Shared, Transaction)),
+            "pg_try_advisory_lock" => Self::Advisory(Advisory::Try(Exclusive, Session)),
+            "pg_try_advisory_lock_shared" => Self::Advisory(Advisory::Try(Shared, Session)),
+            "pg_try_advisory_xact_lock" => Self::Advisory(Advisory::Try(Exclusive, Transaction)),
+            "pg_try_advisory_xact_lock_shared" => {
+                Self::Advisory(Advisory::Try(Shared, Transaction))
+            }
+            "pg_advisory_unlock" => Self::Advisory(Advisory::Unlock(Exclusive)),
+            "pg_advisory_unlock_shared" => Self::Advisory(Advisory::Unlock(Shared)),
+            "pg_advisory_unlock_all" => Self::Advisory(Advisory::UnlockAll),
+            _ => return None,
+        })
+    }
+
+    /// Its parameters when it is called with `count` arguments; None when it is not.
+    pub fn parameters(self, count: usize) -> Option<&'static [DataType]> {
+        use DataType::{BigInt, Boolean, Double, Integer, Text};
+        Some(match (self, count) {
+            (Self::SetConfig, 3) => &[Text, Text, Boolean],
+            (Self::CurrentSetting, 1) => &[Text],
+            (Self::CurrentSetting, 2) => &[Text, Boolean],
+            (Self::Notify, 2) => &[Text, Text],
+            (Self::CancelBackend | Self::TerminateBackend, 1) => &[Integer],
+            (Self::Sleep, 1) => &[Double],
+            (Self::Advisory(Advisory::UnlockAll), 0) => &[],
+            (Self::Advisory(Advisory::UnlockAll), _) => return None,
+            (Self::Advisory(_), 1) => &[BigInt],
+            (Self::Advisory(_), 2) => &[Integer, Integer],
+            _ => return None,
+        })
+    }
+
+    /// The type of its result; empty text stands for PostgreSQL's void.
+    pub fn result(self) -> DataType {
+        match self {
+            Self::CancelBackend
+            | Self::TerminateBackend
+            | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
+            _ => DataType::Text,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! GRANT, REVOKE, ALTER ... OWNER TO, REASSIGN OWNED, SET ROLE.
+
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+use super::SessionTree;
+use super::session::{Parsed, at_end, expect, name, word, words};
+use crate::statement::{
+    DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects, Privilege,
+    PrivilegeStatement, Privileges, RelationName, RoleName, SetScope,
+};
+
+/// The statement, when it is about privileges.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    let statement = if word(parser, "grant") {
+        change(parser, GrantAction::Grant)?
+    } else if word(parser, "revoke") {
+        change(parser, GrantAction::Revoke)?
+    } else if words(parser, &["reassign", "owned", "by"]) {
+        let from = parser.parse_comma_separated(role_name)?;
+        expect(parser, "to")?;
+        PrivilegeStatement::Reassign { from, to: role_name(parser)? }
+    } else if words(parser, &["alter", "default", "privileges"]) {
+        refused(parser, "ALTER DEFAULT PRIVILEGES")
+    } else if words(parser, &["drop", "owned", "by"]) {
+        refused(parser, "DROP OWNED")
+    } else {
+        return Ok(owner(parser).map(SessionTree::Privilege));
+    };
+    Ok(Some(SessionTree::Privilege(statement)))
+}
+
+/// SET and RESET of ROLE and SESSION AUTHORIZATION.
+pub(super) fn parse_set(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    for (texts, scope, setting) in SETS {
+        if words(parser, texts) {
+            let (name, scope) = ((*setting).to_owned(), *scope);
+            if word(parser, "default") {
+                return Ok(Some(SessionTree::SetRole { name, value: None, scope }));
+            }
+            let value = match parser.peek_token_ref().token {
+                Token::SingleQuotedString(_) => parser.parse_literal_string()?,
+                _ => super::session::name(parser)?,
+            };
+            return Ok(Some(SessionTree::SetRole { name, value: Some(value), scope }));
+        }
+    }
+    for (texts, setting) in RESETS {
+        if words(parser, texts) {
+            let (name, scope) = ((*setting).to_owned(), SetScope::Session);
+            return Ok(Some(SessionTree::SetRole { name, value: None, scope }));
+        }
+    }
+    Ok(None)
+}
+
+const SETS: &[(&[&str], SetScope, &str)] = &[
+    (&["set", "role"], SetScope::Session, "role"),
+    (&["set", "session", "role"], SetScope::Session, "role"),
+    (&["set", "local", "role"], SetScope::Transaction, "role"),
+    (&["set", "session", "authorization"], SetScope::Session, "session_authorization"),
+    (&["set", "session", "session", "authorization"], SetScope::Session, "session_authorization"),
+    (&["set", "local", "session", "authorization"], SetScope::Transaction, "session_authorization"),
+];
+
+const RESETS: &[(&[&str], &str)] = &[
+    (&["reset", "role"], "role"),
+    (&["reset", "session", "authorization"], "session_authorization"),
+];
+
+fn role_name(parser: &mut Parser<'_>) -> Parsed<RoleName> {
+    word(parser, "group");
+    let known = [
+        ("public", RoleName::Public),
+        ("current_user", RoleName::Current),
+        ("current_role", RoleName::Current),
+        ("session_user", RoleName::Session),
+    ];
+    match known.into_iter().find(|(text, _)| word(parser, text)) {
+        Some((_, role)) => Ok(role),
+        None => name(parser).map(RoleName::Named),
+    }
+}
+
+fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
+    let mut parts = vec![name(parser)?];
+    while parser.consume_token(&Token::Period) {
+        parts.push(name(parser)?);
+    }
+    let name = parts.pop().unwrap_or_default();
+    Ok(RelationName { schema: parts.pop(), name })
+}
+
+/// What follows GRANT or REVOKE.
+fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeStatement> {
+    let mut option = GrantOption::No;
+    if action == GrantAction::Revoke
+        && (words(parser, &["grant", "option", "for"])
+            || words(parser, &["admin", "option", "for"]))
+    {
+        option = GrantOption::Yes;
+    }
+    let all = word(parser, "all");
+    let mut listed = Vec::new();
+    match all {
+        true => {
+            word(parser, "privileges");
+        }
+        false => listed = parser.parse_comma_separated(name)?,
+    }
+    if parser.consume_token(&Token::LParen) {
+        return Ok(refused(parser, "GRANT and REVOKE on columns"));
+    }
+    let before = if action == GrantAction::Grant { "to" } else { "from" };
+    if !word(parser, "on") {
+        if all {
+            return parser.expected_ref("ON", parser.peek_token_ref());
+        }
+        expect(parser, before)?;
+        let members = parser.parse_comma_separated(role_name)?;
+        if action == GrantAction::Grant && words(parser, &["with", "admin", "option"]) {
+            option = GrantOption::Yes;
+        }
+        tail(parser)?;
+        return Ok(PrivilegeStatement::Roles { action, roles: listed, members, option });
+    }
+    let Some(objects) = objects(parser)? else {
+        return Ok(refused(parser, "GRANT and REVOKE on other objects than relations"));
+    };
+    expect(parser, before)?;
+    let grantees = parser.parse_comma_separated(role_name)?;
+    if action == GrantAction::Grant && words(parser, &["with", "grant", "option"]) {
+        option = GrantOption::Yes;
+    }
+    let behaviour = tail(parser)?;
+    let mut bits = Privileges::NONE;
+    for text in &listed {
+        match Privilege::from_name(text) {
+            Some(privilege) => bits = bits.with(Privileges::of(&[privilege])),
+            None => {
+                let message = format!("unrecognized privilege type \"{text}\"");
+                return Err(ParserError::ParserError(message));
+            }
+        }
+    }
+    let privileges = (!all).then_some(bits);
+    Ok(PrivilegeStatement::Objects { action, privileges, objects, grantees, option, behaviour })
+}
+
+/// GRANTED BY, CASCADE, RESTRICT.
+fn tail(parser: &mut Parser<'_>) -> Parsed<DropBehaviour> {
+    if words(parser, &["granted", "by"]) {
+        role_name(parser)?;
+    }
+    if word(parser, "cascade") {
+        return Ok(DropBehaviour::Cascade);
+    }
+    word(parser, "restrict");
+    Ok(DropBehaviour::Restrict)
+}
+
+/// None for objects that do not exist here.
+fn objects(parser: &mut Parser<'_>) -> Parsed<Option<Objects>> {
+    for (kind, make) in [
+        ("tables", Objects::AllTables as fn(Vec<String>) -> Objects),
+        ("sequences", Objects::AllSequences),
+    ] {
+        if words(parser, &["all", kind, "in", "schema"]) {
+            return parser.parse_comma_separated(name).map(|names| Some(make(names)));
+        }
+    }
+    let others =
+        ["function", "procedure", "routine", "language", "type", "domain", "tablespace", "foreign"];
+    if words(parser, &["all"]) || others.iter().any(|other| word(parser, other)) {
+        return Ok(None);
+    }
+    if word(parser, "schema") {
+        return parser.parse_comma_separated(name).map(|names| Some(Objects::Schemas(names)));
+    }
+    if word(parser, "database") {
+        return parser.parse_comma_separated(name).map(|names| Some(Objects::Databases(names)));
+    }
+    if word(parser, "sequence") {
+        return parser.parse_comma_separated(relation).map(|names| Some(Objects::Sequences(names)));
+    }
+    word(parser, "table");
+    parser.parse_comma_separated(relation).map(|names| Some(Objects::Tables(names)))
+}
+
+/// ALTER ... OWNER TO; None, and nothing is consumed, for any other statement.
+fn owner(parser: &mut Parser<'_>) -> Option<PrivilegeStatement> {
+    let kinds = [
+        ("table", ObjectKind::Table),
+        ("view", ObjectKind::View),
+        ("sequence", ObjectKind::Sequence),
+        ("schema", ObjectKind::Schema),
+        ("database", ObjectKind::Database),
+    ];
+    let found = parser.maybe_parse(|parser| {
+        expect(parser, "alter")?;
+        let Some((_, kind)) = kinds.iter().find(|(text, _)| word(parser, text)) else {
+            return parser.expected_ref("an object", parser.peek_token_ref());
+        };
+        let exists = words(parser, &["if", "exists"]);
+        word(parser, "only");
+        let name = relation(parser)?;
+        expect(parser, "owner")?;
+        expect(parser, "to")?;
+        let to = role_name(parser)?;
+        if !at_end(parser) {
+            return parser.expected_ref("end of statement", parser.peek_token_ref());
+        }
+        let if_missing = if exists { IfMissing::Skip } else { IfMissing::Fail };
+        Ok(PrivilegeStatement::Owner { kind: *kind, name, if_missing, to })
+    });
+    found.ok().flatten()
+}
+
+/// What is not supported, whatever follows.
+fn refused(parser: &mut Parser<'_>, what: &'static str) -> PrivilegeStatement {
+    while !at_end(parser) {
+        parser.next_token();
+    }
+    PrivilegeStatement::Unsupported(what)
+}

@@ -1,0 +1,318 @@
+//! Privileges: GRANT, REVOKE, membership in roles, owners.
+
+use types::{Error, Result, SqlState};
+
+use super::{DropBehaviour, IfMissing, RelationName};
+
+/// What may be done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Privilege {
+    /// INSERT.
+    Insert,
+    /// SELECT.
+    Select,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// TRUNCATE.
+    Truncate,
+    /// REFERENCES.
+    References,
+    /// TRIGGER: kept, there are no triggers.
+    Trigger,
+    /// USAGE of a sequence or schema.
+    Usage,
+    /// CREATE in a schema or database.
+    Create,
+    /// CONNECT to a database.
+    Connect,
+    /// TEMPORARY tables in a database.
+    Temporary,
+}
+
+impl Privilege {
+    /// All, in the order in which PostgreSQL shows them.
+    pub const ALL: [Self; 11] = [
+        Self::Insert,
+        Self::Select,
+        Self::Update,
+        Self::Delete,
+        Self::Truncate,
+        Self::References,
+        Self::Trigger,
+        Self::Usage,
+        Self::Create,
+        Self::Connect,
+        Self::Temporary,
+    ];
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "INSERT",
+            Self::Select => "SELECT",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Truncate => "TRUNCATE",
+            Self::References => "REFERENCES",
+            Self::Trigger => "TRIGGER",
+            Self::Usage => "USAGE",
+            Self::Create => "CREATE",
+            Self::Connect => "CONNECT",
+            Self::Temporary => "TEMPORARY",
+        }
+    }
+
+    /// Its letter in the text of an aclitem.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Insert => 'a',
+            Self::Select => 'r',
+            Self::Update => 'w',
+            Self::Delete => 'd',
+            Self::Truncate => 'D',
+            Self::References => 'x',
+            Self::Trigger => 't',
+            Self::Usage => 'U',
+            Self::Create => 'C',
+            Self::Connect => 'c',
+            Self::Temporary => 'T',
+        }
+    }
+
+    /// The privilege that SQL calls `name`, in any case.
+    pub fn from_name(name: &str) -> Option<Self> {
+        if name.eq_ignore_ascii_case("temp") {
+            return Some(Self::Temporary);
+        }
+        Self::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// Some privileges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Privileges(pub u32);
+
+impl Privileges {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// Those of `list`.
+    pub const fn of(list: &[Privilege]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < list.len() {
+            bits |= 1 << list[at] as u32;
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    /// Whether `privilege` is one of them.
+    pub fn has(self, privilege: Privilege) -> bool {
+        self.meets(Self::of(&[privilege]))
+    }
+
+    /// Whether both have one in common.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Those of both.
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that `other` has not.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Those that both have.
+    pub fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Privilege> {
+        Privilege::ALL.into_iter().filter(move |privilege| self.has(*privilege))
+    }
+}
+
+/// What a statement needs of a relation before it runs: one of some privileges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The relation, without its schema.
+    pub relation: String,
+    /// One of these is enough.
+    pub any_of: Privileges,
+    /// Whose rights count: the owner's of the view that names it, else those of who asks.
+    pub on_behalf: Option<String>,
+}
+
+/// Kinds of objects that are owned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// A table, or a view where SQL says TABLE.
+    Table,
+    /// A view.
+    View,
+    /// A sequence.
+    Sequence,
+    /// A schema.
+    Schema,
+    /// The database.
+    Database,
+}
+
+/// Objects of GRANT and REVOKE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objects {
+    /// Tables and views; sequences, too, for what sequences have.
+    Tables(Vec<RelationName>),
+    /// Sequences.
+    Sequences(Vec<RelationName>),
+    /// All tables and views of schemas.
+    AllTables(Vec<String>),
+    /// All sequences of schemas.
+    AllSequences(Vec<String>),
+    /// Schemas.
+    Schemas(Vec<String>),
+    /// Databases.
+    Databases(Vec<String>),
+}
+
+/// A role where SQL lets it be said in other words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleName {
+    /// By its name, case-folded.
+    Named(String),
+    /// PUBLIC: everybody.
+    Public,
+    /// CURRENT_USER, CURRENT_ROLE.
+    Current,
+    /// SESSION_USER.
+    Session,
+}
+
+/// GRANT or REVOKE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantAction {
+    /// GRANT.
+    Grant,
+    /// REVOKE.
+    Revoke,
+}
+
+/// What WITH GRANT OPTION, GRANT OPTION FOR and their kin of roles say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantOption {
+    /// Nothing.
+    No,
+    /// The right to grant goes along; of REVOKE: it alone goes.
+    Yes,
+}
+
+/// A statement about privileges; names are case-folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrivilegeStatement {
+    /// GRANT or REVOKE on objects.
+    Objects {
+        /// Which of both.
+        action: GrantAction,
+        /// The privileges; None for ALL.
+        privileges: Option<Privileges>,
+        /// The objects.
+        objects: Objects,
+        /// To or from whom.
+        grantees: Vec<RoleName>,
+        /// The right to grant.
+        option: GrantOption,
+        /// What becomes of privileges that were granted on.
+        behaviour: DropBehaviour,
+    },
+    /// GRANT or REVOKE of roles.
+    Roles {
+        /// Which of both.
+        action: GrantAction,
+        /// The roles.
+        roles: Vec<String>,
+        /// Who becomes or was a member.
+        members: Vec<RoleName>,
+        /// The right to grant.
+        option: GrantOption,
+    },
+    /// ALTER ... OWNER TO.
+    Owner {
+        /// What kind of object.
+        kind: ObjectKind,
+        /// Its name.
+        name: RelationName,
+        /// Whether it must exist.
+        if_missing: IfMissing,
+        /// The new owner.
+        to: RoleName,
+    },
+    /// REASSIGN OWNED BY.
+    Reassign {
+        /// Owners until now.
+        from: Vec<RoleName>,
+        /// The new owner.
+        to: RoleName,
+    },
+    /// 0A000 for what is named.
+    Unsupported(&'static str),
+}
+
+impl PrivilegeStatement {
+    /// How PostgreSQL names it.
+    pub fn command(&self) -> &'static str {
+        match self {
+            Self::Objects { action: GrantAction::Grant, .. } => "GRANT",
+            Self::Objects { .. } => "REVOKE",
+            Self::Roles { action: GrantAction::Grant, .. } => "GRANT ROLE",
+            Self::Roles { .. } => "REVOKE ROLE",
+            Self::Owner { kind, .. } => match kind {
+                ObjectKind::Table => "ALTER TABLE",
+                ObjectKind::View => "ALTER VIEW",
+                ObjectKind::Sequence => "ALTER SEQUENCE",
+                ObjectKind::Schema => "ALTER SCHEMA",
+                ObjectKind::Database => "ALTER DATABASE",
+            },
+            Self::Reassign { .. } => "REASSIGN OWNED",
+            Self::Unsupported(what) => what,
+        }
+    }
+}
+
+/// The privileges that `text` lists, as has_table_privilege takes them: each with whether it is
+/// asked for WITH GRANT OPTION.
+///
+/// # Errors
+/// 22023 for a word that is none of `known`.
+pub fn privileges_in(text: &str, known: Privileges) -> Result<Vec<(Privilege, GrantOption)>> {
+    let one = |word: &str| {
+        let word = word.trim();
+        let suffix = " with grant option";
+        let cut = word
+            .len()
+            .checked_sub(suffix.len())
+            .filter(|at| word.get(*at..).is_some_and(|rest| rest.eq_ignore_ascii_case(suffix)));
+        let (name, option) = match cut {
+            Some(at) => (word[..at].trim(), GrantOption::Yes),
+            None => (word, GrantOption::No),
+        };
+        let found = Privilege::from_name(name).filter(|privilege| known.has(*privilege));
+        let found = found.ok_or_else(|| {
+            let message = format!("unrecognized privilege type: \"{word}\"");
+            Error::new(SqlState::INVALID_PARAMETER, message)
+        })?;
+        Ok((found, option))
+    };
+    text.split(',').map(one).collect()
+}
