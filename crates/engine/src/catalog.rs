@@ -23,7 +23,7 @@ use crate::Database;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
-use crate::registry::Registry;
+use crate::registry::{Outside, Registry};
 use crate::settings::Settings;
 use crate::write::checks::Checks;
 
@@ -457,6 +457,7 @@ pub(crate) struct StatementCatalog<'a> {
     /// And its settings, its user among them.
     pub(crate) settings: &'a Settings,
     pub(crate) database: &'a Database,
+    pub(crate) outside: Option<&'a dyn Outside>,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -516,6 +517,12 @@ impl Catalog for StatementCatalog<'_> {
             return Some(self.system_rows(arguments));
         }
         Some(self.registry.function(name)?.bind(arguments))
+    }
+
+    fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
+        let found = self.outside?.find(name)?;
+        self.is_enough.set(false);
+        Some(found)
     }
 
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {

@@ -1,9 +1,11 @@
 //! Statements that are sent together, as PostgreSQL runs them: in one transaction, which ends with
 //! the last of them unless BEGIN makes it one that lasts.
 
+use std::sync::Arc;
+
 use types::Result;
 
-use crate::registry::CopyClient;
+use crate::registry::{CopyClient, Outside};
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -109,6 +111,11 @@ impl Session {
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.
     pub fn set_client(&mut self, client: Box<dyn CopyClient>) {
         self.client = Some(client);
+    }
+
+    /// Names that no relation has are looked up in `outside` from now on.
+    pub fn set_outside(&mut self, outside: Option<Arc<dyn Outside>>) {
+        self.outside = outside;
     }
 
     /// Its number: what pg_backend_pid() says.

@@ -29,7 +29,7 @@ use crate::database::Inner;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::locks::LockMode;
 use crate::prepared::PreparedStatements;
-use crate::registry::CopyClient;
+use crate::registry::{CopyClient, Outside};
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::{Settings, parse_bytes};
 use crate::statistics::StoredStatistics;
@@ -123,6 +123,8 @@ pub struct Session {
     info: Arc<SessionInfo>,
     /// Who is behind STDIN and STDOUT.
     pub(crate) client: Option<Box<dyn CopyClient>>,
+    /// Where names are looked up that no relation has.
+    pub(crate) outside: Option<Arc<dyn Outside>>,
 }
 
 /// What a session does, for `tessera_sessions()`.
@@ -157,6 +159,7 @@ impl Session {
             sequences: Arc::default(),
             info,
             client: None,
+            outside: None,
         }
     }
 
@@ -402,6 +405,7 @@ impl Session {
             session: self.info.id,
             settings: &self.settings,
             database: &self.database,
+            outside: self.outside.as_deref(),
             is_enough: Cell::new(true),
         }
     }

@@ -3,10 +3,12 @@
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
 mod dialect;
+mod effect;
 mod reserved;
 mod role;
 mod session;
 
+pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
 
