@@ -46,8 +46,8 @@ pub(crate) fn take(
         let (text, names) = placeholder::by_name(text);
         return Ok((text, named(parameters, &names)?));
     }
-    let text = placeholder::by_position(text).map_err(|error| exception(py, &error))?;
-    Ok((text, in_order(parameters)?))
+    let (text, count) = placeholder::by_position(text).map_err(|error| exception(py, &error))?;
+    Ok((text, in_order(parameters, count)?))
 }
 
 /// As [`take`], for each of `rows`.
@@ -70,10 +70,11 @@ pub(crate) fn take_many(
         })?;
         return Ok((text, values));
     }
-    let text = placeholder::by_position(text).map_err(|error| exception(first.py(), &error))?;
-    values.push(in_order(&first)?);
+    let by_position = placeholder::by_position(text);
+    let (text, count) = by_position.map_err(|error| exception(first.py(), &error))?;
+    values.push(in_order(&first, count)?);
     rows.try_for_each(|row| {
-        values.push(in_order(&row?)?);
+        values.push(in_order(&row?, count)?);
         PyResult::Ok(())
     })?;
     Ok((text, values))
@@ -90,17 +91,24 @@ fn named(parameters: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Vec<Parame
     names.iter().map(value).collect()
 }
 
-fn in_order(parameters: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
-    if let Ok(tuple) = parameters.cast::<PyTuple>() {
-        return tuple.iter().map(|object| parameter(&object)).collect();
-    }
-    if let Ok(list) = parameters.cast::<PyList>() {
-        return list.iter().map(|object| parameter(&object)).collect();
-    }
-    if parameters.cast::<PyString>().is_ok() || parameters.cast::<PySequence>().is_err() {
+/// The values of a sequence, `count` of them when that is known.
+fn in_order(parameters: &Bound<'_, PyAny>, count: Option<usize>) -> PyResult<Vec<Parameter>> {
+    let values = if let Ok(tuple) = parameters.cast::<PyTuple>() {
+        tuple.iter().map(|object| parameter(&object)).collect::<PyResult<Vec<_>>>()?
+    } else if let Ok(list) = parameters.cast::<PyList>() {
+        list.iter().map(|object| parameter(&object)).collect::<PyResult<Vec<_>>>()?
+    } else if parameters.cast::<PyString>().is_ok() || parameters.cast::<PySequence>().is_err() {
         return Err(PyTypeError::new_err("parameters are a sequence or a mapping"));
+    } else {
+        parameters.try_iter()?.map(|object| parameter(&object?)).collect::<PyResult<Vec<_>>>()?
+    };
+    match count.filter(|count| *count != values.len()) {
+        None => Ok(values),
+        Some(count) => {
+            let message = format!("{} parameter values for {count}", values.len());
+            Err(raise(parameters.py(), "ProgrammingError", SqlState(*b"08P01"), &message))
+        }
     }
-    parameters.try_iter()?.map(|object| parameter(&object?)).collect()
 }
 
 fn parameter(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {

@@ -4,11 +4,12 @@
 
 use types::{Error, Result, SqlState};
 
-/// `text` with `$1`... for each `?`. A text with `$1`... and no `?` is kept.
+/// `text` with `$1`... for each `?`, and how many values it takes; None when it has `$1`... of its
+/// own.
 ///
 /// # Errors
 /// 42601 when it has both.
-pub(crate) fn by_position(text: &str) -> Result<String> {
+pub(crate) fn by_position(text: &str) -> Result<(String, Option<usize>)> {
     let (mut out, mut count, mut is_numbered) = (String::with_capacity(text.len()), 0, false);
     for piece in Pieces::new(text) {
         match piece {
@@ -23,9 +24,12 @@ pub(crate) fn by_position(text: &str) -> Result<String> {
             }
         }
     }
-    match is_numbered && count > 0 {
-        true => Err(Error::new(SqlState::SYNTAX_ERROR, "a statement has either ? or $1, not both")),
-        false => Ok(out),
+    match (is_numbered, count) {
+        (true, 0) => Ok((out, None)),
+        (true, _) => {
+            Err(Error::new(SqlState::SYNTAX_ERROR, "a statement has either ? or $1, not both"))
+        }
+        (false, count) => Ok((out, Some(count))),
     }
 }
 
