@@ -6,10 +6,10 @@
 //! Needs `python3` with `venv`, and the package index once.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::{Outcome, peers_home, root, test, text};
+use crate::{Outcome, peers_home, root, test, text, venv};
 
 const SCENARIOS: &str = include_str!("clients/clients.py");
 
@@ -42,7 +42,7 @@ impl Drop for Server {
 /// When something cannot be installed or started, or a scenario fails.
 pub fn run() -> Outcome {
     test::cargo(&["build", "--release", "-p", "server"])?;
-    let python = environment(&peers_home().join("clients"))?;
+    let python = venv::environment(&peers_home().join("clients"), &PACKAGES)?;
     let server = start()?;
     let mut clients = Command::new(python);
     clients.args(["-c", SCENARIOS, &server.port, &server.password]);
@@ -73,26 +73,4 @@ fn start() -> Result<Server, String> {
         }
     }
     Err("the server did not start".into())
-}
-
-/// The Python with the clients in it.
-fn environment(folder: &Path) -> Result<PathBuf, String> {
-    let python = folder.join("bin/python");
-    // Other versions are other environments.
-    let ready = folder.join("ready");
-    if std::fs::read_to_string(&ready).is_ok_and(|made| made == PACKAGES.join(" ")) {
-        return Ok(python);
-    }
-    must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
-    must(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
-    std::fs::write(ready, PACKAGES.join(" ")).map_err(text)?;
-    Ok(python)
-}
-
-fn must(command: &mut Command) -> Outcome {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?} ended with {status}")),
-        Err(error) => Err(format!("{command:?}: {error}")),
-    }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
 use xtask::torture::{ChildArgs, TortureArgs};
-use xtask::{Outcome, check, clients, histories, slt, test, torture};
+use xtask::{Outcome, check, clients, histories, python, slt, test, torture};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
@@ -40,6 +40,8 @@ enum Command {
     RecoveryChild(RecoveryChildArgs),
     /// Runs psycopg, asyncpg, pg8000 and SQLAlchemy on a server
     Clients,
+    /// Builds the Python package with pip and tests it with pytest
+    Python,
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -249,6 +251,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
         Command::Clients => clients::run(),
+        Command::Python => python::run(),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
         Command::Histories(args) if args.store == HistoriesStore::Postgres => {
@@ -305,6 +308,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
         Command::Check { .. }
         | Command::Clients
+        | Command::Python
         | Command::Test
         | Command::Bench(Bench::Tpcc(_)) => unreachable!("these do not come here"),
     };

@@ -2,14 +2,16 @@
 
 use std::process::Command;
 
-use crate::{Outcome, check, root, text};
+use crate::{Outcome, check, python, root, text};
 
-/// Runs the checks, then every test of the workspace, the SQL tests among them.
+/// Runs the checks, then the tests of the Python package, then every test of the workspace, the SQL
+/// tests among them.
 ///
 /// # Errors
 /// What failed first.
 pub fn run() -> Outcome {
     check::run(true)?;
+    python::run()?;
     cargo(&["test", "--workspace", "--features", "xtask/tessera"])
 }
 
