@@ -47,6 +47,7 @@ const KNOWN: &[Known] = &[
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
     known("max_identifier_length", "63", Access::ReadOnly),
+    known("max_index_keys", "32", Access::ReadOnly),
     known("search_path", "public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
