@@ -9,7 +9,7 @@ use super::server::Server;
 use super::{Client, Report, Status};
 use crate::{Outcome, text};
 
-const LONG: &str = "select count(*) from generate_series(1, 3000000000)";
+const LONG: &str = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3";
 
 /// A client program of PostgreSQL, if it is there.
 fn client(name: &'static str) -> Result<Client, String> {
@@ -172,7 +172,7 @@ impl Psql<'_> {
     fn describes(&self) -> Outcome {
         let script = "drop table if exists psql_d; \
                       create table psql_d (a int primary key, b text not null default 'x');\n\
-                      \\d psql_d\n\\dt psql_d\n";
+                      \\pset tuples_only off\n\\d psql_d\n\\dt psql_d\n";
         let said = said(&self.script(script)?);
         for part in ["a|integer||not null|", "psql_d_pkey", "PRIMARY KEY, btree (a)"] {
             contains(&said, part)?;

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const long = "select count(*) from generate_series(1, 3000000000)"
+const long = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3"
 
 var url string
 

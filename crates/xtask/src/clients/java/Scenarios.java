@@ -29,7 +29,7 @@ import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyManager;
 
 public class Scenarios {
-    static final String LONG = "select count(*) from generate_series(1, 3000000000)";
+    static final String LONG = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3";
     static String url;
     static String password;
 

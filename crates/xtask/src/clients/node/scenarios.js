@@ -10,7 +10,7 @@ import Cursor from 'pg-cursor'
 
 const [port, password] = process.argv.slice(2)
 const place = { host: '127.0.0.1', port: Number(port), user: 'tessera', database: 'tessera', password }
-const LONG = 'select count(*) from generate_series(1, 3000000000)'
+const LONG = 'select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3'
 
 const first = async (client, text, values) => (await client.query({ text, values, rowMode: 'array' })).rows[0]
 const refused = (code, promise) => assert.rejects(promise, (error) => error.code === code || assert.fail(error))
