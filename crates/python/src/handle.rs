@@ -34,7 +34,7 @@ impl Limits {
     /// 55006 when it has others.
     fn check(self, database: &Database) -> Result<()> {
         let threads = self.threads.is_none_or(|threads| threads == database.threads());
-        let memory = self.memory_bytes.is_none_or(|bytes| bytes == database.pool().limit() as u64);
+        let memory = self.memory_bytes.is_none_or(|bytes| bytes == database.pool().limit());
         if threads && memory {
             return Ok(());
         }

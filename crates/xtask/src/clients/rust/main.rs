@@ -297,7 +297,8 @@ async fn idle(config: &Config) -> Outcome {
 
 async fn busy(config: &Config) -> Outcome {
     let client = connect(config).await?;
-    let begin = "drop table if exists rust_busy; create table rust_busy (client int, n int, primary key (client, n))";
+    let begin = "drop table if exists rust_busy; \
+                 create table rust_busy (client int, n int, primary key (client, n))";
     client.batch_execute(begin).await?;
     let work = (0..200).map(|number| async move {
         let mut client = connect(config).await?;
@@ -315,7 +316,10 @@ async fn busy(config: &Config) -> Outcome {
 async fn dropped(config: &Config) -> Outcome {
     let client = connect(config).await?;
     client
-        .batch_execute("drop table if exists rust_lock; create table rust_lock (a int); insert into rust_lock values (1)")
+        .batch_execute(
+            "drop table if exists rust_lock; create table rust_lock (a int); \
+             insert into rust_lock values (1)",
+        )
         .await?;
     let (mut holder, connection) = config.connect(NoTls).await?;
     let connection = tokio::spawn(connection);
