@@ -24,7 +24,7 @@ use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
-use crate::registry::Registry;
+use crate::registry::{Outside, Registry};
 use crate::rights::{Membership, Object, Rights, denied};
 use crate::settings::Settings;
 use crate::write::checks::Checks;
@@ -484,6 +484,7 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) database: &'a Database,
     /// Whether rights are looked at.
     pub(crate) checks: Checking,
+    pub(crate) outside: Option<&'a dyn Outside>,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -578,6 +579,12 @@ impl Catalog for StatementCatalog<'_> {
             return Some(Err(no_files("read")));
         }
         Some(function.bind(arguments))
+    }
+
+    fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
+        let found = self.outside?.find(name)?;
+        self.is_enough.set(false);
+        Some(found)
     }
 
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use crate::channels::{Notification, Wake};
 use crate::notice::{Notice, Severity};
-use crate::registry::CopyClient;
+use crate::registry::{CopyClient, Outside};
 use crate::rights::Object;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
@@ -192,6 +192,11 @@ impl Session {
     /// COPY FROM STDIN and TO STDOUT are with `client` from now on.
     pub fn set_client(&mut self, client: Box<dyn CopyClient>) {
         self.client = Some(client);
+    }
+
+    /// Names that no relation has are looked up in `outside` from now on.
+    pub fn set_outside(&mut self, outside: Option<Arc<dyn Outside>>) {
+        self.outside = outside;
     }
 
     /// Its number: what pg_backend_pid() says.

@@ -114,6 +114,11 @@ struct Memory {
 }
 
 impl Point {
+    /// Whether it only reads.
+    pub(crate) fn is_select(&self) -> bool {
+        matches!(self.action, Action::Select(..))
+    }
+
     /// The point of `statement`; None when the general way is to be taken.
     pub(crate) fn new(session: &Session, statement: &Statement, version: u64) -> Option<Self> {
         if let Statement::Insert(insert) = statement {

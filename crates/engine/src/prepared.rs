@@ -9,6 +9,7 @@ use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::compiled::{Compiled, Ready};
+use crate::point::Point;
 use crate::session::Run;
 use crate::{QueryResult, Session, describe, transaction};
 
@@ -30,6 +31,13 @@ impl PreparedStatement {
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
     pub fn columns(&self) -> Option<&[(String, DataType)]> {
         self.columns.as_deref()
+    }
+
+    /// Whether it read at most one row by its key when it ran last: such a statement takes
+    /// microseconds and waits for nobody.
+    pub fn reads_one_row(&self) -> bool {
+        let point = self.compiled.as_ref().and_then(|compiled| compiled.point.as_ref());
+        point.is_some_and(Point::is_select)
     }
 
     /// The types of `$1`...

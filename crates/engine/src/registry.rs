@@ -188,6 +188,17 @@ pub trait CopyClient: Send {
     fn end_out(&mut self) -> Result<()>;
 }
 
+/// What a session finds outside of its database, when no relation has the name: variables of the
+/// program that runs a statement.
+pub trait Outside: Send + Sync {
+    /// The rows that `name` (already case-folded) stands for. Asked once or more for each place
+    /// where a statement reads `name`, always with the same answer.
+    ///
+    /// # Errors
+    /// Why what is called so cannot be read.
+    fn find(&self, name: &str) -> Option<Result<TableFunctionRef>>;
+}
+
 /// A table function whose rows are those of an opened file or another source.
 pub struct SourceFunction {
     name: String,

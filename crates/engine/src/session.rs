@@ -35,7 +35,7 @@ use crate::database::Inner;
 use crate::locks::LockMode;
 use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
-use crate::registry::CopyClient;
+use crate::registry::{CopyClient, Outside};
 use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::Settings;
@@ -139,6 +139,8 @@ pub struct Session {
     pub(crate) client: Option<Box<dyn CopyClient>>,
     /// Where commits are noted that somebody else waits for.
     pub(crate) commits: Option<Arc<Commits>>,
+    /// Where names are looked up that no relation has.
+    pub(crate) outside: Option<Arc<dyn Outside>>,
 }
 
 /// What a session does, for `tessera_sessions()`.
@@ -197,6 +199,7 @@ impl Session {
             notices: Vec::new(),
             client: None,
             commits: None,
+            outside: None,
         }
     }
 
@@ -490,6 +493,7 @@ impl Session {
             cursors: &self.cursors,
             database: &self.database,
             checks: Checking::Rights,
+            outside: self.outside.as_deref(),
             is_enough: Cell::new(true),
         }
     }

@@ -51,6 +51,7 @@ const KNOWN: &[Known] = &[
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
     known("max_identifier_length", "63", Access::ReadOnly),
+    known("max_index_keys", "32", Access::ReadOnly),
     known("role", "none", Access::Any),
     known("search_path", "\"$user\", public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),

@@ -19,8 +19,12 @@ use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn};
 use types::{DataType, ElementType, Error, Result, SqlState, text};
 
 mod read;
+mod reader;
+mod table;
 
 pub(crate) use read::{sql_type, vector_of};
+pub use reader::{Intervals, ResultReader};
+pub use table::table;
 
 /// The Arrow type of a SQL type. CHAR and UUID become text.
 fn arrow_type(ty: DataType) -> Arrow {

@@ -2,7 +2,8 @@
 //!
 //! Each format is an [`engine::registry::FileFormat`]: COPY reads and writes through it, and
 //! `read_csv('f')` and `read_parquet('f')` stand in FROM. A format writes to a temporary name
-//! beside the file and renames it when all is written.
+//! beside the file and renames it when all is written. Arrow's record batches in memory stand in
+//! FROM as [`arrow_table`], and results become such batches by [`ResultReader`].
 #![forbid(unsafe_code)]
 
 mod arrow;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use engine::Database;
 
-pub use arrow::write_stream;
+pub use arrow::{Intervals, ResultReader, table as arrow_table, write_stream};
 
 /// Adds the formats and their table functions to `database`.
 pub fn register(database: &Database) {

@@ -382,6 +382,16 @@ pub trait Catalog {
     fn table_function(&self, name: &str, arguments: &Arguments)
     -> Option<Result<TableFunctionRef>>;
 
+    /// The rows that `name`, which is no relation, stands for outside of the database: a variable
+    /// of the program that runs the statement, say.
+    ///
+    /// # Errors
+    /// Why what is called so cannot be read.
+    fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
+        let _ = name;
+        None
+    }
+
     /// The sequence called `name` (already case-folded), `schema` when qualified.
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
         let _ = (schema, name);

@@ -17,4 +17,4 @@ mod parse;
 mod bind;
 
 pub use bind::{bind, bind_row_exprs};
-pub use parse::{ParsedStatement, parse};
+pub use parse::{Effect, ParsedStatement, parse};

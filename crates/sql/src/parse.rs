@@ -4,11 +4,13 @@
 
 mod cursor;
 mod dialect;
+mod effect;
 mod grant;
 mod reserved;
 mod role;
 mod session;
 
+pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
 

@@ -1,98 +1,108 @@
 //! `cargo xtask clients`: clients that nobody changed for Tessera, on a server of its own.
 //!
 //! ```text
-//! tessera serve (SCRAM, a directory) <- psycopg 3, asyncpg, pg8000, SQLAlchemy   clients.py
+//! tessera serve (SCRAM, a directory) <- psql, pgbench                            psql.rs
+//!                                    <- psycopg 3, asyncpg, pg8000, SQLAlchemy   clients.py
+//!                                    <- pgx (go/), pgjdbc (java/), node-postgres (node/)
+//!                                    <- tokio-postgres (rust/)
+//!          SIGKILL, started again    <- psql
 //! ```
-//! Needs `python3` with `venv`, and the package index once.
+//! Each client is installed under `target/clients`, from its own package index; one whose language
+//! is not on the machine is skipped. A scenario that needs what the server may not have yet is
+//! skipped when it does not work.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+mod programs;
+mod psql;
+mod server;
 
-use crate::{Outcome, peers_home, root, test, text};
+use clap::Args;
 
-const SCENARIOS: &str = include_str!("clients/clients.py");
+use crate::{Outcome, test};
+use server::Server;
 
-const PACKAGES: [&str; 4] =
-    ["psycopg[binary]==3.3.9", "asyncpg==0.32.0", "pg8000==1.31.6", "SQLAlchemy==2.1.9"];
-
-/// A server that ends with this.
-struct Server {
-    child: Child,
-    directory: PathBuf,
-    password: String,
-    port: String,
+/// Options of `cargo xtask clients`.
+#[derive(Args)]
+pub struct ClientsArgs {
+    /// Only these clients: psql, pgbench, psycopg, asyncpg, pg8000, sqlalchemy, pgx, pgjdbc,
+    /// node-postgres, tokio-postgres
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// COPY of 10 million rows instead of one million
+    #[arg(long)]
+    full: bool,
+    /// A server that is built already, instead of building one
+    #[arg(long)]
+    program: Option<std::path::PathBuf>,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // As an operator ends it; what it says of that is seen on standard error.
-        let ended = Command::new("kill").arg(self.child.id().to_string()).status();
-        if !ended.is_ok_and(|status| status.success()) {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.directory);
+/// What a scenario came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Ok,
+    Failed,
+    Skipped,
+}
+
+/// Prints the table, line by line, and counts.
+#[derive(Default)]
+struct Report {
+    ok: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Report {
+    fn line(&mut self, client: &Client, scenario: &str, status: Status, why: &str) {
+        let (count, word) = match status {
+            Status::Ok => (&mut self.ok, "ok"),
+            Status::Failed => (&mut self.failed, "FAILED"),
+            Status::Skipped => (&mut self.skipped, "skipped"),
+        };
+        *count += 1;
+        let Client { name, version } = client;
+        let line = format!("{name:<14}  {version:<10}  {scenario:<40}  {word:<7}  {why}");
+        println!("{}", line.trim_end());
     }
+
+    /// The outcome of a scenario that is run here.
+    fn outcome(&mut self, client: &Client, scenario: &str, outcome: &Outcome) {
+        match outcome {
+            Ok(()) => self.line(client, scenario, Status::Ok, ""),
+            Err(why) => {
+                let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+                self.line(client, scenario, Status::Failed, &why);
+            }
+        }
+    }
+}
+
+/// A client and its version.
+struct Client {
+    name: &'static str,
+    version: String,
 }
 
 /// Runs all scenarios.
 ///
 /// # Errors
-/// When something cannot be installed or started, or a scenario fails.
-pub fn run() -> Outcome {
-    test::cargo(&["build", "--release", "-p", "server"])?;
-    let python = environment(&peers_home().join("clients"))?;
-    let server = start()?;
-    let mut clients = Command::new(python);
-    clients.args(["-c", SCENARIOS, &server.port, &server.password]);
-    if clients.status().map_err(text)?.success() { Ok(()) } else { Err("a client failed".into()) }
-}
-
-fn start() -> Result<Server, String> {
-    let directory = std::env::temp_dir().join(format!("tessera-clients-{}", std::process::id()));
-    let program = root().join("target/release/tessera");
-    let mut child = Command::new(program)
-        .arg("serve")
-        .arg(&directory)
-        .args(["--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(text)?;
-    let output = child.stdout.take().ok_or("the server has no output")?;
-    let (password, port) = (String::new(), String::new());
-    let mut server = Server { child, directory, password, port };
-    for line in BufReader::new(output).lines() {
-        let line = line.map_err(text)?;
-        if let Some((_, password)) = line.split_once("with password ") {
-            server.password = password.to_owned();
-        }
-        if let Some((_, port)) = line.split_once("listening on 127.0.0.1:") {
-            server.port = port.to_owned();
-            return Ok(server);
-        }
+/// When the server cannot be started, or a scenario fails.
+pub fn run(args: &ClientsArgs) -> Outcome {
+    if args.program.is_none() {
+        test::cargo(&["build", "--release", "-p", "server"])?;
     }
-    Err("the server did not start".into())
-}
-
-/// The Python with the clients in it.
-fn environment(folder: &Path) -> Result<PathBuf, String> {
-    let python = folder.join("bin/python");
-    // Other versions are other environments.
-    let ready = folder.join("ready");
-    if std::fs::read_to_string(&ready).is_ok_and(|made| made == PACKAGES.join(" ")) {
-        return Ok(python);
+    let mut server = Server::start(args.program.as_deref())?;
+    let mut report = Report::default();
+    let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    for program in programs::all().iter().filter(|program| wanted(program.client.name)) {
+        program.run(&server, &mut report);
     }
-    must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
-    must(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
-    std::fs::write(ready, PACKAGES.join(" ")).map_err(text)?;
-    Ok(python)
-}
-
-fn must(command: &mut Command) -> Outcome {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?} ended with {status}")),
-        Err(error) => Err(format!("{command:?}: {error}")),
+    if wanted("pgbench") {
+        psql::pgbench(&server, &mut report);
     }
+    if wanted("psql") {
+        psql::run(&mut server, args.full, &mut report);
+    }
+    let Report { ok, failed, skipped } = report;
+    println!("{ok} ok, {failed} failed, {skipped} skipped");
+    if failed == 0 { Ok(()) } else { Err(format!("{failed} scenarios failed")) }
 }

@@ -6,7 +6,8 @@
 //! histories -> random transactions on lists, their cycles
 //! fuzz-queries -> random queries on Tessera and on PostgreSQL or DuckDB
 //! torture -> kill -9 at random, recovery, audit
-//! test  -> check, cargo test (tests/slt included)          what CI runs
+//! python -> the Python package: pip install, pytest
+//! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
 //! bench recovery, checkpoint, versions -> Tessera alone
@@ -22,6 +23,8 @@ pub mod torture;
 pub mod test;
 pub mod clients;
 pub mod wire;
+pub mod python;
+mod venv;
 #[cfg(feature = "tessera")]
 pub mod tessera;
 #[cfg(feature = "tessera")]

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
+use xtask::clients::ClientsArgs;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
-use xtask::{Outcome, check, clients, histories, slt, test, torture, wire};
+use xtask::{Outcome, check, clients, histories, python, slt, test, torture, wire};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
@@ -39,8 +40,10 @@ enum Command {
     /// What `bench recovery` starts and kills
     #[command(hide = true)]
     RecoveryChild(RecoveryChildArgs),
-    /// Runs psycopg, asyncpg, pg8000 and SQLAlchemy on a server
-    Clients,
+    /// Runs psql, pgbench and drivers of five languages on a server
+    Clients(ClientsArgs),
+    /// Builds the Python package with pip and tests it with pytest
+    Python,
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -251,7 +254,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
-        Command::Clients => clients::run(),
+        Command::Clients(args) => clients::run(&args),
+        Command::Python => python::run(python::Extension::Pip),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
         Command::Histories(args) if args.store == HistoriesStore::Postgres => {
@@ -308,7 +312,8 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
         Command::Check { .. }
-        | Command::Clients
+        | Command::Clients(_)
+        | Command::Python
         | Command::Test
         | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),
     };

@@ -2,15 +2,21 @@
 
 use std::process::Command;
 
-use crate::{Outcome, check, root, text};
+use crate::python::Extension;
+use crate::{Outcome, check, python, root, text};
 
-/// Runs the checks, then every test of the workspace, the SQL tests among them.
+/// Runs the checks, then the tests of the Python package, then every test of the workspace, the SQL
+/// tests among them.
 ///
 /// # Errors
 /// What failed first.
 pub fn run() -> Outcome {
     check::run(true)?;
-    cargo(&["test", "--workspace", "--features", "xtask/tessera"])
+    let all = ["--workspace", "--features", "xtask/tessera"];
+    // All tests with all libraries, among them the extension module.
+    cargo(&[&["build", "--lib", "--tests"], &all[..]].concat())?;
+    python::run(Extension::Built)?;
+    cargo(&[&["test"], &all[..]].concat())
 }
 
 /// Runs cargo in the workspace.

@@ -19,18 +19,23 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
         Arrow::Int32 | Arrow::UInt16 => DataType::Integer,
         Arrow::Int64 | Arrow::UInt32 => DataType::BigInt,
         Arrow::UInt64 => DataType::numeric(20, 0),
-        Arrow::Float32 => DataType::Real,
+        Arrow::Float16 | Arrow::Float32 => DataType::Real,
         Arrow::Float64 => DataType::Double,
-        Arrow::Decimal128(p, s) if *s >= 0 => DataType::numeric(*p, *s as u8),
+        Arrow::Decimal32(p, s) | Arrow::Decimal64(p, s) | Arrow::Decimal128(p, s) if *s >= 0 => {
+            DataType::numeric(*p, *s as u8)
+        }
+        // Nothing but NULLs.
+        Arrow::Null => DataType::Text,
         Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View => DataType::Text,
+        Arrow::Dictionary(_, values) => sql_type(name, values)?,
         Arrow::Binary | Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_) => {
             DataType::Bytea
         }
-        Arrow::Date32 => DataType::Date,
+        Arrow::Date32 | Arrow::Date64 => DataType::Date,
         Arrow::Time32(_) | Arrow::Time64(_) => DataType::Time,
         Arrow::Timestamp(_, None) => DataType::Timestamp,
         Arrow::Timestamp(_, Some(_)) => DataType::TimestampTz,
-        Arrow::Interval(IntervalUnit::MonthDayNano) => DataType::Interval,
+        Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::Interval,
         Arrow::List(field) => match DataType::array_of(sql_type(name, field.data_type())?) {
             Some(array) => array,
             None => return Err(Error::unsupported("an array of several dimensions")),
@@ -39,6 +44,11 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
             return Err(Error::unsupported(format!("column \"{name}\" of Arrow type {other}")));
         }
     })
+}
+
+/// XX001: an array that is not what its type says.
+fn damaged(name: &str, error: &arrow_schema::ArrowError) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, format!("column \"{name}\" cannot be read: {error}"))
 }
 
 fn validity(array: &dyn Array) -> Option<Bitmap> {
@@ -137,12 +147,59 @@ fn lists(name: &str, array: &dyn Array, ty: DataType) -> Result<VectorData> {
     Ok(VectorData::Str(out.finish()))
 }
 
+/// Elapsed time as intervals without months and days.
+fn duration(array: &dyn Array, unit: TimeUnit) -> Result<VectorData> {
+    let micros = match unit {
+        TimeUnit::Second => scaled::<at::DurationSecondType>(array, 1_000_000, 1),
+        TimeUnit::Millisecond => scaled::<at::DurationMillisecondType>(array, 1_000, 1),
+        TimeUnit::Microsecond => scaled::<at::DurationMicrosecondType>(array, 1, 1),
+        TimeUnit::Nanosecond => scaled::<at::DurationNanosecondType>(array, 1, 1_000),
+    };
+    let VectorData::I64(micros) = micros? else { return Err(Error::internal("microseconds")) };
+    let interval = |&micros: &i64| Interval { months: 0, days: 0, micros };
+    Ok(VectorData::Interval(micros.iter().map(interval).collect()))
+}
+
+/// Milliseconds as days; a value that is not NULL and beyond 32 bits of days is 22008.
+fn days_of_millis(array: &dyn Array) -> Result<VectorData> {
+    let day = |(i, &v): (usize, &i64)| match i32::try_from(v.div_euclid(86_400_000)) {
+        Ok(day) => Ok(day),
+        Err(_) if array.is_null(i) => Ok(0),
+        Err(_) => Err(Error::new(SqlState::DATETIME_OVERFLOW, "date out of range")),
+    };
+    let millis = values::<at::Date64Type>(array).values().iter().enumerate();
+    Ok(VectorData::I32(millis.map(day).collect::<Result<_>>()?))
+}
+
+fn decimals<T: ArrowPrimitiveType>(array: &dyn Array, ty: DataType) -> VectorData
+where
+    i128: From<T::Native>,
+{
+    let wide = values::<T>(array).values().iter().map(|&v| i128::from(v));
+    match ty.physical() {
+        types::PhysicalType::I64 => VectorData::I64(wide.map(|v| v as i64).collect()),
+        _ => VectorData::I128(wide.collect()),
+    }
+}
+
 /// The column of `array`, held as [`sql_type`] says.
 ///
 /// # Errors
 /// 0A000 for types without a counterpart, 22008 for times out of range.
 pub(crate) fn vector_of(name: &str, array: &dyn Array) -> Result<Vector> {
     let ty = sql_type(name, array.data_type())?;
+    match array.data_type() {
+        Arrow::Null => {
+            return Ok(Vector::repeat(ty.physical(), &types::Value::Null, array.len()));
+        }
+        Arrow::Dictionary(..) => {
+            let coded = array.as_any_dictionary();
+            let plain = arrow_select::take::take(coded.values(), coded.keys(), None)
+                .map_err(|e| damaged(name, &e))?;
+            return vector_of(name, &*plain);
+        }
+        _ => {}
+    }
     let data = match array.data_type() {
         Arrow::Boolean => {
             let values = array.as_boolean();
@@ -159,22 +216,22 @@ pub(crate) fn vector_of(name: &str, array: &dyn Array) -> Result<Vector> {
             let wide = values::<at::UInt64Type>(array).values().iter().map(|&v| v.into());
             VectorData::I128(wide.collect())
         }
+        Arrow::Float16 => {
+            let wide = values::<at::Float16Type>(array).values().iter().map(|&v| v.into());
+            VectorData::F64(wide.collect())
+        }
         Arrow::Float32 => {
             let wide = values::<at::Float32Type>(array).values().iter().map(|&v| v.into());
             VectorData::F64(wide.collect())
         }
         Arrow::Float64 => VectorData::F64(values::<at::Float64Type>(array).values().to_vec()),
-        Arrow::Decimal128(..) => {
-            let decimals = values::<at::Decimal128Type>(array).values();
-            match ty.physical() {
-                types::PhysicalType::I64 => {
-                    VectorData::I64(decimals.iter().map(|&v| v as i64).collect())
-                }
-                _ => VectorData::I128(decimals.to_vec()),
-            }
-        }
+        Arrow::Decimal32(..) => decimals::<at::Decimal32Type>(array, ty),
+        Arrow::Decimal64(..) => decimals::<at::Decimal64Type>(array, ty),
+        Arrow::Decimal128(..) => decimals::<at::Decimal128Type>(array, ty),
         Arrow::Date32 => VectorData::I32(values::<at::Date32Type>(array).values().to_vec()),
+        Arrow::Date64 => days_of_millis(array)?,
         Arrow::Time32(unit) | Arrow::Time64(unit) => time(array, *unit)?,
+        Arrow::Duration(unit) => duration(array, *unit)?,
         Arrow::Timestamp(unit, _) => timestamp(array, *unit)?,
         Arrow::Interval(_) => {
             let interval = |v: &at::IntervalMonthDayNano| Interval {

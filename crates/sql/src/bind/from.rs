@@ -240,6 +240,11 @@ impl Binder<'_> {
                 Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
             }
             None => {
+                if full.schema.is_none()
+                    && let Some(outside) = self.bind_outside(&full.name, alias, at)?
+                {
+                    return Ok(outside);
+                }
                 let message = format!("relation \"{full}\" does not exist");
                 fail(SqlState::UNDEFINED_TABLE, message, at)
             }

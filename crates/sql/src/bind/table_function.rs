@@ -10,7 +10,7 @@ use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
-use crate::catalog::Arguments;
+use crate::catalog::{Arguments, TableFunctionRef};
 
 impl Binder<'_> {
     /// A function in FROM.
@@ -47,19 +47,45 @@ impl Binder<'_> {
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
         let bound = bound.map_err(|error| place(error, at))?;
+        let (plan, columns) = self.function_scan(bound, &function);
+        Ok((plan, Scope::of(function_relation(function, columns, alias, at)?)))
+    }
+
+    /// A scan of the rows that `name` stands for outside of the database; None when nobody knows
+    /// the name. A view sees the database only.
+    pub(super) fn bind_outside(
+        &mut self,
+        name: &str,
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<Option<(Plan, Scope)>> {
+        if self.view_depth > 0 {
+            return Ok(None);
+        }
+        let Some(bound) = self.catalog.outside(name) else { return Ok(None) };
+        let bound = bound.map_err(|error| place(error, at))?;
+        let (plan, columns) = self.function_scan(bound, name);
+        Ok(Some((plan, Scope::of(function_relation(name.to_owned(), columns, alias, at)?))))
+    }
+
+    /// A scan of all columns of `function`, called `relation`.
+    fn function_scan(
+        &mut self,
+        function: TableFunctionRef,
+        relation: &str,
+    ) -> (Plan, Vec<ScopeColumn>) {
         let mut columns = Vec::new();
         let mut scope_columns = Vec::new();
-        for (ordinal, (column, ty)) in bound.0.columns().iter().enumerate() {
+        for (ordinal, (column, ty)) in function.0.columns().iter().enumerate() {
             let id = self.fresh();
             columns.push((id, ordinal));
             scope_columns.push(ScopeColumn {
                 name: column.clone(),
                 expr: Expr::column(id, *ty),
-                relation: function.clone(),
+                relation: relation.to_owned(),
             });
         }
-        let plan = Plan::FunctionScan { function: bound, columns };
-        Ok((plan, Scope::of(function_relation(function, scope_columns, alias, at)?)))
+        (Plan::FunctionScan { function, columns }, scope_columns)
     }
 
     /// A function in FROM that gives rows; `arguments` not yet bound.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! types < kernels < storage < txn      bus < sched      types < sql < plan
-//! all of these < exec < engine < formats, workloads, wire, procs < server
+//! all of these < exec < engine < formats, workloads, wire, procs < server, python
 //! ```
 
 /// Chains of crates, lower ones first: each may depend on what stands before it.
@@ -14,7 +14,7 @@ const CHAINS: &[&[&str]] = &[
 
 /// Crates above all chains, in layers; crates of one layer do not know each other.
 const LAYERS: &[&[&str]] =
-    &[&["exec"], &["engine"], &["formats", "workloads", "wire", "procs"], &["server"]];
+    &[&["exec"], &["engine"], &["formats", "workloads", "wire", "procs"], &["server", "python"]];
 
 /// Crates that only tests and developers use.
 const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
@@ -22,7 +22,7 @@ const DEVELOPMENT: &[&str] = &["testkit", "xtask"];
 /// External crates that stay at the leaves: a name or `prefix*`, and who may use it.
 const HEAVY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
-    ("arrow*", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
+    ("arrow*", &["formats", "wire", "procs", "server", "workloads", "python", "testkit", "xtask"]),
     ("parquet", &["formats", "wire", "procs", "server", "workloads", "testkit", "xtask"]),
     ("tokio*", &["wire"]),
     ("pgwire", &["wire"]),
@@ -30,6 +30,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("sqllogictest", &["testkit"]),
     ("rusqlite", &["workloads"]),
     ("postgres", &["xtask", "wire"]),
+    ("pyo3", &["python"]),
 ];
 
 /// Why `user` may not depend on the workspace crate `used`, if it may not.

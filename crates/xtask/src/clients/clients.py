@@ -1,6 +1,7 @@
-"""Scenarios of clients: python clients.py PORT PASSWORD. Status 1 when one fails.
+"""Scenarios of psycopg 3, asyncpg, pg8000 and SQLAlchemy: python clients.py PORT PASSWORD CLIENT.
 
-Values are compared with what PostgreSQL 15 gives the same client.
+What each came to is printed as "status\\tscenario\\twhy". Values are compared with what PostgreSQL 15
+gives the same client.
 """
 import asyncio
 import datetime
@@ -186,17 +187,62 @@ def psycopg_prepared_and_pipelined():
 def psycopg_cancel():
     with connect(autocommit=True) as client:
         threading.Timer(0.3, client.cancel).start()
-        long = "select count(*) from generate_series(1, 3000000000)"
+        long = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3"
         refused(errors.QueryCanceled, lambda: client.execute(long))
         assert client.execute("select 1").fetchone() == (1,)
 
 
 @scenario
-def what_is_missing_is_said():
+def psycopg_nulls():
+    with connect() as client:
+        for binary in (False, True):
+            cursor = client.cursor(binary=binary)
+            cursor.execute("select %s::int, %s::text, null::timestamptz", (None, None))
+            assert cursor.fetchone() == (None, None, None)
+
+
+@scenario
+def psycopg_isolation_levels():
+    with connect(autocommit=True) as setup:
+        setup.execute("drop table if exists py_iso")
+        setup.execute("create table py_iso (a int)")
+        setup.execute("insert into py_iso values (1)")
+    with connect() as client, connect(autocommit=True) as other:
+        client.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        assert client.execute("select a from py_iso").fetchone() == (1,)
+        other.execute("update py_iso set a = 2")
+        assert client.execute("select a from py_iso").fetchone() == (1,)
+        refused(errors.SerializationFailure, lambda: client.execute("update py_iso set a = 3"))
+        client.rollback()
+        client.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+        assert client.execute("select a from py_iso").fetchone() == (2,)
+
+
+@scenario
+def psycopg_statement_timeout():
+    with connect(autocommit=True, options="-c statement_timeout=200") as client:
+        long = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3"
+        refused(errors.QueryCanceled, lambda: client.execute(long))
+
+
+@scenario
+def psycopg_large_text():
+    text = "größer " * (1 << 20)
+    with connect() as client:
+        assert client.execute("select %s::text, length(%s)", (text, text)).fetchone() == (text, len(text))
+
+
+@scenario
+def psycopg_arrays():
+    with connect() as client:
+        assert client.execute("select 2 = any(%s)", ([1, 2],)).fetchone() == (True,)
+        assert client.execute("select %s::text[]", (["a", "b"],)).fetchone() == (["a", "b"],)
+
+
+@scenario
+def psycopg_what_is_refused():
     with connect(autocommit=True) as client:
         refused(errors.FeatureNotSupported, lambda: client.execute("select array[[1], [2]]"))
-        declare = "declare c cursor for select 1"
-        refused(errors.FeatureNotSupported, lambda: client.execute(declare))
 
 
 LISTED = "create table listed (id int primary key, s varchar(10), a int[], w text[])"
@@ -326,13 +372,28 @@ def sqlalchemy_objects():
     Base.metadata.drop_all(engine)
 
 
-failed = 0
+@scenario
+def sqlalchemy_reflection():
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{URL}")
+    Base.metadata.create_all(engine)
+    inspector = sqlalchemy.inspect(engine)
+    assert {"client_user", "client_address"} <= set(inspector.get_table_names())
+    columns = {column["name"]: column["nullable"] for column in inspector.get_columns("client_user")}
+    assert columns == {"id": False, "name": False}
+    assert inspector.get_pk_constraint("client_user")["constrained_columns"] == ["id"]
+    assert inspector.get_foreign_keys("client_address")[0]["referred_table"] == "client_user"
+    Base.metadata.drop_all(engine)
+
+
+only = sys.argv[3]
 for run in SCENARIOS:
+    client, _, name = run.__name__.partition("_")
+    if client != only:
+        continue
+    status, why = "ok", ""
     try:
         run()
-        print(f"ok   {run.__name__}")
     except Exception as error:
-        failed += 1
-        print(f"FAIL {run.__name__}: {type(error).__name__}: {error}")
-print(f"{len(SCENARIOS) - failed} passed, {failed} failed")
-sys.exit(failed > 0)
+        status = "FAILED"
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+    print(status, name.replace("_", " "), why, sep="\t", flush=True)

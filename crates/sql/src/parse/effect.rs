@@ -1,0 +1,115 @@
+//! What a statement does, as far as its text tells.
+
+use sqlparser::ast::{SetExpr, Statement as Ast};
+
+use super::{ParsedStatement, SessionTree, Tree};
+
+/// What a statement does, for interfaces that begin transactions by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It changes or locks what is stored, or is about the transaction it stands in: what belongs
+    /// together should be one transaction.
+    Changes,
+    /// It reads, or is about the session.
+    Reads,
+    /// It begins or ends a transaction, or has some of its own.
+    Transaction,
+}
+
+impl ParsedStatement {
+    /// What it does. EXECUTE counts as a change.
+    pub fn effect(&self) -> Effect {
+        match &self.tree {
+            Tree::Prepare(_) => Effect::Reads,
+            // A cursor lives in its transaction.
+            Tree::Declare(_) => Effect::Changes,
+            Tree::Copy(copy) if copy.from => Effect::Changes,
+            Tree::Copy(_) => Effect::Reads,
+            Tree::Session(tree) => effect_of_session(tree),
+            Tree::Sql(tree) if !tree.locks.is_empty() => Effect::Changes,
+            Tree::Sql(tree) => effect_of(&tree.statement),
+        }
+    }
+}
+
+fn effect_of(statement: &Ast) -> Effect {
+    match statement {
+        Ast::Query(query) => match &*query.body {
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                Effect::Changes
+            }
+            _ => Effect::Reads,
+        },
+        Ast::Explain { .. }
+        | Ast::Set(_)
+        | Ast::Reset(_)
+        | Ast::ShowVariable { .. }
+        | Ast::ShowVariables { .. }
+        | Ast::Analyze(_) => Effect::Reads,
+        Ast::Call(_) => Effect::Transaction,
+        _ => Effect::Changes,
+    }
+}
+
+fn effect_of_session(tree: &SessionTree) -> Effect {
+    match tree {
+        SessionTree::Begin(_)
+        | SessionTree::Commit(_)
+        | SessionTree::Rollback(_)
+        | SessionTree::Discard(_)
+        | SessionTree::Checkpoint
+        | SessionTree::Backup(_)
+        | SessionTree::Vacuum { .. } => Effect::Transaction,
+        SessionTree::SetSessionTransaction(_)
+        | SessionTree::Deallocate(_)
+        | SessionTree::Fetch(_)
+        | SessionTree::CloseCursor(_)
+        | SessionTree::SetRole { .. } => Effect::Reads,
+        SessionTree::Savepoint(_)
+        | SessionTree::Release(_)
+        | SessionTree::RollbackTo(_)
+        | SessionTree::SetTransaction(_)
+        | SessionTree::LockTable { .. }
+        | SessionTree::Execute { .. }
+        | SessionTree::CreateSequence { .. }
+        | SessionTree::AlterSequence { .. }
+        | SessionTree::RenameSequence { .. }
+        | SessionTree::Listen(_)
+        | SessionTree::Unlisten(_)
+        | SessionTree::Notify(..)
+        | SessionTree::Privilege(_)
+        | SessionTree::Role(_) => Effect::Changes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_told_from_what_reads() {
+        for (text, effect) in [
+            ("select 1", Effect::Reads),
+            ("with t as (select 1) select * from t", Effect::Reads),
+            ("values (1)", Effect::Reads),
+            ("explain select 1", Effect::Reads),
+            ("show threads", Effect::Reads),
+            ("set threads = 2", Effect::Reads),
+            ("copy t to 'f'", Effect::Reads),
+            ("select 1 for update", Effect::Changes),
+            ("with t as (select 1) insert into u select * from t", Effect::Changes),
+            ("insert into t values (1)", Effect::Changes),
+            ("create table t (a int)", Effect::Changes),
+            ("truncate t", Effect::Changes),
+            ("copy t from 'f'", Effect::Changes),
+            ("execute p(1)", Effect::Changes),
+            ("begin", Effect::Transaction),
+            ("savepoint s", Effect::Changes),
+            ("checkpoint", Effect::Transaction),
+            ("call tpch(sf => 0.1)", Effect::Transaction),
+        ] {
+            let parsed = crate::parse(text).expect("it is well formed");
+            assert_eq!(parsed[0].effect(), effect, "{text}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Clients whose scenarios are programs in their own languages.
+//!
+//! A program is told PORT and PASSWORD, and prints a line for each scenario: status, name and
+//! reason, between tabs.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::server::Server;
+use super::{Client, Report, Status};
+use crate::venv::{environment, must};
+use crate::{Outcome, peers_home, text};
+
+/// Scenarios in another language.
+pub(super) struct Program {
+    pub(super) client: Client,
+    /// What must be on the machine.
+    tools: &'static [&'static str],
+    /// Its files, by name, in a directory of its own.
+    folder: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    /// Installs what it needs.
+    install: fn(&Path) -> Outcome,
+    /// The command without PORT and PASSWORD.
+    command: fn(&Path) -> Command,
+    /// Arguments after them.
+    arguments: &'static [&'static str],
+}
+
+const PYTHON: [&str; 4] =
+    ["psycopg[binary]==3.3.9", "asyncpg==0.32.0", "pg8000==1.31.6", "SQLAlchemy==2.1.9"];
+
+/// A client of [`PYTHON`], which is how the program calls it, too.
+fn python(name: &'static str, version: &str, arguments: &'static [&'static str]) -> Program {
+    Program {
+        client: Client { name, version: version.to_owned() },
+        tools: &["python3"],
+        folder: "python",
+        files: &[("clients.py", include_str!("clients.py"))],
+        install: |folder| environment(&folder.join("venv"), &PYTHON).map(drop),
+        command: |folder| {
+            let mut command = Command::new(folder.join("venv/bin/python"));
+            command.arg(folder.join("clients.py"));
+            command
+        },
+        arguments,
+    }
+}
+
+/// All of them.
+pub(super) fn all() -> Vec<Program> {
+    vec![
+        python("psycopg", "3.3.9", &["psycopg"]),
+        python("asyncpg", "0.32.0", &["asyncpg"]),
+        python("pg8000", "1.31.6", &["pg8000"]),
+        python("sqlalchemy", "2.1.9", &["sqlalchemy"]),
+        pgx(),
+        pgjdbc(),
+        node_postgres(),
+        tokio_postgres(),
+    ]
+}
+
+fn pgx() -> Program {
+    Program {
+        client: Client { name: "pgx", version: "5.12.0".into() },
+        tools: &["go"],
+        folder: "go",
+        files: &[
+            ("go.mod", include_str!("go/go.mod")),
+            ("go.sum", include_str!("go/go.sum")),
+            ("main.go", include_str!("go/main.go")),
+        ],
+        install: |folder| {
+            let mut go = Command::new("go");
+            // Another toolchain than the machine's is not fetched.
+            go.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod");
+            must(go.args(["build", "-o", "clients", "."]).current_dir(folder))
+        },
+        command: |folder| Command::new(folder.join("clients")),
+        arguments: &[],
+    }
+}
+
+fn pgjdbc() -> Program {
+    Program {
+        client: Client { name: "pgjdbc", version: "42.7.14".into() },
+        tools: &["java", "mvn"],
+        folder: "java",
+        files: &[
+            ("pom.xml", include_str!("java/pom.xml")),
+            ("Scenarios.java", include_str!("java/Scenarios.java")),
+        ],
+        install: |folder| {
+            let mut maven = Command::new("mvn");
+            maven.args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]);
+            must(maven.current_dir(folder))
+        },
+        command: |folder| {
+            let mut java = Command::new("java");
+            java.arg("-cp").arg(folder.join("lib/*")).arg(folder.join("Scenarios.java"));
+            java
+        },
+        arguments: &[],
+    }
+}
+
+fn node_postgres() -> Program {
+    Program {
+        client: Client { name: "node-postgres", version: "8.23.1".into() },
+        tools: &["node", "npm"],
+        folder: "node",
+        files: &[
+            ("package.json", include_str!("node/package.json")),
+            ("scenarios.js", include_str!("node/scenarios.js")),
+        ],
+        install: |folder| {
+            let mut npm = Command::new("npm");
+            npm.args(["install", "--silent", "--no-audit", "--no-fund"]);
+            must(npm.current_dir(folder))
+        },
+        command: |folder| {
+            let mut node = Command::new("node");
+            node.arg("--no-deprecation").arg(folder.join("scenarios.js"));
+            node
+        },
+        arguments: &[],
+    }
+}
+
+fn tokio_postgres() -> Program {
+    Program {
+        client: Client { name: "tokio-postgres", version: "0.7.18".into() },
+        tools: &["cargo"],
+        folder: "rust",
+        files: &[
+            ("Cargo.toml", include_str!("rust/Cargo.toml.in")),
+            ("src/main.rs", include_str!("rust/main.rs")),
+        ],
+        install: |folder| {
+            let mut cargo = Command::new("cargo");
+            cargo.args(["build", "--quiet", "--target-dir", "target"]);
+            must(cargo.current_dir(folder))
+        },
+        command: |folder| Command::new(folder.join("target/debug/clients")),
+        arguments: &[],
+    }
+}
+
+impl Program {
+    /// Installs and runs it.
+    pub(super) fn run(&self, server: &Server, report: &mut Report) {
+        for tool in self.tools {
+            if Command::new(tool).arg("--version").output().is_err() {
+                let why = format!("there is no {tool} on this machine");
+                return report.line(&self.client, "all", Status::Skipped, &why);
+            }
+        }
+        match self.ready().and_then(|folder| self.scenarios(&folder, server, report)) {
+            Ok(()) => {}
+            Err(why) => report.line(&self.client, "all", Status::Failed, &why),
+        }
+    }
+
+    /// The directory with its files and what they need.
+    fn ready(&self) -> Result<PathBuf, String> {
+        let folder = peers_home().with_file_name("clients").join(self.folder);
+        for (name, content) in self.files {
+            let path = folder.join(name);
+            // What is newer is built again.
+            if std::fs::read_to_string(&path).is_ok_and(|written| written == *content) {
+                continue;
+            }
+            std::fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(text)?;
+            std::fs::write(path, content).map_err(text)?;
+        }
+        (self.install)(&folder)?;
+        Ok(folder)
+    }
+
+    fn scenarios(&self, folder: &Path, server: &Server, report: &mut Report) -> Outcome {
+        let mut command = (self.command)(folder);
+        command.args([&server.port, &server.password]).args(self.arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(text)?;
+        let output = child.stdout.take().ok_or("it has no output")?;
+        let mut count = 0;
+        for line in BufReader::new(output).lines() {
+            let line = line.map_err(text)?;
+            let mut parts = line.splitn(3, '\t');
+            let status = match parts.next() {
+                Some("ok") => Status::Ok,
+                Some("skipped") => Status::Skipped,
+                Some("FAILED") => Status::Failed,
+                _ => return Err(format!("not a line of scenarios: {line}")),
+            };
+            let (name, why) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            report.line(&self.client, name, status, why);
+            count += 1;
+        }
+        match child.wait().map_err(text)? {
+            status if !status.success() => Err(format!("it ended with {status}")),
+            _ if count == 0 => Err("it ran no scenario".into()),
+            _ => Ok(()),
+        }
+    }
+}

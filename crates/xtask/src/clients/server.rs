@@ -1,0 +1,86 @@
+//! The server that the clients meet.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::{Outcome, root, text};
+
+/// A server of a new database, which ends with this.
+pub(super) struct Server {
+    program: PathBuf,
+    child: Child,
+    directory: PathBuf,
+    /// Of the user `tessera`.
+    pub(super) password: String,
+    pub(super) port: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // As an operator ends it; what it says of that is seen on standard error.
+        let ended = Command::new("kill").arg(self.child.id().to_string()).status();
+        if !ended.is_ok_and(|status| status.success()) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Connections that one scenario holds, and some more.
+const CONNECTIONS_MAX: &str = "1300";
+
+impl Server {
+    /// Starts `program`, or what cargo built last.
+    pub(super) fn start(program: Option<&Path>) -> Result<Self, String> {
+        let directory = format!("tessera-clients-{}", std::process::id());
+        let directory = std::env::temp_dir().join(directory);
+        let built = || root().join("target/release/tessera");
+        let program = program.map_or_else(built, Path::to_owned);
+        let child = spawn(&program, &directory, "0")?;
+        let (password, port) = (String::new(), String::new());
+        let mut server = Self { program, child, directory, password, port };
+        server.listen()?;
+        Ok(server)
+    }
+
+    /// Kills it, and starts it again where it was.
+    pub(super) fn kill_and_start(&mut self) -> Outcome {
+        self.child.kill().map_err(text)?;
+        self.child.wait().map_err(text)?;
+        self.child = spawn(&self.program, &self.directory, &self.port)?;
+        self.listen()
+    }
+
+    /// A directory for files of scenarios, which goes with the server.
+    pub(super) fn scratch(&self, name: &str) -> PathBuf {
+        self.directory.with_extension(name)
+    }
+
+    /// Waits until it listens; reads its password, if it says one.
+    fn listen(&mut self) -> Outcome {
+        let output = self.child.stdout.take().ok_or("the server has no output")?;
+        for line in BufReader::new(output).lines() {
+            let line = line.map_err(text)?;
+            if let Some((_, password)) = line.split_once("with password ") {
+                self.password = password.to_owned();
+            }
+            if let Some((_, port)) = line.split_once("listening on 127.0.0.1:") {
+                self.port = port.to_owned();
+                return Ok(());
+            }
+        }
+        Err("the server did not start".into())
+    }
+}
+
+fn spawn(program: &Path, directory: &Path, port: &str) -> Result<Child, String> {
+    Command::new(program)
+        .arg("serve")
+        .arg(directory)
+        .args(["--listen", &format!("127.0.0.1:{port}"), "--max-connections", CONNECTIONS_MAX])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", program.display()))
+}
