@@ -12,7 +12,8 @@ proptest! {
         scale in 0_u8..=12,
     ) {
         let scale = scale.min(precision);
-        let ty = DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed });
+        let display = NumericDisplay::Fixed;
+        let ty = DataType::Numeric(NumericType { precision, scale, display });
         let short = text::parse(&number, ty).map_err(|error| error.state());
         let general = text::parse(&format!(" {number}"), ty).map_err(|error| error.state());
         prop_assert_eq!(short, general);

@@ -145,8 +145,8 @@ impl Link {
         self.receive(body)
     }
 
-    /// The next message, whose body replaces `body`, if it is there. What waits to be written is written before
-    /// waiting for the client.
+    /// The next message, whose body replaces `body`, if it is there. What waits to be written is
+    /// written before looking for more.
     ///
     /// # Errors
     /// When the client is gone, what came is no message, or the server ends the connection.

@@ -1,7 +1,7 @@
 //! Turns: threads that serve connections, about as many at a time as there are cores.
 //!
 //! ```text
-//! parked connections --epoll--> ready -> thread with a turn: messages, statements, answers -> parked
+//! parked connections --epoll--> ready -> thread with a turn: messages, answers -> parked
 //! a statement that waits (lock, disk, workers) gives its turn to another thread meanwhile
 //! ```
 //! One thread with a turn waits for all parked sockets at once, so that few threads change places

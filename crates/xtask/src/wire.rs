@@ -43,8 +43,8 @@ max_connections = 200
 ";
 
 /// The columns that travel: as many kinds as a table of orders has.
-const ROW: &str = "SELECT i::int AS id, i * 7919 AS number, (i % 1000000) / 100.0::numeric(12,2) AS price, \
-     date '1992-01-01' + (i % 2500)::int AS day, \
+const ROW: &str = "SELECT i::int AS id, i * 7919 AS number, \
+     (i % 1000000) / 100.0::numeric(12,2) AS price, date '1992-01-01' + (i % 2500)::int AS day, \
      timestamp '2001-01-01 00:00:00' + i * interval '1 second' AS at, \
      'customer number ' || i % 5000 AS name FROM generate_series(1::bigint, ";
 

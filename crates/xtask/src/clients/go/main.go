@@ -103,7 +103,9 @@ func numbers(ctx context.Context, client *pgx.Conn) error {
 	}
 	return all(
 		func() error { return equal(ctx, client, int16(-32768), "select (-32768)::int2") },
-		func() error { return equal(ctx, client, int64(9007199254740993), "select $1::int8", int64(9007199254740993)) },
+		func() error {
+			return equal(ctx, client, int64(9007199254740993), "select $1::int8", int64(9007199254740993))
+		},
 		func() error { return equal(ctx, client, 0.1, "select $1::float8", 0.1) },
 		func() error { return equal(ctx, client, float32(1.5), "select $1::float4", float32(1.5)) },
 	)
