@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
 use xtask::clients::ClientsArgs;
+use xtask::python::Extension;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
 use xtask::{Outcome, check, clients, histories, python, slt, test, torture, wire};
@@ -43,7 +44,11 @@ enum Command {
     /// Runs psql, pgbench and drivers of five languages on a server
     Clients(ClientsArgs),
     /// Builds the Python package with pip and tests it with pytest
-    Python,
+    Python {
+        /// Take the extension that `cargo build --workspace --lib --tests` built, as `test` does
+        #[arg(long)]
+        built: bool,
+    },
     /// Everything CI runs
     Test,
     /// Compares Tessera's results with DuckDB's on the same data
@@ -255,7 +260,8 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
         Command::Clients(args) => clients::run(&args),
-        Command::Python => python::run(python::Extension::Pip),
+        Command::Python { built: true } => python::run(Extension::Built),
+        Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
         Command::Slt(args) if args.postgres => slt::postgres(&args.paths, args.rewrite, args.show),
         Command::Histories(args) if args.store == HistoriesStore::Postgres => {
@@ -313,7 +319,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
         Command::Check { .. }
         | Command::Clients(_)
-        | Command::Python
+        | Command::Python { .. }
         | Command::Test
         | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),
     };

@@ -37,8 +37,9 @@ pub enum Extension {
 /// # Errors
 /// When the package cannot be built, or a test fails.
 pub fn run(extension: Extension) -> Outcome {
-    if Command::new("python3").args(["-c", "import ensurepip, venv"]).output().is_err() {
-        println!("python: skipped, there is no python3");
+    let asked = Command::new("python3").args(["-c", "import ensurepip, venv"]).output();
+    if !asked.is_ok_and(|output| output.status.success()) {
+        println!("python: skipped, there is no python3 with venv on this machine");
         return Ok(());
     }
     let folder = peers_home().join("python");
