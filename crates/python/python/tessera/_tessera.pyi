@@ -1,10 +1,11 @@
 """The extension module: what `Connection` and `Cursor` are made of."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, final
 
 __version__: str
 
+@final
 class Session:
     """A session of a database."""
 
@@ -30,6 +31,7 @@ class Session:
     def close(self) -> None:
         """Rolls back and gives up the database."""
 
+@final
 class Result:
     """The rows of a statement and how far they were fetched."""
 
@@ -50,6 +52,7 @@ class Result:
     def with_durations(self) -> Durations:
         """The result with intervals as durations, for DataFrames."""
 
+@final
 class Durations:
     """A result whose intervals are durations."""
 
