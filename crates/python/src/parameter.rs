@@ -5,7 +5,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyInt};
 use pyo3::types::{PyList, PyMapping, PyMemoryView, PySequence, PyString, PyTime, PyTuple, PyType};
-use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value, text};
+use types::{
+    DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array, text,
+};
 
 use crate::error::{exception, raise};
 use crate::placeholder;
@@ -136,10 +138,31 @@ fn parameter(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if let Some(bytes) = bytes(object)? {
         return Ok(Parameter { ty: DataType::Bytea, value: Value::Str(bytes.into()) });
     }
+    if object.cast::<PyList>().is_ok() || object.cast::<PyTuple>().is_ok() {
+        return list(object);
+    }
     match moment(object)? {
         Some(parameter) => Ok(parameter),
         None => other(object),
     }
+}
+
+/// An array as a literal: the statement decides of what.
+fn list(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let element = |element: PyResult<Bound<'_, PyAny>>| -> PyResult<Value> {
+        let element = element?;
+        if element.cast::<PyList>().is_ok() || element.cast::<PyTuple>().is_ok() {
+            let error = Error::unsupported("an array of several dimensions");
+            return Err(exception(object.py(), &error));
+        }
+        let Parameter { ty, value } = parameter(&element)?;
+        Ok(if value.is_null() { value } else { Value::text(&text::format(&value, ty)) })
+    };
+    let elements: Vec<Value> = object.try_iter()?.map(element).collect::<PyResult<_>>()?;
+    let array = array::from_values(&elements, ElementType::Text);
+    let array = array.map_err(|error| exception(object.py(), &error))?;
+    let literal = text::format(&array, DataType::Array(ElementType::Text));
+    Ok(Parameter { ty: DataType::Unknown, value: Value::text(&literal) })
 }
 
 /// INTEGER, BIGINT or NUMERIC, by size.

@@ -1,12 +1,12 @@
 //! Values as objects of Python.
 
-use kernels::{Vector, VectorData};
+use kernels::{Vector, VectorBuilder, VectorData};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyString};
+use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyList, PyString};
 use pyo3::types::{PyTime, PyType, PyTzInfo};
-use types::{DataType, Error, Interval, SqlState, calendar, text};
+use types::{DataType, ElementType, Error, Interval, SqlState, calendar, text};
 
 use crate::error::exception;
 
@@ -43,11 +43,22 @@ pub(crate) fn cell<'py>(
         (VectorData::Str(_), DataType::Char(_)) => {
             PyString::new(py, &text::format(&column.value(row), ty)).into_any()
         }
+        (VectorData::Str(v), DataType::Array(element)) => list(py, v.get(row), element)?,
         (VectorData::Str(v), _) => PyString::from_bytes(py, v.get(row))?.into_any(),
         (VectorData::Interval(v), _) => interval(py, v[row])?,
         (VectorData::I128(v), DataType::Uuid) => uuid(py, v[row])?,
         (VectorData::I128(v), _) => v[row].into_bound_py_any(py)?,
     })
+}
+
+/// The elements of an array.
+fn list<'py>(py: Python<'py>, array: &[u8], element: ElementType) -> PyResult<Bound<'py, PyAny>> {
+    let ty = element.data_type();
+    let mut elements = VectorBuilder::new(ty.physical());
+    types::array::values(array, element).iter().for_each(|value| elements.push_value(value));
+    let elements = elements.finish();
+    let cells = (0..elements.len()).map(|at| cell(py, &elements, at, ty));
+    Ok(PyList::new(py, cells.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
 fn class<'py>(

@@ -75,12 +75,12 @@ def test_unsigned_64(con):
 @pytest.mark.parametrize(
     "array",
     [
-        pyarrow.array([[1], [2]]),
+        pyarrow.array([[[1]], [[2]]]),
         pyarrow.array([{"x": 1}]),
         pyarrow.array([[("k", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())),
         pyarrow.array([Decimal(1)], pyarrow.decimal256(50, 0)),
     ],
-    ids=["list", "struct", "map", "decimal256"],
+    ids=["list of lists", "struct", "map", "decimal256"],
 )
 def test_arrow_types_without_counterpart(con, array):
     table = pyarrow.table({"odd column": array})

@@ -149,3 +149,16 @@ def test_decimals_keep_their_digits(con):
     (value,) = con.execute("select ?", (Decimal("12.340"),)).fetchone()
     assert str(value) == "12.340"
     assert con.execute("select ?", (Decimal("1E+5"),)).fetchone() == (Decimal(100000),)
+
+
+def test_lists_are_arrays(con):
+    con.execute("create table t (id int primary key, a int[], w text[])")
+    con.executemany("insert into t values (?, ?, ?)", [(i, [i, None], ("x", 'q"\\,{}')) for i in range(100)])
+    assert con.execute("select a, w from t where id = 7").fetchone() == ([7, None], ["x", 'q"\\,{}'])
+    found = con.execute("select id from t where id = any(?) order by 1", ([3, 5, 1000],))
+    assert found.fetchall() == [(3,), (5,)]
+    dates = [datetime.date(2020, 2, 29), None]
+    assert con.execute("select ?::date[], ?::numeric[]", (dates, [])).fetchone() == (dates, [])
+    with pytest.raises(tessera.NotSupportedError):
+        con.execute("select ?::int[]", ([[1], [2]],))
+    assert con.execute("select a from t where id = 7").arrow().to_pydict() == {"a": [[7, None]]}

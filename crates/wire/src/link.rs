@@ -221,8 +221,12 @@ impl Link {
     /// Writes everything that waits.
     pub(crate) fn flush(&mut self) -> Result<(), Broken> {
         if let Some(commits) = self.commits.as_ref().filter(|_| !self.outgoing.is_empty()) {
-            // What was promised does not leave.
-            commits.wait().inspect_err(|_| self.outgoing.clear())?;
+            if let Err(error) = commits.wait() {
+                // What was promised does not leave; why the connection ends does.
+                self.outgoing.clear();
+                self.commits = None;
+                return Err(Broken::Fatal(error));
+            }
         }
         let mut written = 0;
         while written < self.outgoing.len() {

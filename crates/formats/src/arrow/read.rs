@@ -38,7 +38,10 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
         Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::Interval,
         Arrow::List(field) => match DataType::array_of(sql_type(name, field.data_type())?) {
             Some(array) => array,
-            None => return Err(Error::unsupported("an array of several dimensions")),
+            None => {
+                let what = format!("column \"{name}\", an array of several dimensions");
+                return Err(Error::unsupported(what));
+            }
         },
         other => {
             return Err(Error::unsupported(format!("column \"{name}\" of Arrow type {other}")));
