@@ -220,13 +220,13 @@ impl Link {
 
     /// Writes everything that waits.
     pub(crate) fn flush(&mut self) -> Result<(), Broken> {
-        if let Some(commits) = self.commits.as_ref().filter(|_| !self.outgoing.is_empty()) {
-            if let Err(error) = commits.wait() {
-                // What was promised does not leave; why the connection ends does.
-                self.outgoing.clear();
-                self.commits = None;
-                return Err(Broken::Fatal(error));
-            }
+        if let Some(commits) = self.commits.as_ref().filter(|_| !self.outgoing.is_empty())
+            && let Err(error) = commits.wait()
+        {
+            // What was promised does not leave; why the connection ends does.
+            self.outgoing.clear();
+            self.commits = None;
+            return Err(Broken::Fatal(error));
         }
         let mut written = 0;
         while written < self.outgoing.len() {
