@@ -130,7 +130,7 @@ fn where_no_backup_goes() {
     std::fs::write(target.join("backup.incomplete"), "x").unwrap();
     let error = Database::open(&target, config()).map(|_| ()).expect_err("it is no database");
     assert_eq!(error.state().as_str(), "58P01");
-    assert!(error.message().contains("backup.incomplete"), "{error}");
+    assert!(error.detail().is_some_and(|detail| detail.contains("backup.incomplete")), "{error}");
     let error = Database::check(&target, &config(), &Files::default()).map(|_| ());
     assert_eq!(error.expect_err("it is no database").state().as_str(), "58P01");
     let memory = Database::open_in_memory(config()).unwrap();
