@@ -1,6 +1,7 @@
 //! What other crates add to a database: table functions, procedures, file formats.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use exec::BatchSource;
@@ -149,8 +150,14 @@ pub trait StreamReader: Send {
 pub trait StreamWriter: Send {
     /// Appends what comes before the rows.
     fn begin(&mut self, out: &mut Vec<u8>);
-    /// Appends row `row` of `columns`.
-    fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>);
+    /// Appends `rows` of `columns`, and to `ends` where in `out` each of them ends.
+    fn rows(
+        &mut self,
+        columns: &[Arc<Vector>],
+        rows: Range<usize>,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    );
     /// Appends what comes after the rows.
     fn end(&mut self, out: &mut Vec<u8>);
 }
@@ -175,11 +182,11 @@ pub trait CopyClient: Send {
     /// 08006 when it is gone.
     fn begin_out(&mut self, columns: usize, form: StreamForm) -> Result<()>;
 
-    /// Sends it a row.
+    /// Sends it rows: `bytes`, each up to one of `ends`.
     ///
     /// # Errors
     /// 08006 when it is gone.
-    fn write(&mut self, row: &[u8]) -> Result<()>;
+    fn write(&mut self, bytes: &[u8], ends: &[usize]) -> Result<()>;
 
     /// Tells it that no rows come any longer.
     ///

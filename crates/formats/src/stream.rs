@@ -5,6 +5,7 @@
 //! whole records -> pieces of PIECE_BYTES, a work order each
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use engine::registry::{
@@ -271,8 +272,17 @@ impl StreamWriter for CsvLines {
         self.names.iter().for_each(|names| write_names(out, names, &self.dialect));
     }
 
-    fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>) {
-        write_row(out, columns, row, &self.types, &self.dialect);
+    fn rows(
+        &mut self,
+        columns: &[Arc<Vector>],
+        rows: Range<usize>,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) {
+        for row in rows {
+            write_row(out, columns, row, &self.types, &self.dialect);
+            ends.push(out.len());
+        }
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {}
@@ -290,8 +300,17 @@ impl StreamWriter for TextLines {
         }
     }
 
-    fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>) {
-        self.writer.row(columns, row, out);
+    fn rows(
+        &mut self,
+        columns: &[Arc<Vector>],
+        rows: Range<usize>,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) {
+        for row in rows {
+            self.writer.row(columns, row, out);
+            ends.push(out.len());
+        }
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {}

@@ -17,7 +17,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::slt::{Answer, Backend, Connection, Database, SqlError};
-use wire::Wire;
+pub use wire::Wire;
 
 /// Settings the expected results depend on, and speed over durability.
 const SETTINGS: &str = "
@@ -43,6 +43,9 @@ const START_SECONDS: u64 = 60;
 /// What to tell someone who has no PostgreSQL.
 pub const HOW_TO_INSTALL: &str =
     "PostgreSQL 15 was not found; on Debian 12: apt-get install -y postgresql-15";
+
+/// Who may do everything, and needs no password.
+const USER: &str = "postgres";
 
 /// A running server; dropping it stops it and removes its files.
 pub struct Postgres {
@@ -88,10 +91,19 @@ impl Postgres {
         &self.home
     }
 
+    /// The socket it listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.home.join(".s.PGSQL.5432")
+    }
+
+    fn connect(&self, database: &str) -> Result<Wire, SqlError> {
+        Wire::connect(&self.socket(), USER, database)
+    }
+
     fn wait_until_ready(&self) -> Result<(), SqlError> {
         let start = Instant::now();
         loop {
-            match Wire::connect(&self.home, "postgres") {
+            match self.connect("postgres") {
                 Ok(_) => return Ok(()),
                 Err(error) if start.elapsed() > Duration::from_secs(START_SECONDS) => {
                     let log = fs::read_to_string(self.home.join("log")).unwrap_or_default();
@@ -124,9 +136,9 @@ impl Backend for Postgres {
 
     fn create(&self) -> Result<Box<dyn Database>, SqlError> {
         let name = format!("slt{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        let mut admin = Wire::connect(&self.home, "postgres")?;
+        let mut admin = self.connect("postgres")?;
         admin.run(&format!("CREATE DATABASE {name} TEMPLATE template0"))?;
-        Ok(Box::new(OneDatabase { socket: self.home.clone(), name }))
+        Ok(Box::new(OneDatabase { socket: self.socket(), name }))
     }
 }
 
@@ -137,11 +149,11 @@ struct OneDatabase {
 
 impl Database for OneDatabase {
     fn connect(&self) -> Result<Box<dyn Connection>, SqlError> {
-        Ok(Box::new(Wire::connect(&self.socket, &self.name)?))
+        Ok(Box::new(Wire::connect(&self.socket, USER, &self.name)?))
     }
 
     fn waiting(&self) -> Result<Vec<String>, SqlError> {
-        let mut monitor = Wire::connect(&self.socket, "postgres")?;
+        let mut monitor = Wire::connect(&self.socket, USER, "postgres")?;
         let Answer::Rows { rows, .. } = monitor.run(&WAITS.replace("$1", &self.name))? else {
             return Ok(Vec::new());
         };

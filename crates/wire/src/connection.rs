@@ -101,13 +101,12 @@ impl Connection {
     /// The connection of `session` through `link`.
     pub(crate) fn new(
         mut session: Session,
-        link: Link,
+        mut link: Link,
         socket: SharedSocket,
         watcher: Watcher,
     ) -> Box<Self> {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
-        let mut link = link;
         link.answer_after(session.defer_commits());
         let link = Arc::new(Mutex::new(link));
         session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));

@@ -92,10 +92,16 @@ impl CopyClient for CopyLink {
         Ok(())
     }
 
-    fn write(&mut self, row: &[u8]) -> Result<()> {
+    fn write(&mut self, bytes: &[u8], ends: &[usize]) -> Result<()> {
         let mut link = self.link.lock();
-        message::message(&mut link.outgoing, b'd', |out| out.extend_from_slice(row));
-        link.flush_full().map_err(lost)
+        let mut start = 0;
+        for &end in ends {
+            let row = &bytes[start..end];
+            message::message(&mut link.outgoing, b'd', |out| out.extend_from_slice(row));
+            link.flush_full().map_err(lost)?;
+            start = end;
+        }
+        Ok(())
     }
 
     fn end_out(&mut self) -> Result<()> {

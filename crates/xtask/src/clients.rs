@@ -13,12 +13,12 @@
 
 mod programs;
 mod psql;
-mod server;
 
 use clap::Args;
+use std::ffi::OsString;
 
+use crate::server::Server;
 use crate::{Outcome, test};
-use server::Server;
 
 /// Options of `cargo xtask clients`.
 #[derive(Args)]
@@ -82,6 +82,9 @@ struct Client {
     version: String,
 }
 
+/// Connections that one scenario holds, and some more.
+const CONNECTIONS_MAX: &str = "1300";
+
 /// Runs all scenarios.
 ///
 /// # Errors
@@ -90,7 +93,8 @@ pub fn run(args: &ClientsArgs) -> Outcome {
     if args.program.is_none() {
         test::cargo(&["build", "--release", "-p", "server"])?;
     }
-    let mut server = Server::start(args.program.as_deref())?;
+    let options = ["--max-connections", CONNECTIONS_MAX].map(OsString::from).to_vec();
+    let mut server = Server::start(args.program.as_deref(), options)?;
     let mut report = Report::default();
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     for program in programs::all().iter().filter(|program| wanted(program.client.name)) {

@@ -5,17 +5,16 @@
 //! ```
 //! Both write to disk before they acknowledge a commit. Needs PostgreSQL 15.
 
-mod reader;
-
-use std::io::{BufRead, BufReader};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use testkit::postgres::Postgres;
+use testkit::postgres::{Postgres, Wire};
 
-use crate::{Outcome, root, test, text};
+use crate::server::Server;
+use crate::{Outcome, test, text};
 
 /// Arguments of `bench wire`.
 #[derive(Args, Clone, Debug)]
@@ -52,93 +51,25 @@ const TABLE: &str =
     "(id int, number bigint, price numeric(12,2), day date, at timestamp, name text)";
 
 /// A server at a socket.
-trait Served {
-    fn name(&self) -> &'static str;
-    fn folder(&self) -> &Path;
-    fn user(&self) -> &'static str;
-}
-
-impl Served for Postgres {
-    fn name(&self) -> &'static str {
-        "PostgreSQL"
-    }
-
-    fn folder(&self) -> &Path {
-        Postgres::folder(self)
-    }
-
-    fn user(&self) -> &'static str {
-        "postgres"
-    }
-}
-
-/// Tessera's server; it ends with this.
-struct Tessera {
-    child: Child,
+struct Served {
+    name: &'static str,
     folder: PathBuf,
+    port: String,
+    user: &'static str,
 }
 
-impl Tessera {
-    fn start() -> Result<Self, String> {
-        let folder = std::env::temp_dir().join(format!("tessera-wire-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(text)?;
-        let mut child = Command::new(root().join("target/release/tessera"))
-            .arg("serve")
-            .arg(folder.join("data"))
-            .args(["--auth", "trust", "--listen", "127.0.0.1:0", "--unix-socket"])
-            .arg(&folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(text)?;
-        let output = child.stdout.take().ok_or("the server has no output")?;
-        let server = Self { child, folder };
-        for line in BufReader::new(output).lines() {
-            if line.map_err(text)?.contains(".s.PGSQL.") {
-                return Ok(server);
-            }
-        }
-        Err("the server did not start".into())
+impl Served {
+    fn socket(&self) -> PathBuf {
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
     }
-}
-
-impl Drop for Tessera {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-impl Served for Tessera {
-    fn name(&self) -> &'static str {
-        "Tessera"
-    }
-
-    fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn user(&self) -> &'static str {
-        "tessera"
-    }
-}
-
-/// The name of the socket in the folder of `server`.
-fn socket(server: &dyn Served) -> Result<PathBuf, String> {
-    let is_socket = |name: &str| name.starts_with(".s.PGSQL.") && !name.ends_with(".lock");
-    let mut entries = std::fs::read_dir(server.folder()).map_err(text)?.flatten();
-    let found = entries.find(|entry| entry.file_name().to_str().is_some_and(is_socket));
-    found.map(|entry| entry.path()).ok_or_else(|| format!("{} has no socket", server.name()))
 }
 
 /// `program` as a client of `server`.
-fn client(program: &str, server: &dyn Served) -> Result<Command, String> {
-    let socket = socket(server)?;
-    let port = socket.extension().and_then(|port| port.to_str()).unwrap_or("5432");
+fn client(program: &str, server: &Served) -> Command {
     let mut command = Command::new(program);
-    command.arg("-h").arg(server.folder()).args(["-p", port, "-U", server.user()]);
+    command.arg("-h").arg(&server.folder).args(["-p", &server.port, "-U", server.user]);
     command.env("PGDATABASE", "postgres").env("PGOPTIONS", "");
-    Ok(command)
+    command
 }
 
 /// Runs `command`; what it printed.
@@ -151,8 +82,8 @@ fn output(command: &mut Command) -> Result<String, String> {
     Err(format!("{command:?} ended with {}: {said}", output.status))
 }
 
-fn psql(server: &dyn Served, sql: &str) -> Result<Duration, String> {
-    let mut command = client("psql", server)?;
+fn psql(server: &Served, sql: &str) -> Result<Duration, String> {
+    let mut command = client("psql", server);
     command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql]).stdout(Stdio::null());
     let start = Instant::now();
     output(&mut command)?;
@@ -161,13 +92,13 @@ fn psql(server: &dyn Served, sql: &str) -> Result<Duration, String> {
 
 /// Transactions a second of `pgbench` with `options`.
 fn pgbench(
-    server: &dyn Served,
+    server: &Served,
     args: &WireArgs,
     clients: u32,
     options: &[&str],
 ) -> Result<f64, String> {
     let (clients, seconds) = (clients.to_string(), args.seconds.to_string());
-    let mut command = client("pgbench", server)?;
+    let mut command = client("pgbench", server);
     command.args(["-n", "-M", "prepared", "-j", "2", "-c", &clients, "-T", &seconds]).args(options);
     let printed = output(&mut command)?;
     let rate = printed.lines().find_map(|line| line.strip_prefix("tps = "));
@@ -178,9 +109,9 @@ fn pgbench(
 /// What was measured of one server: a name, a unit, a number; more is better.
 type Figures = Vec<(String, &'static str, f64)>;
 
-fn measure_pgbench(server: &dyn Served, args: &WireArgs, empty: &Path) -> Result<Figures, String> {
+fn measure_pgbench(server: &Served, args: &WireArgs, empty: &Path) -> Result<Figures, String> {
     let scale = args.scale.to_string();
-    output(client("pgbench", server)?.args(["-i", "-I", "dtgp", "-q", "-s", &scale]))?;
+    output(client("pgbench", server).args(["-i", "-I", "dtgp", "-q", "-s", &scale]))?;
     psql(server, "ANALYZE")?;
     psql(server, "CHECKPOINT")?;
     let mut figures = Vec::new();
@@ -193,14 +124,14 @@ fn measure_pgbench(server: &dyn Served, args: &WireArgs, empty: &Path) -> Result
     for (name, options) in kinds {
         for &clients in &args.clients {
             let rate = pgbench(server, args, clients, options)?;
-            println!("{}: {name}, {clients} clients: {rate:.0} 1/s", server.name());
+            println!("{}: {name}, {clients} clients: {rate:.0} 1/s", server.name);
             figures.push((format!("{name}, {clients} clients"), "1/s", rate));
         }
     }
     Ok(figures)
 }
 
-fn measure_rows(server: &dyn Served, args: &WireArgs, file: &Path) -> Result<Figures, String> {
+fn measure_rows(server: &Served, args: &WireArgs, file: &Path) -> Result<Figures, String> {
     let rows = args.rows;
     if !file.exists() {
         psql(server, &format!("\\copy ({ROW}{rows}) AS g(i)) TO '{}'", file.display()))?;
@@ -209,24 +140,30 @@ fn measure_rows(server: &dyn Served, args: &WireArgs, file: &Path) -> Result<Fig
     let mut figures = Vec::new();
     let mut figure = |name: &str, time: Duration| {
         let rate = rows as f64 / time.as_secs_f64() / 1000.0;
-        println!("{}: {name}: {rate:.0} thousand rows/s", server.name());
+        println!("{}: {name}: {rate:.0} thousand rows/s", server.name);
         figures.push((name.to_owned(), "k rows/s", rate));
     };
     let path = file.display();
     figure("COPY FROM STDIN, text", psql(server, &format!("\\copy travel FROM '{path}'"))?);
+    psql(server, "TRUNCATE travel")?;
+    figure("COPY FROM STDIN again", psql(server, &format!("\\copy travel FROM '{path}'"))?);
     figure("COPY TO STDOUT, text", psql(server, "\\copy travel TO '/dev/null'")?);
     figure("COPY TO STDOUT, csv", psql(server, "\\copy travel TO '/dev/null' WITH (FORMAT csv)")?);
     let binary = "\\copy travel TO '/dev/null' WITH (FORMAT binary)";
     figure("COPY TO STDOUT, binary", psql(server, binary)?);
-    let (count, time) = reader::read_all(&socket(server)?, server.user(), "SELECT * FROM travel")?;
+    let mut wire =
+        Wire::connect(&server.socket(), server.user, "postgres").map_err(|e| e.message)?;
+    let start = Instant::now();
+    let count = wire.count_rows("SELECT * FROM travel").map_err(|error| error.message)?;
+    let time = start.elapsed();
     if count != rows {
-        return Err(format!("{} sent {count} rows of {rows}", server.name()));
+        return Err(format!("{} sent {count} rows of {rows}", server.name));
     }
     figure("SELECT, text", time);
     Ok(figures)
 }
 
-fn measure(server: &dyn Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
+fn measure(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let mut figures = Vec::new();
     if args.scale > 0 {
         let empty = folder.join("empty.sql");
@@ -254,9 +191,16 @@ pub fn run(args: &WireArgs) -> Outcome {
 
 fn compare(args: &WireArgs, folder: &Path) -> Outcome {
     let postgres = Postgres::start_with(POSTGRES_SETTINGS).map_err(|error| error.message)?;
-    let theirs = measure(&postgres, args, folder)?;
+    let (home, port) = (postgres.folder().to_owned(), "5432".to_owned());
+    let served = Served { name: "PostgreSQL", folder: home, port, user: "postgres" };
+    let theirs = measure(&served, args, folder)?;
     drop(postgres);
-    let ours = measure(&Tessera::start()?, args, folder)?;
+    let options = ["--auth", "trust", "--unix-socket"].map(OsString::from);
+    let options = options.into_iter().chain([folder.into()]).collect();
+    let tessera = Server::start(None, options)?;
+    let (folder_of, port) = (folder.to_owned(), tessera.port.clone());
+    let served = Served { name: "Tessera", folder: folder_of, port, user: "tessera" };
+    let ours = measure(&served, args, folder)?;
     println!("\n| | unit | Tessera | PostgreSQL | ratio |\n| --- | --- | --- | --- | --- |");
     for ((name, unit, ours), (_, _, theirs)) in ours.iter().zip(&theirs) {
         println!("| {name} | {unit} | {ours:.0} | {theirs:.0} | {:.2} |", ours / theirs);

@@ -108,21 +108,22 @@ fn send(
 ) -> Result<u64> {
     let mut writer = format.writer(&copy.options, &result.columns)?;
     client.begin_out(result.columns.len(), format.form())?;
-    let mut bytes = Vec::new();
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    // What comes before the rows goes with the first.
     writer.begin(&mut bytes);
     for batch in &result.batches {
         session.cancel_handle().check()?;
         let columns: Vec<_> = batch.columns.iter().map(Column::to_plain).collect();
-        for row in 0..batch.rows {
-            writer.row(&columns, row, &mut bytes);
-            client.write(&bytes)?;
-            bytes.clear();
-        }
+        writer.rows(&columns, 0..batch.rows, &mut bytes, &mut ends);
+        client.write(&bytes, &ends)?;
+        bytes.clear();
+        ends.clear();
     }
     writer.end(&mut bytes);
     if !bytes.is_empty() {
-        client.write(&bytes)?;
+        ends.push(bytes.len());
     }
+    client.write(&bytes, &ends)?;
     client.end_out()?;
     Ok(result.rows() as u64)
 }

@@ -278,6 +278,22 @@ struct IndexSource {
 }
 
 impl IndexSource {
+    /// Pushes what was found once it is `rows_max` rows: those of several keys or short ranges
+    /// make one batch, and each batch is larger than the one before.
+    fn push_full(
+        &self,
+        found: &mut super::access::Found,
+        rows_max: &mut usize,
+        push: &mut Push<'_>,
+    ) -> Result<Demand> {
+        if found.rows() < *rows_max {
+            return Ok(Demand::More);
+        }
+        self.context.check()?;
+        *rows_max = (*rows_max * 4).min(BATCH_ROWS);
+        self.push(std::mem::replace(found, self.access.found()), push)
+    }
+
     fn push(&self, found: super::access::Found, push: &mut Push<'_>) -> Result<Demand> {
         let rows = found.rows();
         let (batch, kept) = self.access.finish(found)?;
@@ -302,13 +318,8 @@ impl Source for IndexSource {
             let (low, high) = match wanted {
                 Wanted::Key(key) => {
                     self.access.look_up(key, &mut cursor, &mut found);
-                    if found.rows() >= rows_max {
-                        self.context.check()?;
-                        let full = std::mem::replace(&mut found, self.access.found());
-                        if self.push(full, push)? == Demand::Enough {
-                            return Ok(Demand::Enough);
-                        }
-                        rows_max = (rows_max * 4).min(BATCH_ROWS);
+                    if self.push_full(&mut found, &mut rows_max, push)? == Demand::Enough {
+                        return Ok(Demand::Enough);
                     }
                     continue;
                 }
@@ -320,14 +331,8 @@ impl Source for IndexSource {
             let mut ended = false;
             while !ended {
                 ended = self.access.read(&mut cursor, &mut found, rows_max);
-                // Rows of several short ranges make one batch.
-                if found.rows() >= rows_max {
-                    self.context.check()?;
-                    let full = std::mem::replace(&mut found, self.access.found());
-                    if self.push(full, push)? == Demand::Enough {
-                        return Ok(Demand::Enough);
-                    }
-                    rows_max = (rows_max * 4).min(BATCH_ROWS);
+                if self.push_full(&mut found, &mut rows_max, push)? == Demand::Enough {
+                    return Ok(Demand::Enough);
                 }
             }
         }

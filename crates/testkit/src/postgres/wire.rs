@@ -12,24 +12,30 @@ use std::path::Path;
 
 use crate::slt::{Answer, Connection, SqlError};
 
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+
 /// Version 3.0 of the protocol.
 const PROTOCOL: i32 = 3 << 16;
 
 /// One connection.
-pub(super) struct Wire {
+pub struct Wire {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
 }
 
 impl Wire {
-    /// Connects to `database` through the socket in `folder`.
-    pub(super) fn connect(folder: &Path, database: &str) -> Result<Self, SqlError> {
-        let stream =
-            UnixStream::connect(folder.join(".s.PGSQL.5432")).map_err(SqlError::internal)?;
-        let reader = BufReader::new(stream.try_clone().map_err(SqlError::internal)?);
+    /// Connects `user` to `database` through `socket`.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Self, SqlError> {
+        let stream = UnixStream::connect(socket).map_err(SqlError::internal)?;
+        let copy = stream.try_clone().map_err(SqlError::internal)?;
+        let reader = BufReader::with_capacity(READ_BYTES, copy);
         let mut wire = Self { reader, writer: stream };
         let mut body = PROTOCOL.to_be_bytes().to_vec();
-        for text in ["user", "postgres", "database", database] {
+        for text in ["user", user, "database", database] {
             body.extend_from_slice(text.as_bytes());
             body.push(0);
         }
@@ -46,13 +52,37 @@ impl Wire {
         self.writer.write_all(&message)
     }
 
-    fn receive(&mut self) -> io::Result<(u8, Vec<u8>)> {
+    /// The kind of the next message, whose body replaces `body`.
+    fn receive(&mut self, body: &mut Vec<u8>) -> io::Result<u8> {
         let mut head = [0; 5];
         self.reader.read_exact(&mut head)?;
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        let mut body = vec![0; length.saturating_sub(4)];
-        self.reader.read_exact(&mut body)?;
-        Ok((head[0], body))
+        body.resize(length.saturating_sub(4), 0);
+        self.reader.read_exact(body)?;
+        Ok(head[0])
+    }
+
+    /// Runs `sql` and looks at nothing but the number of its rows: what a server can send at most.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub fn count_rows(&mut self, sql: &str) -> Result<u64, SqlError> {
+        self.query(sql)?;
+        let (mut rows, mut error, mut bytes) = (0, None, Vec::new());
+        loop {
+            match self.receive(&mut bytes).map_err(SqlError::internal)? {
+                b'D' => rows += 1,
+                b'E' => error = Some(Body(&bytes).error()),
+                b'Z' => return error.map_or(Ok(rows), Err),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends `sql`.
+    fn query(&mut self, sql: &str) -> Result<(), SqlError> {
+        let body = [sql.as_bytes(), b"\0"].concat();
+        self.send(Some(b'Q'), &body).map_err(SqlError::internal)
     }
 
     /// Reads until the server is ready again.
@@ -61,9 +91,10 @@ impl Wire {
         let mut rows = Vec::new();
         let mut changed = 0;
         let mut error = None;
+        let mut bytes = Vec::new();
         loop {
-            let (kind, body) = self.receive().map_err(SqlError::internal)?;
-            let mut body = Body(&body);
+            let kind = self.receive(&mut bytes).map_err(SqlError::internal)?;
+            let mut body = Body(&bytes);
             match kind {
                 b'T' => columns = Some(usize::from(body.short())),
                 b'D' => rows.push(body.row()),
@@ -83,9 +114,7 @@ impl Wire {
 
 impl Connection for Wire {
     fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
-        let mut body = sql.as_bytes().to_vec();
-        body.push(0);
-        self.send(Some(b'Q'), &body).map_err(SqlError::internal)?;
+        self.query(sql)?;
         self.answer()
     }
 }

@@ -5,6 +5,7 @@
 //! row: fields i16, then each: bytes i32 (-1 is NULL), value
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use engine::registry::{
@@ -66,10 +67,19 @@ impl StreamWriter for Writer {
         out.extend_from_slice(&[0; 8]);
     }
 
-    fn row(&mut self, columns: &[Arc<Vector>], row: usize, out: &mut Vec<u8>) {
-        out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
-        for (column, ty) in columns.iter().zip(&self.types) {
-            encode::cell(out, column, row, *ty, Format::Binary);
+    fn rows(
+        &mut self,
+        columns: &[Arc<Vector>],
+        rows: Range<usize>,
+        out: &mut Vec<u8>,
+        ends: &mut Vec<usize>,
+    ) {
+        for row in rows {
+            out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
+            for (column, ty) in columns.iter().zip(&self.types) {
+                encode::cell(out, column, row, *ty, Format::Binary);
+            }
+            ends.push(out.len());
         }
     }
 

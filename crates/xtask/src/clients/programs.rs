@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::server::Server;
 use super::{Client, Report, Status};
+use crate::server::Server;
 use crate::venv::{environment, must};
 use crate::{Outcome, peers_home, text};
 

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use super::server::Server;
 use super::{Client, Report, Status};
+use crate::server::Server;
 use crate::{Outcome, text};
 
 const LONG: &str = "select count(*) from generate_series(1, 1000000000000) as g(i) where i % 7 = 3";

@@ -1,5 +1,6 @@
-//! The server that the clients meet.
+//! A server of Tessera's own, for clients and benches.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,13 +8,15 @@ use std::process::{Child, Command, Stdio};
 use crate::{Outcome, root, text};
 
 /// A server of a new database, which ends with this.
-pub(super) struct Server {
+pub(crate) struct Server {
     program: PathBuf,
+    /// Options beside the address.
+    options: Vec<OsString>,
     child: Child,
     directory: PathBuf,
-    /// Of the user `tessera`.
-    pub(super) password: String,
-    pub(super) port: String,
+    /// Of the user `tessera`; empty when it asks for none.
+    pub(crate) password: String,
+    pub(crate) port: String,
 }
 
 impl Drop for Server {
@@ -28,33 +31,30 @@ impl Drop for Server {
     }
 }
 
-/// Connections that one scenario holds, and some more.
-const CONNECTIONS_MAX: &str = "1300";
-
 impl Server {
-    /// Starts `program`, or what cargo built last.
-    pub(super) fn start(program: Option<&Path>) -> Result<Self, String> {
-        let directory = format!("tessera-clients-{}", std::process::id());
+    /// Starts `program`, or what cargo built last, with `options`.
+    pub(crate) fn start(program: Option<&Path>, options: Vec<OsString>) -> Result<Self, String> {
+        let directory = format!("tessera-served-{}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         let built = || root().join("target/release/tessera");
         let program = program.map_or_else(built, Path::to_owned);
-        let child = spawn(&program, &directory, "0")?;
+        let child = spawn(&program, &options, &directory, "0")?;
         let (password, port) = (String::new(), String::new());
-        let mut server = Self { program, child, directory, password, port };
+        let mut server = Self { program, options, child, directory, password, port };
         server.listen()?;
         Ok(server)
     }
 
     /// Kills it, and starts it again where it was.
-    pub(super) fn kill_and_start(&mut self) -> Outcome {
+    pub(crate) fn kill_and_start(&mut self) -> Outcome {
         self.child.kill().map_err(text)?;
         self.child.wait().map_err(text)?;
-        self.child = spawn(&self.program, &self.directory, &self.port)?;
+        self.child = spawn(&self.program, &self.options, &self.directory, &self.port)?;
         self.listen()
     }
 
     /// A directory for files of scenarios, which goes with the server.
-    pub(super) fn scratch(&self, name: &str) -> PathBuf {
+    pub(crate) fn scratch(&self, name: &str) -> PathBuf {
         self.directory.with_extension(name)
     }
 
@@ -75,11 +75,17 @@ impl Server {
     }
 }
 
-fn spawn(program: &Path, directory: &Path, port: &str) -> Result<Child, String> {
+fn spawn(
+    program: &Path,
+    options: &[OsString],
+    directory: &Path,
+    port: &str,
+) -> Result<Child, String> {
     Command::new(program)
         .arg("serve")
         .arg(directory)
-        .args(["--listen", &format!("127.0.0.1:{port}"), "--max-connections", CONNECTIONS_MAX])
+        .args(["--listen", &format!("127.0.0.1:{port}")])
+        .args(options)
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("{}: {error}", program.display()))
