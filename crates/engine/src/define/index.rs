@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{self, ColumnDef, IndexMeta};
-use sql::statement::{CreateIndex, Naming, RelationName};
+use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
 use storage::{IndexColumn, IndexSpec, RowBuffer, Table, TableIndex, WriteError};
 use types::{Error, Result, SqlState};
 
@@ -137,8 +137,15 @@ pub(super) fn rename(
     for key in table.def.keys.iter_mut().filter(|key| key.name == name) {
         key.name.clone_from(&to);
     }
-    table.def.indexes[position].name = to;
-    replace(session, table)?;
+    table.def.indexes[position].name.clone_from(&to);
+    let entry = table.finish(session)?;
+    session.change_catalog(|state| {
+        if entry.def.persistence == Persistence::Permanent {
+            state.rename_comments(name, &to);
+        }
+        state.tables.insert(entry.def.name.clone(), entry);
+        Ok(())
+    })?;
     Ok(QueryResult::command("ALTER INDEX"))
 }
 

@@ -21,6 +21,22 @@ macro_rules! lookup {
     };
 }
 
+/// The comment on the object `$1` in a table of comments, where the condition holds. Its inner names
+/// hide none that an argument could use.
+macro_rules! described {
+    ($table:literal, $part:literal, $condition:literal) => {
+        concat!(
+            "(SELECT max(pgc.pgc_text) FROM (SELECT objoid AS pgc_object, ",
+            $part,
+            " AS pgc_part, class AS pgc_class, description AS pgc_text FROM pg_catalog.",
+            $table,
+            ") AS pgc WHERE pgc.pgc_object = $1 AND ",
+            $condition,
+            ")"
+        )
+    };
+}
+
 /// Whether a role, by name or number, has one of some privileges on an object; NULL when one
 /// of both does not exist.
 macro_rules! held {
@@ -112,6 +128,27 @@ const TYPE_NUMBER: &str = concat!(
     ")"
 );
 
+/// The elements `x` of an array and their places `n`, as BIGINTs that hold both.
+const EXPANDED: &str = "unnest((SELECT array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
+     FROM unnest($1) WITH ORDINALITY AS pgu (x, n)))";
+
+/// The sequence that goes with a column, for `nextval`; the table as SQL text writes it.
+const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_table AS pgc_table, \
+     owner_column AS pgc_column, name AS pgc_name FROM pg_catalog.pg_sequence) AS pgc \
+     WHERE pgc.pgc_column = $2::text \
+     AND pgc.pgc_table = trim('\"' FROM regexp_replace($1::text, '^public[.]', '')))";
+
+/// The tables of the catalog have the numbers that they have in PostgreSQL.
+const RELATION_NUMBER: &str = concat!(
+    "coalesce(",
+    lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
+    ", CASE regexp_replace($1::text, '^pg_catalog[.]', '') WHEN 'pg_class' THEN 1259 \
+     WHEN 'pg_namespace' THEN 2615 WHEN 'pg_type' THEN 1247 WHEN 'pg_attribute' THEN 1249 \
+     WHEN 'pg_proc' THEN 1255 WHEN 'pg_authid' THEN 1260 WHEN 'pg_database' THEN 1262 \
+     WHEN 'pg_am' THEN 2601 WHEN 'pg_attrdef' THEN 2604 WHEN 'pg_constraint' THEN 2606 \
+     WHEN 'pg_index' THEN 2610 END::oid)"
+);
+
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
@@ -135,9 +172,16 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_function_arguments", &[1], "NULL::text"),
     ("pg_get_function_identity_arguments", &[1], "NULL::text"),
     ("pg_get_statisticsobjdef_columns", &[1], "NULL::text"),
-    ("obj_description", &[1, 2], "NULL::text"),
-    ("shobj_description", &[2], "NULL::text"),
-    ("col_description", &[2], "NULL::text"),
+    ("obj_description", &[1], described!("pg_description", "objsubid", "pgc.pgc_part = 0")),
+    (
+        "obj_description",
+        &[2],
+        described!("pg_description", "objsubid", "pgc.pgc_part = 0 AND pgc.pgc_class = $2::text"),
+    ),
+    ("shobj_description", &[2], described!("pg_shdescription", "0", "pgc.pgc_class = $2::text")),
+    ("col_description", &[2], described!("pg_description", "objsubid", "pgc.pgc_part = $2 AND $2 > 0")),
+    ("pg_get_serial_sequence", &[2], SERIAL_SEQUENCE),
+    ("_pg_expandarray", &[1], EXPANDED),
     ("pg_relation_is_publishable", &[1], "false"),
     ("pg_relation_size", &[1, 2], SIZE),
     ("pg_table_size", &[1], SIZE),
@@ -200,7 +244,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     (
         "pg_relation_number",
         &[1],
-        lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
+        RELATION_NUMBER,
     ),
     ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
 ];

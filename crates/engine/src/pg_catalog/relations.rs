@@ -216,8 +216,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisready", true)
                 .flag("indislive", true)
                 .vector("indkey", ElementType::SmallInt, &ordinals(columns))
-                .vector("indcollation", ElementType::BigInt, &zeros)
-                .vector("indclass", ElementType::BigInt, &zeros)
+                .vector("indcollation", ElementType::Oid, &zeros)
+                .vector("indclass", ElementType::Oid, &zeros)
                 .vector("indoption", ElementType::SmallInt, &options)
                 .text("indexdef", &index_definition(&entry.def, index));
             rows.push(row);
@@ -304,7 +304,12 @@ pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
         let def = &sequence.def;
-        Row::default()
+        let row = Row::default();
+        let row = match &sequence.owner {
+            Some((table, column)) => row.text("owner_table", table).text("owner_column", column),
+            None => row,
+        };
+        row.text("name", &format!("public.{}", quoted(name)))
             .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
             .number("seqtypid", numbers::of_type(def.ty).0)
             .number("seqstart", def.start)

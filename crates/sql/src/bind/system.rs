@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::Result;
+use types::{DataType, Result};
 
 use super::name::object_parts;
 use super::{Binder, Bound};
@@ -30,7 +30,7 @@ impl Binder<'_> {
             && is_regclass(ty)
         {
             return self
-                .bind_expr(&crate::parse::parse_expr(&format!("{digits}::bigint"))?)
+                .bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?)
                 .map(Some);
         }
         let function = match type_name(ty).as_deref() {
@@ -42,6 +42,43 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         self.system_call(function, &[expr])
+    }
+
+    /// `(_pg_expandarray(list)).n` and its kin, which drivers ask the catalog with: the only values
+    /// with fields, x and n. Where they go through a sub-query they are BIGINTs that hold both
+    /// (`EXPANDED` of the engine's catalog). None for other expressions.
+    pub(super) fn field_of_expanded(&mut self, root: &Ast, field: &str) -> Result<Option<Bound>> {
+        let root = match root {
+            Ast::Nested(inner) => inner,
+            other => other,
+        };
+        let (template, argument) = match (root, field.to_ascii_lowercase().as_str()) {
+            (Ast::Function(function), field @ ("x" | "n")) => {
+                let name = object_parts(&function.name)?.pop();
+                let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
+                let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))] =
+                    list.args.as_slice()
+                else {
+                    return Ok(None);
+                };
+                match (name.as_deref(), field) {
+                    (Some("_pg_expandarray"), "x") => ("unnest($1)", array),
+                    (Some("_pg_expandarray"), _) => ("generate_series(1, cardinality($1))", array),
+                    _ => return Ok(None),
+                }
+            }
+            (Ast::Identifier(_) | Ast::CompoundIdentifier(_), field @ ("x" | "n")) => {
+                if self.bind_expr(root)?.ty() != DataType::BigInt {
+                    return Ok(None);
+                }
+                match field {
+                    "x" => ("($1 >> 32)::smallint", root),
+                    _ => ("($1 & 4294967295)::int", root),
+                }
+            }
+            _ => return Ok(None),
+        };
+        self.bind_expr(&filled(template, &[argument])?).map(Some)
     }
 
     /// `'t'::regclass`, when it is compared with `other`, as a number; None for other expressions.
