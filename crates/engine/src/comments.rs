@@ -39,9 +39,7 @@ impl State {
     pub(crate) fn settle_comments(&mut self) {
         let gone = |on: &Commented| match on {
             Commented::Relation(name) => !self.contains(name),
-            Commented::Column(relation, column) => {
-                self.column_place(relation, column).is_none()
-            }
+            Commented::Column(relation, column) => self.column_place(relation, column).is_none(),
             Commented::Role(name) => !self.roles.contains_key(name),
             Commented::Schema | Commented::Database => false,
         };

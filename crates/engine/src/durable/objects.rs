@@ -19,8 +19,8 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_comment, encode_rights,
-    encode_role, encode_sequence, encode_table, encode_view,
+    decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view,
+    encode_comment, encode_rights, encode_role, encode_sequence, encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;

@@ -179,7 +179,11 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         described!("pg_description", "objsubid", "pgc.pgc_part = 0 AND pgc.pgc_class = $2::text"),
     ),
     ("shobj_description", &[2], described!("pg_shdescription", "0", "pgc.pgc_class = $2::text")),
-    ("col_description", &[2], described!("pg_description", "objsubid", "pgc.pgc_part = $2 AND $2 > 0")),
+    (
+        "col_description",
+        &[2],
+        described!("pg_description", "objsubid", "pgc.pgc_part = $2 AND $2 > 0"),
+    ),
     ("pg_get_serial_sequence", &[2], SERIAL_SEQUENCE),
     ("_pg_expandarray", &[1], EXPANDED),
     ("pg_relation_is_publishable", &[1], "false"),
@@ -241,10 +245,6 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
             ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
         ),
     ),
-    (
-        "pg_relation_number",
-        &[1],
-        RELATION_NUMBER,
-    ),
+    ("pg_relation_number", &[1], RELATION_NUMBER),
     ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
 ];

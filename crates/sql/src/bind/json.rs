@@ -34,9 +34,8 @@ impl Binder<'_> {
         }
         parts.push(Expr::text("}"));
         // Without a key the whole is NULL, where PostgreSQL says 22023.
-        let joined = |left, right| {
-            Expr::call(Function::ConcatOperator, vec![left, right], DataType::Text)
-        };
+        let joined =
+            |left, right| Expr::call(Function::ConcatOperator, vec![left, right], DataType::Text);
         let whole = parts.into_iter().reduce(joined);
         Ok(Bound::new(whole.unwrap_or_else(|| Expr::text("{}")), at))
     }

@@ -29,9 +29,7 @@ impl Binder<'_> {
         if let Some(digits) = digits(expr)
             && is_regclass(ty)
         {
-            return self
-                .bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?)
-                .map(Some);
+            return self.bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?).map(Some);
         }
         let function = match type_name(ty).as_deref() {
             _ if is_text(expr) => return Ok(None),
@@ -48,10 +46,7 @@ impl Binder<'_> {
     /// with fields, x and n. Where they go through a sub-query they are BIGINTs that hold both
     /// (`EXPANDED` of the engine's catalog). None for other expressions.
     pub(super) fn field_of_expanded(&mut self, root: &Ast, field: &str) -> Result<Option<Bound>> {
-        let root = match root {
-            Ast::Nested(inner) => inner,
-            other => other,
-        };
+        let root = without_parentheses(root);
         let (template, argument) = match (root, field.to_ascii_lowercase().as_str()) {
             (Ast::Function(function), field @ ("x" | "n")) => {
                 let name = object_parts(&function.name)?.pop();
@@ -85,12 +80,20 @@ impl Binder<'_> {
     pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
         let is_name =
             |expr: &Ast| matches!(expr, Ast::Cast { data_type, .. } if is_regclass(data_type));
+        let (expr, other) = (without_parentheses(expr), without_parentheses(other));
         match expr {
             Ast::Cast { expr: inner, .. } if is_name(expr) && !is_name(other) && is_text(inner) => {
                 self.system_call("pg_relation_number", &[inner])
             }
             _ => Ok(None),
         }
+    }
+}
+
+fn without_parentheses(expr: &Ast) -> &Ast {
+    match expr {
+        Ast::Nested(inner) => without_parentheses(inner),
+        other => other,
     }
 }
 
