@@ -109,6 +109,16 @@ const FORMAT_TYPE: &str = concat!(
 
 const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 
+/// The definition, or the column at the place `$2`, from 1.
+const INDEX_PART: &str = concat!(
+    "CASE WHEN $2 = 0 THEN ",
+    lookup!("pg_index", "indexrelid", "indexdef"),
+    " ELSE (SELECT max(pgc.pgc_name) FROM (SELECT i.indexrelid AS pgc_index, u.n AS pgc_place, \
+     a.attname AS pgc_name FROM pg_catalog.pg_index AS i CROSS JOIN LATERAL unnest(i.indkey) \
+     WITH ORDINALITY AS u (x, n) JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid \
+     AND a.attnum = u.x) AS pgc WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
+);
+
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
@@ -161,7 +171,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_operator_is_visible", &[1], "true"),
     ("format_type", &[2], FORMAT_TYPE),
     ("pg_get_expr", &[2, 3], "$1"),
-    ("pg_get_indexdef", &[1, 3], INDEX_DEFINITION),
+    ("pg_get_indexdef", &[1], INDEX_DEFINITION),
+    ("pg_get_indexdef", &[3], INDEX_PART),
     ("pg_get_constraintdef", &[1, 2], CONSTRAINT_DEFINITION),
     ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
     ("pg_get_ruledef", &[1, 2], "NULL::text"),

@@ -261,6 +261,15 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .list("confkey", ElementType::SmallInt, &list(&key.references))
 }
 
+/// The name of the key that a foreign key refers to.
+fn referenced_key<'s>(subject: &'s Subject<'_>, key: &ForeignKeyDef) -> Option<&'s str> {
+    let other = subject.state.tables.get(&key.table.name)?;
+    let is_meant = |columns: &[usize]| {
+        columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
+    };
+    other.def.keys.iter().find(|other| is_meant(&other.columns)).map(|other| other.name.as_str())
+}
+
 /// pg_constraint.
 pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
@@ -293,7 +302,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
-            add(&key.name, row);
+            let index = referenced_key(subject, key).map_or(0, number);
+            add(&key.name, row.number("conindid", index));
         }
     }
     rows
