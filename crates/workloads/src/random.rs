@@ -32,6 +32,24 @@ impl Draw {
         low + ((u128::from(self.next()) * u128::from(span)) >> 64) as i64
     }
 
+    /// Uniform in `0..count`, of which there is at least one.
+    pub(crate) fn below(&mut self, count: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(count)) >> 64) as u64
+    }
+
+    /// True in `share` of a hundred cases.
+    pub(crate) fn percent(&mut self, share: u64) -> bool {
+        self.below(100) < share
+    }
+
+    /// A rank in `0..count`, of which there is at least one: the first most often. Like Zipf's
+    /// law, in steps: as many draws are in 1..3 as in 3..7, and as in 7..15.
+    pub(crate) fn ranked(&mut self, count: u64) -> u64 {
+        let levels = u64::from(u64::BITS - count.leading_zeros());
+        let low = 1 << self.below(levels);
+        low + self.below(low.min(count + 1 - low)) - 1
+    }
+
     /// One of `words`.
     pub(crate) fn pick(&mut self, words: &[&'static str]) -> &'static str {
         words[self.between(0, words.len() as i64 - 1) as usize]
