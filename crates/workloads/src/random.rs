@@ -66,3 +66,22 @@ impl Draw {
         (0..length).map(letter).map(char::from).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_in_range_and_the_first_is_the_most_frequent() {
+        let mut draw = Draw::new(1, 1);
+        for count in [1, 2, 3, 7, 8, 1000] {
+            let mut times = vec![0; count as usize];
+            (0..20_000).for_each(|_| times[draw.ranked(count) as usize] += 1);
+            // A level of ranks has twice as many as the one before, and is drawn as often.
+            let levels = f64::from(u64::BITS - count.leading_zeros());
+            let share = f64::from(times[0]) / 20_000.0;
+            assert!((share * levels - 1.0).abs() < 0.1, "{count}: {share}");
+            assert!(times.iter().all(|&n| n <= times[0] + 600), "{count}");
+        }
+    }
+}
