@@ -7,8 +7,8 @@
 //! are lowered against that. What is needed flows down, so no operator outputs what nobody reads.
 //!
 //! Elsewhere: expressions and physical types (`expr`), scans (`scan`), joins (`join`), GROUP BY
-//! (`aggregate`), shared sub-expressions (`common`), ORDER BY and windows (`order`), set operations
-//! and CTEs (`rows`).
+//! (`aggregate`, `reduce`), shared sub-expressions (`common`), ORDER BY and windows (`order`), set
+//! operations and CTEs (`rows`).
 
 mod aggregate;
 mod common;
@@ -16,6 +16,7 @@ mod expr;
 mod index;
 pub(crate) mod join;
 mod order;
+mod reduce;
 mod rows;
 mod scan;
 mod standalone;

@@ -36,7 +36,8 @@ impl Range {
         Self::new(self.low.max(other.low), self.high.min(other.high)).unwrap_or(self)
     }
 
-    fn plus(self, other: Self) -> Option<Self> {
+    /// Bounds of the sum of two values; None when they are out of bounds.
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
         Self::new(self.low.checked_add(other.low)?, self.high.checked_add(other.high)?)
     }
 

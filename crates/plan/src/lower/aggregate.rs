@@ -1,14 +1,15 @@
 //! GROUP BY and DISTINCT.
 //!
 //! Keys that another key decides become `AnyValue` aggregates (a table's key decides its other
-//! columns); keys and arguments become plain columns of one projection below.
+//! columns); keys and arguments become plain columns of one projection below, what is computed once
+//! per group one above (`reduce`).
 
 use sql::algebra::{
     AggregateCall, AggregateFunction, ColumnId, Duplicates, Expr as Logical, ExprKind, Plan,
 };
 use types::{DataType, PhysicalType, Result};
 
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, reduce};
 use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, SortKey};
@@ -17,8 +18,8 @@ use crate::{range, tree};
 /// Most slots of a dense aggregation.
 const DENSE_SLOTS: u128 = 16 << 20;
 
-type Keys = Vec<(ColumnId, Logical)>;
-type Calls = Vec<(ColumnId, AggregateCall)>;
+pub(super) type Keys = Vec<(ColumnId, Logical)>;
+pub(super) type Calls = Vec<(ColumnId, AggregateCall)>;
 
 impl Lowering<'_, '_> {
     /// Lowers GROUP BY.
@@ -71,6 +72,10 @@ impl Lowering<'_, '_> {
         needed: &ColumnSet,
     ) -> Result<Lowered> {
         let properties = cardinality::aggregated(&keys, &calls, 1, &lowered.properties);
+        let mut above = Vec::new();
+        reduce::computed_keys(&mut keys, &mut above);
+        reduce::shifted_sums(self.context, &lowered.properties, &mut calls, &mut above);
+        above.retain(|(id, _)| needed.contains(*id));
         reduce_keys(&lowered.properties, &mut keys, &mut calls, needed);
         count_rows(&lowered.properties, &mut calls);
         let (lowered, keys, calls) = self.plain(lowered, keys, calls)?;
@@ -78,7 +83,14 @@ impl Lowering<'_, '_> {
         let mut out = self.aggregate_node(lowered, &keys, &calls, None, mode)?;
         out.node.rows = properties.rows;
         out.properties = properties;
-        Ok(out)
+        if above.is_empty() {
+            return Ok(out);
+        }
+        let passed = out.columns.iter().zip(&out.node.output);
+        let passed = passed.filter(|(id, _)| needed.contains(**id));
+        let mut columns: Vec<_> = passed.map(|(id, c)| (*id, tree::column(*id, c.ty))).collect();
+        columns.extend(above);
+        self.project(out, columns)
     }
 
     /// Makes keys and arguments columns of one projection.
