@@ -1,11 +1,16 @@
 //! `cargo xtask verify`: Tessera's rows against DuckDB's, query by query.
 //!
 //! Integers, decimals, dates and strings must be equal; floating-point columns may differ by a
-//! relative 1e-9, because the order of additions is nobody's contract.
+//! relative 1e-9, because the order of additions is nobody's contract. Queries may be run in several
+//! ways, which must not change their rows.
 
 use std::cmp::Ordering;
 
-use crate::suite::{self, Options, Pair};
+use engine::Session;
+use testkit::duckdb::Rows;
+
+use crate::suite::{self, Options};
+use crate::variants::Variant;
 use crate::{Outcome, text};
 
 /// Allowed relative difference of floating-point values.
@@ -13,17 +18,19 @@ const TOLERANCE: f64 = 1e-9;
 
 type Row = Vec<Option<String>>;
 
-/// Runs the chosen queries on both sides and compares their rows.
+/// Runs the chosen queries on both sides, on ours in each of `variants`, and compares their rows.
 ///
 /// # Errors
 /// Which queries differ.
-pub fn run(options: &Options) -> Outcome {
+pub fn run(options: &Options, variants: &[Variant]) -> Outcome {
     // Both in memory do not fit beside each other at large scale factors.
     let mut pair = suite::open(options, options.scale > 2.0)?;
     let mut different = Vec::new();
     for (name, query) in options.chosen() {
-        match compare(&mut pair, query) {
-            Ok(rows) => println!("{} {name:>3}: equal, {rows} rows", options.suite.name),
+        let theirs = pair.duckdb.rows(query).map_err(text)?;
+        let ways = variants.len();
+        match compare_all(&mut pair.tessera, query, &theirs, variants) {
+            Ok(rows) => println!("{} {name:>3}: equal, {rows} rows, {ways} ways", options.suite.name),
             Err(message) => {
                 println!("{} {name:>3}: DIFFERENT: {message}", options.suite.name);
                 different.push(name.to_owned());
@@ -36,12 +43,28 @@ pub fn run(options: &Options) -> Outcome {
     }
 }
 
-fn compare(pair: &mut Pair, query: &str) -> Result<usize, String> {
-    let ours = pair.tessera.execute(query).map_err(text)?.text_rows();
-    let theirs = pair.duckdb.rows(query).map_err(text)?;
+fn compare_all(
+    session: &mut Session,
+    query: &str,
+    theirs: &Rows,
+    variants: &[Variant],
+) -> Result<usize, String> {
+    let mut rows = 0;
+    for variant in variants {
+        for setting in variant.settings() {
+            session.execute(&setting).map_err(text)?;
+        }
+        let found = compare(session, query, theirs);
+        rows = found.map_err(|message| format!("{}: {message}", variant.name))?;
+    }
+    Ok(rows)
+}
+
+fn compare(session: &mut Session, query: &str, theirs: &Rows) -> Result<usize, String> {
+    let ours = session.execute(query).map_err(text)?.text_rows();
     let floating: Vec<bool> =
         theirs.types.iter().map(|kind| kind == "DOUBLE" || kind == "FLOAT").collect();
-    equal_rows(ours, theirs.rows, &floating)
+    equal_rows(ours, theirs.rows.clone(), &floating)
 }
 
 /// Compares in order, and if that fails as multisets: ties of ORDER BY come in any order.
