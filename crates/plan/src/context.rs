@@ -69,11 +69,7 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// State for `query`.
-    pub(crate) fn new(
-        query: &Query,
-        statistics: &'a dyn Statistics,
-        options: PlanOptions,
-    ) -> Self {
+    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics, options: PlanOptions) -> Self {
         let mut recursive = Vec::new();
         tree::every_plan(&query.plan, &mut |plan| {
             if let Plan::RecursiveWith { cte, .. } = plan {

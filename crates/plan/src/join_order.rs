@@ -32,11 +32,7 @@ struct Ordering<'a, 'b> {
 }
 
 /// Orders the joins of the query and of what it computes first.
-pub(crate) fn order_all(
-    context: &mut Context<'_>,
-    estimator: &mut Estimator,
-    root: &mut Plan,
-) {
+pub(crate) fn order_all(context: &mut Context<'_>, estimator: &mut Estimator, root: &mut Plan) {
     let mut ordering = Ordering { context, estimator };
     ordering.order(root);
     for i in 0..ordering.context.scalars.len() {

@@ -49,7 +49,10 @@ fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
             let on_columns: ColumnSet = on.iter().filter_map(tree::as_column).collect();
             let free = |e: &Expr| on.is_empty() || tree::mentioned(e).is_subset(&on_columns);
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(Plan::Distinct { input: Box::new(push(*input, sink, switches)), on }, stay)
+            tree::filtered(
+                Plan::Distinct { input: Box::new(push(*input, sink, switches)), on },
+                stay,
+            )
         }
         Plan::Window { input, calls } => {
             let mut shared: Option<ColumnSet> = None;
@@ -67,7 +70,10 @@ fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
                 !columns.is_empty() && columns.is_subset(&shared)
             };
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(Plan::Window { input: Box::new(push(*input, sink, switches)), calls }, stay)
+            tree::filtered(
+                Plan::Window { input: Box::new(push(*input, sink, switches)), calls },
+                stay,
+            )
         }
         Plan::SetOperation { .. } => push_set_operation(plan, predicates, switches),
         Plan::Limit { input, limit, offset } => {

@@ -224,8 +224,12 @@ pub struct BlockCursor<'a> {
 impl Drop for BlockCursor<'_> {
     fn drop(&mut self) {
         if self.learning.is_some() {
-            let on_values = self.steps.iter().filter(|s| matches!(s.kind, StepKind::Values(_)));
-            on_values.for_each(|step| step.seen.tell(&self.plan.observed[step.number]));
+            let tells = |kind: &StepKind<'_>| {
+                matches!(kind, StepKind::Values(Test::Keys(_) | Test::Filter(_)))
+            };
+            for step in self.steps.iter().filter(|step| tells(&step.kind)) {
+                step.seen.tell(&self.plan.observed[step.number]);
+            }
         }
     }
 }

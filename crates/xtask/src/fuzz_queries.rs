@@ -12,12 +12,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use testkit::Random;
 use testkit::duckdb::{self, DuckDb};
 use testkit::postgres::Postgres;
 use testkit::queries::{
     Dialect, Generator, Kind, Node, Query, RowOrder, Schema, difference, setup, shrunk,
 };
-use testkit::Random;
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
 use crate::tessera::Tessera;

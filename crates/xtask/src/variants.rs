@@ -39,8 +39,7 @@ impl Variant {
 
     /// All techniques, none of them, all but each; then the other orders of joins.
     pub fn all() -> Vec<Self> {
-        let mut all =
-            vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
+        let mut all = vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
         let each = |t: Technique| Self::without(&format!("without {}", t.name()), &[t]);
         all.extend(Technique::ALL.into_iter().map(each));
         all.extend(JOIN_ORDERS[1..].iter().copied().map(Self::ordered_by));

@@ -30,7 +30,9 @@ pub fn run(options: &Options, variants: &[Variant]) -> Outcome {
         let theirs = pair.duckdb.rows(query).map_err(text)?;
         let ways = variants.len();
         match compare_all(&mut pair.tessera, query, &theirs, variants) {
-            Ok(rows) => println!("{} {name:>3}: equal, {rows} rows, {ways} ways", options.suite.name),
+            Ok(rows) => {
+                println!("{} {name:>3}: equal, {rows} rows, {ways} ways", options.suite.name)
+            }
             Err(message) => {
                 println!("{} {name:>3}: DIFFERENT: {message}", options.suite.name);
                 different.push(name.to_owned());

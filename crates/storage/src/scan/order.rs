@@ -6,6 +6,8 @@
 //!                                                after 1, 2, 4, 8 ... windows
 //! ```
 //! A share is of the rows that earlier tests left, so it says what the test is worth at its place.
+//! Invariant: a predicate that may fail is asked about the rows that it was asked about in the order
+//! of the plan: nothing is learnt of predicates, and no test moves from before one to behind it.
 //! Source: Patel 2018, section 5.3; the doubling batches of the public code (quickstep.md 7.3).
 //! Departure: what was seen of tests on values in earlier blocks is where the next block begins.
 
@@ -95,10 +97,19 @@ pub(super) fn renew(steps: &mut Vec<Step<'_>>, block: &Block) {
         StepKind::Values(test) => test.is_active(),
         _ => true,
     });
-    for step in steps.iter_mut() {
+    for step in steps.iter_mut().filter(|step| is_learnt(step, block)) {
         step.selectivity = step.seen.share().unwrap_or(step.selectivity);
     }
     sort(steps, block);
+}
+
+/// Whether the place of a step depends on what was seen of it: not where predicates are.
+fn is_learnt(step: &Step<'_>, block: &Block) -> bool {
+    match step.kind {
+        StepKind::Values(Test::Predicate(_)) => false,
+        StepKind::Values(_) => block.scheme(step.column) != Scheme::Compressed,
+        _ => true,
+    }
 }
 
 /// Steps run in ascending order of this; those that decode strings are last.

@@ -502,3 +502,48 @@ fn a_filter_that_has_given_up_is_not_asked() {
         assert!(asked[0] < 20_000 && asked[1] == rows, "{layout:?}: {asked:?}");
     }
 }
+
+/// True for odd keys below `bound`; fails for others.
+struct Odds {
+    bound: i64,
+}
+
+impl ColumnPredicate for Odds {
+    fn select(&self, values: &Vector) -> Result<Bitmap> {
+        let kernels::VectorData::I64(values) = &values.data else {
+            return Err(types::Error::internal("numbers were expected"));
+        };
+        match values.iter().find(|v| **v >= self.bound) {
+            Some(v) => Err(types::Error::internal(format!("{v} should not be asked about"))),
+            None => Ok(Bitmap::from_fn(values.len(), |i| values[i] % 2 == 1)),
+        }
+    }
+
+    fn name(&self) -> String {
+        "odd".to_owned()
+    }
+}
+
+#[test]
+fn predicates_that_may_fail_keep_their_place() {
+    for layout in [Layout::Row, Layout::Frozen] {
+        let table = two_columns(layout);
+        // The first drops nothing that the second would not, and far less: it stays before it.
+        let all = Odds { bound: i64::MAX };
+        let odd = |predicate| RestrictionKind::Predicate(Arc::new(predicate));
+        let below = RestrictionKind::Compare(CompareKind::Lt, Value::I64(900_000));
+        let restrictions = vec![
+            Restriction { column: 1, kind: odd(all) },
+            Restriction { column: 0, kind: odd(Odds { bound: 900_000 }) },
+            Restriction { column: 0, kind: below },
+        ];
+        let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
+        let snapshot = table.snapshot(Snapshot::ALL);
+        let mut positions = Positions::default();
+        for block in 0..snapshot.block_count() {
+            let cursor = plan.open(&snapshot, block).expect("no errors here");
+            let mut cursor = cursor.expect("some rows");
+            while cursor.next(2048, &mut positions).expect("no row of 900,000 or more") {}
+        }
+    }
+}
