@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! ScanPlan::new   restrictions -> tests                 once per scan
-//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow
+//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow,
+//!                                                       decide some by index sub-blocks (`paths`)
 //! BlockCursor     window of rows -> steps -> positions  codes first, then whether the row exists,
 //!                                                       values of survivors last
 //! (TableSnapshot::unpack is the fourth)
@@ -13,6 +14,7 @@
 //! Source: Funke 2015, section 5.5. Departure: hot blocks answer the same calls on their values.
 
 mod codes;
+mod paths;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -35,11 +37,14 @@ use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
 use crate::versions::Zones;
 use codes::{CodeTest, decide_codes, translate};
+use paths::FoundRows;
+pub use paths::{AccessPath, BlockPaths};
 use values::{retain, retain_values};
 
 /// Restrictions fitted to a table, for all blocks and threads of one scan.
 pub struct ScanPlan {
     tests: Vec<(usize, Test)>,
+    paths: BlockPaths,
 }
 
 impl ScanPlan {
@@ -49,7 +54,13 @@ impl ScanPlan {
     /// XX000 when a restriction does not fit its column.
     pub fn new(schema: &Schema, restrictions: Vec<Restriction>) -> Result<Self> {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
-        Ok(Self { tests: tests.collect::<Result<_>>()? })
+        Ok(Self { tests: tests.collect::<Result<_>>()?, paths: BlockPaths::default() })
+    }
+
+    /// The plan with these index sub-blocks.
+    #[must_use]
+    pub fn with_paths(self, paths: BlockPaths) -> Self {
+        Self { paths, ..self }
     }
 
     /// True when no block can have a row that satisfies the restrictions.
@@ -100,27 +111,47 @@ impl ScanPlan {
         snapshot: &'a Arc<TableSnapshot>,
         block: usize,
     ) -> Result<Option<BlockCursor<'a>>> {
+        Ok(self.open_by(snapshot, block)?.1)
+    }
+
+    /// As [`Self::open`], and by which path its rows are found.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_by<'a>(
+        &'a self,
+        snapshot: &'a Arc<TableSnapshot>,
+        block: usize,
+    ) -> Result<(AccessPath, Option<BlockCursor<'a>>)> {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
         // A zone without versions now has only rows that the snapshot sees, whatever comes.
         let zones = block.versions.zones();
         let end = block.rows() as u32;
-        let mut cursor =
-            BlockCursor { snapshot, block, heap, zones, steps: Vec::new(), next: 0, end };
+        let mut cursor = BlockCursor {
+            snapshot,
+            block,
+            heap,
+            zones,
+            steps: Vec::new(),
+            found: None,
+            next: 0,
+            end,
+        };
         if self.is_never() || block.rows() == 0 {
-            return Ok(None);
+            return Ok((AccessPath::Constant, None));
         }
-        let open = if block.layout() == BlockLayout::Frozen {
-            cursor.prepare_frozen(&self.tests)
+        let mut path = AccessPath::Scan;
+        if block.layout() == BlockLayout::Frozen {
+            path = cursor.prepare_frozen(&self.tests, self.paths);
         } else {
             cursor.steps.extend(self.tests.iter().map(|(c, test)| Step::values(*c, test)));
-            true
-        };
-        if !open {
-            return Ok(None);
+            cursor.sort_steps();
         }
-        cursor.steps.sort_by(|a, b| a.rank(block).total_cmp(&b.rank(block)));
-        Ok(Some(cursor))
+        match cursor.next == cursor.end {
+            true => Ok((path, None)),
+            false => Ok((path, Some(cursor))),
+        }
     }
 }
 
@@ -185,13 +216,42 @@ pub struct BlockCursor<'a> {
     /// Zones whose rows may not all be there.
     zones: Zones,
     steps: Vec<Step<'a>>,
+    /// The only rows that can pass, where index sub-blocks found them.
+    found: Option<FoundRows>,
     next: u32,
     end: u32,
 }
 
 impl<'a> BlockCursor<'a> {
+    /// Translates the tests and finds rows by index sub-blocks; no row is left when none can pass.
+    fn prepare_frozen(&mut self, tests: &'a [(usize, Test)], paths: BlockPaths) -> AccessPath {
+        if !self.translate_all(tests) {
+            self.next = self.end;
+            return AccessPath::Constant;
+        }
+        self.sort_steps();
+        let block = self.block;
+        let indexes = block.sub_blocks();
+        if paths == BlockPaths::Avoid || indexes.is_empty() {
+            return AccessPath::Scan;
+        }
+        let excludes = |(column, test): &(usize, Test)| {
+            indexes.iter().any(|index| index.column() == *column && index.excludes(test))
+        };
+        if tests.iter().any(excludes) {
+            self.next = self.end;
+            return AccessPath::Bloom;
+        }
+        self.choose_path(&indexes, paths)
+    }
+
+    fn sort_steps(&mut self) {
+        let block = self.block;
+        self.steps.sort_by(|a, b| a.rank(block).total_cmp(&b.rank(block)));
+    }
+
     /// Translates the tests; false when no row can pass.
-    fn prepare_frozen(&mut self, tests: &'a [(usize, Test)]) -> bool {
+    fn translate_all(&mut self, tests: &'a [(usize, Test)]) -> bool {
         let mut passing = 1.0;
         let mut late = Vec::new();
         for (column, test) in tests {
@@ -244,7 +304,9 @@ impl<'a> BlockCursor<'a> {
 
     /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
-        self.steps.is_empty() && self.zones.of(self.next, self.end - self.next).is_empty()
+        self.steps.is_empty()
+            && self.found.is_none()
+            && self.zones.of(self.next, self.end - self.next).is_empty()
     }
 
     /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
@@ -267,14 +329,19 @@ impl<'a> BlockCursor<'a> {
             if !found.is_empty() && room < rows_max.div_ceil(4) {
                 break;
             }
-            let (start, len) = (self.next, room.min(self.end - self.next));
-            self.next += len;
-            if self.steps.is_empty() && found.is_empty() && self.zones.of(start, len).is_empty() {
+            let start = self.next;
+            let first = found.is_empty();
+            let target = if first { &mut found } else { &mut window };
+            self.next = match &self.found {
+                None => start + room.min(self.end - start),
+                Some(rows) => rows.take(start, self.end, room, target),
+            };
+            let len = self.next - start;
+            let is_all = self.steps.is_empty() && self.found.is_none();
+            if is_all && first && self.zones.of(start, len).is_empty() {
                 *out = Positions::Range { start, len };
                 return Ok(true);
             }
-            let first = found.is_empty();
-            let target = if first { &mut found } else { &mut window };
             self.search(start, len, target)?;
             if first && found.len() == len as usize {
                 *out = Positions::Range { start, len };
@@ -287,12 +354,16 @@ impl<'a> BlockCursor<'a> {
         Ok(any)
     }
 
-    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty.
+    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty
+    /// or has those that index sub-blocks found.
     fn search(&self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
         let zones = self.zones.of(start, len);
         let on_codes = |step: &Step<'_>| !matches!(step.kind, StepKind::Values(_));
         let (early, late) = self.steps.split_at(self.steps.partition_point(on_codes));
-        let mut is_listed = false;
+        let mut is_listed = self.found.is_some();
+        if is_listed && rows.is_empty() {
+            return Ok(());
+        }
         for step in early {
             self.search_codes(step, (!is_listed).then_some((start, len)), rows);
             is_listed = true;
