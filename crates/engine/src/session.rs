@@ -755,6 +755,7 @@ impl Session {
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
         context.spill = Some(self.spill_space());
+        context.block_paths = self.settings.block_paths();
         context.profile = run.profile.unwrap_or(Profile::Off);
         context.inputs = run.inputs;
         context.recheck = run.recheck;

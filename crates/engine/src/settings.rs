@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use plan::IndexPaths;
+use storage::BlockPaths;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -175,6 +176,15 @@ impl Settings {
     pub(crate) fn changed(&self, name: &str) -> Option<&str> {
         let mut all = self.local.iter().chain(&self.changed);
         all.find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Which index sub-blocks scans use.
+    pub(crate) fn block_paths(&self) -> BlockPaths {
+        match self.index_paths() {
+            IndexPaths::Consider => BlockPaths::Consider,
+            IndexPaths::Avoid => BlockPaths::Avoid,
+            IndexPaths::Prefer => BlockPaths::Prefer,
+        }
     }
 
     /// Whether queries find rows by indexes.

@@ -144,8 +144,8 @@ flavours! {
             let mut dense = [0u64; LANES];
             for (i, word) in group.iter().enumerate() {
                 let shift = (shape.bits - i) as u32;
-                for lane in 0..LANES {
-                    dense[lane] |= (test(word[lane]) & delimiters) >> shift;
+                for (dense, &lane) in dense.iter_mut().zip(word) {
+                    *dense |= (test(lane) & delimiters) >> shift;
                 }
             }
             for (lane, bits) in dense.into_iter().enumerate() {

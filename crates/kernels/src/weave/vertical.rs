@@ -94,6 +94,14 @@ macro_rules! bounds {
 
 bounds!(UpTo false true, From true false, Both true true);
 
+/// Replaces each word of `target` by `f` of it and its partner.
+#[inline(always)]
+fn each(target: &mut Plane, partner: &Plane, f: impl Fn(u64, u64) -> u64) {
+    for (target, partner) in target.iter_mut().zip(partner) {
+        *target = f(*target, *partner);
+    }
+}
+
 #[inline(always)]
 fn is_zero(plane: &Plane) -> bool {
     plane.iter().fold(0, |all, word| all | word) == 0
@@ -115,19 +123,15 @@ flavours! {
             }
             let mut ties = *keep;
             for (some, masks) in planes.chunks(CHECK_PLANES).zip(constant.chunks(CHECK_PLANES)) {
-                for (plane, mask) in some.iter().zip(masks) {
-                    for w in 0..8 {
-                        ties[w] &= !(plane[w] ^ mask);
-                    }
+                for (plane, &mask) in some.iter().zip(masks) {
+                    each(&mut ties, plane, |tie, bits| tie & !(bits ^ mask));
                 }
                 read += some.len();
                 if is_zero(&ties) {
                     break;
                 }
             }
-            for w in 0..8 {
-                keep[w] &= ties[w] ^ invert;
-            }
+            each(keep, &ties, |keep, tie| keep & (tie ^ invert));
         }
         read
     }
@@ -150,16 +154,18 @@ flavours! {
             let (mut on_low, mut on_high, mut outside) = (*keep, *keep, [0; 8]);
             let bounds = low.chunks(CHECK_PLANES).zip(high.chunks(CHECK_PLANES));
             for (some, (low, high)) in planes.chunks(CHECK_PLANES).zip(bounds) {
-                for (plane, (low, high)) in some.iter().zip(low.iter().zip(high)) {
-                    for w in 0..8 {
-                        if B::LOW {
-                            outside[w] |= on_low[w] & !plane[w] & low;
-                            on_low[w] &= !(plane[w] ^ low);
-                        }
-                        if B::HIGH {
-                            outside[w] |= on_high[w] & plane[w] & !high;
-                            on_high[w] &= !(plane[w] ^ high);
-                        }
+                for (plane, (&low, &high)) in some.iter().zip(low.iter().zip(high)) {
+                    if B::LOW {
+                        let mut less = on_low;
+                        each(&mut less, plane, |tie, bits| tie & !bits & low);
+                        each(&mut outside, &less, |outside, less| outside | less);
+                        each(&mut on_low, plane, |tie, bits| tie & !(bits ^ low));
+                    }
+                    if B::HIGH {
+                        let mut more = on_high;
+                        each(&mut more, plane, |tie, bits| tie & bits & !high);
+                        each(&mut outside, &more, |outside, more| outside | more);
+                        each(&mut on_high, plane, |tie, bits| tie & !(bits ^ high));
                     }
                 }
                 read += some.len();
@@ -168,9 +174,7 @@ flavours! {
                     break;
                 }
             }
-            for w in 0..8 {
-                keep[w] &= !outside[w];
-            }
+            each(keep, &outside, |keep, outside| keep & !outside);
         }
         read
     }

@@ -179,7 +179,11 @@ fn filters_know_texts_however_they_are_held() {
     let pool = BufferPool::new(1 << 30);
     for (rows, what) in [(100, Scheme::Plain), (20_000, Scheme::Compressed)] {
         let mut builder = VectorBuilder::new(PhysicalType::Str);
-        let text = |row: usize| format!("order {row:09} is pending among the deposits");
+        let text = |row: usize| {
+            format!(
+                "order {row:09} is pending among the final deposits that sleep furiously, or so"
+            )
+        };
         for row in 0..rows {
             let value = if row % 7 == 3 { Value::Null } else { Value::text(&text(row)) };
             builder.push_value(&value);
