@@ -45,6 +45,8 @@ pub(crate) struct TableDef {
     pub(crate) identities: Vec<(usize, Identity)>,
     /// By position, as in the storage.
     pub(crate) indexes: Vec<IndexMeta>,
+    /// Those that frozen blocks have each for itself; neither planner nor writers know them.
+    pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
 }
@@ -60,9 +62,20 @@ impl TableDef {
             foreign_keys: Vec::new(),
             identities: Vec::new(),
             indexes: Vec::new(),
+            block_indexes: Vec::new(),
             layout,
             persistence: Persistence::Permanent,
         }
+    }
+
+    /// All its indexes.
+    pub(crate) fn all_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.indexes.iter().chain(&self.block_indexes)
+    }
+
+    /// Its indexes that are relations: those that only serve foreign keys are none.
+    pub(crate) fn visible_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.all_indexes().filter(|index| !self.serves_foreign_key(&index.name))
     }
 
     /// Whether the index of this name only serves a foreign key.
@@ -78,8 +91,17 @@ pub struct TableEntry {
     pub(crate) lock: Arc<TableLock>,
     /// By position in the definition. Not there while the indexes of a table from a generator are
     /// not built: its keys hold by construction, so they wait for the first writer.
-    indexes_built: OnceLock<Vec<Arc<TableIndex>>>,
+    indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
+}
+
+/// What the storage has for the indexes of a definition.
+#[derive(Clone, Default)]
+pub(crate) struct Built {
+    /// By position in [`TableDef::indexes`].
+    pub(crate) indexes: Vec<Arc<TableIndex>>,
+    /// The numbers of those of [`TableDef::block_indexes`], by position.
+    pub(crate) of_blocks: Vec<u64>,
 }
 
 /// Whether the indexes of a new entry exist.
@@ -108,11 +130,12 @@ impl TableEntry {
         entry
     }
 
-    /// The same rows under another definition, whose indexes are `indexes`, by position.
-    pub(crate) fn redefined(&self, def: TableDef, indexes: Vec<Arc<TableIndex>>) -> Self {
-        debug_assert_eq!(def.indexes.len(), indexes.len());
+    /// The same rows under another definition, whose indexes are `built`.
+    pub(crate) fn redefined(&self, def: TableDef, built: Built) -> Self {
+        debug_assert_eq!(def.indexes.len(), built.indexes.len());
+        debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        Self { def, storage, lock, indexes_built: indexes.into(), checks: Checks::default() }
+        Self { def, storage, lock, indexes_built: built.into(), checks: Checks::default() }
     }
 
     /// Its rows.
@@ -130,8 +153,12 @@ impl TableEntry {
         let built = self.storage.indexes();
         let of = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name).cloned();
         let indexes: Vec<_> = self.def.indexes.iter().filter_map(of).collect();
-        if indexes.len() == self.def.indexes.len() {
-            self.indexes_built.get_or_init(|| indexes);
+        let in_blocks = self.storage.sub_blocks();
+        let of = |meta: &IndexMeta| Some(in_blocks.iter().find(|i| i.name == meta.name)?.id);
+        let of_blocks: Vec<_> = self.def.block_indexes.iter().filter_map(of).collect();
+        let def = &self.def;
+        if (indexes.len(), of_blocks.len()) == (def.indexes.len(), def.block_indexes.len()) {
+            self.indexes_built.get_or_init(|| Built { indexes, of_blocks });
         }
     }
 
@@ -139,12 +166,12 @@ impl TableEntry {
     /// dropped meanwhile stays usable for whoever sees this definition: it has all rows that
     /// snapshots from before can see.
     pub(crate) fn indexes_built(&self) -> &[Arc<TableIndex>] {
-        self.indexes_built.get().map_or(&[], Vec::as_slice)
+        self.indexes_built.get().map_or(&[], |built| built.indexes.as_slice())
     }
 
-    /// Whether the index at this position only serves a foreign key: its name is not a relation's.
-    pub(crate) fn serves_foreign_key(&self, position: usize) -> bool {
-        self.def.serves_foreign_key(&self.def.indexes[position].name)
+    /// All that was built for the definition; nothing while that is not.
+    pub(crate) fn built(&self) -> Built {
+        self.indexes_built.get().cloned().unwrap_or_default()
     }
 }
 
@@ -178,7 +205,7 @@ impl TableMeta for TableEntry {
     }
 
     fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let index = self.indexes_built.get()?.get(position)?;
+        let index = self.indexes_built.get()?.indexes.get(position)?;
         Some(Arc::clone(index) as Arc<dyn Any + Send + Sync>)
     }
 
@@ -276,7 +303,7 @@ pub struct TableInfo {
     pub columns: Vec<ColumnDef>,
     /// Its keys.
     pub keys: Vec<KeyDef>,
-    /// Its indexes.
+    /// Its indexes, those of blocks included.
     pub indexes: Vec<IndexMeta>,
     /// Its CHECK constraints.
     pub checks: Vec<CheckDef>,
@@ -349,7 +376,7 @@ impl State {
         } else if self.sequences.contains_key(name) {
             Some("sequence")
         } else {
-            self.index(name).map(|_| "index")
+            self.table_of_index(name).map(|_| "index")
         }
     }
 
@@ -358,12 +385,9 @@ impl State {
         self.kind_of(name).is_some()
     }
 
-    /// The table that has an index of this name, and the index' position.
-    pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables.values().find_map(|table| {
-            let position = table.def.indexes.iter().position(|i| i.name == name)?;
-            (!table.serves_foreign_key(position)).then_some((table, position))
-        })
+    /// The table that has an index of this name; one that blocks have, too.
+    pub(crate) fn table_of_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables.values().find(|table| table.def.visible_indexes().any(|i| i.name == name))
     }
 
     /// Whether there is nothing.
@@ -393,7 +417,7 @@ impl State {
         } else if let Some(sequence) = self.sequences.get(name) {
             Some(sequence.persistence)
         } else {
-            self.index(name).map(|(table, _)| table.def.persistence)
+            self.table_of_index(name).map(|table| table.def.persistence)
         }
     }
 
@@ -441,11 +465,7 @@ impl State {
     pub(crate) fn infos(&self) -> Vec<TableInfo> {
         let table = |entry: &Arc<TableEntry>| TableInfo {
             keys: entry.def.keys.clone(),
-            indexes: {
-                let mut indexes = entry.def.indexes.clone();
-                indexes.retain(|index| !entry.def.serves_foreign_key(&index.name));
-                indexes
-            },
+            indexes: entry.def.visible_indexes().cloned().collect(),
             identities: entry.def.identities.clone(),
             checks: entry.def.checks.clone(),
             foreign_keys: entry.def.foreign_keys.clone(),

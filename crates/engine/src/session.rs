@@ -754,6 +754,7 @@ impl Session {
         context.cancel = Arc::clone(&self.cancel.0);
         context.spill = Some(self.spill_space());
         context.switches = self.settings.plan_options().switches;
+        context.block_paths = self.settings.block_paths();
         context.profile = run.profile.unwrap_or(Profile::Off);
         context.inputs = run.inputs;
         context.recheck = run.recheck;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use plan::{IndexPaths, JoinOrder, PlanOptions, Switches, Technique};
+use storage::BlockPaths;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -209,6 +210,15 @@ impl Settings {
     /// How queries are planned and run.
     pub(crate) fn plan_options(&self) -> PlanOptions {
         self.options
+    }
+
+    /// Which index sub-blocks scans use.
+    pub(crate) fn block_paths(&self) -> BlockPaths {
+        match self.options.index_paths {
+            IndexPaths::Consider => BlockPaths::Consider,
+            IndexPaths::Avoid => BlockPaths::Avoid,
+            IndexPaths::Prefer => BlockPaths::Prefer,
+        }
     }
 
     fn plan_options_now(&self) -> PlanOptions {

@@ -53,7 +53,9 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         let kind = RestrictionKind::KeyFilter(pushed.filter);
         all.push(Restriction { column: columns[pushed.column], kind });
     }
+    let paths = opener.context.block_paths;
     let plan = ScanPlan::new(table.schema(), all)?.with(techniques(&opener.context));
+    let plan = plan.with_paths(paths);
     let columns: Arc<[usize]> = Arc::from(columns.as_slice());
     let (context, id) = (Arc::clone(&opener.context), node.id);
     let source: Arc<dyn Source> = match &opener.context.recheck {
@@ -197,7 +199,9 @@ impl Source for ScanSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let counters = self.context.counters(self.id);
-        let Some(mut cursor) = self.plan.open(&self.snapshot, order)? else {
+        let (path, cursor) = self.plan.open_by(&self.snapshot, order)?;
+        counters.paths[path as usize].fetch_add(1, Ordering::Relaxed);
+        let Some(mut cursor) = cursor else {
             counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
             return Ok(Demand::More);
         };

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! ScanPlan::new   restrictions -> tests                 once per scan
-//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow
+//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow,
+//!                                                       decide some by index sub-blocks (`paths`)
 //! BlockCursor     window of rows -> steps -> positions  codes first, then whether the row exists,
 //!                                                       values of survivors last
 //! (TableSnapshot::unpack is the fourth)
@@ -16,6 +17,7 @@
 
 mod codes;
 mod order;
+mod paths;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -39,6 +41,8 @@ use crate::unpack::unpack;
 use crate::versions::Zones;
 use codes::{CodeTest, decide_codes, is_excluded, translate};
 use order::{Learning, Observed, Seen};
+use paths::FoundRows;
+pub use paths::{AccessPath, BlockPaths};
 use values::{retain, retain_values};
 
 /// What a scan may use: all of it by default. Its rows do not depend on it.
@@ -66,6 +70,7 @@ pub struct ScanPlan {
     techniques: ScanTechniques,
     /// What was seen of each test.
     observed: Vec<Observed>,
+    paths: BlockPaths,
 }
 
 impl ScanPlan {
@@ -77,13 +82,20 @@ impl ScanPlan {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
         let tests: Vec<_> = tests.collect::<Result<_>>()?;
         let observed = tests.iter().map(|_| Observed::default()).collect();
-        Ok(Self { tests, techniques: ScanTechniques::default(), observed })
+        let (techniques, paths) = (ScanTechniques::default(), BlockPaths::default());
+        Ok(Self { tests, techniques, observed, paths })
     }
 
     /// The same, with these techniques only.
     #[must_use]
     pub fn with(self, techniques: ScanTechniques) -> Self {
         Self { techniques, ..self }
+    }
+
+    /// The plan with these index sub-blocks.
+    #[must_use]
+    pub fn with_paths(self, paths: BlockPaths) -> Self {
+        Self { paths, ..self }
     }
 
     /// True when no block can have a row that satisfies the restrictions.
@@ -134,34 +146,58 @@ impl ScanPlan {
         snapshot: &'a Arc<TableSnapshot>,
         block: usize,
     ) -> Result<Option<BlockCursor<'a>>> {
+        Ok(self.open_by(snapshot, block)?.1)
+    }
+
+    /// As [`Self::open`], and by which path its rows are found.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_by<'a>(
+        &'a self,
+        snapshot: &'a Arc<TableSnapshot>,
+        block: usize,
+    ) -> Result<(AccessPath, Option<BlockCursor<'a>>)> {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
         // A zone without versions now has only rows that the snapshot sees, whatever comes.
         let zones = block.versions.zones();
         let end = block.rows() as u32;
-        let (steps, learning) = (Vec::new(), None);
-        let mut cursor =
-            BlockCursor { plan: self, snapshot, block, heap, zones, steps, learning, next: 0, end };
+        let mut cursor = BlockCursor {
+            plan: self,
+            snapshot,
+            block,
+            heap,
+            zones,
+            steps: Vec::new(),
+            learning: None,
+            found: None,
+            next: 0,
+            end,
+        };
         if self.is_never() || block.rows() == 0 {
-            return Ok(None);
+            return Ok((AccessPath::Constant, None));
         }
-        let open = match block.layout() {
+        let path = match block.layout() {
             BlockLayout::Frozen if self.techniques.codes => cursor.prepare_frozen(),
-            BlockLayout::Frozen if self.techniques.skipping && self.excludes(block) => false,
+            BlockLayout::Frozen if self.techniques.skipping && self.excludes(block) => {
+                cursor.next = cursor.end;
+                AccessPath::Constant
+            }
             _ => {
                 let active = |test: &usize| self.tests[*test].1.is_active();
                 let tests = (0..self.tests.len()).filter(active);
                 cursor.steps.extend(tests.map(|test| self.on_values(test)));
-                true
+                order::sort(&mut cursor.steps, block);
+                AccessPath::Scan
             }
         };
-        if !open {
-            return Ok(None);
+        if cursor.next == cursor.end {
+            return Ok((path, None));
         }
-        order::sort(&mut cursor.steps, block);
         let learns = self.techniques.adaptive && cursor.steps.len() > 1;
         cursor.learning = learns.then_some(Learning::START);
-        Ok(Some(cursor))
+        Ok((path, Some(cursor)))
     }
 
     /// True when smallest and largest values show that no row of a frozen block passes.
@@ -217,6 +253,8 @@ pub struct BlockCursor<'a> {
     steps: Vec<Step<'a>>,
     /// None when there is nothing to be learnt about the order of steps.
     learning: Option<Learning>,
+    /// The only rows that can pass, where index sub-blocks found them.
+    found: Option<FoundRows>,
     next: u32,
     end: u32,
 }
@@ -235,8 +273,30 @@ impl Drop for BlockCursor<'_> {
 }
 
 impl<'a> BlockCursor<'a> {
+    /// Translates the tests and finds rows by index sub-blocks; no row is left when none can pass.
+    fn prepare_frozen(&mut self) -> AccessPath {
+        if !self.translate_all() {
+            self.next = self.end;
+            return AccessPath::Constant;
+        }
+        let (block, paths) = (self.block, self.plan.paths);
+        order::sort(&mut self.steps, block);
+        let indexes = block.sub_blocks();
+        if paths == BlockPaths::Avoid || indexes.is_empty() {
+            return AccessPath::Scan;
+        }
+        let excludes = |(column, test): &(usize, Test)| {
+            indexes.iter().any(|index| index.column() == *column && index.excludes(test))
+        };
+        if self.plan.tests.iter().any(excludes) {
+            self.next = self.end;
+            return AccessPath::Bloom;
+        }
+        self.choose_path(&indexes, paths)
+    }
+
     /// Translates the tests; false when no row can pass.
-    fn prepare_frozen(&mut self) -> bool {
+    fn translate_all(&mut self) -> bool {
         let (plan, block) = (self.plan, self.block);
         let mut passing = 1.0;
         let mut late = Vec::new();
@@ -296,7 +356,9 @@ impl<'a> BlockCursor<'a> {
 
     /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
-        self.steps.is_empty() && self.zones.of(self.next, self.end - self.next).is_empty()
+        self.steps.is_empty()
+            && self.found.is_none()
+            && self.zones.of(self.next, self.end - self.next).is_empty()
     }
 
     /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
@@ -319,14 +381,19 @@ impl<'a> BlockCursor<'a> {
             if !found.is_empty() && room < rows_max.div_ceil(4) {
                 break;
             }
-            let (start, len) = (self.next, room.min(self.end - self.next));
-            self.next += len;
-            if self.steps.is_empty() && found.is_empty() && self.zones.of(start, len).is_empty() {
+            let start = self.next;
+            let first = found.is_empty();
+            let target = if first { &mut found } else { &mut window };
+            self.next = match &self.found {
+                None => start + room.min(self.end - start),
+                Some(rows) => rows.take(start, self.end, room, target),
+            };
+            let len = self.next - start;
+            let is_all = self.steps.is_empty() && self.found.is_none();
+            if is_all && first && self.zones.of(start, len).is_empty() {
                 *out = Positions::Range { start, len };
                 return Ok(true);
             }
-            let first = found.is_empty();
-            let target = if first { &mut found } else { &mut window };
             self.search(start, len, target)?;
             if first && found.len() == len as usize {
                 *out = Positions::Range { start, len };
@@ -339,7 +406,8 @@ impl<'a> BlockCursor<'a> {
         Ok(any)
     }
 
-    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty.
+    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty
+    /// or has those that index sub-blocks found.
     fn search(&mut self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
         let found = self.search_window(start, len, rows);
         if self.learning.as_mut().is_some_and(Learning::is_due) {
@@ -352,7 +420,10 @@ impl<'a> BlockCursor<'a> {
         let zones = self.zones.of(start, len);
         let on_codes = |step: &Step<'_>| !matches!(step.kind, StepKind::Values(_));
         let early = self.steps.partition_point(on_codes);
-        let mut is_listed = false;
+        let mut is_listed = self.found.is_some();
+        if is_listed && rows.is_empty() {
+            return Ok(());
+        }
         for at in 0..early {
             let tested = if is_listed { rows.len() } else { len as usize };
             self.search_codes(&self.steps[at], (!is_listed).then_some((start, len)), rows);

@@ -157,10 +157,15 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     let keys = def.keys.iter().flat_map(|k| &k.columns).copied();
     let foreign = def.foreign_keys.iter().flat_map(|k| &k.columns).copied();
     let identities = def.identities.iter().map(|(column, _)| *column);
-    let indexes = def.indexes.iter().flat_map(|i| &i.columns).map(|c| c.ordinal);
+    let indexes = def.all_indexes().flat_map(|i| &i.columns).map(|c| c.ordinal);
     let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes);
     if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
         return Err(damaged("a column number beyond the columns"));
+    }
+    let is_placed = def.indexes.iter().all(|index| !index.kind.is_of_blocks())
+        && def.block_indexes.iter().all(|index| index.kind.is_of_blocks());
+    if !is_placed || def.block_indexes.iter().any(|index| index.columns.len() != 1) {
+        return Err(damaged("an index of blocks among those of the table, or the reverse"));
     }
     let paired = |key: &ForeignKeyDef| key.columns.len() == key.references.len();
     if !def.foreign_keys.iter().all(paired) {

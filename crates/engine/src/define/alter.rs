@@ -154,7 +154,7 @@ impl Altering {
         named.keys.push(key);
         names::name_keys(&mut named, &session.state())?;
         for mut key in named.keys {
-            let own = |name: &str| self.table.def.indexes.iter().any(|i| i.name == name);
+            let own = |name: &str| self.table.def.all_indexes().any(|i| i.name == name);
             key.name = names::free(&key.name, own);
             self.table.add_index(key_index(&key));
             self.table.def.keys.push(key);
@@ -165,7 +165,7 @@ impl Altering {
     fn add_foreign_key(&mut self, session: &mut Session, key: &ForeignKeyDef) -> Result<()> {
         let def = &self.table.def;
         check_persistence(&session.state(), def, key)?;
-        let is_taken = |name: &str| def.indexes.iter().any(|i| i.name == name);
+        let is_taken = |name: &str| def.all_indexes().any(|i| i.name == name);
         let key = ForeignKeyDef { name: names::free(&key.name, is_taken), ..key.clone() };
         if key.table.name != def.name {
             redefined::locked_named(session, &key.table.name)?;
@@ -190,7 +190,7 @@ impl Altering {
     fn rename_constraint(&mut self, session: &Session, from: &str, to: &str) -> Result<()> {
         let def = &mut self.table.def;
         let is_key = def.keys.iter().any(|key| key.name == from);
-        let is_index = def.indexes.iter().any(|index| index.name == to);
+        let is_index = def.all_indexes().any(|index| index.name == to);
         if is_index || (is_key && session.state().contains(to)) {
             return Err(names::taken(to));
         }
@@ -279,12 +279,14 @@ impl Altering {
                 self.lose_index(session, position, &what, behaviour)?;
             }
         }
+        self.table.retain_block_indexes(|index| !over(index));
         let def = &mut self.table.def;
         def.columns.remove(ordinal);
         def.identities.retain(|(column, _)| *column != ordinal);
         let own = def.name.clone();
         let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
-        let indexes = def.indexes.iter_mut().flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
+        let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
+        let indexes = indexes.flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
         let identities = def.identities.iter_mut().map(|(column, _)| column);
         let ordinals = keys.chain(indexes).chain(identities);
         ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
@@ -421,7 +423,7 @@ fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
             new.clone_into(&mut key.table.name);
             dropped.iter().for_each(|column| shift(&mut key.references, column.ordinal));
         }
-        let changed = entry.redefined(def, entry.indexes_built().to_vec());
+        let changed = entry.redefined(def, entry.built());
         state.tables.insert(entry.def.name.clone(), Arc::new(changed));
     }
 }

@@ -197,7 +197,7 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
             }
         }
         if def != entry.def {
-            let changed = entry.redefined(def, entry.indexes_built().to_vec());
+            let changed = entry.redefined(def, entry.built());
             state.tables.insert(entry.def.name.clone(), Arc::new(changed));
         }
     }
@@ -252,7 +252,7 @@ fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<(
             column.default = None;
         }
         if def != entry.def {
-            let changed = entry.redefined(def, entry.indexes_built().to_vec());
+            let changed = entry.redefined(def, entry.built());
             state.tables.insert(entry.def.name.clone(), Arc::new(changed));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use sql::catalog::IndexKind;
 use types::{DataType, NumericDisplay, NumericType};
 
 use crate::catalog::State;
@@ -54,12 +55,21 @@ pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
 }
 
+/// Access methods of indexes: those of PostgreSQL, and more behind its last one.
+pub(super) const METHODS: [(i64, &str); 5] =
+    [(403, "btree"), (405, "hash"), (9_001, "csb"), (9_002, "bitweaving"), (9_003, "bloom")];
+
+/// The number of an index' access method.
+pub(super) fn access_method(kind: IndexKind) -> i64 {
+    METHODS.iter().find(|(_, name)| *name == kind.method()).map_or(0, |(number, _)| *number)
+}
+
 /// Numbers of relations by name; no two have the same.
 pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
     let tables = state.tables.keys();
     let mut names: Vec<&str> = tables.map(String::as_str).collect();
     names.extend(state.views.keys().chain(state.sequences.keys()).map(String::as_str));
-    let indexes = state.tables.values().flat_map(|table| table.def.indexes.iter());
+    let indexes = state.tables.values().flat_map(|table| table.def.all_indexes());
     names.extend(indexes.map(|index| index.name.as_str()));
     names.sort_unstable();
     let mut taken = HashMap::new();

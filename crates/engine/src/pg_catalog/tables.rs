@@ -193,11 +193,11 @@ fn databases(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn methods() -> Vec<Row> {
-    let all = [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")];
-    let row = |(number, name, kind): &(i64, &str, &str)| {
+    let row = |(number, name): &(i64, &str), kind: &str| {
         Row::default().number("oid", *number).text("amname", name).text("amtype", kind)
     };
-    all.iter().map(row).collect()
+    let indexes = numbers::METHODS.iter().map(|method| row(method, "i"));
+    std::iter::once(row(&(2, "heap"), "t")).chain(indexes).collect()
 }
 
 fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
@@ -230,7 +230,7 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
         let row = Row::default().text("schemaname", "public").text("tablename", name);
         let row = row.text("tableowner", &owner_name(subject, name));
-        row.flag("hasindexes", !entry.def.indexes.is_empty())
+        row.flag("hasindexes", entry.def.all_indexes().next().is_some())
     };
     subject.state.tables.iter().map(row).collect()
 }
@@ -247,8 +247,7 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
 fn indexes(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
-        let visible = entry.def.indexes.iter();
-        for index in visible.filter(|index| !entry.def.serves_foreign_key(&index.name)) {
+        for index in entry.def.visible_indexes() {
             let row = Row::default().text("schemaname", "public").text("tablename", name);
             let definition = relations::index_definition(&entry.def, index);
             rows.push(row.text("indexname", &index.name).text("indexdef", &definition));

@@ -12,8 +12,9 @@ use types::{DataType, Interval, PhysicalType, Result, Value};
 
 use crate::manager::Manager;
 use crate::{
-    BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
-    Restriction, RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, Table,
+    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
+    Restriction, RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind,
+    SubBlockSpec, Table, WeaveForm,
 };
 
 const TYPES: [DataType; 7] = [
@@ -275,7 +276,10 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
     let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
     let table = Table::new(1, "t", specs.into(), layout, BufferPool::new(1 << 32));
     let manager = Manager::default();
+    let columns_count = columns;
     let bulk = random.chance(50);
+    // Some blocks are made before there are index sub-blocks, some after.
+    let indexed_from = random.below(2 * rows as u64 + 1) as usize;
     let mut writer = table.bulk_writer();
     let mut from = 0;
     while from < rows {
@@ -291,10 +295,36 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         } else {
             manager.append(&table, &batch).expect("fits");
         }
+        if (from..from + len).contains(&indexed_from) {
+            add_sub_blocks(random, &table, columns_count);
+        }
         from += len;
     }
     assert_eq!(writer.finish().expect("fits"), if bulk { rows as u64 } else { 0 });
+    if indexed_from >= rows && random.chance(80) {
+        add_sub_blocks(random, &table, columns_count);
+    }
     Made { table, values, shapes }
+}
+
+/// Gives some columns index sub-blocks, one at times several.
+fn add_sub_blocks(random: &mut Random, table: &Table, columns: usize) {
+    let kinds = [
+        SubBlockKind::Csb,
+        SubBlockKind::BitWeaving(WeaveForm::Vertical),
+        SubBlockKind::BitWeaving(WeaveForm::Horizontal),
+        SubBlockKind::Bloom { bits_per_key: 10 },
+    ];
+    for id in 0..random.below(2 * columns as u64 + 1) {
+        let column = random.below(columns as u64) as usize;
+        let kind = kinds[random.below(4) as usize];
+        let spec = SubBlockSpec { id, name: format!("i{id}"), column, kind };
+        table.add_sub_blocks(spec, 1 + random.below(2) as usize).expect("fits");
+    }
+    if random.chance(10) {
+        table.remove_index(0);
+        assert!(table.sub_blocks().iter().all(|spec| spec.id != 0));
+    }
 }
 
 /// Identical, not only equal: NaN and NaN, 1 month and 1 month, but not 1 month and 30 days.
@@ -351,10 +381,23 @@ fn check_scan(made: &Made, random: &mut Random) {
     let expected: Vec<usize> = (0..rows)
         .filter(|&row| restrictions.iter().all(|r| passes(&r.kind, &made.values[r.column][row])))
         .collect();
-    let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
-    let [adaptive, codes, dictionaries, skipping] = [60, 70, 70, 70].map(|p| random.chance(p));
-    let techniques = ScanTechniques { adaptive, codes, dictionaries, skipping };
-    let plan = plan.with(techniques);
+    for paths in [BlockPaths::Avoid, BlockPaths::Consider, BlockPaths::Prefer] {
+        let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
+        let [adaptive, codes, dictionaries, skipping] = [60, 70, 70, 70].map(|p| random.chance(p));
+        let techniques = ScanTechniques { adaptive, codes, dictionaries, skipping };
+        let plan = plan.with(techniques).with_paths(paths);
+        let found = rows_of(made, random, &plan);
+        let snapshot = made.table.snapshot(Snapshot::ALL);
+        let schemes: Vec<Scheme> = match snapshot.block_count() {
+            0 => vec![],
+            _ => restrictions.iter().map(|r| snapshot.block(0).scheme(r.column)).collect(),
+        };
+        assert_eq!(found, expected, "{restrictions:?} on {schemes:?}, {techniques:?}, {paths:?}");
+    }
+}
+
+/// The rows of a scan in batches of some size.
+fn rows_of(made: &Made, random: &mut Random, plan: &ScanPlan) -> Vec<usize> {
     let snapshot = made.table.snapshot(Snapshot::ALL);
     let mut found = Vec::new();
     let mut first = 0;
@@ -370,11 +413,7 @@ fn check_scan(made: &Made, random: &mut Random) {
         }
         first += snapshot.block(b).rows();
     }
-    let schemes: Vec<Scheme> = match snapshot.block_count() {
-        0 => vec![],
-        _ => restrictions.iter().map(|r| snapshot.block(0).scheme(r.column)).collect(),
-    };
-    assert_eq!(found, expected, "{restrictions:?} on {schemes:?} with {techniques:?}");
+    found
 }
 
 const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
+    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm,
 };
 use sql::statement::{Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -54,17 +54,6 @@ macro_rules! variants {
     };
 }
 
-record!(TableDef {
-    name,
-    columns,
-    keys,
-    checks,
-    foreign_keys,
-    identities,
-    indexes,
-    layout,
-    persistence
-});
 record!(View { sql, columns, output, depends_on, persistence });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(Membership { role, admin });
@@ -94,10 +83,79 @@ variants!(ReferentialAction {
 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
-variants!(IndexKind { Ordered = 0, Hash = 1 });
+variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+impl Codec for TableDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.name);
+        out.field(&self.columns);
+        out.field(&self.keys);
+        out.field(&self.checks);
+        out.field(&self.foreign_keys);
+        out.field(&self.identities);
+        out.field(&self.indexes);
+        out.field(&self.layout);
+        out.field(&self.persistence);
+        out.field(&self.block_indexes);
+    }
+}
+
+/// Tables written before blocks had indexes end earlier.
+impl Decode for TableDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let mut def = Self {
+            name: from.field()?,
+            columns: from.field()?,
+            keys: from.field()?,
+            checks: from.field()?,
+            foreign_keys: from.field()?,
+            identities: from.field()?,
+            indexes: from.field()?,
+            layout: from.field()?,
+            persistence: from.field()?,
+            block_indexes: Vec::new(),
+        };
+        if from.end().is_err() {
+            def.block_indexes = from.field()?;
+        }
+        Ok(def)
+    }
+}
+
+/// One byte, then what belongs to it.
+impl Codec for IndexKind {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Ordered => out.raw(&[0]),
+            Self::Hash => out.raw(&[1]),
+            Self::Csb => out.raw(&[2]),
+            Self::BitWeaving(form) => {
+                out.raw(&[3]);
+                form.put(out);
+            }
+            Self::Bloom { bits_per_key } => {
+                out.raw(&[4]);
+                bits_per_key.put(out);
+            }
+        }
+    }
+}
+
+impl Decode for IndexKind {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Ordered,
+            1 => Self::Hash,
+            2 => Self::Csb,
+            3 => Self::BitWeaving(WeaveForm::get(from)?),
+            4 => Self::Bloom { bits_per_key: u32::get(from)? },
+            _ => return Err(damaged("an unknown IndexKind")),
+        })
+    }
+}
 
 impl Codec for Role {
     fn put(&self, out: &mut Writer<'_>) {
