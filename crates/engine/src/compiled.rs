@@ -13,7 +13,7 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use plan::IndexPaths;
+use plan::{IndexPaths, WideTables};
 use plan::physical::PhysicalPlan;
 use sql::algebra::Query;
 use sql::statement::{ConflictAction, Statement};
@@ -79,6 +79,9 @@ pub(crate) struct Compiled {
     owner: Weak<SessionInfo>,
     version: u64,
     index_paths: IndexPaths,
+    wide_tables: WideTables,
+    /// Whether wide tables could be read at all.
+    reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
     who: Who,
     plans: Mutex<Vec<Planned>>,
@@ -99,6 +102,8 @@ impl Compiled {
             owner: Arc::downgrade(session.info()),
             version,
             index_paths: session.settings.index_paths(),
+            wide_tables: session.settings.wide_tables(),
+            reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
             plans: Mutex::default(),
             point,
@@ -111,6 +116,8 @@ impl Compiled {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().relations.version() == self.version
             && session.settings.index_paths() == self.index_paths
+            && session.settings.wide_tables() == self.wide_tables
+            && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()
             && !self.unindexed.iter().any(|table| table.is_indexed())

@@ -43,6 +43,7 @@ mod statistics;
 mod system;
 mod transaction;
 mod validate;
+mod wide;
 mod work;
 mod write;
 

@@ -40,6 +40,7 @@ use crate::rights::{Who, denied};
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
+use crate::wide::WideReader;
 use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
 use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
@@ -494,8 +495,14 @@ impl Session {
             database: &self.database,
             checks: Checking::Rights,
             outside: self.outside.as_deref(),
+            wide: self.wide_reader(),
             is_enough: Cell::new(true),
         }
+    }
+
+    /// Which wide tables the statement may read.
+    pub(crate) fn wide_reader(&self) -> WideReader {
+        self.work.as_ref().map(Work::wide_reader).unwrap_or_default()
     }
 
     /// The catalog for queries of the database itself, which may read everything.
@@ -542,7 +549,11 @@ impl Session {
     ) -> Result<T> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         let who = self.settings.who();
-        work.change_catalog(self.database.inner(), &self.cancel, who, change)
+        work.change_catalog(self.database.inner(), &self.cancel, who, |state| {
+            let value = change(state)?;
+            define::check_wide(state)?;
+            Ok(value)
+        })
     }
 
     /// Makes this transaction the only one that changes the catalog.
@@ -731,9 +742,12 @@ impl Session {
         let plan = match known {
             Some(plan) => plan,
             None => {
-                let statistics = StoredStatistics::default();
+                let is_own = run.at.is_none() && run.recheck.is_none();
+                let reader = if is_own { self.wide_reader() } else { WideReader::default() };
+                let statistics = StoredStatistics::with_wide(self.state(), reader);
                 let index_paths = self.settings.index_paths();
-                let options = PlanOptions { index_paths, ..PlanOptions::default() };
+                let wide_tables = self.settings.wide_tables();
+                let options = PlanOptions { index_paths, wide_tables, ..PlanOptions::default() };
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 if let Some(compiled) = &self.compiled {
                     compiled.keep(query, &plan, statistics.asked());

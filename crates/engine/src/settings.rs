@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plan::IndexPaths;
+use plan::{IndexPaths, WideTables};
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -63,6 +63,7 @@ const KNOWN: &[Known] = &[
     known("synchronous_commit", "on", Access::Any),
     known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Fixed),
+    known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
 ];
 
@@ -183,6 +184,15 @@ impl Settings {
             Some("off") => IndexPaths::Avoid,
             Some("prefer") => IndexPaths::Prefer,
             _ => IndexPaths::Consider,
+        }
+    }
+
+    /// Whether queries read wide tables in the place of joins.
+    pub(crate) fn wide_tables(&self) -> WideTables {
+        match self.changed("wide_tables") {
+            Some("off") => WideTables::Avoid,
+            Some("prefer") => WideTables::Prefer,
+            _ => WideTables::Consider,
         }
     }
 

@@ -9,6 +9,7 @@ mod grant;
 mod reserved;
 mod role;
 mod session;
+mod wide;
 
 pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
@@ -23,7 +24,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, CursorOptions, Discard, Fetch, IfExists, IfMissing, LockWait, Persistence,
+    Chain, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing, LockWait, Persistence,
     PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode, TransactionModes,
 };
 
@@ -143,6 +144,17 @@ pub(crate) enum SessionTree {
     /// CLOSE; None for all.
     CloseCursor(Option<String>),
     Backup(String),
+    CreateWideTable {
+        name: ast::ObjectName,
+        fact: ast::ObjectName,
+        if_exists: IfExists,
+    },
+    RefreshWideTable(ast::ObjectName),
+    DropWideTable {
+        names: Vec<ast::ObjectName>,
+        if_missing: IfMissing,
+        behaviour: DropBehaviour,
+    },
     Privilege(PrivilegeStatement),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {

@@ -21,7 +21,7 @@ use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
-use super::{drop, names, needed, sequence, validate, view};
+use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
@@ -41,6 +41,10 @@ struct Altering {
     rewrites: bool,
     sequences: Vec<Sequence>,
     dropped: Vec<Dropped>,
+    /// A constraint that is gone, as an error names it.
+    unconstrained: Option<(String, DropBehaviour)>,
+    /// Wide tables that have a column that is gone.
+    wide: Vec<String>,
     /// Columns by old and new name.
     renamed: Vec<(String, String)>,
     /// Foreign keys that go with a key, as table and constraint.
@@ -58,6 +62,8 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
         rewrites: alter.rewrite.is_some(),
         sequences: Vec::new(),
         dropped: Vec::new(),
+        unconstrained: None,
+        wide: Vec::new(),
         renamed: Vec::new(),
         lost: Vec::new(),
         checks: Vec::new(),
@@ -205,10 +211,11 @@ impl Altering {
         name: &str,
         behaviour: DropBehaviour,
     ) -> Result<()> {
+        let what = format!("constraint {name} on table {}", self.table.def.name);
+        self.unconstrained = Some((what.clone(), behaviour));
         if self.table.def.keys.iter().any(|key| key.name == name) {
             let position = self.table.def.indexes.iter().position(|i| i.name == name);
             if let Some(position) = position {
-                let what = format!("constraint {name} on table {}", self.table.def.name);
                 self.lose_index(session, position, &what, behaviour)?;
             }
             self.table.def.keys.retain(|key| key.name != name);
@@ -264,6 +271,10 @@ impl Altering {
         behaviour: DropBehaviour,
     ) -> Result<()> {
         let what = format!("column {name} of table {}", self.table.def.name);
+        let before = &self.table.entry.def;
+        if let Some(known) = before.columns.iter().position(|column| column.name == name) {
+            self.wide.extend(wide::holders(&session.state(), &before.name, known));
+        }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
         };
@@ -304,6 +315,7 @@ impl Altering {
         })?;
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
         let Self { table, origins, rewrites, dropped, renamed, checks, foreign_keys, .. } = self;
+        let (unconstrained, wide) = (self.unconstrained, self.wide);
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
@@ -326,7 +338,12 @@ impl Altering {
                 let new = renamed.iter().find(|(from, _)| *from == column);
                 (def.name.clone(), new.map_or(column, |(_, to)| to.clone()))
             });
-            Ok(())
+            let column = dropped.first();
+            let column = column.map(|c| (format!("column {} of table {old}", c.name), c.behaviour));
+            match column.or(unconstrained) {
+                Some((what, behaviour)) => wide::drop_unfit(state, &wide, &what, behaviour),
+                None => wide::refuse_unfit(state, &old),
+            }
         })?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &old, first)?;

@@ -215,6 +215,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
     let mut emptied = Vec::new();
     for name in &names {
         let entry = redefined::locked_named(session, name)?;
+        crate::write::wide::changed(session, &entry);
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
         emptied.push(new_filled(session, def, lock, None)?.0);
     }

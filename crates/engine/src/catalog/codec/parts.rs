@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
+    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WideDef, WideLink,
+    WideNode,
 };
 use sql::statement::{Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -53,17 +54,9 @@ macro_rules! variants {
     };
 }
 
-record!(TableDef {
-    name,
-    columns,
-    keys,
-    checks,
-    foreign_keys,
-    identities,
-    indexes,
-    layout,
-    persistence
-});
+record!(WideDef { nodes, columns });
+record!(WideNode { table, link });
+record!(WideLink { from, columns, references });
 record!(View { sql, columns, output, depends_on, persistence });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(Membership { role, admin });
@@ -97,6 +90,45 @@ variants!(IndexKind { Ordered = 0, Hash = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+/// Only a wide table has a field behind the others.
+impl Codec for TableDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.name);
+        out.field(&self.columns);
+        out.field(&self.keys);
+        out.field(&self.checks);
+        out.field(&self.foreign_keys);
+        out.field(&self.identities);
+        out.field(&self.indexes);
+        out.field(&self.layout);
+        out.field(&self.persistence);
+        if let Some(wide) = &self.wide {
+            out.field(wide);
+        }
+    }
+}
+
+impl Decode for TableDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let mut def = Self {
+            name: from.field()?,
+            columns: from.field()?,
+            keys: from.field()?,
+            checks: from.field()?,
+            foreign_keys: from.field()?,
+            identities: from.field()?,
+            indexes: from.field()?,
+            layout: from.field()?,
+            persistence: from.field()?,
+            wide: None,
+        };
+        if from.end().is_err() {
+            def.wide = Some(from.field()?);
+        }
+        Ok(def)
+    }
+}
 
 impl Codec for Role {
     fn put(&self, out: &mut Writer<'_>) {

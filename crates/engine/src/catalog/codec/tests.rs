@@ -127,6 +127,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 indexes,
                 layout,
                 persistence,
+                wide: None,
             }
         })
 }
