@@ -13,8 +13,8 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use plan::{IndexPaths, WideTables};
 use plan::physical::PhysicalPlan;
+use plan::{IndexPaths, WideTables};
 use sql::algebra::Query;
 use sql::statement::{ConflictAction, Statement};
 use storage::Table;

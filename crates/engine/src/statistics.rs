@@ -32,7 +32,6 @@ impl StoredStatistics {
         Self { wide: Some((state, reader)), ..Self::default() }
     }
 
-
     /// What a plan made with these statistics relies on.
     pub(crate) fn asked(self) -> Vec<Reliance> {
         self.asked.into_inner()

@@ -110,7 +110,11 @@ pub(crate) fn nodes(state: &State, def: &WideDef) -> Option<Vec<Arc<TableEntry>>
 }
 
 /// The wide tables over `fact` that a query may read, with the tables behind each.
-pub(crate) fn readable(state: &State, reader: &WideReader, fact: &TableRef) -> Vec<plan::WideTable> {
+pub(crate) fn readable(
+    state: &State,
+    reader: &WideReader,
+    fact: &TableRef,
+) -> Vec<plan::WideTable> {
     let table = |entry: &Arc<TableEntry>| TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
     let mut found = Vec::new();
     for (entry, def) in over(state, fact.name()) {

@@ -424,8 +424,9 @@ impl Work {
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
-        let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, wide, .. } =
-            self;
+        let Self {
+            txn, catalog, index_changes, locks, sequences, mut reads, read_log, wide, ..
+        } = self;
         if let Some(read_log) = read_log.get() {
             for (table, restrictions) in read_log.lock().drain(..) {
                 reads.add(&table, &restrictions);

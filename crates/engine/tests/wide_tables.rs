@@ -116,12 +116,8 @@ fn what_ended_stays_so_until_it_is_made_anew() {
         assert!(is_scan(&mut session));
         holds(&mut session, &["1", "A", "2", "b", "3", "A"]);
         // Changed and made anew in one transaction, and the reverse.
-        for text in [
-            "BEGIN",
-            "UPDATE d SET v = 'a' WHERE id = 1",
-            "REFRESH WIDE TABLE w",
-            "COMMIT",
-        ] {
+        for text in ["BEGIN", "UPDATE d SET v = 'a' WHERE id = 1", "REFRESH WIDE TABLE w", "COMMIT"]
+        {
             run(&mut session, text);
         }
     }

@@ -1,7 +1,8 @@
 //! From the bound logical algebra to a physical plan.
 //!
 //! ```text
-//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide -> join_order -> lower
+//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide
+//!       -> join_order -> lower
 //! ```
 //! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
 //! and methods. Columns have ids that are unique in the query, so passes never renumber.

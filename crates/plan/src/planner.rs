@@ -95,8 +95,9 @@ fn with_wide_tables<'a>(
     query: &Query,
 ) -> Option<(Context<'a>, Plan)> {
     let bodies = context.ctes.iter().flat_map(|cte| cte.body.plans());
-    let mut plans = bodies.chain(&context.scalars).chain([root]);
-    if !plans.any(|plan| wide::has_candidates(context, plan)) {
+    let plans: Vec<&Plan> = bodies.chain(&context.scalars).chain([root]).collect();
+    let has_candidates = plans.iter().any(|plan| wide::has_candidates(context, plan));
+    if !has_candidates || plans.into_iter().any(wide::is_of_write) {
         return None;
     }
     let (mut context, mut root) = (context.clone(), root.clone());

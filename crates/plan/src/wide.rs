@@ -24,19 +24,31 @@ use crate::context::Context;
 use crate::statistics::WideTable;
 use crate::tree;
 
-/// Whether `plan` has a scan that a wide table may stand for. Plans that read TIDs have none: what
-/// they find is looked at again in other snapshots.
+/// Whether `plan` has a scan that a wide table may stand for.
 pub(crate) fn has_candidates(context: &Context<'_>, plan: &Plan) -> bool {
-    let (mut found, mut joins, mut tids) = (false, false, false);
+    let (mut found, mut joins) = (false, false);
     every_node(plan, &mut |node| match node {
-        Plan::Scan { table, columns, .. } => {
-            tids |= columns.iter().any(|(_, ordinal)| *ordinal == TID_COLUMN);
+        Plan::Scan { table, .. } => {
             found |= is_fact(table) && !context.statistics.wide_tables(table).is_empty();
         }
         Plan::Join { .. } => joins = true,
         _ => {}
     });
-    found && joins && !tids
+    found && joins
+}
+
+/// Whether `plan` is a part of a statement that changes or locks rows: what it finds is looked at
+/// again in other snapshots, or it sees what the statement itself wrote.
+pub(crate) fn is_of_write(plan: &Plan) -> bool {
+    let mut found = false;
+    every_node(plan, &mut |node| match node {
+        Plan::Scan { columns, .. } => {
+            found |= columns.iter().any(|(_, ordinal)| *ordinal == TID_COLUMN);
+        }
+        Plan::Input { .. } => found = true,
+        _ => {}
+    });
+    found
 }
 
 /// Reads joins of `plan` from wide tables where that is possible; whether it was.
@@ -313,9 +325,9 @@ impl<'w> Absorbing<'w> {
     ) -> Option<Vec<Expr>> {
         let scan = self.scan_mut(plan)?;
         let nodes = 1..self.def.nodes.len();
-        let (node, mut equalities) = nodes.into_iter().find_map(|node| {
-            Some((node, self.equalities(node, scan, dimension, conjuncts)?))
-        })?;
+        let (node, mut equalities) = nodes
+            .into_iter()
+            .find_map(|node| Some((node, self.equalities(node, scan, dimension, conjuncts)?)))?;
         let column =
             |&(id, ordinal): &(ColumnId, usize)| Some((id, self.def.column(node, ordinal)?));
         let columns: Vec<_> = dimension.columns.iter().map(column).collect::<Option<_>>()?;
@@ -358,7 +370,8 @@ impl<'w> Absorbing<'w> {
             };
             let referring = |part: &Expr| match &part.kind {
                 ExprKind::Compare(CompareOp::Equal, a, b) => {
-                    let along = is(scan, a, wanted).filter(|_| is(&dimension.columns, b, key).is_some());
+                    let along =
+                        is(scan, a, wanted).filter(|_| is(&dimension.columns, b, key).is_some());
                     along.or_else(|| {
                         is(scan, b, wanted).filter(|_| is(&dimension.columns, a, key).is_some())
                     })

@@ -24,8 +24,9 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing, LockWait, Persistence,
-    PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode, TransactionModes,
+    Chain, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing, LockWait,
+    Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode,
+    TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.

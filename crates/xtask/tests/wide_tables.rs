@@ -68,9 +68,8 @@ fn the_star_schema_benchmark_is_scans() {
          lo_extendedprice, lo_ordtotalprice, lo_discount, lo_revenue, lo_supplycost, lo_tax, \
          lo_commitdate, lo_shipmode FROM lineorder WHERE lo_orderkey % 7 = 0",
     );
-    let count = |session: &mut Session, table: &str| {
-        run(session, &format!("SELECT count(*) FROM {table}"))
-    };
+    let count =
+        |session: &mut Session, table: &str| run(session, &format!("SELECT count(*) FROM {table}"));
     assert_eq!(count(&mut session, "wide"), count(&mut session, "lineorder"));
     let width = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'wide'";
     assert_eq!(run(&mut session, width), [[Some("54".to_owned())]]);
@@ -190,7 +189,9 @@ fn statement(draw: &mut Draw, next_id: &mut u64) -> String {
             let b = if draw.below(4) == 0 { "NULL".to_owned() } else { (a % 2).to_string() };
             format!("INSERT INTO sale VALUES ({id}, {key}, {other}, {a}, {b}, {v})")
         }
-        10 | 11 => format!("INSERT INTO sale SELECT id + {id}000, city, home, a, b, v FROM sale WHERE v = {some}"),
+        10 | 11 => format!(
+            "INSERT INTO sale SELECT id + {id}000, city, home, a, b, v FROM sale WHERE v = {some}"
+        ),
         12 => format!(
             "INSERT INTO sale VALUES ({id}, {key}, {other}) ON CONFLICT (id) DO UPDATE SET v = 1"
         ),

@@ -19,9 +19,7 @@ use sql::statement::{
 use storage::Layout;
 use types::{DataType, Error, Result, SqlState};
 
-use super::{
-    drop, local_name, may_create, names, redefined, table, tell_taken, validate, view,
-};
+use super::{drop, local_name, may_create, names, redefined, table, tell_taken, validate, view};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::rights::Object;
 use crate::wide;
@@ -218,10 +216,7 @@ fn has_one_form(ty: DataType) -> bool {
 }
 
 /// The columns of a wide table over `nodes`, and where each comes from.
-fn columns_of(
-    state: &State,
-    nodes: &[WideNode],
-) -> Result<(Vec<ColumnDef>, Vec<(usize, usize)>)> {
+fn columns_of(state: &State, nodes: &[WideNode]) -> Result<(Vec<ColumnDef>, Vec<(usize, usize)>)> {
     let defs: Vec<&TableDef> =
         nodes.iter().map(|node| Ok(&permanent(state, &node.table)?.def)).collect::<Result<_>>()?;
     // Whether each fact leads to a row of the node.

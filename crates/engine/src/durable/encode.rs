@@ -17,8 +17,8 @@ use crate::catalog::{Sequence, State, TableEntry};
 
 impl Durable {
     /// The redo of a transaction: what it changed, catalog (before and after), sequences and wide
-    /// tables that no longer hold included; None when nothing of it is to survive. Writes and syncs files for the blocks it
-    /// loaded, and makes room in the log.
+    /// tables that no longer hold included; None when nothing of it is to survive. Writes and syncs
+    /// files for the blocks it loaded, and makes room in the log.
     ///
     /// # Errors
     /// 53100 and 58030; 54000 for a transaction of gigabytes.

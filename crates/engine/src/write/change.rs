@@ -10,11 +10,11 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
-use super::{foreign, wide};
 use super::insert::{Written, returning};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
 };
+use super::{foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::work::stale;

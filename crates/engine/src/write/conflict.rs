@@ -9,12 +9,12 @@ use sql::statement::{ConflictAction, OnConflict};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::{foreign, wide};
 use super::insert::{Written, slices};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, index_position, lost_update, newest, read_rows,
     recheck_snapshot,
 };
+use super::{foreign, wide};
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::session::Run;

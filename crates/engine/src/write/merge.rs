@@ -9,9 +9,9 @@ use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, apply_rows};
-use super::{foreign, wide};
 use super::insert::write_batch;
 use super::rows::Rows;
+use super::{foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::{QueryResult, Session};

@@ -60,12 +60,7 @@ pub(crate) fn inserted(
     Ok(())
 }
 
-fn add(
-    session: &mut Session,
-    wide: &Arc<TableEntry>,
-    def: &WideDef,
-    batch: &Batch,
-) -> Result<()> {
+fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Batch) -> Result<()> {
     session.work_mut().touch(wide, Touch::Added);
     let ends = session.work().has_touched(wide, Touch::Changed);
     if ends || wide.freshness.has_ended() {

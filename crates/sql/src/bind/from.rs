@@ -241,7 +241,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The query `sql` of a view or of a wide table called `full`, its columns renamed to `columns`.
+    /// The query `sql` of a view or wide table called `full`, its columns renamed to `columns`.
     fn bind_stored_query(
         &mut self,
         full: RelationName,
