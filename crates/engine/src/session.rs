@@ -36,7 +36,7 @@ use crate::locks::LockMode;
 use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
 use crate::registry::{CopyClient, Outside};
-use crate::rights::{Who, denied};
+use crate::rights::denied;
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
