@@ -122,6 +122,12 @@ impl TableEntry {
         Self { def, storage, lock, indexes_built: indexes.into(), checks, freshness }
     }
 
+    /// The same wide table, whose rows hold for other snapshots.
+    pub(crate) fn with_freshness(&self, freshness: Freshness) -> Self {
+        let same = self.redefined(self.def.clone(), self.indexes_built().to_vec());
+        Self { freshness: Arc::new(freshness), ..same }
+    }
+
     /// Its rows.
     pub fn storage(&self) -> &Arc<Table> {
         &self.storage

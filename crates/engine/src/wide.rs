@@ -30,17 +30,31 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Freshness {
     since: AtomicU64,
-    until: AtomicU64,
+    /// Shared by all definitions of the same rows.
+    until: Arc<AtomicU64>,
 }
 
 impl Default for Freshness {
     /// Nobody sees them yet.
     fn default() -> Self {
-        Self { since: AtomicU64::new(NEVER), until: AtomicU64::new(NEVER) }
+        Self { since: AtomicU64::new(NEVER), until: Arc::new(AtomicU64::new(NEVER)) }
     }
 }
 
 impl Freshness {
+    /// The same rows when a table behind them gets new storage, which older snapshots see as empty:
+    /// the rows hold for those from its commit on.
+    pub(crate) fn again(&self) -> Self {
+        Self { since: AtomicU64::new(NEVER), until: Arc::clone(&self.until) }
+    }
+
+    /// Rows that hold for no snapshot.
+    pub(crate) fn ended() -> Self {
+        let ended = Self::default();
+        ended.end(Timestamp(0));
+        ended
+    }
+
     /// The rows are committed, unless they were before: under the commit latch.
     pub(crate) fn begin(&self, ts: Timestamp) {
         let _ = self.since.compare_exchange(NEVER, ts.0, Ordering::Release, Ordering::Relaxed);
@@ -54,6 +68,11 @@ impl Freshness {
     /// Whether new snapshots cannot read them.
     pub(crate) fn has_ended(&self) -> bool {
         self.until.load(Ordering::Acquire) != NEVER
+    }
+
+    /// Whether both are about the same rows.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.until, &other.until)
     }
 
     fn holds_at(&self, ts: Timestamp) -> bool {
@@ -87,7 +106,7 @@ pub(crate) struct WideReader {
 impl WideReader {
     /// Whether the rows of the wide table are those of the snapshot.
     pub(crate) fn may_read(&self, wide: &TableEntry) -> bool {
-        let is_touched = || self.touched.iter().any(|known| Arc::ptr_eq(known, &wide.freshness));
+        let is_touched = || self.touched.iter().any(|known| known.is_same(&wide.freshness));
         self.at.is_some_and(|ts| wide.freshness.holds_at(ts)) && !is_touched()
     }
 }

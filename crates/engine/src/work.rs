@@ -245,7 +245,7 @@ impl Work {
 
     /// Whether it did this to the wide table.
     pub(crate) fn has_touched(&self, wide: &TableEntry, touch: Touch) -> bool {
-        let is = |known: &TableEntry| Arc::ptr_eq(&known.freshness, &wide.freshness);
+        let is = |known: &TableEntry| known.freshness.is_same(&wide.freshness);
         self.wide.iter().any(|(known, done)| *done == touch && is(known))
     }
 

@@ -229,7 +229,7 @@ fn attempt(session: &mut Session, text: &str) -> Result<Vec<Row>, String> {
     let (sender, ended) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            while ended.recv_timeout(Duration::from_millis(60)) == Err(RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(Duration::from_millis(150)) == Err(RecvTimeoutError::Timeout) {
                 cancel.cancel();
             }
         });
@@ -268,7 +268,7 @@ fn changed_at_random(seed: u64) -> (usize, usize) {
     STAR.iter().for_each(|text| drop(run(&mut sessions[0], text)));
     let (mut draw, mut next_id, mut done) = (Draw(seed), 100, Vec::new());
     let (mut scans, mut looks) = (0, 0);
-    for _ in 0..120 {
+    for _ in 0..100 {
         let number = draw.below(2) as usize;
         let text = statement(&mut draw, &mut next_id);
         let outcome = attempt(&mut sessions[number], &text);
@@ -289,7 +289,7 @@ fn changed_at_random(seed: u64) -> (usize, usize) {
 #[test]
 fn random_changes_are_those_of_the_joins() {
     let (mut scans, mut looks) = (0, 0);
-    for seed in 0..12 {
+    for seed in 0..6 {
         let (some, all) = changed_at_random(seed);
         scans += some;
         looks += all;

@@ -23,6 +23,7 @@ use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
+use crate::wide::Freshness;
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
 
@@ -324,6 +325,9 @@ impl Altering {
         session.change_catalog(|state| {
             for other in others {
                 state.tables.insert(other.def.name.clone(), other);
+            }
+            if rewrites {
+                wide::renew(state, &old, Freshness::again);
             }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);

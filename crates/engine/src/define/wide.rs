@@ -22,7 +22,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::{drop, local_name, may_create, names, redefined, table, tell_taken, validate, view};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::rights::Object;
-use crate::wide;
+use crate::wide::{self, Freshness};
 use crate::{QueryResult, Session};
 
 /// Tables behind a wide one.
@@ -333,6 +333,18 @@ pub(crate) fn check(state: &State) -> Result<()> {
             Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
                 .with_hint("Drop the wide table first, and create it again afterwards."))
         }
+    }
+}
+
+/// Gives the wide tables over `table`, whose storage is new, what `freshness` makes of theirs.
+pub(super) fn renew(state: &mut State, table: &str, freshness: impl Fn(&Freshness) -> Freshness) {
+    if state.persistence_of(table) != Some(Persistence::Permanent) {
+        return;
+    }
+    let over: Vec<_> = wide::over(state, table).map(|(entry, _)| Arc::clone(entry)).collect();
+    for entry in over {
+        let renewed = entry.with_freshness(freshness(&entry.freshness));
+        state.tables.insert(entry.def.name.clone(), Arc::new(renewed));
     }
 }
 
