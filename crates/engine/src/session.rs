@@ -490,11 +490,7 @@ impl Session {
     ) -> Result<T> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         let who = self.settings.who();
-        work.change_catalog(self.database.inner(), &self.cancel, who, |state| {
-            let value = change(state)?;
-            define::check_wide(state)?;
-            Ok(value)
-        })
+        work.change_catalog(self.database.inner(), &self.cancel, who, change)
     }
 
     /// Makes this transaction the only one that changes the catalog.

@@ -20,6 +20,7 @@ use types::{Error, Result, SqlState};
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::channels::Pending;
 use crate::database::Inner;
+use crate::define::check_wide;
 use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
 use crate::rights::Who;
@@ -286,6 +287,7 @@ impl Work {
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
         let (mut changed, temporary) = state.split(&shared, &self.temporary);
+        check_wide(&changed)?;
         changed.settle_rights(&shared, who);
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));

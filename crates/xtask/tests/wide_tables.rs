@@ -82,14 +82,17 @@ fn the_star_schema_benchmark_is_scans() {
     let scratch = Scratch(folder);
     for table in TABLES {
         let columns = format!(
-            "SELECT string_agg(column_name || ' ' || data_type, ', ' ORDER BY ordinal_position) \
-             FROM information_schema.columns WHERE table_name = '{table}'"
+            "SELECT string_agg(column_name || ' ' || data_type || \
+             coalesce('(' || character_maximum_length || ')', ''), ', ' \
+             ORDER BY ordinal_position) FROM information_schema.columns WHERE table_name = '{table}'"
         );
         let columns = run(&mut session, &columns)[0][0].clone().expect("columns");
-        let columns = columns.replace("character varying", "text").replace("character", "text");
         oracle.run(&format!("CREATE TABLE \"{table}\" ({columns})")).expect("a table");
         let path = scratch.0.join(format!("{table}.csv"));
-        run(&mut session, &format!("COPY \"{table}\" TO '{}' (FORMAT csv)", path.display()));
+        run(
+            &mut session,
+            &format!("COPY \"{table}\" TO '{}' (FORMAT csv, HEADER)", path.display()),
+        );
         let copy = format!("COPY \"{table}\" FROM '{}' (FORMAT csv, HEADER)", path.display());
         oracle.run(&copy).unwrap_or_else(|error| panic!("{copy}: {error}"));
     }
