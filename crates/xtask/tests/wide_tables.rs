@@ -229,7 +229,7 @@ fn statement(draw: &mut Draw, next_id: &mut u64) -> String {
 /// Runs a statement that is cancelled when it waits for the other session.
 fn attempt(session: &mut Session, text: &str) -> Result<Vec<Row>, String> {
     let cancel = session.cancel_handle();
-    let (sender, ended) = channel();
+    let (sender, ended) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while ended.recv_timeout(Duration::from_millis(150)) == Err(RecvTimeoutError::Timeout) {
