@@ -29,9 +29,8 @@ use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
-    match statement {
-        Statement::Discard(discard) => return run_discard(session, discard),
-        _ => {}
+    if let Statement::Discard(discard) = statement {
+        return run_discard(session, discard);
     }
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
