@@ -20,6 +20,7 @@ use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
+use crate::comments::Commented;
 use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
@@ -287,6 +288,8 @@ pub(crate) struct State {
     pub(crate) roles: BTreeMap<String, Role>,
     /// Of permanent objects.
     pub(crate) rights: BTreeMap<Object, Rights>,
+    /// COMMENT ON; none is about what is temporary.
+    pub(crate) comments: BTreeMap<Commented, String>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -402,6 +405,7 @@ impl State {
             && self.views == other.views
             && self.roles == other.roles
             && self.rights == other.rights
+            && self.comments == other.comments
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -445,6 +449,7 @@ impl State {
         let mut mine = self.clone();
         mine.roles.clear();
         mine.rights.clear();
+        mine.comments.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.

@@ -27,7 +27,6 @@ use crate::{QueryResult, Session};
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
     match statement {
         Statement::Discard(discard) => return run_discard(session, discard),
-        Statement::Comment => return Ok(QueryResult::command("COMMENT")),
         _ => {}
     }
     session.work().check_writable(command_of(&statement))?;
@@ -50,6 +49,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::DropIndex(drop) => drop::indexes(session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
+        Statement::Comment(comment) => crate::comments::run(session, *comment),
         Statement::Role(statement) => crate::role::run(session, *statement),
         Statement::Privilege(statement) => crate::privilege::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
@@ -72,6 +72,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::DropIndex(_) => "DROP INDEX",
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Comment(_) => "COMMENT",
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
         _ => "this statement",

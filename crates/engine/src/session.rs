@@ -15,7 +15,6 @@ use exec::context::Progress;
 use exec::{Profile, QueryContext, Recheck, ResultSet, SpillSpace};
 use kernels::Batch;
 use parking_lot::Mutex;
-use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
 use sched::{Priority, Ticket};
 use sql::ParsedStatement;
@@ -732,8 +731,7 @@ impl Session {
             Some(plan) => plan,
             None => {
                 let statistics = StoredStatistics::default();
-                let index_paths = self.settings.index_paths();
-                let options = PlanOptions { index_paths, ..PlanOptions::default() };
+                let options = self.settings.plan_options();
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 if let Some(compiled) = &self.compiled {
                     compiled.keep(query, &plan, statistics.asked());
@@ -755,6 +753,7 @@ impl Session {
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
         context.spill = Some(self.spill_space());
+        context.switches = self.settings.plan_options().switches;
         context.block_paths = self.settings.block_paths();
         context.profile = run.profile.unwrap_or(Profile::Off);
         context.inputs = run.inputs;

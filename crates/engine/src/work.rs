@@ -257,6 +257,7 @@ impl Work {
         let value = change(&mut state)?;
         let (mut changed, temporary) = state.split(&shared, &self.temporary);
         changed.settle_rights(&shared, who);
+        changed.settle_comments();
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
+use plan::{Switches, Technique};
 use sched::{Scheduler, Ticket};
 use sql::catalog::SequencesRef;
 use storage::{
@@ -80,6 +81,8 @@ pub struct QueryContext {
     pub sequences: Option<SequencesRef>,
     /// Where rows go that do not fit in memory; without it they are 53200.
     pub spill: Option<SpillSpace>,
+    /// Which techniques are used.
+    pub switches: Switches,
     /// Which index sub-blocks scans use.
     pub block_paths: BlockPaths,
     /// Whether operators measure themselves.
@@ -119,12 +122,19 @@ impl QueryContext {
             reads: None,
             sequences: None,
             spill: None,
+            switches: Switches::default(),
             block_paths: BlockPaths::default(),
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
             snapshots: Mutex::default(),
         }
+    }
+
+    /// Whether `technique` is used.
+    #[inline]
+    pub fn has(&self, technique: Technique) -> bool {
+        self.switches.has(technique)
     }
 
     /// Checks for cancellation: called at least once per flow.

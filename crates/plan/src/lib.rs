@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod physical;
+mod switches;
 mod statistics;
 mod column_set;
 mod tree;
@@ -36,6 +37,7 @@ pub use lower::lower;
 pub use planner::{IndexPaths, PlanOptions, plan};
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+pub use switches::{JoinOrder, Switches, Technique};
 
 #[cfg(test)]
 mod tests;

@@ -8,15 +8,21 @@ use crate::column_set::ColumnSet;
 use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
-use crate::{Statistics, cte, fold, join_order, lower, prune, push_down, tree, unnest};
+use crate::{
+    JoinOrder, Statistics, Switches, cte, fold, join_order, lower, prune, push_down, tree, unnest,
+};
 
 /// What may be decided differently, for tests and comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
     pub exhaustive_relations: usize,
     /// Whether indexes are used to find rows.
     pub index_paths: IndexPaths,
+    /// Which techniques are used.
+    pub switches: Switches,
+    /// Who orders joins.
+    pub join_order: JoinOrder,
 }
 
 /// Whether plans use indexes.
@@ -33,7 +39,8 @@ pub enum IndexPaths {
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { exhaustive_relations: 12, index_paths: IndexPaths::default() }
+        let (index_paths, switches, join_order) = Default::default();
+        Self { exhaustive_relations: 12, index_paths, switches, join_order }
     }
 }
 
@@ -46,8 +53,7 @@ pub fn plan(
     statistics: &dyn Statistics,
     options: &PlanOptions,
 ) -> Result<PhysicalPlan> {
-    let mut context = Context::new(query, statistics);
-    context.index_paths = options.index_paths;
+    let mut context = Context::new(query, statistics, *options);
     let mut root = query.plan.clone();
     fold::fold_plan(statistics, &mut root);
     tree::every_plan_mut(&mut root, &mut fix_positions);
@@ -58,7 +64,7 @@ pub fn plan(
     rewrite(&context, &mut root, &needed, Order::Matters);
     rewrite_preludes(&mut context);
     let mut estimator = Estimator::default();
-    join_order::order_all(&mut context, &mut estimator, &mut root, options);
+    join_order::order_all(&mut context, &mut estimator, &mut root);
     lower::lower_query(&mut context, &mut estimator, root, query)
 }
 
@@ -112,7 +118,7 @@ fn rewrite_preludes(context: &mut Context<'_>) {
 /// The rewriting passes over one plan without sub-queries.
 fn rewrite(context: &Context<'_>, plan: &mut Plan, needed: &ColumnSet, order: Order) {
     fold::fold_plan(context.statistics, plan);
-    push_down::push_down(plan);
+    push_down::push_down(plan, context.options.switches);
     fold::fold_plan(context.statistics, plan);
     prune::prune(plan, needed, order);
 }

@@ -44,7 +44,7 @@ pub use load::{BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
-pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan};
+pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};

@@ -18,6 +18,7 @@ use types::Result;
 
 use self::field::{Reader, Writer, damaged};
 use super::{Role, Sequence, TableDef, TableEntry, View};
+use crate::comments::Commented;
 use crate::rights::Rights;
 
 /// Version of the records.
@@ -121,6 +122,26 @@ pub(crate) fn decode_rights(bytes: &[u8]) -> Result<Rights> {
     let rights = reader.field()?;
     reader.end()?;
     Ok(rights)
+}
+
+/// Appends a comment and what it is about.
+pub(crate) fn encode_comment(on: &Commented, text: &str, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let mut writer = Writer::new(out);
+    writer.field(on);
+    writer.field(text);
+}
+
+/// What a comment is about, and its text. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no comment.
+pub(crate) fn decode_comment(bytes: &[u8]) -> Result<(Commented, String)> {
+    let mut reader = versioned(bytes)?;
+    let on = reader.field()?;
+    let text = reader.field()?;
+    reader.end()?;
+    Ok((on, text))
 }
 
 fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {

@@ -23,6 +23,7 @@ use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
+use crate::comments::Commented;
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
 
@@ -43,6 +44,8 @@ struct Altering {
     dropped: Vec<Dropped>,
     /// Columns by old and new name.
     renamed: Vec<(String, String)>,
+    /// Constraints, from and to; an index may have the name, too.
+    renamed_constraints: Vec<(String, String)>,
     /// Foreign keys that go with a key, as table and constraint.
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
@@ -59,6 +62,7 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
         sequences: Vec::new(),
         dropped: Vec::new(),
         renamed: Vec::new(),
+        renamed_constraints: Vec::new(),
         lost: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
@@ -195,6 +199,7 @@ impl Altering {
         let names = names.chain(def.foreign_keys.iter_mut().map(|key| &mut key.name));
         let names = names.chain(def.indexes.iter_mut().map(|index| &mut index.name));
         names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        self.renamed_constraints.push((from.to_owned(), to.to_owned()));
         Ok(())
     }
 
@@ -305,20 +310,36 @@ impl Altering {
             Ok(())
         })?;
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
-        let Self { table, origins, rewrites, dropped, renamed, checks, foreign_keys, .. } = self;
+        let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
+        let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
         };
         let def = entry.def.clone();
+        let moved = |on: &Commented| match on {
+            Commented::Column(relation, column) if *relation == def.name => {
+                let (_, to) = renamed.iter().find(|(from, _)| from == column)?;
+                Some(Commented::Column(relation.clone(), to.clone()))
+            }
+            Commented::Relation(name) => {
+                let (_, to) = renamed_constraints.iter().find(|(from, _)| from == name)?;
+                def.indexes.iter().any(|i| i.name == *to).then(|| Commented::Relation(to.clone()))
+            }
+            _ => None,
+        };
         session.change_catalog(|state| {
             for other in others {
                 state.tables.insert(other.def.name.clone(), other);
             }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
-            if old != def.name && def.persistence == Persistence::Permanent {
-                state.rename_rights(&old, &def.name);
+            if def.persistence == Persistence::Permanent {
+                if old != def.name {
+                    state.rename_rights(&old, &def.name);
+                    state.rename_comments(&old, &def.name);
+                }
+                state.move_comments(moved);
             }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sql::catalog::{self, ColumnDef, IndexMeta};
-use sql::statement::{CreateIndex, Naming, RelationName};
+use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
 use storage::{
     IndexColumn, IndexSpec, RowBuffer, SubBlockKind, SubBlockSpec, Table, TableIndex, WeaveForm,
     WriteError,
@@ -187,7 +187,14 @@ pub(super) fn rename(
     let def = &mut table.def;
     let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
     indexes.filter(|index| index.name == name).for_each(|index| to.clone_into(&mut index.name));
-    replace(session, table)?;
+    let entry = table.finish(session)?;
+    session.change_catalog(|state| {
+        if entry.def.persistence == Persistence::Permanent {
+            state.rename_comments(name, &to);
+        }
+        state.tables.insert(entry.def.name.clone(), entry);
+        Ok(())
+    })?;
     Ok(QueryResult::command("ALTER INDEX"))
 }
 

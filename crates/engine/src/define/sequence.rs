@@ -204,6 +204,7 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
     state.sequences.remove(from);
     if sequence.persistence == sql::statement::Persistence::Permanent {
         state.rename_rights(from, &to);
+        state.rename_comments(from, &to);
     }
     sequence.name.clone_from(&to);
     state.sequences.insert(to, Arc::new(sequence));

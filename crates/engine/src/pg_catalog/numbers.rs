@@ -12,6 +12,25 @@ pub(super) const PUBLIC: i64 = 2200;
 pub(super) const INFORMATION_SCHEMA: i64 = 13000;
 pub(super) const DATABASE: i64 = 5;
 
+/// The number of a table of the catalog itself, as PostgreSQL has it; 0 for others.
+pub(super) fn catalog(name: &str) -> i64 {
+    CATALOGS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number)
+}
+
+const CATALOGS: &[(&str, i64)] = &[
+    ("pg_type", 1247),
+    ("pg_attribute", 1249),
+    ("pg_proc", 1255),
+    ("pg_class", 1259),
+    ("pg_authid", 1260),
+    ("pg_database", 1262),
+    ("pg_am", 2601),
+    ("pg_attrdef", 2604),
+    ("pg_constraint", 2606),
+    ("pg_index", 2610),
+    ("pg_namespace", 2615),
+];
+
 /// The first number of what users make, as in PostgreSQL.
 const FIRST: u64 = 16_384;
 
@@ -118,6 +137,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Boolean => (16, -1),
         DataType::Bytea => (17, -1),
         DataType::BigInt => (20, -1),
+        DataType::Oid => (26, -1),
         DataType::SmallInt => (21, -1),
         DataType::Integer => (23, -1),
         DataType::Unknown | DataType::Text => (25, -1),

@@ -214,8 +214,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisready", true)
                 .flag("indislive", true)
                 .vector("indkey", ElementType::SmallInt, &ordinals(columns))
-                .vector("indcollation", ElementType::BigInt, &zeros)
-                .vector("indclass", ElementType::BigInt, &zeros)
+                .vector("indcollation", ElementType::Oid, &zeros)
+                .vector("indclass", ElementType::Oid, &zeros)
                 .vector("indoption", ElementType::SmallInt, &options)
                 .text("indexdef", &index_definition(&entry.def, index));
             rows.push(row);
@@ -259,6 +259,15 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .list("confkey", ElementType::SmallInt, &list(&key.references))
 }
 
+/// The name of the key that a foreign key refers to.
+fn referenced_key<'s>(subject: &'s Subject<'_>, key: &ForeignKeyDef) -> Option<&'s str> {
+    let other = subject.state.tables.get(&key.table.name)?;
+    let is_meant = |columns: &[usize]| {
+        columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
+    };
+    other.def.keys.iter().find(|other| is_meant(&other.columns)).map(|other| other.name.as_str())
+}
+
 /// pg_constraint.
 pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
@@ -291,7 +300,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
-            add(&key.name, row);
+            let index = referenced_key(subject, key).map_or(0, number);
+            add(&key.name, row.number("conindid", index));
         }
     }
     rows
@@ -302,7 +312,12 @@ pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
         let def = &sequence.def;
-        Row::default()
+        let row = Row::default();
+        let row = match &sequence.owner {
+            Some((table, column)) => row.text("owner_table", table).text("owner_column", column),
+            None => row,
+        };
+        row.text("name", &format!("public.{}", quoted(name)))
             .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
             .number("seqtypid", numbers::of_type(def.ty).0)
             .number("seqstart", def.start)

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use types::Value;
 
 use super::{Row, Subject, columns, numbers, relations, rights};
+use crate::comments::Commented;
 use crate::rights::Object;
 use crate::session::SessionInfo;
 
@@ -25,6 +26,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_database" => databases(subject),
         "pg_catalog.pg_am" => methods(),
         "pg_catalog.pg_tablespace" => tablespaces(subject),
+        "pg_catalog.pg_description" => comments(subject),
+        "pg_catalog.pg_shdescription" => shared_comments(subject),
         "pg_catalog.pg_settings" => settings(subject),
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
@@ -46,6 +49,46 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         }
         _ => columns::rows(name, subject),
     }
+}
+
+/// pg_description.
+fn comments(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let row = |class: &str, object: i64, part: usize, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", numbers::catalog(class))
+            .number("objsubid", part as i64)
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Relation(name) => Some(row("pg_class", *numbers.get(name)?, 0, text)),
+        Commented::Column(relation, column) => {
+            let place = subject.state.column_place(relation, column)?;
+            Some(row("pg_class", *numbers.get(relation)?, place + 1, text))
+        }
+        Commented::Schema => Some(row("pg_namespace", numbers::PUBLIC, 0, text)),
+        Commented::Database | Commented::Role(_) => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
+}
+
+/// pg_shdescription.
+fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |class: &str, object: i64, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", numbers::catalog(class))
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Database => Some(row("pg_database", numbers::DATABASE, text)),
+        Commented::Role(name) => Some(row("pg_authid", numbers::role(name), text)),
+        _ => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
 }
 
 fn namespaces(subject: &Subject<'_>) -> Vec<Row> {

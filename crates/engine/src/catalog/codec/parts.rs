@@ -14,6 +14,7 @@ use types::{DataType, NumericDisplay, NumericType, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
+use crate::comments::Commented;
 use crate::rights::{Grant, Membership, Rights};
 
 /// A struct is its fields in this order.
@@ -227,6 +228,41 @@ impl Decode for NumericType {
     }
 }
 
+impl Codec for Commented {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Relation(name) => {
+                out.raw(&[0]);
+                out.field(name);
+            }
+            Self::Column(relation, column) => {
+                out.raw(&[1]);
+                out.field(relation);
+                out.field(column);
+            }
+            Self::Schema => out.raw(&[2]),
+            Self::Database => out.raw(&[3]),
+            Self::Role(name) => {
+                out.raw(&[4]);
+                out.field(name);
+            }
+        }
+    }
+}
+
+impl Decode for Commented {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Relation(from.field()?),
+            1 => Self::Column(from.field()?, from.field()?),
+            2 => Self::Schema,
+            3 => Self::Database,
+            4 => Self::Role(from.field()?),
+            _ => return Err(damaged("a comment on something unknown")),
+        })
+    }
+}
+
 /// One byte, then what belongs to it.
 impl Codec for DataType {
     fn put(&self, out: &mut Writer<'_>) {
@@ -253,6 +289,7 @@ impl Codec for DataType {
                 out.raw(&[18]);
                 return element.data_type().put(out);
             }
+            Self::Oid => 19,
         };
         out.raw(&[number]);
         match self {
@@ -297,6 +334,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         15 => T::TimestampTz,
         16 => T::Interval,
         17 => T::Uuid,
+        19 => T::Oid,
         _ => return Err(damaged("an unknown type")),
     })
 }

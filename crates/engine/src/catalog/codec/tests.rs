@@ -47,6 +47,7 @@ fn scalar() -> impl Strategy<Value = DataType> {
             DataType::TimestampTz,
             DataType::Interval,
             DataType::Uuid,
+            DataType::Oid,
         ]),
         numeric,
         any::<u32>().prop_map(DataType::Char),
