@@ -186,13 +186,14 @@ impl Search<'_> {
     }
 
     /// Whether `a` is to be joined rather than `b`, which was found first: the pair with the fewest
-    /// rows; for the worst order the one with the most, connected by equality.
+    /// rows; for the worst order the one with the most. That and the text's prefer equalities.
     fn prefers(&self, order: JoinOrder, a: &Step, b: &Step) -> bool {
         let equal = |step: &Step| step.edges.iter().any(|i| self.cluster.edges[*i].equal);
         match order {
             JoinOrder::Cost => (a.rows, a.cost) < (b.rows, b.cost),
             JoinOrder::Worst => (equal(a), a.rows, a.cost) > (equal(b), b.rows, b.cost),
-            JoinOrder::Text => false,
+            // A list of FROM connects its neighbours, but not by equality.
+            JoinOrder::Text => equal(a) && !equal(b),
         }
     }
 
