@@ -70,7 +70,8 @@ pub(super) fn shifted_sums(
     calls: &mut Calls,
     above: &mut Above,
 ) {
-    let shifted: Vec<Option<Shifted>> = calls.iter().map(|(_, call)| shifted(call, input)).collect();
+    let shifted: Vec<Option<Shifted>> =
+        calls.iter().map(|(_, call)| shifted(call, input)).collect();
     let sharing = |argument: &Logical| {
         shifted.iter().flatten().filter(|sum| sum.argument == *argument).count()
     };

@@ -54,7 +54,8 @@ impl DistinctStates {
         let numbers = VectorData::I32(groups.iter().map(|&g| g as i32).collect());
         let mut keys = vec![Column::from(numbers)];
         keys.extend_from_slice(columns);
-        let values = || keys.iter().map(|key| KeyColumn::Values(key.to_vector())).collect::<Vec<_>>();
+        let values =
+            || keys.iter().map(|key| KeyColumn::Values(key.to_vector())).collect::<Vec<_>>();
         let mut pairs = Vec::with_capacity(groups.len());
         match &mut self.table {
             KeyTable::U64(table) => {
