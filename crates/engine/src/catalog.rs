@@ -13,13 +13,14 @@ use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
 use sql::catalog::{
     Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
-    SequenceDef, TableFunctionRef, TableMeta, ViewRights,
+    SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
 };
 use sql::statement::{Access, Persistence};
 use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
+use crate::comments::Commented;
 use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
@@ -27,6 +28,7 @@ use crate::prepared::PreparedStatements;
 use crate::registry::{Outside, Registry};
 use crate::rights::{Membership, Object, Rights, denied};
 use crate::settings::Settings;
+use crate::wide::{self, Freshness, WideReader};
 use crate::write::checks::Checks;
 
 /// What a table is, rows apart.
@@ -44,8 +46,12 @@ pub(crate) struct TableDef {
     pub(crate) identities: Vec<(usize, Identity)>,
     /// By position, as in the storage.
     pub(crate) indexes: Vec<IndexMeta>,
+    /// Those that frozen blocks have each for itself; neither planner nor writers know them.
+    pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
+    /// What it holds, if it is a wide table.
+    pub(crate) wide: Option<WideDef>,
 }
 
 impl TableDef {
@@ -59,9 +65,21 @@ impl TableDef {
             foreign_keys: Vec::new(),
             identities: Vec::new(),
             indexes: Vec::new(),
+            block_indexes: Vec::new(),
             layout,
             persistence: Persistence::Permanent,
+            wide: None,
         }
+    }
+
+    /// All its indexes.
+    pub(crate) fn all_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.indexes.iter().chain(&self.block_indexes)
+    }
+
+    /// Its indexes that are relations: those that only serve foreign keys are none.
+    pub(crate) fn visible_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.all_indexes().filter(|index| !self.serves_foreign_key(&index.name))
     }
 
     /// Whether the index of this name only serves a foreign key.
@@ -77,8 +95,19 @@ pub struct TableEntry {
     pub(crate) lock: Arc<TableLock>,
     /// By position in the definition. Not there while the indexes of a table from a generator are
     /// not built: its keys hold by construction, so they wait for the first writer.
-    indexes_built: OnceLock<Vec<Arc<TableIndex>>>,
+    indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
+    /// For which snapshots the rows hold, of a wide table.
+    pub(crate) freshness: Arc<Freshness>,
+}
+
+/// What the storage has for the indexes of a definition.
+#[derive(Clone, Default)]
+pub(crate) struct Built {
+    /// By position in [`TableDef::indexes`].
+    pub(crate) indexes: Vec<Arc<TableIndex>>,
+    /// The numbers of those of [`TableDef::block_indexes`], by position.
+    pub(crate) of_blocks: Vec<u64>,
 }
 
 /// Whether the indexes of a new entry exist.
@@ -100,18 +129,28 @@ impl TableEntry {
         indexes: Indexes,
     ) -> Self {
         let indexes_built = OnceLock::new();
-        let entry = Self { def, storage, lock, indexes_built, checks: Checks::default() };
+        let (checks, freshness) = Default::default();
+        let entry = Self { def, storage, lock, indexes_built, checks, freshness };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
         entry
     }
 
-    /// The same rows under another definition, whose indexes are `indexes`, by position.
-    pub(crate) fn redefined(&self, def: TableDef, indexes: Vec<Arc<TableIndex>>) -> Self {
-        debug_assert_eq!(def.indexes.len(), indexes.len());
+    /// The same rows under another definition, whose indexes are `built`.
+    pub(crate) fn redefined(&self, def: TableDef, built: Built) -> Self {
+        debug_assert_eq!(def.indexes.len(), built.indexes.len());
+        debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        Self { def, storage, lock, indexes_built: indexes.into(), checks: Checks::default() }
+        let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
+        Self { def, storage, lock, indexes_built: built.into(), checks, freshness }
+    }
+
+    /// The same wide table, whose rows hold for other snapshots.
+    pub(crate) fn with_freshness(&self, freshness: Freshness) -> Self {
+        let built = self.indexes_built.get().cloned().unwrap_or_default();
+        let same = self.redefined(self.def.clone(), built);
+        Self { freshness: Arc::new(freshness), ..same }
     }
 
     /// Its rows.
@@ -129,8 +168,12 @@ impl TableEntry {
         let built = self.storage.indexes();
         let of = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name).cloned();
         let indexes: Vec<_> = self.def.indexes.iter().filter_map(of).collect();
-        if indexes.len() == self.def.indexes.len() {
-            self.indexes_built.get_or_init(|| indexes);
+        let in_blocks = self.storage.sub_blocks();
+        let of = |meta: &IndexMeta| Some(in_blocks.iter().find(|i| i.name == meta.name)?.id);
+        let of_blocks: Vec<_> = self.def.block_indexes.iter().filter_map(of).collect();
+        let def = &self.def;
+        if (indexes.len(), of_blocks.len()) == (def.indexes.len(), def.block_indexes.len()) {
+            self.indexes_built.get_or_init(|| Built { indexes, of_blocks });
         }
     }
 
@@ -138,12 +181,12 @@ impl TableEntry {
     /// dropped meanwhile stays usable for whoever sees this definition: it has all rows that
     /// snapshots from before can see.
     pub(crate) fn indexes_built(&self) -> &[Arc<TableIndex>] {
-        self.indexes_built.get().map_or(&[], Vec::as_slice)
+        self.indexes_built.get().map_or(&[], |built| built.indexes.as_slice())
     }
 
-    /// Whether the index at this position only serves a foreign key: its name is not a relation's.
-    pub(crate) fn serves_foreign_key(&self, position: usize) -> bool {
-        self.def.serves_foreign_key(&self.def.indexes[position].name)
+    /// All that was built for the definition; nothing while that is not.
+    pub(crate) fn built(&self) -> Built {
+        self.indexes_built.get().cloned().unwrap_or_default()
     }
 }
 
@@ -168,6 +211,10 @@ impl TableMeta for TableEntry {
         &self.def.foreign_keys
     }
 
+    fn wide(&self) -> Option<&WideDef> {
+        self.def.wide.as_ref()
+    }
+
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         self.def.identities.iter().find(|(column, _)| *column == ordinal).map(|(_, i)| i)
     }
@@ -177,7 +224,7 @@ impl TableMeta for TableEntry {
     }
 
     fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let index = self.indexes_built.get()?.get(position)?;
+        let index = self.indexes_built.get()?.indexes.get(position)?;
         Some(Arc::clone(index) as Arc<dyn Any + Send + Sync>)
     }
 
@@ -260,6 +307,8 @@ pub(crate) struct State {
     pub(crate) roles: BTreeMap<String, Role>,
     /// Of permanent objects.
     pub(crate) rights: BTreeMap<Object, Rights>,
+    /// COMMENT ON; none is about what is temporary.
+    pub(crate) comments: BTreeMap<Commented, String>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -273,7 +322,7 @@ pub struct TableInfo {
     pub columns: Vec<ColumnDef>,
     /// Its keys.
     pub keys: Vec<KeyDef>,
-    /// Its indexes.
+    /// Its indexes, those of blocks included.
     pub indexes: Vec<IndexMeta>,
     /// Its CHECK constraints.
     pub checks: Vec<CheckDef>,
@@ -324,6 +373,12 @@ impl Relations {
         Arc::clone(&self.state.read())
     }
 
+    /// What was bound has to be bound again, although the catalog is the same: by a commit, under
+    /// the commit latch.
+    pub(crate) fn outdate(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// Changes of the catalog so far.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -346,7 +401,7 @@ impl State {
         } else if self.sequences.contains_key(name) {
             Some("sequence")
         } else {
-            self.index(name).map(|_| "index")
+            self.table_of_index(name).map(|_| "index")
         }
     }
 
@@ -355,12 +410,9 @@ impl State {
         self.kind_of(name).is_some()
     }
 
-    /// The table that has an index of this name, and the index' position.
-    pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables.values().find_map(|table| {
-            let position = table.def.indexes.iter().position(|i| i.name == name)?;
-            (!table.serves_foreign_key(position)).then_some((table, position))
-        })
+    /// The table that has an index of this name; one that blocks have, too.
+    pub(crate) fn table_of_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables.values().find(|table| table.def.visible_indexes().any(|i| i.name == name))
     }
 
     /// Whether there is nothing.
@@ -378,6 +430,7 @@ impl State {
             && self.views == other.views
             && self.roles == other.roles
             && self.rights == other.rights
+            && self.comments == other.comments
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -389,7 +442,7 @@ impl State {
         } else if let Some(sequence) = self.sequences.get(name) {
             Some(sequence.persistence)
         } else {
-            self.index(name).map(|(table, _)| table.def.persistence)
+            self.table_of_index(name).map(|table| table.def.persistence)
         }
     }
 
@@ -421,6 +474,7 @@ impl State {
         let mut mine = self.clone();
         mine.roles.clear();
         mine.rights.clear();
+        mine.comments.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.
@@ -436,11 +490,7 @@ impl State {
     pub(crate) fn infos(&self) -> Vec<TableInfo> {
         let table = |entry: &Arc<TableEntry>| TableInfo {
             keys: entry.def.keys.clone(),
-            indexes: {
-                let mut indexes = entry.def.indexes.clone();
-                indexes.retain(|index| !entry.def.serves_foreign_key(&index.name));
-                indexes
-            },
+            indexes: entry.def.visible_indexes().cloned().collect(),
             identities: entry.def.identities.clone(),
             checks: entry.def.checks.clone(),
             foreign_keys: entry.def.foreign_keys.clone(),
@@ -485,6 +535,8 @@ pub(crate) struct StatementCatalog<'a> {
     /// Whether rights are looked at.
     pub(crate) checks: Checking,
     pub(crate) outside: Option<&'a dyn Outside>,
+    /// Which wide tables may be read.
+    pub(crate) wide: WideReader,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -538,7 +590,17 @@ impl Catalog for StatementCatalog<'_> {
             return pg_catalog::view(schema, name).map(system_view);
         }
         if let Some(entry) = self.state.tables.get(name) {
-            return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
+            let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
+            return match &entry.def.wide {
+                Some(def) if !self.wide.may_read(entry) => {
+                    self.is_enough.set(false);
+                    let sql = wide::query_text(&self.state, def)?;
+                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                    let rights = ViewRights::Owner(owner.to_owned());
+                    Some(Relation::StaleWide { table, sql, rights })
+                }
+                _ => Some(Relation::Table(table)),
+            };
         }
         if let Some(sequence) = self.state.sequences.get(name) {
             self.is_enough.set(false);

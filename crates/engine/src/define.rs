@@ -13,6 +13,10 @@ mod sequence;
 mod tests;
 mod validate;
 mod view;
+mod wide;
+
+pub(crate) use names::quoted;
+pub(crate) use wide::check as check_wide;
 
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
 use storage::Layout;
@@ -25,10 +29,8 @@ use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
-    match statement {
-        Statement::Discard(discard) => return run_discard(session, discard),
-        Statement::Comment => return Ok(QueryResult::command("COMMENT")),
-        _ => {}
+    if let Statement::Discard(discard) = statement {
+        return run_discard(session, discard);
     }
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
@@ -45,11 +47,15 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::AlterSequence(Some(alter)) => sequence::alter(session, *alter),
         Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
         Statement::RenameIndex { name, to } => index::rename(session, &name, to),
+        Statement::CreateWideTable(create) => wide::create(session, &create),
+        Statement::RefreshWideTable(name) => wide::refresh(session, &name),
         Statement::DropTable(drop) => drop::tables(session, &drop),
+        Statement::DropWideTable(drop) => wide::drop_all(session, &drop),
         Statement::DropView(drop) => view::drop_all(session, &drop),
         Statement::DropIndex(drop) => drop::indexes(session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
+        Statement::Comment(comment) => crate::comments::run(session, *comment),
         Statement::Role(statement) => crate::role::run(session, *statement),
         Statement::Privilege(statement) => crate::privilege::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
@@ -67,11 +73,15 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::AlterTable(_) => "ALTER TABLE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::RenameIndex { .. } => "ALTER INDEX",
+        Statement::CreateWideTable(_) => "CREATE WIDE TABLE",
+        Statement::RefreshWideTable(_) => "REFRESH WIDE TABLE",
         Statement::DropTable(_) => "DROP TABLE",
+        Statement::DropWideTable(_) => "DROP WIDE TABLE",
         Statement::DropView(_) => "DROP VIEW",
         Statement::DropIndex(_) => "DROP INDEX",
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Comment(_) => "COMMENT",
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
         _ => "this statement",

@@ -15,6 +15,7 @@ mod bulk;
 mod calls;
 mod catalog;
 mod channels;
+mod comments;
 mod commits;
 mod config;
 mod copy;
@@ -43,6 +44,7 @@ mod statistics;
 mod system;
 mod transaction;
 mod validate;
+mod wide;
 mod work;
 mod write;
 

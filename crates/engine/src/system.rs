@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{Arguments, IndexKind, TableFunctionRef, Uniqueness};
+use sql::catalog::{Arguments, TableFunctionRef, Uniqueness};
 use storage::{SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -164,6 +164,33 @@ impl TableFunction for Blocks {
     }
 }
 
+/// `tessera_wide_tables()`: what each wide table is made of, and whether its rows are read.
+struct WideTables(WeakDatabase);
+
+impl TableFunction for WideTables {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_wide_tables", arguments)?;
+        let database = self.0.upgrade()?;
+        let state = database.inner().relations.snapshot();
+        let mut rows = Vec::new();
+        for entry in state.tables.values() {
+            let Some(def) = &entry.def.wide else { continue };
+            let names: Vec<&str> = def.nodes.iter().map(|node| node.table.as_str()).collect();
+            rows.push(vec![
+                Value::text(&entry.def.name),
+                Value::text(&names.join(", ")),
+                Value::Bool(!entry.freshness.has_ended()),
+            ]);
+        }
+        let columns = [
+            ("table_name", DataType::Text),
+            ("made_of", DataType::Text),
+            ("holds", DataType::Boolean),
+        ];
+        Ok(rows_function("tessera_wide_tables", &columns, &rows))
+    }
+}
+
 /// Names of the columns with these ordinals, as `a, b`.
 fn column_list(def: &TableDef, ordinals: impl Iterator<Item = usize>) -> Value {
     let names: Vec<&str> = ordinals.map(|o| def.columns[o].name.as_str()).collect();
@@ -179,20 +206,21 @@ impl TableFunction for Indexes {
         let database = self.0.upgrade()?;
         let mut rows = Vec::new();
         for table in database.inner().relations.snapshot().tables.values() {
-            for (position, meta) in table.def.indexes.iter().enumerate() {
-                let index = table.indexes_built().get(position);
+            let built = table.built();
+            for (position, meta) in table.def.all_indexes().enumerate() {
+                let index = built.indexes.get(position);
+                let of_blocks = position.checked_sub(table.def.indexes.len());
+                let of_blocks = of_blocks.and_then(|at| built.of_blocks.get(at));
+                let of_blocks = of_blocks.map(|&id| table.storage().sub_block_info(id));
                 let count = |number: Option<u64>| number.map_or(Value::Null, bigint);
                 rows.push(vec![
                     Value::text(&table.def.name),
                     Value::text(&meta.name),
                     column_list(&table.def, meta.columns.iter().map(|c| c.ordinal)),
                     Value::Bool(meta.unique != Uniqueness::No),
-                    Value::text(match meta.kind {
-                        IndexKind::Ordered => "btree",
-                        IndexKind::Hash => "hash",
-                    }),
-                    count(index.map(|i| i.len())),
-                    count(index.map(|i| i.bytes())),
+                    Value::text(meta.kind.method()),
+                    count(index.map(|i| i.len()).or(of_blocks.map(|info| info.entries))),
+                    count(index.map(|i| i.bytes()).or(of_blocks.map(|info| info.bytes))),
                 ]);
             }
         }
@@ -322,6 +350,7 @@ pub(crate) fn register(database: &Database) {
     registry.add_function("tessera_memory", Arc::new(Memory(database.downgrade())));
     registry.add_function("tessera_check", Arc::new(Check(database.downgrade())));
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
+    registry.add_function("tessera_wide_tables", Arc::new(WideTables(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
     registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));
     registry.add_function("tessera_constraints", Arc::new(Constraints(database.downgrade())));

@@ -8,7 +8,7 @@ use sql::catalog::TableRef;
 use types::DataType;
 
 use crate::tree::{self, Renaming};
-use crate::{IndexPaths, Statistics, TableStatistics};
+use crate::{PlanOptions, Statistics, TableStatistics};
 
 /// A CTE that is computed once and read by [`Plan::CteScan`].
 #[derive(Clone, Debug)]
@@ -36,6 +36,14 @@ pub(crate) enum CteBody {
 }
 
 impl CteBody {
+    /// Each plan of the body.
+    pub(crate) fn plans(&self) -> Vec<&Plan> {
+        match self {
+            Self::Plain(plan) => vec![plan],
+            Self::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+
     /// Calls `f` with each plan of the body.
     pub(crate) fn plans_mut(&mut self, f: &mut dyn FnMut(&mut Plan)) {
         match self {
@@ -49,13 +57,14 @@ impl CteBody {
 }
 
 /// State of one planning.
+#[derive(Clone)]
 pub(crate) struct Context<'a> {
     /// The data.
     pub(crate) statistics: &'a dyn Statistics,
     next_column: u32,
     next_cte: u32,
-    /// Whether indexes are used.
-    pub(crate) index_paths: IndexPaths,
+    /// What the caller decided.
+    pub(crate) options: PlanOptions,
     /// Parameters of the query itself; later numbers are `scalars`.
     parameter_count: u32,
     /// Uncorrelated scalar sub-queries: `Parameter(parameter_count + i)`.
@@ -69,7 +78,7 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// State for `query`.
-    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics) -> Self {
+    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics, options: PlanOptions) -> Self {
         let mut recursive = Vec::new();
         tree::every_plan(&query.plan, &mut |plan| {
             if let Plan::RecursiveWith { cte, .. } = plan {
@@ -80,7 +89,7 @@ impl<'a> Context<'a> {
             statistics,
             next_column: query.next_column,
             next_cte: query.next_cte,
-            index_paths: IndexPaths::Avoid,
+            options,
             parameter_count: query.parameters.len() as u32,
             scalars: Vec::new(),
             ctes: Vec::new(),

@@ -98,6 +98,7 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     match ty {
         DataType::SmallInt => bits(16),
         DataType::Integer | DataType::Date => bits(32),
+        DataType::Oid => Range::new(0, u32::MAX.into()),
         DataType::BigInt | DataType::Time | DataType::Timestamp | DataType::TimestampTz => bits(64),
         DataType::Numeric(NumericType { precision, .. }) => {
             let limit = 10i128.checked_pow(u32::from(precision))? - 1;

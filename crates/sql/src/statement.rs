@@ -1,5 +1,6 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod comment;
 mod cursor;
 mod define;
 mod privilege;
@@ -7,13 +8,14 @@ mod role;
 mod write;
 mod transaction;
 
+pub use comment::{Comment, CommentTarget};
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Declare, Fetch, FetchAction, FetchTo,
 };
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
-    CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
-    Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Naming, Nullability,
+    SequenceChange, Truncate, TruncateIdentity, WithData,
 };
 pub use privilege::{
     Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,
@@ -255,8 +257,14 @@ pub enum Statement {
     CreateSequence(Box<CreateSequence>),
     /// ALTER SEQUENCE; None when IF EXISTS found nothing.
     AlterSequence(Option<Box<AlterSequence>>),
+    /// CREATE WIDE TABLE.
+    CreateWideTable(CreateWideTable),
+    /// REFRESH WIDE TABLE.
+    RefreshWideTable(RelationName),
     /// DROP TABLE.
     DropTable(DropRelations),
+    /// DROP WIDE TABLE.
+    DropWideTable(DropRelations),
     /// DROP VIEW.
     DropView(DropRelations),
     /// DROP INDEX.
@@ -327,8 +335,8 @@ pub enum Statement {
     Deallocate(Option<String>),
     /// DISCARD.
     Discard(Discard),
-    /// COMMENT ON, accepted: nothing is kept of it.
-    Comment,
+    /// COMMENT ON.
+    Comment(Box<Comment>),
     /// CREATE, ALTER, DROP ROLE.
     Role(Box<RoleStatement>),
     /// GRANT, REVOKE, ALTER ... OWNER TO.

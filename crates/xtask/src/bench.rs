@@ -12,6 +12,8 @@ pub mod durable;
 pub mod recovery;
 pub mod checkpoint;
 pub mod versions;
+pub mod waterfall;
+pub mod join_order;
 
 use std::process::Command;
 use std::sync::Arc;

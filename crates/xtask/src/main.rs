@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
+use xtask::bench_args::{
+    CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs, WaterfallArgs,
+};
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
 use xtask::torture::{ChildArgs, TortureArgs};
@@ -78,6 +80,10 @@ enum Bench {
     Wire(WireArgs),
     /// Scans of rows that have versions
     Versions(VersionsArgs),
+    /// What layouts, late columns and filters are worth on TPC-H and SSB, each alone and together
+    Waterfall(WaterfallArgs),
+    /// SSB with joins in the best, the text's and the worst order, with and without LIP
+    JoinOrder(JoinOrderArgs),
 }
 
 #[derive(Args)]
@@ -207,6 +213,9 @@ struct FuzzArgs {
     /// Differences after which to stop
     #[arg(long, default_value_t = 10)]
     differences: usize,
+    /// Run each query also with techniques switched off at random
+    #[arg(long)]
+    switches: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -227,6 +236,9 @@ struct SuiteArgs {
     /// Whose results are right
     #[arg(long, value_enum, default_value_t = VerifyOracle::Duckdb)]
     oracle: VerifyOracle,
+    /// Run each query with all techniques, with none, without each, and in other orders of joins
+    #[arg(long)]
+    switches: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -332,12 +344,17 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
+        Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
+        Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
         Command::Verify(args) => {
+            use xtask::variants::Variant;
             let oracle = match args.oracle {
                 VerifyOracle::Duckdb => xtask::verify::Oracle::Duckdb,
                 VerifyOracle::Postgres => xtask::verify::Oracle::Postgres,
             };
-            return xtask::verify::run(&options(args.suite, &args.scale), oracle);
+            let usual = || vec![Variant::without("all on", &[])];
+            let variants = if args.switches { Variant::all() } else { usual() };
+            return xtask::verify::run(&options(args.suite, &args.scale), oracle, &variants);
         }
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
@@ -357,7 +374,7 @@ fn run_product(command: Command) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn fuzz_queries(args: &FuzzArgs) -> Outcome {
-    use xtask::fuzz_queries::{Options, Oracle, run};
+    use xtask::fuzz_queries::{Options, Oracle, Toggling, run};
     run(&Options {
         queries: args.queries,
         seed: args.seed,
@@ -367,6 +384,7 @@ fn fuzz_queries(args: &FuzzArgs) -> Outcome {
             FuzzOracle::Duckdb => Oracle::Duckdb,
         },
         differences_max: args.differences,
+        toggling: if args.switches { Toggling::Random } else { Toggling::No },
     })
 }
 

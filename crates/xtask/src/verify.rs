@@ -1,7 +1,8 @@
 //! `cargo xtask verify`: Tessera's rows against DuckDB's or PostgreSQL's, query by query.
 //!
 //! Integers, decimals, dates and strings must be equal; floating-point columns may differ by a
-//! relative 1e-9, because the order of additions is nobody's contract.
+//! relative 1e-9, because the order of additions is nobody's contract. Queries may be run in several
+//! ways, which must not change their rows.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -12,6 +13,7 @@ use testkit::postgres::Postgres;
 use testkit::slt::{Answer, Backend as _, Connection, Database};
 
 use crate::suite::{self, Options, Pair};
+use crate::variants::Variant;
 use crate::{Outcome, text};
 
 /// Allowed relative difference of floating-point values.
@@ -39,32 +41,40 @@ trait Peer {
     fn rows(&mut self, query: &str) -> Result<Expected, String>;
 }
 
-/// Runs the chosen queries on both sides and compares their rows.
+/// Runs the chosen queries on both sides, on ours in each of `variants`, and compares their rows.
 ///
 /// # Errors
 /// Which queries differ.
-pub fn run(options: &Options, oracle: Oracle) -> Outcome {
+pub fn run(options: &Options, oracle: Oracle, variants: &[Variant]) -> Outcome {
     match oracle {
         Oracle::Duckdb => {
             // Both in memory do not fit beside each other at large scales.
             let peer_file = options.scale > options.suite.shared_memory_max;
             let Pair { mut tessera, mut duckdb, scratch: _scratch } =
                 suite::open(options, peer_file)?;
-            compare_all(options, &mut tessera, &mut duckdb)
+            compare_all(options, &mut tessera, &mut duckdb, variants)
         }
         Oracle::Postgres => {
             let mut tessera = suite::generate(options)?;
             let mut postgres = Loaded::new(options, &mut tessera)?;
-            compare_all(options, &mut tessera, &mut postgres)
+            compare_all(options, &mut tessera, &mut postgres, variants)
         }
     }
 }
 
-fn compare_all(options: &Options, tessera: &mut Session, peer: &mut dyn Peer) -> Outcome {
+fn compare_all(
+    options: &Options,
+    tessera: &mut Session,
+    peer: &mut dyn Peer,
+    variants: &[Variant],
+) -> Outcome {
     let mut different = Vec::new();
     for (name, query) in options.chosen() {
-        match compare(tessera, peer, query) {
-            Ok(rows) => println!("{} {name:>3}: equal, {rows} rows", options.suite.name),
+        let ways = variants.len();
+        match compare(tessera, peer, query, variants) {
+            Ok(rows) => {
+                println!("{} {name:>3}: equal, {rows} rows, {ways} ways", options.suite.name);
+            }
             Err(message) => {
                 println!("{} {name:>3}: DIFFERENT: {message}", options.suite.name);
                 different.push(name.to_owned());
@@ -77,10 +87,24 @@ fn compare_all(options: &Options, tessera: &mut Session, peer: &mut dyn Peer) ->
     }
 }
 
-fn compare(tessera: &mut Session, peer: &mut dyn Peer, query: &str) -> Result<usize, String> {
-    let ours = tessera.execute(query).map_err(text)?.text_rows();
+/// The number of rows, when ours are theirs in each of the ways.
+fn compare(
+    session: &mut Session,
+    peer: &mut dyn Peer,
+    query: &str,
+    variants: &[Variant],
+) -> Result<usize, String> {
     let (theirs, floating) = peer.rows(query)?;
-    equal_rows(ours, theirs, &floating)
+    let mut rows = 0;
+    for variant in variants {
+        for setting in variant.settings() {
+            session.execute(&setting).map_err(text)?;
+        }
+        let ours = session.execute(query).map_err(text)?.text_rows();
+        let found = equal_rows(ours, theirs.clone(), &floating);
+        rows = found.map_err(|message| format!("{}: {message}", variant.name))?;
+    }
+    Ok(rows)
 }
 
 impl Peer for DuckDb {

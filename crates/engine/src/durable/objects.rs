@@ -1,8 +1,10 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights | gone: 16 +
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment
+//!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
+//! end of a wide table: | number of its storage u64 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows; the
 //! values of sequences come behind them.
@@ -12,14 +14,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sql::statement::Persistence;
-use storage::{BufferPool, Table};
+use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
 use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_rights,
-    encode_role, encode_sequence, encode_table, encode_view,
+    decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view,
+    encode_comment, encode_rights, encode_role, encode_sequence, encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
@@ -38,11 +40,15 @@ mod kind {
     pub(super) const RIGHTS: u8 = 7;
     /// On the schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
+    pub(super) const COMMENT: u8 = 9;
+    /// What a wide table is made of changed.
+    pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
     pub(super) const ROLE_GONE: u8 = 20;
     pub(super) const RIGHTS_GONE: u8 = 21;
+    pub(super) const COMMENT_GONE: u8 = 22;
 }
 
 /// Bytes of the value of a sequence.
@@ -108,6 +114,16 @@ impl Same for Rights {
     }
 }
 
+impl Same for String {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 /// Names in `old` that `new` does not have.
 fn gone<'m, K: Ord, T: Same>(
     old: &'m BTreeMap<K, T>,
@@ -138,11 +154,19 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         }
     }
     let mut bytes = Vec::new();
+    for on in gone(&old.comments, &new.comments) {
+        bytes.clear();
+        encode_comment(on, "", &mut bytes);
+        writer.catalog(kind::COMMENT_GONE, "", &bytes);
+    }
     for (name, entry) in changed(&old.tables, &new.tables) {
         bytes.clear();
         encode_table(entry, &mut bytes);
         let kind = if entry.is_indexed() { kind::TABLE } else { kind::DEFERRED_TABLE };
         writer.catalog(kind, name, &bytes);
+        if entry.freshness.has_ended() {
+            write_end(entry, writer);
+        }
     }
     for (name, view) in changed(&old.views, &new.views) {
         bytes.clear();
@@ -168,6 +192,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
         }
     }
+    for (on, text) in changed(&old.comments, &new.comments) {
+        bytes.clear();
+        encode_comment(on, text, &mut bytes);
+        writer.catalog(kind::COMMENT, "", &bytes);
+    }
 }
 
 /// All permanent objects, for a manifest.
@@ -175,6 +204,11 @@ pub(super) fn write_all(state: &State) -> Vec<u8> {
     let mut out = Vec::new();
     write_difference(&State::default(), state, &mut RedoWriter::new(&mut out));
     out
+}
+
+/// Writes that what the wide table is made of changed.
+pub(super) fn write_end(wide: &TableEntry, writer: &mut RedoWriter<'_>) {
+    writer.catalog(kind::WIDE_ENDED, &wide.def.name, &wide.storage().id().to_le_bytes());
 }
 
 /// Writes a place for the value of a sequence.
@@ -234,6 +268,7 @@ impl Objects {
         match kind {
             kind::TABLE => self.put_table(name, bytes, Indexes::Built)?,
             kind::DEFERRED_TABLE => self.put_table(name, bytes, Indexes::Deferred)?,
+            kind::WIDE_ENDED => self.end_wide(&name, bytes)?,
             kind::VIEW => {
                 let (_, view) = decode_view(bytes)?;
                 state.views.insert(name, view);
@@ -262,6 +297,14 @@ impl Objects {
                 let rights = state.rights.remove(&Object::Relation(name.clone()));
                 rights.ok_or_else(|| missing("rights on", &name))?;
             }
+            kind::COMMENT => {
+                let (on, text) = decode_comment(bytes)?;
+                state.comments.insert(on, text);
+            }
+            kind::COMMENT_GONE => {
+                let (on, _) = decode_comment(bytes)?;
+                state.comments.remove(&on).ok_or_else(|| missing("comment", &name))?;
+            }
             kind::ROLE_GONE => {
                 state.roles.remove(&name).ok_or_else(|| missing("role", &name))?;
             }
@@ -275,6 +318,17 @@ impl Objects {
                 state.sequences.remove(&name).ok_or_else(|| missing("sequence", &name))?;
             }
             other => return Err(damaged(format!("a change of the catalog is of kind {other}"))),
+        }
+        Ok(())
+    }
+
+    /// A wide table that was dropped or filled anew by others stays as it is.
+    fn end_wide(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let id = bytes.try_into().map(u64::from_le_bytes);
+        let id = id.map_err(|_| damaged("the end of a wide table has no number"))?;
+        let wide = self.state.tables.get(name).filter(|entry| entry.storage().id() == id);
+        if let Some(entry) = wide {
+            entry.freshness.end(Timestamp(0));
         }
         Ok(())
     }
@@ -311,6 +365,12 @@ impl Objects {
         // What it has is built when all rows are there.
         let lock = Arc::<TableLock>::default();
         let entry = TableEntry::new(def, Arc::clone(storage), lock, Indexes::Deferred);
+        entry.freshness.begin(Timestamp(0));
+        // The same rows under another definition.
+        let known = self.state.tables.get(&name).filter(|known| known.storage().id() == id);
+        if known.is_some_and(|known| known.freshness.has_ended()) {
+            entry.freshness.end(Timestamp(0));
+        }
         self.state.tables.insert(name, Arc::new(entry));
         Ok(())
     }
