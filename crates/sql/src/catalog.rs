@@ -97,8 +97,8 @@ pub struct ForeignKeyDef {
 /// Source: Chasseur 2015, section 2.4 (WideTable).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideDef {
-    /// The fact table, then those that it leads to; each is reached from one before it. A table that
-    /// several ways lead to is there several times.
+    /// The fact table, then those that it leads to; each is reached from one before it. A table
+    /// that several ways lead to is there several times.
     pub nodes: Vec<WideNode>,
     /// Where each column comes from: the node, and the ordinal in its table.
     pub columns: Vec<(usize, usize)>,
