@@ -148,7 +148,7 @@ impl Draw {
 
 const STAR: [&str; 8] = [
     "CREATE TABLE region (id int PRIMARY KEY, name text)",
-    "CREATE TABLE city (id bigint PRIMARY KEY, name text NOT NULL, \
+    "CREATE TABLE city (id int PRIMARY KEY, name text NOT NULL, \
      region int REFERENCES region ON DELETE SET NULL ON UPDATE CASCADE)",
     "CREATE TABLE item (a int, b int, price numeric(8,2), PRIMARY KEY (a, b))",
     "CREATE TABLE sale (id int PRIMARY KEY, city int REFERENCES city, \
@@ -253,8 +253,8 @@ fn sorted(session: &mut Session, setting: &str, text: &str) -> Vec<Row> {
 /// Looks at everything with the eyes of `session`; whether the joins were read from the table.
 fn look(session: &mut Session, done: &[String]) -> bool {
     let expected = sorted(session, "off", JOINS);
-    let wide = "SELECT id, city, home, a, b, v, city_id, city_name, city_region, \
-                region_name, home_id, home_name, home_region, home_region_name, a_b_a, a_b_b, \
+    let wide = "SELECT id, city, home, a, b, v, city, city_name, city_region, \
+                region_name, home, home_name, home_region, home_region_name, a_b_a, a_b_b, \
                 price FROM wide";
     assert_eq!(sorted(session, "prefer", wide), expected, "{done:#?}");
     for query in READERS {
