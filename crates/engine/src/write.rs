@@ -11,6 +11,7 @@
 
 pub(crate) mod rows;
 pub(crate) mod checks;
+mod fitted;
 pub(crate) mod foreign;
 pub(crate) mod insert;
 pub(crate) mod conflict;

@@ -16,9 +16,11 @@ use std::sync::Arc;
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
 use storage::{Datum, RowBuffer, Tid};
+use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
+use super::fitted::fitted;
 use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -129,22 +131,20 @@ pub(crate) fn check_present(
             if key.iter().any(Datum::is_null) || !known.insert(key_bytes(&key)) {
                 continue;
             }
-            let key: Vec<Datum<'_>> = widened(&parent, index, &key);
-            if find(session, &parent, index, &key, 1)?.is_empty() {
+            let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
+            let is_there = match fitted(&parent, index, from, &key) {
+                Some(key) => {
+                    let key: Vec<Datum<'_>> = key.iter().collect();
+                    !find(session, &parent, index, &key, 1)?.is_empty()
+                }
+                None => false,
+            };
+            if !is_there {
                 return Err(missing(entry, fk, &rows, row));
             }
         }
     }
     Ok(())
-}
-
-/// The key in the types of the index's columns, which may be wider.
-pub(super) fn widened<'a>(entry: &TableEntry, index: usize, key: &[Datum<'a>]) -> Vec<Datum<'a>> {
-    let physical = |p: usize| -> PhysicalType {
-        let ordinal = entry.def.indexes[index].columns[p].ordinal;
-        entry.storage().schema().columns()[ordinal].physical()
-    };
-    key.iter().enumerate().map(|(p, d)| d.widened(physical(p)).unwrap_or(*d)).collect()
 }
 
 fn key_bytes(key: &[Datum<'_>]) -> Vec<u8> {
@@ -237,7 +237,11 @@ fn gone(
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
     let enough = if refuses { 1 } else { usize::MAX };
-    let child_key = widened(&child, index, key);
+    let types = || fk.references.iter().map(|&c| entry.def.columns[c].ty);
+    let Some(child_key) = fitted(&child, index, types(), key) else {
+        return Ok(());
+    };
+    let child_key: Vec<Datum<'_>> = child_key.iter().collect();
     let tids = find(session, &child, index, &child_key, enough)?;
     if tids.is_empty() {
         return Ok(());
@@ -258,7 +262,10 @@ fn gone(
         }
         Reaction::Cascade => {
             let new = new.ok_or_else(|| Error::internal("an updated row"))?;
-            fk.references.iter().map(|&c| new.get(c).to_value()).collect()
+            let own = fk.columns.iter().map(|&c| child.def.columns[c].ty);
+            let values = fk.references.iter().map(|&c| new.get(c).to_value());
+            let converted = values.zip(types().zip(own));
+            converted.map(|(value, (from, to))| assign_value(&value, from, to)).collect::<Result<_>>()?
         }
         Reaction::SetNull => vec![types::Value::Null; fk.columns.len()],
         Reaction::SetDefault => {

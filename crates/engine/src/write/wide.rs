@@ -11,8 +11,9 @@ use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::{WideDef, WideLink};
 use sql::statement::Persistence;
 use storage::{Datum, KeyBuffer, RowBuffer};
-use types::{Error, Result};
+use types::{DataType, Error, Result};
 
+use super::fitted::fitted;
 use super::foreign;
 use super::insert::write_batch;
 use super::rows::{Rows, newest, push};
@@ -76,7 +77,11 @@ fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Bat
     for (table, node) in tables.iter().zip(&def.nodes) {
         nodes.push(match &node.link {
             None => Node::default(),
-            Some(link) => Node::follow(session, table, link, &facts, &nodes)?,
+            Some(link) => {
+                let from = tables[link.from].def.columns.iter();
+                let types: Vec<DataType> = from.map(|column| column.ty).collect();
+                Node::follow(session, table, link, &types, &facts, &nodes)?
+            }
         });
     }
     let column = |(&(node, ordinal), spec): (&(usize, usize), &storage::ColumnSpec)| {
@@ -121,10 +126,12 @@ struct Node {
 }
 
 impl Node {
+    /// The rows of `table` that the facts lead to; `types` are of the columns that refer.
     fn follow(
         session: &mut Session,
         table: &Arc<TableEntry>,
         link: &WideLink,
+        types: &[DataType],
         facts: &Rows,
         before: &[Self],
     ) -> Result<Self> {
@@ -145,7 +152,11 @@ impl Node {
                 node.of_fact.push(None);
                 continue;
             }
-            let values = foreign::widened(table, index, &key);
+            let from = positions.iter().map(|&p| types[link.columns[p]]);
+            let Some(values) = fitted(table, index, from, &key) else {
+                return Err(Error::internal("a foreign key leads to a row"));
+            };
+            let values: Vec<Datum<'_>> = values.iter().collect();
             encoder.encode(&values, &mut encoded);
             if let Some(&row) = known.get(&encoded[..]) {
                 node.of_fact.push(Some(row));
