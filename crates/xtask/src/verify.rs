@@ -139,7 +139,7 @@ impl Loaded {
             let columns = columns.collect::<Vec<_>>().join(", ");
             for statement in [
                 format!("CREATE TABLE \"{table}\" ({columns})"),
-                format!("COPY \"{table}\" FROM '{}' (FORMAT csv, HEADER)", path.display()),
+                format!("COPY \"{table}\" FROM '{}' (FORMAT csv)", path.display()),
                 format!("ANALYZE \"{table}\""),
             ] {
                 connection.run(&statement).map_err(text)?;
