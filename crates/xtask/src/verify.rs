@@ -22,8 +22,8 @@ const TOLERANCE: f64 = 1e-9;
 /// Fractional digits up to which PostgreSQL's numbers have ours.
 const DIGITS_EXACT: usize = 10;
 
-/// Integer columns of a table that get an index in PostgreSQL, which runs correlated sub-queries row
-/// by row: without, TPC-H's Q20 takes minutes.
+/// Integer columns of a table that get an index in PostgreSQL, which runs correlated sub-queries
+/// row by row: without, TPC-H's Q20 takes minutes.
 const INDEXED_COLUMNS_MAX: usize = 8;
 
 type Row = Vec<Option<String>>;
