@@ -10,7 +10,7 @@ WHERE lb.parent_id = pa.id
     AND r.album_id = al.id
     AND r.format_id = f.id
     AND vt.name = 'votes'
-    AND CAST(vi.info AS INTEGER) > 2000
+    AND length(vi.info) > 3
     AND f.name IN ('download', 'stream')
     AND pc.population > 1000000
     AND lc.population < 500000
