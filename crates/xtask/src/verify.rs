@@ -1,8 +1,8 @@
 //! `cargo xtask verify`: Tessera's rows against DuckDB's or PostgreSQL's, query by query.
 //!
 //! Integers, decimals, dates and strings must be equal; floating-point columns may differ by a
-//! relative 1e-9, because the order of additions is nobody's contract. Queries may be run in several
-//! ways, which must not change their rows.
+//! relative 1e-9, because the order of additions is nobody's contract. Queries may be run in
+//! several ways, which must not change their rows.
 
 use std::cmp::Ordering;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Key filters: what the build side knows about keys, tested in the probe side's scan.
 //!
-//! Source: Patel 2018, sections 5.2 and 5.3. Departure: a filter that passes nearly everything takes
-//! itself out. Elsewhere: the order in which a scan tests several (`storage`).
+//! Source: Patel 2018, sections 5.2 and 5.3. Departure: a filter that passes nearly everything
+//! takes itself out. Elsewhere: the order in which a scan tests several (`storage`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
