@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
 use sql::catalog::{
     Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
-    SequenceDef, TableFunctionRef, TableMeta, ViewRights,
+    SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
 };
 use sql::statement::{Access, Persistence};
 use storage::{Layout, Table, TableIndex};
@@ -28,6 +28,7 @@ use crate::prepared::PreparedStatements;
 use crate::registry::{Outside, Registry};
 use crate::rights::{Membership, Object, Rights, denied};
 use crate::settings::Settings;
+use crate::wide::{self, Freshness, WideReader};
 use crate::write::checks::Checks;
 
 /// What a table is, rows apart.
@@ -49,6 +50,8 @@ pub(crate) struct TableDef {
     pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
+    /// What it holds, if it is a wide table.
+    pub(crate) wide: Option<WideDef>,
 }
 
 impl TableDef {
@@ -65,6 +68,7 @@ impl TableDef {
             block_indexes: Vec::new(),
             layout,
             persistence: Persistence::Permanent,
+            wide: None,
         }
     }
 
@@ -93,6 +97,8 @@ pub struct TableEntry {
     /// not built: its keys hold by construction, so they wait for the first writer.
     indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
+    /// For which snapshots the rows hold, of a wide table.
+    pub(crate) freshness: Arc<Freshness>,
 }
 
 /// What the storage has for the indexes of a definition.
@@ -123,7 +129,8 @@ impl TableEntry {
         indexes: Indexes,
     ) -> Self {
         let indexes_built = OnceLock::new();
-        let entry = Self { def, storage, lock, indexes_built, checks: Checks::default() };
+        let (checks, freshness) = Default::default();
+        let entry = Self { def, storage, lock, indexes_built, checks, freshness };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
@@ -135,7 +142,15 @@ impl TableEntry {
         debug_assert_eq!(def.indexes.len(), built.indexes.len());
         debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
-        Self { def, storage, lock, indexes_built: built.into(), checks: Checks::default() }
+        let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
+        Self { def, storage, lock, indexes_built: built.into(), checks, freshness }
+    }
+
+    /// The same wide table, whose rows hold for other snapshots.
+    pub(crate) fn with_freshness(&self, freshness: Freshness) -> Self {
+        let built = self.indexes_built.get().cloned().unwrap_or_default();
+        let same = self.redefined(self.def.clone(), built);
+        Self { freshness: Arc::new(freshness), ..same }
     }
 
     /// Its rows.
@@ -194,6 +209,10 @@ impl TableMeta for TableEntry {
 
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         &self.def.foreign_keys
+    }
+
+    fn wide(&self) -> Option<&WideDef> {
+        self.def.wide.as_ref()
     }
 
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
@@ -354,6 +373,12 @@ impl Relations {
         Arc::clone(&self.state.read())
     }
 
+    /// What was bound has to be bound again, although the catalog is the same: by a commit, under
+    /// the commit latch.
+    pub(crate) fn outdate(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// Changes of the catalog so far.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -510,6 +535,8 @@ pub(crate) struct StatementCatalog<'a> {
     /// Whether rights are looked at.
     pub(crate) checks: Checking,
     pub(crate) outside: Option<&'a dyn Outside>,
+    /// Which wide tables may be read.
+    pub(crate) wide: WideReader,
     /// Nothing was asked for but what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
@@ -563,7 +590,17 @@ impl Catalog for StatementCatalog<'_> {
             return pg_catalog::view(schema, name).map(system_view);
         }
         if let Some(entry) = self.state.tables.get(name) {
-            return Some(Relation::Table(TableRef(Arc::clone(entry) as Arc<dyn TableMeta>)));
+            let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
+            return match &entry.def.wide {
+                Some(def) if !self.wide.may_read(entry) => {
+                    self.is_enough.set(false);
+                    let sql = wide::query_text(&self.state, def)?;
+                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
+                    let rights = ViewRights::Owner(owner.to_owned());
+                    Some(Relation::StaleWide { table, sql, rights })
+                }
+                _ => Some(Relation::Table(table)),
+            };
         }
         if let Some(sequence) = self.state.sequences.get(name) {
             self.is_enough.set(false);

@@ -79,6 +79,8 @@ pub(crate) struct Compiled {
     owner: Weak<SessionInfo>,
     version: u64,
     options: PlanOptions,
+    /// Whether wide tables could be read at all.
+    reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
     who: Who,
     plans: Mutex<Vec<Planned>>,
@@ -99,6 +101,7 @@ impl Compiled {
             owner: Arc::downgrade(session.info()),
             version,
             options: session.settings.plan_options(),
+            reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
             plans: Mutex::default(),
             point,
@@ -111,6 +114,7 @@ impl Compiled {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().relations.version() == self.version
             && session.settings.plan_options() == self.options
+            && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()
             && !self.unindexed.iter().any(|table| table.is_indexed())

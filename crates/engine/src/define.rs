@@ -13,6 +13,10 @@ mod sequence;
 mod tests;
 mod validate;
 mod view;
+mod wide;
+
+pub(crate) use names::quoted;
+pub(crate) use wide::check as check_wide;
 
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
 use storage::Layout;
@@ -25,9 +29,8 @@ use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
-    match statement {
-        Statement::Discard(discard) => return run_discard(session, discard),
-        _ => {}
+    if let Statement::Discard(discard) = statement {
+        return run_discard(session, discard);
     }
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
@@ -44,7 +47,10 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::AlterSequence(Some(alter)) => sequence::alter(session, *alter),
         Statement::AlterSequence(None) => Ok(QueryResult::command("ALTER SEQUENCE")),
         Statement::RenameIndex { name, to } => index::rename(session, &name, to),
+        Statement::CreateWideTable(create) => wide::create(session, &create),
+        Statement::RefreshWideTable(name) => wide::refresh(session, &name),
         Statement::DropTable(drop) => drop::tables(session, &drop),
+        Statement::DropWideTable(drop) => wide::drop_all(session, &drop),
         Statement::DropView(drop) => view::drop_all(session, &drop),
         Statement::DropIndex(drop) => drop::indexes(session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
@@ -67,7 +73,10 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::AlterTable(_) => "ALTER TABLE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::RenameIndex { .. } => "ALTER INDEX",
+        Statement::CreateWideTable(_) => "CREATE WIDE TABLE",
+        Statement::RefreshWideTable(_) => "REFRESH WIDE TABLE",
         Statement::DropTable(_) => "DROP TABLE",
+        Statement::DropWideTable(_) => "DROP WIDE TABLE",
         Statement::DropView(_) => "DROP VIEW",
         Statement::DropIndex(_) => "DROP INDEX",
         Statement::DropSequence(_) => "DROP SEQUENCE",

@@ -44,6 +44,7 @@ mod statistics;
 mod system;
 mod transaction;
 mod validate;
+mod wide;
 mod work;
 mod write;
 

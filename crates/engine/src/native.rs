@@ -18,7 +18,7 @@ use crate::locks::{Asked, LockMode};
 use crate::session::Session;
 use crate::work::{Begun, Modes, Work, stale};
 use crate::write::rows::{RowReader, attempt, newest, push};
-use crate::write::{change, foreign};
+use crate::write::{change, foreign, wide};
 use crate::{CancelHandle, Database};
 
 /// A table and the state of the catalog in which it was looked up. Look it up once, use it in all
@@ -305,6 +305,7 @@ impl NativeSession {
         table.entry.checks.verify(&table.entry.def, &batch)?;
         let tid = self.write(table, |undo, _| storage.insert(undo, row))?;
         foreign::check_present(&mut self.session, &table.entry, &batch, None)?;
+        wide::inserted(&mut self.session, &table.entry, &batch)?;
         Ok(tid)
     }
 

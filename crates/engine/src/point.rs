@@ -30,6 +30,7 @@ use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
 use crate::catalog::TableEntry;
 use crate::statistics::StoredStatistics;
+use crate::wide;
 use crate::write::foreign;
 use crate::write::rows::{attempt, push};
 use crate::{QueryResult, Session};
@@ -140,6 +141,8 @@ impl Point {
         }
         let plan = plan::point::point(statement)?;
         let entry = entry_of(session, &plan.table)?;
+        // Their changes are noted on the general way.
+        let is_behind = wide::over(&session.state(), entry.name()).next().is_some();
         let find = Find::new(&entry, &plan)?;
         let row = find.keys.row.clone();
         let action = match plan.action {
@@ -147,13 +150,14 @@ impl Point {
             PointAction::Update(assignments) => {
                 let (columns, exprs): (Vec<usize>, Vec<Expr>) = assignments.into_iter().unzip();
                 let is_plain = entry.checks().is_empty()
+                    && !is_behind
                     && !foreign::refers_by(&entry, &columns)
                     && !foreign::is_referenced(session, &entry, Some(&columns));
                 let values = Values::new(exprs, row.clone()).filter(|_| is_plain)?;
                 Action::Update(find, columns, values, Output::returning(plan.output, row)?)
             }
             PointAction::Delete => {
-                let is_plain = !foreign::is_referenced(session, &entry, None);
+                let is_plain = !is_behind && !foreign::is_referenced(session, &entry, None);
                 let output = Output::returning(plan.output, row)?;
                 is_plain.then_some(Action::Delete(find, output))?
             }

@@ -531,7 +531,12 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
             let name = local_name(name)?;
             state.table_of_index(name).map_or(Ok(()), |_| state.check_owner(&who, "index", name))
         }
-        Statement::DropTable(drop) => drops("table", drop),
+        Statement::CreateWideTable(create) => creates(&create.name, Persistence::Permanent),
+        Statement::RefreshWideTable(name) => match local_name(name)? {
+            name if state.tables.contains_key(name) => state.check_owner(&who, "table", name),
+            _ => Ok(()),
+        },
+        Statement::DropTable(drop) | Statement::DropWideTable(drop) => drops("table", drop),
         Statement::DropView(drop) => drops("view", drop),
         Statement::DropIndex(drop) => drops("index", drop),
         Statement::DropSequence(drop) => drops("sequence", drop),

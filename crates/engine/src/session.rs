@@ -4,10 +4,10 @@
 //! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
 //! ```
 
+mod binding;
 mod configure;
 mod explain;
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -26,19 +26,20 @@ use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::calls::SessionCalls;
-use crate::catalog::{Checking, State, StatementCatalog, TableEntry, TableInfo};
+use crate::catalog::{State, TableEntry, TableInfo};
 use crate::channels::{Inbox, Pending};
-use crate::compiled::{Compiled, Ready};
+use crate::compiled::Compiled;
 use crate::cursor::Cursors;
 use crate::database::Inner;
 use crate::locks::LockMode;
 use crate::notice::Notice;
 use crate::prepared::PreparedStatements;
 use crate::registry::{CopyClient, Outside};
-use crate::rights::{Who, denied};
+use crate::rights::denied;
 use crate::sequence::{SequenceMemory, SessionSequences};
 use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
+use crate::wide::WideReader;
 use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
 use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
@@ -481,59 +482,6 @@ impl Session {
         self.state().infos()
     }
 
-    pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
-        StatementCatalog {
-            state: self.state(),
-            registry: self.database.registry(),
-            now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
-            prepared: &self.prepared,
-            session: self.info.id,
-            settings: &self.settings,
-            cursors: &self.cursors,
-            database: &self.database,
-            checks: Checking::Rights,
-            outside: self.outside.as_deref(),
-            is_enough: Cell::new(true),
-        }
-    }
-
-    /// The catalog for queries of the database itself, which may read everything.
-    pub(crate) fn own_catalog(&self) -> StatementCatalog<'_> {
-        StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
-    }
-
-    /// On whose behalf its statements run.
-    pub(crate) fn who(&self) -> Who {
-        self.settings.who().clone()
-    }
-
-    /// Binds a prepared statement.
-    pub(crate) fn compile(&self, parsed: &ParsedStatement, types: &[DataType]) -> Result<Ready> {
-        // Before the catalog is looked at: it may be newer, never older.
-        let version = self.inner().relations.version();
-        let catalog = self.catalog();
-        let statement = sql::bind(parsed, &catalog, types)?;
-        let is_about_rows = matches!(
-            statement,
-            Statement::Query(_)
-                | Statement::SelectForUpdate(_)
-                | Statement::Insert(_)
-                | Statement::Update(_)
-                | Statement::Delete(_)
-                | Statement::Merge(_)
-        );
-        if is_about_rows && catalog.is_enough.get() && self.sees_committed_catalog() {
-            return Ok(Ready::Again(Arc::new(Compiled::new(self, statement, version))));
-        }
-        Ok(Ready::Once(Box::new(statement)))
-    }
-
-    /// Whether the session sees the relations that everybody does, and no others.
-    pub(crate) fn sees_committed_catalog(&self) -> bool {
-        let own = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());
-        !own && self.temporary.is_empty()
-    }
-
     /// Changes the catalog in the transaction.
     pub(crate) fn change_catalog<T>(
         &mut self,
@@ -592,7 +540,7 @@ impl Session {
         parsed: &ParsedStatement,
         types: &[DataType],
     ) -> Result<QueryResult> {
-        let bound = sql::bind(parsed, &self.catalog(), types);
+        let bound = sql::bind(parsed, &self.catalog_for(parsed), types);
         if self.in_failed_transaction() {
             return transaction::run_in_failed(self, bound);
         }
@@ -730,7 +678,9 @@ impl Session {
         let plan = match known {
             Some(plan) => plan,
             None => {
-                let statistics = StoredStatistics::default();
+                let is_own = run.at.is_none() && run.recheck.is_none();
+                let reader = if is_own { self.wide_reader() } else { WideReader::default() };
+                let statistics = StoredStatistics::with_wide(self.state(), reader);
                 let options = self.settings.plan_options();
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 if let Some(compiled) = &self.compiled {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plan::{IndexPaths, JoinOrder, PlanOptions, Switches, Technique};
+use plan::{IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
 use types::{Error, Result, SqlState};
 
@@ -68,6 +68,7 @@ const KNOWN: &[Known] = &[
     known("synchronous_commit", "on", Access::Any),
     known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Fixed),
+    known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
 ];
 
@@ -232,10 +233,15 @@ impl Settings {
             Some("text") => JoinOrder::Text,
             _ => JoinOrder::Cost,
         };
+        let wide_tables = match self.changed("wide_tables") {
+            Some("off") => WideTables::Avoid,
+            Some("prefer") => WideTables::Prefer,
+            _ => WideTables::Consider,
+        };
         let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
         let off = Technique::ALL.into_iter().filter(is_off);
         let switches = off.fold(Switches::default(), Switches::without);
-        PlanOptions { index_paths, switches, join_order, ..PlanOptions::default() }
+        PlanOptions { index_paths, switches, join_order, wide_tables, ..PlanOptions::default() }
     }
 
     /// Bytes that an operator of a worker may hold before it spills, if that was said.

@@ -13,16 +13,25 @@ use sql::catalog::TableRef;
 use storage::Table;
 use types::{Error, PhysicalType, Result, Value};
 
+use crate::catalog::State;
 use crate::compiled::Reliance;
+use crate::wide::{self, WideReader};
 
 /// Statistics of the tables of a database.
 #[derive(Default)]
 pub(crate) struct StoredStatistics {
     /// The tables asked about, as they were before.
     asked: RefCell<Vec<Reliance>>,
+    /// Where wide tables are looked up, and which may be read.
+    wide: Option<(Arc<State>, WideReader)>,
 }
 
 impl StoredStatistics {
+    /// Statistics for queries that read these wide tables in the place of others.
+    pub(crate) fn with_wide(state: Arc<State>, reader: WideReader) -> Self {
+        Self { wide: Some((state, reader)), ..Self::default() }
+    }
+
     /// What a plan made with these statistics relies on.
     pub(crate) fn asked(self) -> Vec<Reliance> {
         self.asked.into_inner()
@@ -88,6 +97,11 @@ impl Statistics for StoredStatistics {
         evaluator.select(&batch, &mut positions).ok()?;
         // Half a row for none: what the sample does not hold may still exist.
         Some((positions.len() as f64).max(0.5) / rows as f64)
+    }
+
+    fn wide_tables(&self, fact: &TableRef) -> Vec<plan::WideTable> {
+        let known = self.wide.as_ref();
+        known.map_or_else(Vec::new, |(state, reader)| wide::readable(state, reader, fact))
     }
 
     fn fold(&self, expr: &Expr) -> Result<Value> {

@@ -164,6 +164,33 @@ impl TableFunction for Blocks {
     }
 }
 
+/// `tessera_wide_tables()`: what each wide table is made of, and whether its rows are read.
+struct WideTables(WeakDatabase);
+
+impl TableFunction for WideTables {
+    fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
+        no_arguments("tessera_wide_tables", arguments)?;
+        let database = self.0.upgrade()?;
+        let state = database.inner().relations.snapshot();
+        let mut rows = Vec::new();
+        for entry in state.tables.values() {
+            let Some(def) = &entry.def.wide else { continue };
+            let names: Vec<&str> = def.nodes.iter().map(|node| node.table.as_str()).collect();
+            rows.push(vec![
+                Value::text(&entry.def.name),
+                Value::text(&names.join(", ")),
+                Value::Bool(!entry.freshness.has_ended()),
+            ]);
+        }
+        let columns = [
+            ("table_name", DataType::Text),
+            ("made_of", DataType::Text),
+            ("holds", DataType::Boolean),
+        ];
+        Ok(rows_function("tessera_wide_tables", &columns, &rows))
+    }
+}
+
 /// Names of the columns with these ordinals, as `a, b`.
 fn column_list(def: &TableDef, ordinals: impl Iterator<Item = usize>) -> Value {
     let names: Vec<&str> = ordinals.map(|o| def.columns[o].name.as_str()).collect();
@@ -323,6 +350,7 @@ pub(crate) fn register(database: &Database) {
     registry.add_function("tessera_memory", Arc::new(Memory(database.downgrade())));
     registry.add_function("tessera_check", Arc::new(Check(database.downgrade())));
     registry.add_function("tessera_tables", Arc::new(Tables(database.downgrade())));
+    registry.add_function("tessera_wide_tables", Arc::new(WideTables(database.downgrade())));
     registry.add_function("tessera_blocks", Arc::new(Blocks(database.downgrade())));
     registry.add_function("tessera_indexes", Arc::new(Indexes(database.downgrade())));
     registry.add_function("tessera_constraints", Arc::new(Constraints(database.downgrade())));

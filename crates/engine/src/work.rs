@@ -20,11 +20,13 @@ use types::{Error, Result, SqlState};
 use crate::catalog::{Sequence, State, TableEntry};
 use crate::channels::Pending;
 use crate::database::Inner;
+use crate::define::check_wide;
 use crate::durable::{Lsn, Redo};
 use crate::locks::{Asked, LockMode, TableLock};
 use crate::rights::Who;
 use crate::settings::Settings;
 use crate::validate::Reads;
+use crate::wide::{Touch, Touched, WideReader};
 use crate::{CancelHandle, Commits};
 
 /// How a transaction came to be.
@@ -63,6 +65,7 @@ pub(crate) struct Place {
     settings: usize,
     cursors: usize,
     pending: usize,
+    wide: usize,
 }
 
 /// What of the session goes back with its transaction.
@@ -120,6 +123,7 @@ pub(crate) struct Work {
     pub(crate) cursors: usize,
     /// What it does with channels when it commits.
     pub(crate) pending: Vec<Pending>,
+    wide: Touched,
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
@@ -187,6 +191,7 @@ impl Work {
             settings: Vec::new(),
             cursors: 0,
             pending: Vec::new(),
+            wide: Touched::new(),
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
@@ -220,13 +225,39 @@ impl Work {
     }
 
     /// The catalog without temporary relations.
-    fn shared_catalog(&self, inner: &Inner) -> Arc<State> {
+    pub(crate) fn shared_catalog(&self, inner: &Inner) -> Arc<State> {
         self.catalog.clone().unwrap_or_else(|| inner.relations.snapshot())
     }
 
     /// Whether it sees the relations that everybody does, and no others.
     pub(crate) fn sees_committed_catalog(&self) -> bool {
-        self.catalog.is_none() && self.temporary.is_empty() && self.index_changes.is_empty()
+        self.catalog.is_none()
+            && self.temporary.is_empty()
+            && self.index_changes.is_empty()
+            && self.wide.is_empty()
+    }
+
+    /// Notes what it did to a wide table.
+    pub(crate) fn touch(&mut self, wide: &Arc<TableEntry>, touch: Touch) {
+        if !self.has_touched(wide, touch) {
+            self.wide.push((Arc::clone(wide), touch));
+        }
+    }
+
+    /// Whether it did this to the wide table.
+    pub(crate) fn has_touched(&self, wide: &TableEntry, touch: Touch) -> bool {
+        let is = |known: &TableEntry| known.freshness.is_same(&wide.freshness);
+        self.wide.iter().any(|(known, done)| *done == touch && is(known))
+    }
+
+    /// Which wide tables its queries may read. Under SERIALIZABLE none: what is read has to be
+    /// noted of the tables themselves.
+    pub(crate) fn wide_reader(&self) -> WideReader {
+        let is_any = self.txn.isolation() != Isolation::Serializable;
+        WideReader {
+            at: is_any.then(|| self.txn.snapshot().ts),
+            touched: self.wide.iter().map(|(wide, _)| Arc::clone(&wide.freshness)).collect(),
+        }
     }
 
     /// An index was added to a table that other transactions know.
@@ -256,6 +287,7 @@ impl Work {
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
         let (mut changed, temporary) = state.split(&shared, &self.temporary);
+        check_wide(&changed)?;
         changed.settle_rights(&shared, who);
         changed.settle_comments();
         if !changed.is_same(&shared) {
@@ -339,6 +371,7 @@ impl Work {
             settings: self.settings.len(),
             cursors: self.cursors,
             pending: self.pending.len(),
+            wide: self.wide.len(),
         }
     }
 
@@ -351,6 +384,7 @@ impl Work {
         let settings = self.settings.get(place.settings).cloned();
         self.settings.truncate(place.settings);
         self.pending.truncate(place.pending);
+        self.wide.truncate(place.wide);
         Before { settings, cursors: place.cursors }
     }
 
@@ -393,7 +427,9 @@ impl Work {
     /// # Errors
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
-        let Self { txn, catalog, index_changes, locks, sequences, mut reads, read_log, .. } = self;
+        let Self {
+            txn, catalog, index_changes, locks, sequences, mut reads, read_log, wide, ..
+        } = self;
         if let Some(read_log) = read_log.get() {
             for (table, restrictions) in read_log.lock().drain(..) {
                 reads.add(&table, &restrictions);
@@ -401,7 +437,12 @@ impl Work {
         }
         let sequences = sequences.get().map(|used| std::mem::take(&mut *used.lock()));
         let sequences = sequences.unwrap_or_default();
-        let result = commit(inner, txn, catalog, &sequences, &reads, durability);
+        let is_ended = |(wide, touch): &(Arc<TableEntry>, Touch)| {
+            *touch == Touch::Changed && !wide.freshness.has_ended()
+        };
+        let ended = wide.into_iter().filter(is_ended).map(|(wide, _)| wide).collect();
+        let changes = Changes { catalog, sequences, ended };
+        let result = commit(inner, txn, changes, &reads, durability);
         match &result {
             Ok(()) => drop_indexes(index_changes),
             Err(_) => undo_index_changes(index_changes),
@@ -447,14 +488,23 @@ pub(crate) enum Durability<'a> {
     Later,
 }
 
+/// What a transaction changed besides rows.
+struct Changes {
+    catalog: Option<Arc<State>>,
+    /// Sequences that it took values of.
+    sequences: Vec<Arc<Sequence>>,
+    /// Wide tables that end with it.
+    ended: Vec<Arc<TableEntry>>,
+}
+
 fn commit(
     inner: &Inner,
     txn: Transaction,
-    catalog: Option<Arc<State>>,
-    sequences: &[Arc<Sequence>],
+    changes: Changes,
     reads: &Reads,
     durability: Durability<'_>,
 ) -> Result<()> {
+    let Changes { catalog, sequences, ended } = changes;
     if txn.changes().is_none() && catalog.is_none() && sequences.is_empty() {
         txn.rollback();
         return Ok(());
@@ -463,11 +513,11 @@ fn commit(
         Some(durable) => {
             let old = catalog.as_ref().map(|_| inner.relations.snapshot());
             let state = old.as_deref().zip(catalog.as_deref());
-            durable.encode(txn.changes(), state, sequences)?
+            durable.encode(txn.changes(), state, &sequences, &ended)?
         }
         None => None,
     };
-    let mut ending = Ending { inner, catalog, redo, reads, lsn: None };
+    let mut ending = Ending { inner, catalog, ended, redo, reads, lsn: None };
     txn.commit(&mut ending)?;
     match (&inner.durable, ending.lsn, durability) {
         (Some(durable), Some(lsn), Durability::Wait) => durable.wait(lsn, inner),
@@ -488,6 +538,7 @@ fn commit(
 struct Ending<'a> {
     inner: &'a Inner,
     catalog: Option<Arc<State>>,
+    ended: Vec<Arc<TableEntry>>,
     redo: Option<Redo<'a>>,
     reads: &'a Reads,
     lsn: Option<Lsn>,
@@ -502,8 +553,16 @@ impl CommitWork for Ending<'_> {
         if let (Some(durable), Some(redo)) = (&self.inner.durable, &mut self.redo) {
             self.lsn = Some(durable.append(ts, redo, self.catalog.as_deref(), self.inner)?);
         }
-        if let Some(state) = self.catalog.take() {
-            self.inner.relations.publish(state);
+        self.ended.iter().for_each(|wide| wide.freshness.end(ts));
+        match self.catalog.take() {
+            Some(state) => {
+                // Others know those that are not new.
+                let wide = state.tables.values().filter(|entry| entry.def.wide.is_some());
+                wide.for_each(|entry| entry.freshness.begin(ts));
+                self.inner.relations.publish(state);
+            }
+            None if !self.ended.is_empty() => self.inner.relations.outdate(),
+            None => {}
         }
         Ok(())
     }

@@ -17,3 +17,4 @@ pub(crate) mod conflict;
 pub(crate) mod change;
 pub(crate) mod merge;
 pub(crate) mod lock;
+pub(crate) mod wide;

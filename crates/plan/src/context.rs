@@ -36,6 +36,14 @@ pub(crate) enum CteBody {
 }
 
 impl CteBody {
+    /// Each plan of the body.
+    pub(crate) fn plans(&self) -> Vec<&Plan> {
+        match self {
+            Self::Plain(plan) => vec![plan],
+            Self::Recursive { base, step, .. } => vec![base, step],
+        }
+    }
+
     /// Calls `f` with each plan of the body.
     pub(crate) fn plans_mut(&mut self, f: &mut dyn FnMut(&mut Plan)) {
         match self {
@@ -49,6 +57,7 @@ impl CteBody {
 }
 
 /// State of one planning.
+#[derive(Clone)]
 pub(crate) struct Context<'a> {
     /// The data.
     pub(crate) statistics: &'a dyn Statistics,

@@ -1,7 +1,8 @@
 //! From the bound logical algebra to a physical plan.
 //!
 //! ```text
-//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> join_order -> lower
+//! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide
+//!       -> join_order -> lower
 //! ```
 //! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
 //! and methods. Columns have ids that are unique in the query, so passes never renumber.
@@ -23,10 +24,12 @@ mod cte;
 mod unnest;
 mod push_down;
 mod prune;
+mod wide;
 mod fingerprint;
 mod join_order;
 mod cost;
 mod lower;
+mod estimate;
 mod reads;
 pub mod point;
 mod explain;
@@ -34,9 +37,9 @@ mod planner;
 
 pub use explain::{explain, explain_below};
 pub use lower::lower;
-pub use planner::{IndexPaths, PlanOptions, plan};
+pub use planner::{IndexPaths, PlanOptions, WideTables, plan};
 pub use reads::{TableRead, TableRestriction};
-pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics};
+pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};
 pub use switches::{JoinOrder, Switches, Technique};
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
-    JoinOrder, Statistics, Switches, cte, fold, join_order, lower, prune, push_down, tree, unnest,
+    JoinOrder, Statistics, Switches, cte, estimate, fold, join_order, lower, prune, push_down,
+    tree, unnest, wide,
 };
 
 /// What may be decided differently, for tests and comparison.
@@ -23,6 +24,20 @@ pub struct PlanOptions {
     pub switches: Switches,
     /// Who orders joins.
     pub join_order: JoinOrder,
+    /// Whether wide tables are read in the place of joins.
+    pub wide_tables: WideTables,
+}
+
+/// Whether plans read wide tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WideTables {
+    /// They do not.
+    #[default]
+    Avoid,
+    /// They do where that costs less.
+    Consider,
+    /// They do wherever they can, whatever it costs.
+    Prefer,
 }
 
 /// Whether plans use indexes.
@@ -39,8 +54,8 @@ pub enum IndexPaths {
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        let (index_paths, switches, join_order) = Default::default();
-        Self { exhaustive_relations: 12, index_paths, switches, join_order }
+        let (index_paths, switches, join_order, wide_tables) = Default::default();
+        Self { exhaustive_relations: 12, index_paths, switches, join_order, wide_tables }
     }
 }
 
@@ -60,9 +75,60 @@ pub fn plan(
     cte::resolve(&mut context, &mut root);
     unnest_all(&mut context, &mut root)?;
     cte::inline_single(&mut context, &mut root);
+    rewrite_all(&mut context, &mut root, query);
+    let wide = match options.wide_tables {
+        WideTables::Avoid => None,
+        _ => with_wide_tables(&context, &root, query),
+    };
+    let Some((wide_context, wide_root)) = wide else {
+        return finish(context, root, query);
+    };
+    let wide = finish(wide_context, wide_root, query)?;
+    if options.wide_tables == WideTables::Prefer {
+        return Ok(wide);
+    }
+    let joined = finish(context, root, query)?;
+    let costs = |plan: &PhysicalPlan| estimate::plan_cost(plan, statistics);
+    Ok(if costs(&wide) <= costs(&joined) { wide } else { joined })
+}
+
+/// The query with wide tables in the place of joins, if they can stand for some.
+fn with_wide_tables<'a>(
+    context: &Context<'a>,
+    root: &Plan,
+    query: &Query,
+) -> Option<(Context<'a>, Plan)> {
+    let bodies = context.ctes.iter().flat_map(|cte| cte.body.plans());
+    let plans: Vec<&Plan> = bodies.chain(&context.scalars).chain([root]).collect();
+    let has_candidates = plans.iter().any(|plan| wide::has_candidates(context, plan));
+    if !has_candidates || plans.into_iter().any(wide::is_of_write) {
+        return None;
+    }
+    let (mut context, mut root) = (context.clone(), root.clone());
+    let mut any = wide::absorb(&context, &mut root);
+    let mut scalars = std::mem::take(&mut context.scalars);
+    scalars.iter_mut().for_each(|plan| any |= wide::absorb(&context, plan));
+    context.scalars = scalars;
+    let mut ctes = std::mem::take(&mut context.ctes);
+    for cte in &mut ctes {
+        cte.body.plans_mut(&mut |plan| any |= wide::absorb(&context, plan));
+    }
+    context.ctes = ctes;
+    // Conditions that stood between tables are now about one.
+    any.then(|| {
+        rewrite_all(&mut context, &mut root, query);
+        (context, root)
+    })
+}
+
+fn rewrite_all(context: &mut Context<'_>, root: &mut Plan, query: &Query) {
     let needed: ColumnSet = query.columns.iter().map(|column| column.id).collect();
-    rewrite(&context, &mut root, &needed, Order::Matters);
-    rewrite_preludes(&mut context);
+    rewrite(context, root, &needed, Order::Matters);
+    rewrite_preludes(context);
+}
+
+/// From logical plans to the physical one.
+fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<PhysicalPlan> {
     let mut estimator = Estimator::default();
     join_order::order_all(&mut context, &mut estimator, &mut root);
     lower::lower_query(&mut context, &mut estimator, root, query)

@@ -39,6 +39,15 @@ pub struct TableStatistics {
     pub columns: Vec<ColumnStatistics>,
 }
 
+/// A wide table whose rows are those of the query's snapshot.
+#[derive(Clone, Debug)]
+pub struct WideTable {
+    /// The table; it has a [`sql::catalog::WideDef`].
+    pub table: TableRef,
+    /// The tables of the definition's nodes.
+    pub nodes: Vec<TableRef>,
+}
+
 /// The planner's window on data and on evaluation.
 pub trait Statistics {
     /// Statistics of `table`.
@@ -53,6 +62,12 @@ pub trait Statistics {
         columns: &[(ColumnId, usize)],
         predicate: &Expr,
     ) -> Option<f64>;
+
+    /// The wide tables over `fact` that the query may read in its place.
+    fn wide_tables(&self, fact: &TableRef) -> Vec<WideTable> {
+        let _ = fact;
+        Vec::new()
+    }
 
     /// The value of an expression without columns, parameters, sub-queries or volatile functions.
     ///

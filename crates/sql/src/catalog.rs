@@ -91,6 +91,52 @@ pub struct ForeignKeyDef {
     pub on_update: ReferentialAction,
 }
 
+/// What a wide table holds: for each row of a fact table, the values of the rows that its foreign
+/// keys lead to, as by outer joins.
+///
+/// Source: Chasseur 2015, section 2.4 (WideTable).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideDef {
+    /// The fact table, then those that it leads to; each is reached from one before it. A table
+    /// that several ways lead to is there several times.
+    pub nodes: Vec<WideNode>,
+    /// Where each column comes from: the node, and the ordinal in its table.
+    pub columns: Vec<(usize, usize)>,
+}
+
+/// One table of a [`WideDef`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideNode {
+    /// Its name.
+    pub table: String,
+    /// How it is reached; None for the fact table.
+    pub link: Option<WideLink>,
+}
+
+/// The foreign key that leads to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WideLink {
+    /// The node that refers.
+    pub from: usize,
+    /// Ordinals of the referring columns.
+    pub columns: Vec<usize>,
+    /// Ordinals of the referenced key, by position in `columns`.
+    pub references: Vec<usize>,
+}
+
+impl WideDef {
+    /// The ordinal in the wide table of column `ordinal` of node `node`. A key column that the
+    /// foreign key repeats is stored once, as the referring column.
+    pub fn column(&self, node: usize, ordinal: usize) -> Option<usize> {
+        if let Some(found) = self.columns.iter().position(|&c| c == (node, ordinal)) {
+            return Some(found);
+        }
+        let link = self.nodes.get(node)?.link.as_ref()?;
+        let at = link.references.iter().position(|&key| key == ordinal)?;
+        self.column(link.from, link.columns[at])
+    }
+}
+
 /// GENERATED ALWAYS or BY DEFAULT AS IDENTITY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdentityKind {
@@ -253,6 +299,10 @@ pub trait TableMeta: Send + Sync {
     fn foreign_keys(&self) -> &[ForeignKeyDef] {
         &[]
     }
+    /// What it holds, if it is a wide table: the database alone writes its rows.
+    fn wide(&self) -> Option<&WideDef> {
+        None
+    }
     /// The identity of column `ordinal`, if it is an identity column.
     fn identity(&self, ordinal: usize) -> Option<&Identity> {
         let _ = ordinal;
@@ -397,6 +447,15 @@ pub enum Relation {
         /// Column names; empty when the query's own are used.
         columns: Vec<String>,
         /// Whose rights its query runs with.
+        rights: ViewRights,
+    },
+    /// A wide table whose rows are not those of the snapshot: who reads it computes them.
+    StaleWide {
+        /// The table.
+        table: TableRef,
+        /// The query that its rows come from, with its columns in order.
+        sql: String,
+        /// Whose rights that query runs with.
         rights: ViewRights,
     },
 }

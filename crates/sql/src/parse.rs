@@ -9,6 +9,7 @@ mod grant;
 mod reserved;
 mod role;
 mod session;
+mod wide;
 
 pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
@@ -23,8 +24,9 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, CursorOptions, Discard, Fetch, IfExists, IfMissing, LockWait, Persistence,
-    PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode, TransactionModes,
+    Chain, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing, LockWait,
+    Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode,
+    TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -143,6 +145,17 @@ pub(crate) enum SessionTree {
     /// CLOSE; None for all.
     CloseCursor(Option<String>),
     Backup(String),
+    CreateWideTable {
+        name: ast::ObjectName,
+        fact: ast::ObjectName,
+        if_exists: IfExists,
+    },
+    RefreshWideTable(ast::ObjectName),
+    DropWideTable {
+        names: Vec<ast::ObjectName>,
+        if_missing: IfMissing,
+        behaviour: DropBehaviour,
+    },
     Privilege(PrivilegeStatement),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {

@@ -14,8 +14,8 @@ pub use cursor::{
 };
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
-    CreateTable, CreateTableAs, CreateView, DropRelations, Naming, Nullability, SequenceChange,
-    Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Naming, Nullability,
+    SequenceChange, Truncate, TruncateIdentity, WithData,
 };
 pub use privilege::{
     Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,
@@ -257,8 +257,14 @@ pub enum Statement {
     CreateSequence(Box<CreateSequence>),
     /// ALTER SEQUENCE; None when IF EXISTS found nothing.
     AlterSequence(Option<Box<AlterSequence>>),
+    /// CREATE WIDE TABLE.
+    CreateWideTable(CreateWideTable),
+    /// REFRESH WIDE TABLE.
+    RefreshWideTable(RelationName),
     /// DROP TABLE.
     DropTable(DropRelations),
+    /// DROP WIDE TABLE.
+    DropWideTable(DropRelations),
     /// DROP VIEW.
     DropView(DropRelations),
     /// DROP INDEX.

@@ -146,7 +146,7 @@ fn absent(bits: u32, rows: usize, rounds: usize) {
     let about = format!("{:?} of {} bytes", block.scheme, block.width);
     let values: Vec<Restriction> = (0..50)
         .map(|i| {
-            let odd = Value::I64((1 << bits) / 50 * i | 1);
+            let odd = Value::I64(((1 << bits) / 50 * i) | 1);
             Restriction { column: 0, kind: RestrictionKind::Compare(CompareKind::Eq, odd) }
         })
         .collect();

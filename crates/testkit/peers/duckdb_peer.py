@@ -69,7 +69,7 @@ def warm(connection, sql):
 
 def memory(connection):
     """Bytes that DuckDB holds."""
-    return connection.sql("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchone()[0]
+    return connection.sql("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0]
 
 
 def profile(connection, sql):

@@ -3,8 +3,9 @@
 //! ```text
 //! array    element* 00 [first subscript, 4 bytes, when it is not 1]
 //! element  01 value | 02                                            02: NULL
-//! value    BOOLEAN 1 byte; integers, DATE 4; BIGINT, OID, times, floats 8; UUID 16: big-endian, sign
-//!          bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 - length, inverted);
+//! value    BOOLEAN 1 byte; integers, DATE 4; BIGINT, OID, times, floats 8; UUID 16: big-endian,
+//!          sign bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 - length,
+//!          inverted);
 //!          INTERVAL 16 of its length, 16 as it is; text, BYTEA with 00 as 00 FF, then 00 00
 //! ```
 //! Arrays of one type are equal when their bytes are and ordered as their bytes are: by elements,

@@ -13,7 +13,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use sql::catalog::ForeignKeyDef;
+use sql::catalog::{ForeignKeyDef, WideDef, WideNode};
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
@@ -171,5 +171,22 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     if !def.foreign_keys.iter().all(paired) {
         return Err(damaged("a foreign key with unequal sides"));
     }
-    Ok(())
+    match &def.wide {
+        Some(wide) => check_wide(wide, def.columns.len()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a wide table whose parts do not lead to each other.
+fn check_wide(wide: &WideDef, column_count: usize) -> Result<()> {
+    let leads = |(number, node): (usize, &WideNode)| match &node.link {
+        Some(link) => link.from < number && link.columns.len() == link.references.len(),
+        None => number == 0,
+    };
+    let linked = wide.nodes.iter().enumerate().all(leads);
+    let known = wide.columns.iter().all(|&(node, _)| node < wide.nodes.len());
+    if linked && known && wide.columns.len() == column_count {
+        return Ok(());
+    }
+    Err(damaged("a wide table that is made of nothing"))
 }

@@ -21,9 +21,10 @@ use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
-use super::{drop, names, needed, sequence, validate, view};
+use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
 use crate::comments::Commented;
+use crate::wide::Freshness;
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
 
@@ -42,6 +43,10 @@ struct Altering {
     rewrites: bool,
     sequences: Vec<Sequence>,
     dropped: Vec<Dropped>,
+    /// A constraint that is gone, as an error names it.
+    unconstrained: Option<(String, DropBehaviour)>,
+    /// Wide tables that have a column that is gone.
+    wide: Vec<String>,
     /// Columns by old and new name.
     renamed: Vec<(String, String)>,
     /// Constraints, from and to; an index may have the name, too.
@@ -61,6 +66,8 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
         rewrites: alter.rewrite.is_some(),
         sequences: Vec::new(),
         dropped: Vec::new(),
+        unconstrained: None,
+        wide: Vec::new(),
         renamed: Vec::new(),
         renamed_constraints: Vec::new(),
         lost: Vec::new(),
@@ -210,10 +217,11 @@ impl Altering {
         name: &str,
         behaviour: DropBehaviour,
     ) -> Result<()> {
+        let what = format!("constraint {name} on table {}", self.table.def.name);
+        self.unconstrained = Some((what.clone(), behaviour));
         if self.table.def.keys.iter().any(|key| key.name == name) {
             let position = self.table.def.indexes.iter().position(|i| i.name == name);
             if let Some(position) = position {
-                let what = format!("constraint {name} on table {}", self.table.def.name);
                 self.lose_index(session, position, &what, behaviour)?;
             }
             self.table.def.keys.retain(|key| key.name != name);
@@ -269,6 +277,10 @@ impl Altering {
         behaviour: DropBehaviour,
     ) -> Result<()> {
         let what = format!("column {name} of table {}", self.table.def.name);
+        let before = &self.table.entry.def;
+        if let Some(known) = before.columns.iter().position(|column| column.name == name) {
+            self.wide.extend(wide::holders(&session.state(), &before.name, known));
+        }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
         };
@@ -312,6 +324,7 @@ impl Altering {
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
         let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
+        let (unconstrained, wide) = (self.unconstrained, self.wide);
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
@@ -332,6 +345,9 @@ impl Altering {
             for other in others {
                 state.tables.insert(other.def.name.clone(), other);
             }
+            if rewrites {
+                wide::renew(state, &old, Freshness::again);
+            }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
             if def.persistence == Persistence::Permanent {
@@ -349,7 +365,12 @@ impl Altering {
                 let new = renamed.iter().find(|(from, _)| *from == column);
                 (def.name.clone(), new.map_or(column, |(_, to)| to.clone()))
             });
-            Ok(())
+            let column = dropped.first();
+            let column = column.map(|c| (format!("column {} of table {old}", c.name), c.behaviour));
+            match column.or(unconstrained) {
+                Some((what, behaviour)) => wide::drop_unfit(state, &wide, &what, behaviour),
+                None => wide::refuse_unfit(state, &old),
+            }
         })?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &old, first)?;

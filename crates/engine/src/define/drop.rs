@@ -7,7 +7,7 @@ use sql::statement::{DropBehaviour, DropRelations, IfMissing, Persistence};
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
-use super::{index, local_name, needed, sequence, table, view};
+use super::{index, local_name, needed, sequence, table, view, wide};
 use crate::catalog::{State, TableEntry};
 use crate::{QueryResult, Session};
 
@@ -74,9 +74,12 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
         for entry in changed {
             state.tables.insert(entry.def.name.clone(), entry);
         }
-        for name in &names {
+        // Wide tables may go together with those behind them.
+        let is_plain = |name: &&str| state.tables.get(*name).is_none_or(|t| t.def.wide.is_none());
+        let (plain, wide): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(is_plain);
+        for name in wide.into_iter().chain(plain) {
             view::drop_dependents(state, "table", name, drop.behaviour)?;
-            state.tables.remove(*name);
+            state.tables.remove(name);
         }
         for name in &names {
             sequence::drop_owned(state, name, None, drop.behaviour)?;
@@ -130,7 +133,7 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
         let changed = without_foreign_keys(session, lost)?;
         session.change_catalog(|state| {
             state.tables.extend(changed.into_iter().map(|e| (e.def.name.clone(), e)));
-            Ok(())
+            wide::drop_unfit(state, &[], &format!("index {name}"), drop.behaviour)
         })?;
         // It may have been among those that lost a foreign key.
         let mut table = Redefined::new(redefined::locked_named(session, table)?);

@@ -57,7 +57,7 @@ pub(super) fn has_constraint(def: &TableDef, name: &str) -> bool {
 }
 
 /// An identifier as SQL text.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

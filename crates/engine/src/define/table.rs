@@ -14,12 +14,15 @@ use sql::statement::{
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
 
-use super::{index, layout_of, local_name, may_create, names, persistence_of, redefined, sequence};
+use super::{
+    index, layout_of, local_name, may_create, names, persistence_of, redefined, sequence, wide,
+};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
 use crate::locks::TableLock;
 use crate::rights::Object;
 use crate::session::Run;
+use crate::wide::Freshness;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
 use crate::{QueryResult, Session};
 
@@ -227,6 +230,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
             names.iter().for_each(|name| sequence::restart_owned(state, name));
         }
         for entry in emptied {
+            wide::renew(state, &entry.def.name, |_| Freshness::ended());
             state.tables.insert(entry.def.name.clone(), entry);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement};
 use types::{DataType, Error, Result, SqlState};
 
-use super::{drop, local_name, may_create, needed, persistence_of};
+use super::{drop, local_name, may_create, needed, persistence_of, wide};
 use crate::catalog::{State, View};
 use crate::{QueryResult, Session};
 
@@ -79,7 +79,8 @@ fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
     Ok(seen)
 }
 
-/// Drops views that depend on `name`, or fails when there are any and `behaviour` is RESTRICT.
+/// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour`
+/// is RESTRICT.
 pub(super) fn drop_dependents(
     state: &mut State,
     kind: &str,
@@ -89,6 +90,13 @@ pub(super) fn drop_dependents(
     let dependent =
         |(view, v): (&String, &View)| v.depends_on.iter().any(|d| d == name).then(|| view.clone());
     let dependents: Vec<String> = state.views.iter().filter_map(dependent).collect();
+    let over = crate::wide::over(state, name).map(|(entry, _)| entry.def.name.clone());
+    for dependent in over.collect::<Vec<_>>() {
+        if behaviour == DropBehaviour::Restrict {
+            return Err(needed(&format!("{kind} {name}"), &format!("wide table {dependent}")));
+        }
+        wide::drop_one(state, &dependent)?;
+    }
     for view in dependents {
         if behaviour == DropBehaviour::Restrict {
             return Err(needed(&format!("{kind} {name}"), &format!("view {view}")));

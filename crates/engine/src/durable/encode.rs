@@ -10,15 +10,15 @@ use txn::redo::RedoWriter;
 use types::{Error, Result};
 
 use super::files::{LoadedBlock, temperature_of};
-use super::objects::{VALUE_BYTES, write_difference, write_value};
+use super::objects::{VALUE_BYTES, write_difference, write_end, write_value};
 use super::redo::{Redo, Scratch, ValuePlace};
 use super::{Durable, is_temporary};
-use crate::catalog::{Sequence, State};
+use crate::catalog::{Sequence, State, TableEntry};
 
 impl Durable {
-    /// The redo of a transaction: what it changed, catalog (before and after) and sequences
-    /// included; None when nothing of it is to survive. Writes and syncs files for the blocks it
-    /// loaded, and makes room in the log.
+    /// The redo of a transaction: what it changed, catalog (before and after), sequences and wide
+    /// tables that no longer hold included; None when nothing of it is to survive. Writes and syncs
+    /// files for the blocks it loaded, and makes room in the log.
     ///
     /// # Errors
     /// 53100 and 58030; 54000 for a transaction of gigabytes.
@@ -27,6 +27,7 @@ impl Durable {
         undo: Option<&UndoBuffer>,
         catalog: Option<(&State, &State)>,
         sequences: &[Arc<Sequence>],
+        ended: &[Arc<TableEntry>],
     ) -> Result<Option<Redo<'_>>> {
         let mut redo = Redo::new(self);
         let (Scratch { record, row }, files, values) = redo.parts();
@@ -34,6 +35,7 @@ impl Durable {
         if let Some((old, new)) = catalog {
             write_difference(old, new, &mut writer);
         }
+        ended.iter().for_each(|wide| write_end(wide, &mut writer));
         if let Some(undo) = undo {
             let mut blocks = LoadedBlocks { durable: self, undo, images: HashMap::new() };
             let kept = catalog.map(|(_, new)| numbers(new));

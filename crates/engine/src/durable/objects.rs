@@ -4,6 +4,7 @@
 //! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment
 //!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
+//! end of a wide table: | number of its storage u64 |
 //! ```
 //! Invariant: an object's entry comes after those that end others of its name, and before rows; the
 //! values of sequences come behind them.
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sql::statement::Persistence;
-use storage::{BufferPool, Table};
+use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
 use types::Result;
 
@@ -40,6 +41,8 @@ mod kind {
     /// On the schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
     pub(super) const COMMENT: u8 = 9;
+    /// What a wide table is made of changed.
+    pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
@@ -161,6 +164,9 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         encode_table(entry, &mut bytes);
         let kind = if entry.is_indexed() { kind::TABLE } else { kind::DEFERRED_TABLE };
         writer.catalog(kind, name, &bytes);
+        if entry.freshness.has_ended() {
+            write_end(entry, writer);
+        }
     }
     for (name, view) in changed(&old.views, &new.views) {
         bytes.clear();
@@ -198,6 +204,11 @@ pub(super) fn write_all(state: &State) -> Vec<u8> {
     let mut out = Vec::new();
     write_difference(&State::default(), state, &mut RedoWriter::new(&mut out));
     out
+}
+
+/// Writes that what the wide table is made of changed.
+pub(super) fn write_end(wide: &TableEntry, writer: &mut RedoWriter<'_>) {
+    writer.catalog(kind::WIDE_ENDED, &wide.def.name, &wide.storage().id().to_le_bytes());
 }
 
 /// Writes a place for the value of a sequence.
@@ -257,6 +268,7 @@ impl Objects {
         match kind {
             kind::TABLE => self.put_table(name, bytes, Indexes::Built)?,
             kind::DEFERRED_TABLE => self.put_table(name, bytes, Indexes::Deferred)?,
+            kind::WIDE_ENDED => self.end_wide(&name, bytes)?,
             kind::VIEW => {
                 let (_, view) = decode_view(bytes)?;
                 state.views.insert(name, view);
@@ -310,6 +322,17 @@ impl Objects {
         Ok(())
     }
 
+    /// A wide table that was dropped or filled anew by others stays as it is.
+    fn end_wide(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let id = bytes.try_into().map(u64::from_le_bytes);
+        let id = id.map_err(|_| damaged("the end of a wide table has no number"))?;
+        let wide = self.state.tables.get(name).filter(|entry| entry.storage().id() == id);
+        if let Some(entry) = wide {
+            entry.freshness.end(Timestamp(0));
+        }
+        Ok(())
+    }
+
     /// Gives a sequence the value of an entry for which [`is_value`] holds.
     ///
     /// # Errors
@@ -342,6 +365,12 @@ impl Objects {
         // What it has is built when all rows are there.
         let lock = Arc::<TableLock>::default();
         let entry = TableEntry::new(def, Arc::clone(storage), lock, Indexes::Deferred);
+        entry.freshness.begin(Timestamp(0));
+        // The same rows under another definition.
+        let known = self.state.tables.get(&name).filter(|known| known.storage().id() == id);
+        if known.is_some_and(|known| known.freshness.has_ended()) {
+            entry.freshness.end(Timestamp(0));
+        }
         self.state.tables.insert(name, Arc::new(entry));
         Ok(())
     }

@@ -21,8 +21,8 @@ macro_rules! lookup {
     };
 }
 
-/// The comment on the object `$1` in a table of comments, where the condition holds. Its inner names
-/// hide none that an argument could use.
+/// The comment on the object `$1` in a table of comments, where the condition holds. Its inner
+/// names hide none that an argument could use.
 macro_rules! described {
     ($table:literal, $part:literal, $condition:literal) => {
         concat!(
@@ -139,7 +139,8 @@ const TYPE_NUMBER: &str = concat!(
 );
 
 /// The elements `x` of an array and their places `n`, as BIGINTs that hold both.
-const EXPANDED: &str = "unnest((SELECT array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
+const EXPANDED: &str = "unnest((SELECT \
+     array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
      FROM unnest($1) WITH ORDINALITY AS pgu (x, n)))";
 
 /// The sequence that goes with a column, for `nextval`; the table as SQL text writes it.

@@ -3,7 +3,7 @@
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{ForeignKeyDef, IdentityKind, IndexMeta, ReferentialAction, Uniqueness};
 use sql::statement::{Persistence, RelationName};
-use types::{ElementType, Value};
+use types::{ElementType, Value, array};
 
 use super::{Row, Subject, numbers, rights};
 use crate::catalog::TableDef;
@@ -66,10 +66,9 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
                 .number("relam", numbers::access_method(index.kind))
                 .number("relnatts", index.columns.len() as i64);
             let option = index.kind.option();
-            rows.push(match option.map(|(name, value)| format!("{name}={value}")) {
-                Some(option) => row.text("reloptions", &format!("{{{option}}}")),
-                None => row,
-            });
+            let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
+            let options = option.and_then(|o| array::from_values(&[o], ElementType::Text).ok());
+            rows.push(row.set("reloptions", options.unwrap_or(Value::Null)));
         }
     }
     for (name, view) in &state.views {

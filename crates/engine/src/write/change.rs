@@ -10,11 +10,11 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
-use super::foreign;
 use super::insert::{Written, returning};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
 };
+use super::{foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::work::stale;
@@ -275,8 +275,11 @@ impl<'a> Change<'a> {
         self.written.batches.push(Batch::new(columns, done.len()));
     }
 
-    /// Looks at foreign keys in both directions.
+    /// Looks at wide tables, and at foreign keys in both directions.
     fn finish(self, session: &mut Session) -> Result<Written> {
+        if self.written.count > 0 {
+            wide::changed(session, self.entry);
+        }
         if let Action::Update(columns) = self.action
             && foreign::refers_by(self.entry, columns)
         {

@@ -9,12 +9,12 @@ use sql::statement::{ConflictAction, OnConflict};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
-use super::foreign;
 use super::insert::{Written, slices};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, index_position, lost_update, newest, read_rows,
     recheck_snapshot,
 };
+use super::{foreign, wide};
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::session::Run;
@@ -64,6 +64,7 @@ pub(crate) fn insert(
         inserted.rows = 0;
     }
     foreign::check_present(session, entry, &inserted, None)?;
+    wide::inserted(session, entry, &inserted)?;
     let mut all = Written { count: written.len() as u64, batches: vec![inserted] };
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
@@ -194,6 +195,9 @@ fn update(
     if referenced {
         let old = existing.iter().map(|column| column.gather(&before)).collect();
         foreign::keys_gone(session, entry, &Batch::new(old, before.len()), Some(&changed))?;
+    }
+    if !changed.is_empty() {
+        wide::changed(session, entry);
     }
     let tids = before.iter().map(|&number| met.tids[number as usize]).collect();
     Ok((updated, tids))

@@ -57,7 +57,7 @@ pub(crate) fn is_referenced(
 }
 
 /// The rows that have `key` in the first columns of index `index`, in their newest state.
-fn find(
+pub(super) fn find(
     session: &mut Session,
     entry: &Arc<TableEntry>,
     index: usize,
@@ -82,7 +82,7 @@ fn find(
 
 /// The unique index of the table over exactly `columns`, and for each of its columns the position
 /// in `columns`.
-fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usize, Vec<usize>)> {
+pub(super) fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usize, Vec<usize>)> {
     for (number, index) in entry.def.indexes.iter().enumerate() {
         let positions: Option<Vec<usize>> = index
             .columns
@@ -139,7 +139,7 @@ pub(crate) fn check_present(
 }
 
 /// The key in the types of the index's columns, which may be wider.
-fn widened<'a>(entry: &TableEntry, index: usize, key: &[Datum<'a>]) -> Vec<Datum<'a>> {
+pub(super) fn widened<'a>(entry: &TableEntry, index: usize, key: &[Datum<'a>]) -> Vec<Datum<'a>> {
     let physical = |p: usize| -> PhysicalType {
         let ordinal = entry.def.indexes[index].columns[p].ordinal;
         entry.storage().schema().columns()[ordinal].physical()

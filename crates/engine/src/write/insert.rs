@@ -12,7 +12,7 @@ use storage::{BulkWriter, TableLoad, Tid};
 use types::Result;
 
 use super::rows::attempt;
-use super::{conflict, foreign};
+use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::{QueryResult, Session};
@@ -159,6 +159,7 @@ pub(crate) fn insert_result(
     }
     for batch in &result.batches {
         foreign::check_present(session, entry, batch, None)?;
+        wide::inserted(session, entry, batch)?;
     }
     written.batches = result.batches;
     Ok(written)

@@ -9,9 +9,9 @@ use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, apply_rows};
-use super::foreign;
 use super::insert::write_batch;
 use super::rows::Rows;
+use super::{foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::{QueryResult, Session};
@@ -78,6 +78,7 @@ fn act(
             entry.checks.verify(&entry.def, &batch)?;
             write_batch(session, entry, &batch)?;
             foreign::check_present(session, entry, &batch, None)?;
+            wide::inserted(session, entry, &batch)?;
             Ok(wanted.len() as u64)
         }
         MergeAction::Update { columns, values_from } => {

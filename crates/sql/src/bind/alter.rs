@@ -35,7 +35,7 @@ impl Binder<'_> {
         if alter.if_exists && !exists {
             return Ok(Statement::AlterTable(None));
         }
-        let table = self.table_named(&alter.name)?;
+        let table = self.writable_table(&alter.name)?;
         let (scan, scope) = self.bind_table(table.clone(), &alter.name, None)?;
         let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();
         let identities = (0..table.columns().len()).filter(|at| table.identity(*at).is_some());

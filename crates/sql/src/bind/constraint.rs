@@ -451,7 +451,9 @@ impl Binder<'_> {
     /// The table that a foreign key refers to.
     fn referenced(&self, name: &RelationName, at: Place) -> Result<Definition> {
         match self.catalog.relation(name.schema.as_deref(), &name.name) {
-            Some(Relation::Table(table)) => Ok(Definition::of(name.clone(), &table)),
+            Some(Relation::Table(table) | Relation::StaleWide { table, .. }) => {
+                Ok(Definition::of(name.clone(), &table))
+            }
             Some(Relation::View { .. }) => {
                 let message = format!("referenced relation \"{name}\" is not a table");
                 fail(SqlState::WRONG_OBJECT_TYPE, message, at)

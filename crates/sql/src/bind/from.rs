@@ -11,7 +11,7 @@ use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, un
 use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::too_deep;
-use crate::statement::Privilege;
+use crate::statement::{Privilege, RelationName};
 
 /// How messages begin that are about the text of a view.
 const IN_VIEW: &str = "in a view: ";
@@ -212,32 +212,22 @@ impl Binder<'_> {
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => {
                 self.require(table.name(), Privilege::Select);
+                let is_wide = table.wide().is_some();
                 let (mut plan, scope) = self.bind_table(table, name, alias)?;
-                self.lock_scan(&mut plan, &scope);
+                match is_wide {
+                    true => self.refuse_wide_lock(&scope)?,
+                    false => self.lock_scan(&mut plan, &scope),
+                }
                 Ok((plan, scope))
             }
             Some(Relation::View { sql, columns, rights }) => {
-                if rights != ViewRights::System {
-                    self.require(&full.name, Privilege::Select);
-                }
-                let outer = self.on_behalf.clone();
-                if let ViewRights::Owner(owner) = rights {
-                    self.on_behalf = Some(owner);
-                }
-                let bound = self.bind_view(&sql, at);
-                self.on_behalf = outer;
-                let mut bound = bound?;
-                for (column, name) in bound.columns.iter_mut().zip(columns) {
-                    column.name = name;
-                }
-                let relation = ScopeRelation {
-                    columns: scope_columns(&bound, &full.name),
-                    name: full.name,
-                    schema: full.schema,
-                    table: None,
-                    at,
-                };
-                Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
+                self.bind_stored_query(full, &sql, columns, rights, alias, at)
+            }
+            Some(Relation::StaleWide { table, sql, rights }) => {
+                let columns = table.columns().iter().map(|c| c.name.clone()).collect();
+                let bound = self.bind_stored_query(full, &sql, columns, rights, alias, at)?;
+                self.refuse_wide_lock(&bound.1)?;
+                Ok(bound)
             }
             None => {
                 if full.schema.is_none()
@@ -249,6 +239,39 @@ impl Binder<'_> {
                 fail(SqlState::UNDEFINED_TABLE, message, at)
             }
         }
+    }
+
+    /// The query `sql` of a view or wide table called `full`, its columns renamed to `columns`.
+    fn bind_stored_query(
+        &mut self,
+        full: RelationName,
+        sql: &str,
+        columns: Vec<String>,
+        rights: ViewRights,
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        if rights != ViewRights::System {
+            self.require(&full.name, Privilege::Select);
+        }
+        let outer = self.on_behalf.clone();
+        if let ViewRights::Owner(owner) = rights {
+            self.on_behalf = Some(owner);
+        }
+        let bound = self.bind_view(sql, at);
+        self.on_behalf = outer;
+        let mut bound = bound?;
+        for (column, name) in bound.columns.iter_mut().zip(columns) {
+            column.name = name;
+        }
+        let relation = ScopeRelation {
+            columns: scope_columns(&bound, &full.name),
+            name: full.name,
+            schema: full.schema,
+            table: None,
+            at,
+        };
+        Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
     }
 
     /// A scan of `table`, called `name`.

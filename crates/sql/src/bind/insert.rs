@@ -31,7 +31,7 @@ impl Binder<'_> {
             return unsupported("this form of INSERT", at);
         }
         let definitions = self.definitions(with)?;
-        let table = self.table_named(name)?;
+        let table = self.writable_table(name)?;
         self.require(table.name(), Privilege::Insert);
         let source = self.insert_source(&table, insert, at)?;
         let (plan, columns) = self.exact(source);

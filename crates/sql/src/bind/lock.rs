@@ -86,6 +86,25 @@ impl Binder<'_> {
         Ok(Some(Box::new(self.finish(query)?)))
     }
 
+    /// Refuses to lock rows of a wide table, which has none of its own.
+    ///
+    /// # Errors
+    /// 42809.
+    pub(super) fn refuse_wide_lock(&self, scope: &Scope) -> Result<()> {
+        let (Some(locking), [relation]) = (&self.locking, scope.relations.as_slice()) else {
+            return Ok(());
+        };
+        let is_named = |lock: &LockTree| {
+            lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == relation.name)
+        };
+        let is_here = self.levels.len() == 1 && self.view_depth == 0;
+        if !is_here || !locking.clauses.iter().any(is_named) {
+            return Ok(());
+        }
+        let message = format!("cannot lock rows in wide table \"{}\"", relation.name);
+        fail(SqlState::WRONG_OBJECT_TYPE, message, relation.at)
+    }
+
     /// Gives the scan of a table its TID, when it stands in the FROM of the query that locks.
     pub(super) fn lock_scan(&mut self, plan: &mut Plan, scope: &Scope) {
         if self.levels.len() != 1 || self.view_depth > 0 || self.locking.is_none() {

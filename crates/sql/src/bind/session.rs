@@ -12,8 +12,8 @@ use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    Declare, Execute, LockTable, Prepare, PrivilegeStatement, Privileges, SetValue, Statement,
-    TableLockMode,
+    CreateWideTable, Declare, DropRelations, Execute, LockTable, Prepare, PrivilegeStatement,
+    Privileges, SetValue, Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -58,6 +58,9 @@ impl Binder<'_> {
             SessionTree::Fetch(fetch) => Statement::Fetch(fetch.clone()),
             SessionTree::CloseCursor(name) => Statement::CloseCursor(name.clone()),
             SessionTree::Backup(directory) => Statement::Backup(directory.clone()),
+            SessionTree::CreateWideTable { .. }
+            | SessionTree::RefreshWideTable(_)
+            | SessionTree::DropWideTable { .. } => self.bind_wide(tree)?,
             SessionTree::SetRole { name, value, scope } => Statement::Set {
                 name: name.clone(),
                 value: value.clone().map_or(SetValue::Default, SetValue::Text),
@@ -75,6 +78,28 @@ impl Binder<'_> {
             SessionTree::RenameSequence { name, if_missing, to } => {
                 self.bind_rename_sequence(name, *if_missing, to)?
             }
+        })
+    }
+
+    /// A statement about wide tables.
+    fn bind_wide(&self, tree: &SessionTree) -> Result<Statement> {
+        Ok(match tree {
+            SessionTree::CreateWideTable { name, fact, if_exists } => {
+                Statement::CreateWideTable(CreateWideTable {
+                    name: self.relation_name(name)?,
+                    fact: self.relation_name(fact)?,
+                    if_exists: *if_exists,
+                })
+            }
+            SessionTree::RefreshWideTable(name) => {
+                Statement::RefreshWideTable(self.relation_name(name)?)
+            }
+            SessionTree::DropWideTable { names, if_missing, behaviour } => {
+                let names: Result<_> = names.iter().map(|name| self.relation_name(name)).collect();
+                let (if_missing, behaviour) = (*if_missing, *behaviour);
+                Statement::DropWideTable(DropRelations { names: names?, if_missing, behaviour })
+            }
+            _ => return unsupported("this statement", None),
         })
     }
 

@@ -1,12 +1,12 @@
 //! Which statement goes where; EXPLAIN, COPY, CALL, TRUNCATE, SET.
 
 use sqlparser::ast::{self, Statement as Ast};
-use types::{Result, SqlState};
+use types::{Error, Result, SqlState};
 
 use super::lock::refuse_locks;
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::Clause;
-use super::{Binder, Unknowns, fail, unsupported};
+use super::{Binder, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
@@ -114,12 +114,24 @@ impl Binder<'_> {
         let full = self.relation_name(name)?;
         let at = object_at(name);
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
-            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::Table(table) | Relation::StaleWide { table, .. }) => Ok(table),
             Some(Relation::View { .. }) => {
                 fail(SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a table"), at)
             }
             None => {
                 fail(SqlState::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"), at)
+            }
+        }
+    }
+
+    /// A table by name whose rows a statement writes.
+    pub(super) fn writable_table(&self, name: &ast::ObjectName) -> Result<TableRef> {
+        let table = self.table_named(name)?;
+        match table.wide() {
+            None => Ok(table),
+            Some(_) => {
+                let message = format!("cannot change wide table \"{}\"", table.name());
+                fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(name))
             }
         }
     }
@@ -154,7 +166,16 @@ impl Binder<'_> {
     fn bind_copy(&mut self, copy: &CopyTree) -> Result<Copy> {
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
-                let table = self.table_named(name)?;
+                let table = match copy.from {
+                    true => self.writable_table(name)?,
+                    false => self.table_named(name)?,
+                };
+                if table.wide().is_some() {
+                    let message = format!("cannot copy from wide table \"{}\"", table.name());
+                    let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)
+                        .with_hint("Try the COPY (SELECT ...) TO variant.");
+                    return Err(place(error, object_at(name)));
+                }
                 let columns = self.column_ordinals(&table, columns)?;
                 let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
                 self.require(table.name(), needed);
@@ -208,7 +229,7 @@ impl Binder<'_> {
     fn bind_truncate(&mut self, truncate: &ast::Truncate) -> Result<Statement> {
         let mut tables = Vec::with_capacity(truncate.table_names.len());
         for target in &truncate.table_names {
-            let table = self.table_named(&target.name)?;
+            let table = self.writable_table(&target.name)?;
             self.require(table.name(), Privilege::Truncate);
             tables.push(table);
         }

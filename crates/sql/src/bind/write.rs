@@ -161,7 +161,7 @@ impl Binder<'_> {
         name: &ast::ObjectName,
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Target, Plan)> {
-        let table = self.table_named(name)?;
+        let table = self.writable_table(name)?;
         let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias)?;
         let tid = self.fresh();
         let mut ids = Vec::new();

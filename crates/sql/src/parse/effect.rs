@@ -74,6 +74,9 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }
         | SessionTree::RenameSequence { .. }
+        | SessionTree::CreateWideTable { .. }
+        | SessionTree::RefreshWideTable(_)
+        | SessionTree::DropWideTable { .. }
         | SessionTree::Listen(_)
         | SessionTree::Unlisten(_)
         | SessionTree::Notify(..)

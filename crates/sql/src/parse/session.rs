@@ -125,9 +125,13 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
 
 /// Statements about sequences and identities.
 fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
-    for parse in
-        [super::grant::parse, super::grant::parse_set, super::role::parse, super::cursor::parse]
-    {
+    for parse in [
+        super::grant::parse,
+        super::grant::parse_set,
+        super::role::parse,
+        super::cursor::parse,
+        super::wide::parse,
+    ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));
         }

@@ -102,6 +102,17 @@ pub struct DropRelations {
     pub behaviour: DropBehaviour,
 }
 
+/// CREATE WIDE TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateWideTable {
+    /// Its name.
+    pub name: RelationName,
+    /// The fact table, whose foreign keys are followed.
+    pub fact: RelationName,
+    /// When the name is taken.
+    pub if_exists: IfExists,
+}
+
 /// CREATE INDEX.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {

@@ -6,8 +6,9 @@
 //!                                                after 1, 2, 4, 8 ... windows
 //! ```
 //! A share is of the rows that earlier tests left, so it says what the test is worth at its place.
-//! Invariant: a predicate that may fail is asked about the rows that it was asked about in the order
-//! of the plan: nothing is learnt of predicates, and no test moves from before one to behind it.
+//! Invariant: a predicate that may fail is asked about the rows that it was asked about in the
+//! order of the plan: nothing is learnt of predicates, and no test moves from before one to behind
+//! it.
 //! Source: Patel 2018, section 5.3; the doubling batches of the public code (quickstep.md 7.3).
 //! Departure: what was seen of tests on values in earlier blocks is where the next block begins.
 

@@ -69,7 +69,8 @@ impl AccessPath {
     }
 }
 
-/// Nanoseconds of finding rows, by `cargo bench -p storage --bench sub_block` (page 014).
+/// Nanoseconds of finding rows: estimates from counted instructions, to be compared with
+/// `cargo bench -p storage --bench sub_block` (page 014).
 mod cost {
     use super::WeaveForm;
 

@@ -71,7 +71,7 @@ impl Bloom {
     #[inline]
     fn place(&self, hash: u64) -> (usize, u64) {
         let words = self.memory.words().len() as u64;
-        let word = (u128::from(hash) * u128::from(words) >> 64) as usize;
+        let word = ((u128::from(hash) * u128::from(words)) >> 64) as usize;
         let numbers = mix(hash ^ SEED);
         let bits = (0..self.key_bits).fold(0, |bits, i| bits | 1 << (numbers >> (i * 6) & 63));
         (word, bits)
@@ -112,11 +112,11 @@ fn hashes(block: &Block, column: usize) -> Vec<u64> {
     let rows = (0..block.rows()).filter(is_valid);
     if segment.has_codes() {
         let (min, max) = block.sma_keys(column).unwrap_or_default();
-        let hash = |code: u32| hash_key(min + i128::from(code));
+        let hash = |code: i128| hash_key(min + code);
         // Of truncated codes only NULL's is beyond the largest value.
-        let is_value = |code: &u32| i128::from(*code) <= max - min;
+        let is_value = |code: &i128| *code <= max - min;
         return with_codes!(block.codes(column), codes => {
-            codes.iter().map(|&code| u32::from(code)).filter(is_value).map(hash).collect()
+            codes.iter().map(|&code| i128::from(code)).filter(is_value).map(hash).collect()
         });
     }
     if segment.physical != PhysicalType::Str {

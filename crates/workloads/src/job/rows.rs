@@ -224,7 +224,7 @@ fn album_info_rows(album: &Album, _: Sizes, rows: &mut Rows<'_>) -> Result<()> {
             0 if draw.percent(80) => (100, LANGUAGES[album.artist.language].name.to_owned()),
             0 => (100, LANGUAGES[0].name.to_owned()),
             1 => (60, format!("{}.{}", (2 + fame * 7 / 24).min(9), draw.below(10))),
-            2 => (60, (draw.below(20) + 5 << (fame / 2)).to_string()),
+            2 => (60, ((draw.below(20) + 5) << (fame / 2)).to_string()),
             3 => {
                 let near = city(country_of(album.artist.city), &mut draw);
                 (40, format!("{} Studio {}", city_name(near), 1 + draw.ranked(9)))

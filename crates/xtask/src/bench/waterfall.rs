@@ -4,7 +4,7 @@
 //! ```text
 //! layout -> data -> query -> every way of running it on this layout, in turn -> medians
 //! ```
-//! Source: Patel 2018, figures 2 (one after the other), 8 (layouts), 9 (accessors), 10 (filters).
+//! Source: Patel 2018, figures 2 (one after another), 8 (layouts), 9 (accessors) and 10 (filters).
 //! Departure: layouts other than the frozen one are run with everything else.
 
 use std::path::Path;

@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm,
+    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef,
+    WideLink, WideNode,
 };
 use sql::statement::{Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -54,6 +55,9 @@ macro_rules! variants {
     };
 }
 
+record!(WideDef { nodes, columns });
+record!(WideNode { table, link });
+record!(WideLink { from, columns, references });
 record!(View { sql, columns, output, depends_on, persistence });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(Membership { role, admin });
@@ -88,6 +92,7 @@ variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
 
+/// Only a wide table has a field behind the others.
 impl Codec for TableDef {
     fn put(&self, out: &mut Writer<'_>) {
         out.field(&self.name);
@@ -100,6 +105,9 @@ impl Codec for TableDef {
         out.field(&self.layout);
         out.field(&self.persistence);
         out.field(&self.block_indexes);
+        if let Some(wide) = &self.wide {
+            out.field(wide);
+        }
     }
 }
 
@@ -117,9 +125,13 @@ impl Decode for TableDef {
             layout: from.field()?,
             persistence: from.field()?,
             block_indexes: Vec::new(),
+            wide: None,
         };
         if from.end().is_err() {
             def.block_indexes = from.field()?;
+        }
+        if from.end().is_err() {
+            def.wide = Some(from.field()?);
         }
         Ok(def)
     }

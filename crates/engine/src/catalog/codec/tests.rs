@@ -144,6 +144,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 block_indexes,
                 layout,
                 persistence,
+                wide: None,
             }
         })
 }

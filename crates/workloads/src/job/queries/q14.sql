@@ -9,7 +9,7 @@ WHERE aa.artist_id = a.id
     AND r.album_id = al.id
     AND r.country_id = c.id
     AND r.format_id = f.id
-    AND aa.alias LIKE '%berg%'
+    AND aa.alias LIKE '%Berg%'
     AND ro.name IN ('producer', 'engineer')
     AND c.continent = 'North America'
     AND f.name = 'compact disc'

@@ -1,0 +1,86 @@
+//! What statements are bound with.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use sql::statement::Statement;
+use sql::{Effect, ParsedStatement};
+use types::{DataType, Result};
+
+use super::Session;
+use crate::catalog::{Checking, StatementCatalog};
+use crate::compiled::{Compiled, Ready};
+use crate::rights::Who;
+use crate::wide::WideReader;
+use crate::work::Work;
+
+impl Session {
+    /// The catalog for a statement of the session.
+    pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog {
+            state: self.state(),
+            registry: self.database.registry(),
+            now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
+            prepared: &self.prepared,
+            session: self.info.id,
+            settings: &self.settings,
+            cursors: &self.cursors,
+            database: &self.database,
+            checks: Checking::Rights,
+            outside: self.outside.as_deref(),
+            wide: self.wide_reader(),
+            is_enough: Cell::new(true),
+        }
+    }
+
+    /// Which wide tables the statement may read.
+    pub(crate) fn wide_reader(&self) -> WideReader {
+        self.work.as_ref().map(Work::wide_reader).unwrap_or_default()
+    }
+
+    /// The catalog for `parsed`. What writes does not read wide tables by their names: parts of it
+    /// see what it wrote.
+    pub(super) fn catalog_for(&self, parsed: &ParsedStatement) -> StatementCatalog<'_> {
+        match parsed.effect() {
+            Effect::Reads => self.catalog(),
+            _ => StatementCatalog { wide: WideReader::default(), ..self.catalog() },
+        }
+    }
+
+    /// The catalog for queries of the database itself, which may read everything.
+    pub(crate) fn own_catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
+    }
+
+    /// On whose behalf its statements run.
+    pub(crate) fn who(&self) -> Who {
+        self.settings.who().clone()
+    }
+
+    /// Binds a prepared statement.
+    pub(crate) fn compile(&self, parsed: &ParsedStatement, types: &[DataType]) -> Result<Ready> {
+        // Before the catalog is looked at: it may be newer, never older.
+        let version = self.inner().relations.version();
+        let catalog = self.catalog_for(parsed);
+        let statement = sql::bind(parsed, &catalog, types)?;
+        let is_about_rows = matches!(
+            statement,
+            Statement::Query(_)
+                | Statement::SelectForUpdate(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
+        );
+        if is_about_rows && catalog.is_enough.get() && self.sees_committed_catalog() {
+            return Ok(Ready::Again(Arc::new(Compiled::new(self, statement, version))));
+        }
+        Ok(Ready::Once(Box::new(statement)))
+    }
+
+    /// Whether the session sees the relations that everybody does, and no others.
+    pub(crate) fn sees_committed_catalog(&self) -> bool {
+        let own = self.work.as_ref().is_some_and(|work| !work.sees_committed_catalog());
+        !own && self.temporary.is_empty()
+    }
+}

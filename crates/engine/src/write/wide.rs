@@ -1,0 +1,173 @@
+//! Wide tables follow the tables behind them.
+//!
+//! A new fact gets its row there at once, with the newest state of the rows that it leads to, as
+//! its foreign keys are tested with: of two transactions that meet, one sees the other, or the
+//! other ends the wide table. Any other change ends it, until REFRESH.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kernels::{Batch, Column, VectorBuilder};
+use sql::catalog::{WideDef, WideLink};
+use sql::statement::Persistence;
+use storage::{Datum, KeyBuffer, RowBuffer};
+use types::{Error, Result};
+
+use super::foreign;
+use super::insert::write_batch;
+use super::rows::{Rows, newest, push};
+use crate::Session;
+use crate::catalog::TableEntry;
+use crate::define::index::ensure_built;
+use crate::locks::LockMode;
+use crate::wide::{self, Touch};
+use crate::work::stale;
+
+/// Rows of the table changed, other than by new ones: wide tables over it hold no longer.
+pub(crate) fn changed(session: &mut Session, entry: &TableEntry) {
+    if entry.def.persistence == Persistence::Temporary {
+        return;
+    }
+    let state = session.work().shared_catalog(session.inner());
+    for (wide, _) in wide::over(&state, &entry.def.name) {
+        session.work_mut().touch(wide, Touch::Changed);
+    }
+}
+
+/// Adds the new rows `batch` (all columns) of the table to the wide tables over it. The keys that
+/// they refer to are there.
+///
+/// # Errors
+/// [`stale`] when a wide table changed meanwhile; 40P01, 57014 from waiting; 53200.
+pub(crate) fn inserted(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    batch: &Batch,
+) -> Result<()> {
+    // New rows of other tables have no facts that lead to them.
+    if batch.rows == 0
+        || entry.def.foreign_keys.is_empty()
+        || entry.def.persistence == Persistence::Temporary
+    {
+        return Ok(());
+    }
+    let state = session.work().shared_catalog(session.inner());
+    for (wide, def) in wide::over(&state, &entry.def.name) {
+        if def.nodes.first().is_some_and(|node| node.table == entry.def.name) {
+            add(session, wide, def, batch)?;
+        }
+    }
+    Ok(())
+}
+
+fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Batch) -> Result<()> {
+    session.work_mut().touch(wide, Touch::Added);
+    let ends = session.work().has_touched(wide, Touch::Changed);
+    if ends || wide.freshness.has_ended() {
+        return Ok(());
+    }
+    let state = session.work().shared_catalog(session.inner());
+    let tables = wide::nodes(&state, def).ok_or_else(stale)?;
+    for table in tables.iter().skip(1).chain([wide]) {
+        lock(session, table)?;
+    }
+    let facts = Rows::new(batch);
+    let mut nodes: Vec<Node> = Vec::with_capacity(tables.len());
+    for (table, node) in tables.iter().zip(&def.nodes) {
+        nodes.push(match &node.link {
+            None => Node::default(),
+            Some(link) => Node::follow(session, table, link, &facts, &nodes)?,
+        });
+    }
+    let column = |(&(node, ordinal), spec): (&(usize, usize), &storage::ColumnSpec)| {
+        if node == 0 {
+            return batch.columns[ordinal].clone();
+        }
+        let mut builder = VectorBuilder::with_capacity(spec.physical(), facts.count);
+        for row in 0..facts.count {
+            push(&mut builder, nodes[node].get(row, ordinal));
+        }
+        Column::plain(builder.finish())
+    };
+    let schema = wide.storage().schema().columns();
+    let columns = def.columns.iter().zip(schema).map(column).collect();
+    write_batch(session, wide, &Batch::new(columns, facts.count))?;
+    Ok(())
+}
+
+/// Makes sure that the table stays as it is until the transaction ends. By its entry, because a
+/// temporary table may hide its name.
+fn lock(session: &mut Session, entry: &Arc<TableEntry>) -> Result<()> {
+    let cancel = session.cancel_handle();
+    let held = session.work().holds(&entry.lock);
+    if !held {
+        session.work_mut().lock(&entry.lock, LockMode::Write, &cancel)?;
+        let state = session.work().shared_catalog(session.inner());
+        let now = state.tables.get(&entry.def.name);
+        if !now.is_some_and(|now| Arc::ptr_eq(now, entry)) {
+            return Err(stale());
+        }
+    }
+    ensure_built(session, entry)
+}
+
+/// The rows of one table that facts lead to.
+#[derive(Default)]
+struct Node {
+    /// All columns of each.
+    rows: Vec<RowBuffer>,
+    /// By fact: its row, if it leads to one.
+    of_fact: Vec<Option<usize>>,
+}
+
+impl Node {
+    fn follow(
+        session: &mut Session,
+        table: &Arc<TableEntry>,
+        link: &WideLink,
+        facts: &Rows,
+        before: &[Self],
+    ) -> Result<Self> {
+        let (index, positions) = foreign::unique_index(table, &link.references)?;
+        let encoder = table.indexes_built().get(index).map(Arc::clone);
+        let encoder = encoder.ok_or_else(|| Error::internal("a key has an index"))?;
+        let ordinals: Vec<usize> = (0..table.def.columns.len()).collect();
+        let mut node = Self { rows: Vec::new(), of_fact: Vec::with_capacity(facts.count) };
+        let mut known: HashMap<Box<[u8]>, usize> = HashMap::new();
+        let (mut key, mut encoded) = (Vec::with_capacity(positions.len()), KeyBuffer::new());
+        for fact in 0..facts.count {
+            key.clear();
+            key.extend(positions.iter().map(|&p| match link.from {
+                0 => facts.get(link.columns[p], fact),
+                from => before[from].get(fact, link.columns[p]),
+            }));
+            if key.iter().any(Datum::is_null) {
+                node.of_fact.push(None);
+                continue;
+            }
+            let values = foreign::widened(table, index, &key);
+            encoder.encode(&values, &mut encoded);
+            if let Some(&row) = known.get(&encoded[..]) {
+                node.of_fact.push(Some(row));
+                continue;
+            }
+            let found = foreign::find(session, table, index, &values, 1)?;
+            let mut row = RowBuffer::new();
+            let at = newest(session.work());
+            let is_there =
+                found.iter().any(|&tid| table.storage().read(at, tid, &ordinals, &mut row));
+            if !is_there {
+                return Err(Error::internal("a foreign key leads to a row"));
+            }
+            known.insert(Box::from(&encoded[..]), node.rows.len());
+            node.of_fact.push(Some(node.rows.len()));
+            node.rows.push(row);
+        }
+        Ok(node)
+    }
+
+    /// A column of the row that the fact leads to; NULL when there is none.
+    fn get(&self, fact: usize, ordinal: usize) -> Datum<'_> {
+        self.of_fact[fact].map_or(Datum::Null, |row| self.rows[row].get(ordinal))
+    }
+}

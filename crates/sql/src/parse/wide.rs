@@ -1,0 +1,41 @@
+//! Wide tables.
+
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
+
+use super::SessionTree;
+use super::session::{Parsed, at_end, expect, word, words};
+use crate::statement::{DropBehaviour, IfExists, IfMissing};
+
+/// The statement, when it is about wide tables.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    let tree = if words(parser, &["create", "wide", "table"]) {
+        let exists = words(parser, &["if", "not", "exists"]);
+        let name = parser.parse_object_name(false)?;
+        expect(parser, "from")?;
+        let fact = parser.parse_object_name(false)?;
+        let if_exists = if exists { IfExists::Skip } else { IfExists::Fail };
+        SessionTree::CreateWideTable { name, fact, if_exists }
+    } else if words(parser, &["refresh", "wide", "table"]) {
+        SessionTree::RefreshWideTable(parser.parse_object_name(false)?)
+    } else if words(parser, &["drop", "wide", "table"]) {
+        let missing = words(parser, &["if", "exists"]);
+        let mut names = vec![parser.parse_object_name(false)?];
+        while parser.consume_token(&Token::Comma) {
+            names.push(parser.parse_object_name(false)?);
+        }
+        let cascade = word(parser, "cascade");
+        let behaviour = if cascade { DropBehaviour::Cascade } else { DropBehaviour::Restrict };
+        if !cascade {
+            word(parser, "restrict");
+        }
+        let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+        SessionTree::DropWideTable { names, if_missing, behaviour }
+    } else {
+        return Ok(None);
+    };
+    match at_end(parser) {
+        true => Ok(Some(tree)),
+        false => parser.expected_ref("end of statement", parser.peek_token_ref()),
+    }
+}
