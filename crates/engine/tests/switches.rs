@@ -1,5 +1,5 @@
 //! Settings that switch techniques off: what they do to plans and scans, and that prepared
-//! statements notice them. Answers are compared in `xtask/tests/switches.rs`.
+//! statements notice them. Answers are compared in `xtask/tests/workloads.rs`.
 
 use engine::{Config, Database, Session};
 use plan::Technique;
@@ -101,9 +101,8 @@ const FILTERED: [&str; 9] = [
      GROUP BY GROUPING SETS ((a), (a, b))) AS g JOIN few ON g.a = few.k",
     "SELECT count(*), sum(c), min(n) FROM (SELECT a, count(DISTINCT b) AS c FROM fact GROUP BY a) \
      AS g JOIN few ON g.a = few.k",
-    "SELECT count(*), sum(r), min(n) FROM \
-     (SELECT a, row_number() OVER (PARTITION BY a ORDER BY id) AS r \
-     FROM fact) AS w JOIN few ON w.a = few.k",
+    "SELECT count(*), sum(r), min(n) FROM (SELECT a, row_number() OVER (PARTITION BY a \
+     ORDER BY id) AS r FROM fact) AS w JOIN few ON w.a = few.k",
     "SELECT count(*), min(n) FROM (SELECT DISTINCT ON (a) a, id FROM fact ORDER BY a, id) AS d \
      JOIN few ON d.a = few.k",
     "SELECT count(*), min(n) FROM (SELECT a FROM fact EXCEPT SELECT b FROM fact AS f) AS e \
@@ -140,9 +139,8 @@ fn filters_on_results_stay_above() {
          GROUP BY a) AS g JOIN few ON g.c = few.k",
         "SELECT count(*), min(n) FROM (SELECT a, count(DISTINCT id) AS c FROM fact \
          GROUP BY a) AS g JOIN (SELECT k / 100 AS k, n FROM few) AS f ON g.c = f.k",
-        "SELECT count(*), min(n) FROM \
-         (SELECT a, row_number() OVER (PARTITION BY b) AS r \
-         FROM fact) AS w JOIN few ON w.a = few.k AND w.r < 3",
+        "SELECT count(*), min(n) FROM (SELECT a, row_number() OVER (PARTITION BY b \
+         ORDER BY id) AS r FROM fact) AS w JOIN few ON w.a = few.k AND w.r < 3",
         "SELECT count(*), min(n) FROM (SELECT b, id, count(*) AS c FROM fact \
          GROUP BY GROUPING SETS ((b), (id))) AS g JOIN few ON g.id = few.k",
     ];

@@ -6,6 +6,7 @@ use types::DataType;
 use super::selectivity::note_facts;
 use super::{ColumnProperty, Properties, expr_distinct, keeps_right, selectivity};
 use crate::column_set::ColumnSet;
+use crate::physical::NullKeys;
 use crate::tree;
 
 /// `left = right`, each over one side only.
@@ -15,6 +16,8 @@ pub(crate) struct EquiPair<'a> {
     pub(crate) left: &'a Expr,
     /// Over the right side.
     pub(crate) right: &'a Expr,
+    /// How NULLs compare.
+    pub(crate) nulls: NullKeys,
 }
 
 /// The equalities of `condition` between both sides, and its other conjuncts.
@@ -28,13 +31,19 @@ pub(crate) fn split_condition<'a>(
     borrow_conjuncts(condition, &mut parts);
     for part in parts {
         let mut found = None;
-        if let ExprKind::Compare(CompareOp::Equal | CompareOp::NotDistinct, a, b) = &part.kind {
+        if let ExprKind::Compare(op @ (CompareOp::Equal | CompareOp::NotDistinct), a, b) =
+            &part.kind
+        {
+            let nulls = match op {
+                CompareOp::NotDistinct => NullKeys::Match,
+                _ => NullKeys::Differ,
+            };
             let (in_a, in_b) = (tree::mentioned(a), tree::mentioned(b));
             let proper = !in_a.is_empty() && !in_b.is_empty();
             if proper && in_a.is_subset(left) && in_b.is_subset(right) {
-                found = Some(EquiPair { left: a, right: b });
+                found = Some(EquiPair { left: a, right: b, nulls });
             } else if proper && in_a.is_subset(right) && in_b.is_subset(left) {
-                found = Some(EquiPair { left: b, right: a });
+                found = Some(EquiPair { left: b, right: a, nulls });
             }
         }
         match found {

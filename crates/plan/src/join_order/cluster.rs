@@ -242,7 +242,7 @@ impl Cluster {
             _ => [None, None],
         };
         let mut keys: Vec<(f64, f64)> = Vec::new();
-        for EquiPair { left, right } in &pairs {
+        for EquiPair { left, right, .. } in &pairs {
             let whole = cardinality::domain(left, &a).max(cardinality::domain(right, &b)).max(1.0);
             keys.push((cardinality::expr_distinct(right, &b), whole));
         }

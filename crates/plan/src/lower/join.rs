@@ -1,8 +1,6 @@
 //! Joins: keys, sides and methods.
 
-use sql::algebra::{
-    ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, JoinKind as Logic, Plan,
-};
+use sql::algebra::{ColumnId, Expr as Logical, JoinKind as Logic, Plan};
 use types::{DataType, PhysicalType, Result};
 
 use super::expr::{self, Scope};
@@ -47,10 +45,9 @@ impl Lowering<'_, '_> {
         let (pairs, rest) = cardinality::split_condition(condition, &in_left, &in_right);
         let (a, b) = (left.properties.clone(), right.properties.clone());
         let properties = cardinality::joined(*kind, condition, a, b);
-        let hashable =
-            !pairs.is_empty() && is_hashable(*kind, condition, &pairs, &rest, &left, &right);
+        let hashable = !pairs.is_empty() && is_hashable(*kind, &pairs, &rest, &left, &right);
         let pairs: Vec<(Logical, Logical, NullKeys)> = if hashable {
-            pairs.iter().map(|pair| keyed(*kind, pair, condition, &left, &right)).collect()
+            pairs.iter().map(|pair| keyed(*kind, pair, &left, &right)).collect()
         } else {
             Vec::new()
         };
@@ -298,11 +295,10 @@ fn method(join: &Join<'_>, keys: &[JoinKey], build: &Lowered, swap: bool) -> Joi
 fn keyed(
     kind: Logic,
     pair: &EquiPair<'_>,
-    condition: &Logical,
     left: &Lowered,
     right: &Lowered,
 ) -> (Logical, Logical, NullKeys) {
-    let matches = is_not_distinct(condition, pair);
+    let matches = pair.nulls == NullKeys::Match;
     let never_null = !cardinality::nullable(pair.left, &left.properties)
         && !cardinality::nullable(pair.right, &right.properties);
     let nulls = match kind {
@@ -320,20 +316,10 @@ fn one_side_never_null(pair: &EquiPair<'_>, left: &Lowered, right: &Lowered) -> 
         || !cardinality::nullable(pair.right, &right.properties)
 }
 
-fn is_not_distinct(condition: &Logical, pair: &EquiPair<'_>) -> bool {
-    tree::any(condition, &|e| match &e.kind {
-        LogicalKind::Compare(CompareOp::NotDistinct, a, b) => {
-            (**a == *pair.left && **b == *pair.right) || (**a == *pair.right && **b == *pair.left)
-        }
-        _ => false,
-    })
-}
-
 /// Whether a hash join gives the right marks: at most one key may be unknown, and none when there
 /// is a residual, which then must not be unknown either.
 fn is_hashable(
     kind: Logic,
-    condition: &Logical,
     pairs: &[EquiPair<'_>],
     rest: &[&Logical],
     left: &Lowered,
@@ -348,7 +334,7 @@ fn is_hashable(
     };
     let nullable = |e: &Logical| cardinality::nullable_by(e, &column);
     let unknown = |pair: &&EquiPair<'_>| {
-        (nullable(pair.left) || nullable(pair.right)) && !is_not_distinct(condition, pair)
+        (nullable(pair.left) || nullable(pair.right)) && pair.nulls == NullKeys::Differ
     };
     let count = pairs.iter().filter(unknown).count();
     if rest.is_empty() { count <= 1 } else { count == 0 && !rest.iter().any(|e| nullable(e)) }
