@@ -69,36 +69,40 @@ impl AccessPath {
     }
 }
 
-/// Nanoseconds of finding rows: estimates from counted instructions, to be compared with
-/// `cargo bench -p storage --bench sub_block` (page 014).
+/// Nanoseconds of finding rows, by `cargo bench -p storage --bench sub_block` (page 014).
 mod cost {
     use super::WeaveForm;
 
     /// Testing the codes of all rows, for each row, by bytes of a code.
     pub(super) fn codes(width: usize) -> f64 {
         match width {
-            1 => 0.10,
-            2 => 0.11,
-            _ => 0.13,
+            1 => 0.15,
+            2 => 0.16,
+            _ => 0.21,
         }
     }
 
     /// Testing the values of all rows, for each row.
-    pub(super) const VALUE: f64 = 0.9;
+    pub(super) const VALUE: f64 = 1.35;
     /// Testing a row that another test left.
     pub(super) const REFINED: f64 = 0.5;
     /// Both ends of one range in a tree.
     pub(super) const DESCENTS: f64 = 120.0;
     /// A row of a range in a tree.
-    pub(super) const TREE_ROW: f64 = 1.0;
-    /// Making the bitmap, and reading it.
-    pub(super) const BITMAP: f64 = 600.0;
+    pub(super) const TREE_ROW: f64 = 1.2;
+    /// Making the bitmap, and looking through it.
+    pub(super) const BITMAP: f64 = 2400.0;
+
+    /// Positions of the `found` bits of a bitmap of `rows`: bit by bit, or whole words.
+    pub(super) fn positions(found: f64, rows: f64) -> f64 {
+        (found * 9.0).min(rows * 0.13)
+    }
 
     /// Comparing woven codes with a range, for each row.
     pub(super) fn woven(form: WeaveForm, bits: u32) -> f64 {
         match form {
             WeaveForm::Vertical => 0.004 + 0.0025 * f64::from(bits),
-            WeaveForm::Horizontal => 0.02 + 0.006 * f64::from(bits),
+            WeaveForm::Horizontal => 0.02 + 0.007 * f64::from(bits),
         }
     }
 }
@@ -214,12 +218,13 @@ impl BlockCursor<'_> {
             (path, found) = (AccessPath::Csb, Some(rows));
             done.push(tree.step);
         }
+        let share = self.woven_share(&candidates);
         for woven in &candidates {
             let Some(weave) = woven.index.weave() else { continue };
             if done.contains(&woven.step) || woven.woven_cost().is_infinite() {
                 continue;
             }
-            if paths == BlockPaths::Prefer || self.pays(woven, found.as_ref()) {
+            if paths == BlockPaths::Prefer || self.pays(woven, share, found.as_ref()) {
                 let all = || FoundRows::all(self.block.rows(), self.next, self.end);
                 weave.find(&woven.ranges, &mut found.get_or_insert_with(all).words);
                 done.push(woven.step);
@@ -259,6 +264,7 @@ impl BlockCursor<'_> {
         paths: BlockPaths,
     ) -> Option<&'c Candidate<'b>> {
         let scan = self.scan_cost(candidates);
+        let all = f64::from(self.end - self.next);
         let cost = |c: &Candidate<'_>| {
             let tree = c.index.tree()?;
             let descents = c.ranges.len() as f64 * cost::DESCENTS;
@@ -268,7 +274,8 @@ impl BlockCursor<'_> {
             }
             let rows = tree.count(&c.ranges) as f64;
             let others = (self.steps.len() - 1) as f64 * cost::REFINED;
-            Some(cost::BITMAP + descents + rows * (cost::TREE_ROW + others))
+            let found = rows * (cost::TREE_ROW + others) + cost::positions(rows, all);
+            Some(cost::BITMAP + descents + found)
         };
         let costs = candidates.iter().filter_map(|c| Some((cost(c)?, c)));
         let (least, best) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -283,13 +290,24 @@ impl BlockCursor<'_> {
         steps.chain(woven).fold(f64::INFINITY, f64::min) * rows
     }
 
+    /// Share of the rows that all comparisons of woven codes together should leave.
+    fn woven_share(&self, candidates: &[Candidate<'_>]) -> f64 {
+        let is_woven =
+            |step: usize| candidates.iter().any(|c| c.step == step && c.index.weave().is_some());
+        let steps = self.steps.iter().enumerate().filter(|(i, _)| is_woven(*i));
+        steps.map(|(_, step)| step.selectivity).product()
+    }
+
     /// Whether comparing woven codes costs less than testing the rows that are left.
-    fn pays(&self, woven: &Candidate<'_>, found: Option<&FoundRows>) -> bool {
+    fn pays(&self, woven: &Candidate<'_>, share: f64, found: Option<&FoundRows>) -> bool {
         let rows = f64::from(self.end - self.next);
         let cost = rows * woven.woven_cost();
         match found {
             Some(found) => cost < found.count() as f64 * cost::REFINED,
-            None => cost + cost::BITMAP < rows * step_cost(&self.steps[woven.step], self.block),
+            None => {
+                let found = cost::BITMAP + cost::positions(rows * share, rows);
+                cost + found < rows * step_cost(&self.steps[woven.step], self.block)
+            }
         }
     }
 }
