@@ -20,6 +20,7 @@ use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
+use crate::comments::Commented;
 use crate::cursor::Cursors;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
@@ -45,6 +46,8 @@ pub(crate) struct TableDef {
     pub(crate) identities: Vec<(usize, Identity)>,
     /// By position, as in the storage.
     pub(crate) indexes: Vec<IndexMeta>,
+    /// Those that frozen blocks have each for itself; neither planner nor writers know them.
+    pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
     /// What it holds, if it is a wide table.
@@ -62,10 +65,21 @@ impl TableDef {
             foreign_keys: Vec::new(),
             identities: Vec::new(),
             indexes: Vec::new(),
+            block_indexes: Vec::new(),
             layout,
             persistence: Persistence::Permanent,
             wide: None,
         }
+    }
+
+    /// All its indexes.
+    pub(crate) fn all_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.indexes.iter().chain(&self.block_indexes)
+    }
+
+    /// Its indexes that are relations: those that only serve foreign keys are none.
+    pub(crate) fn visible_indexes(&self) -> impl Iterator<Item = &IndexMeta> {
+        self.all_indexes().filter(|index| !self.serves_foreign_key(&index.name))
     }
 
     /// Whether the index of this name only serves a foreign key.
@@ -81,10 +95,19 @@ pub struct TableEntry {
     pub(crate) lock: Arc<TableLock>,
     /// By position in the definition. Not there while the indexes of a table from a generator are
     /// not built: its keys hold by construction, so they wait for the first writer.
-    indexes_built: OnceLock<Vec<Arc<TableIndex>>>,
+    indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
     /// For which snapshots the rows hold, of a wide table.
     pub(crate) freshness: Arc<Freshness>,
+}
+
+/// What the storage has for the indexes of a definition.
+#[derive(Clone, Default)]
+pub(crate) struct Built {
+    /// By position in [`TableDef::indexes`].
+    pub(crate) indexes: Vec<Arc<TableIndex>>,
+    /// The numbers of those of [`TableDef::block_indexes`], by position.
+    pub(crate) of_blocks: Vec<u64>,
 }
 
 /// Whether the indexes of a new entry exist.
@@ -114,17 +137,19 @@ impl TableEntry {
         entry
     }
 
-    /// The same rows under another definition, whose indexes are `indexes`, by position.
-    pub(crate) fn redefined(&self, def: TableDef, indexes: Vec<Arc<TableIndex>>) -> Self {
-        debug_assert_eq!(def.indexes.len(), indexes.len());
+    /// The same rows under another definition, whose indexes are `built`.
+    pub(crate) fn redefined(&self, def: TableDef, built: Built) -> Self {
+        debug_assert_eq!(def.indexes.len(), built.indexes.len());
+        debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
         let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
-        Self { def, storage, lock, indexes_built: indexes.into(), checks, freshness }
+        Self { def, storage, lock, indexes_built: built.into(), checks, freshness }
     }
 
     /// The same wide table, whose rows hold for other snapshots.
     pub(crate) fn with_freshness(&self, freshness: Freshness) -> Self {
-        let same = self.redefined(self.def.clone(), self.indexes_built().to_vec());
+        let built = self.indexes_built.get().cloned().unwrap_or_default();
+        let same = self.redefined(self.def.clone(), built);
         Self { freshness: Arc::new(freshness), ..same }
     }
 
@@ -143,8 +168,12 @@ impl TableEntry {
         let built = self.storage.indexes();
         let of = |meta: &IndexMeta| built.iter().find(|i| i.spec().name == meta.name).cloned();
         let indexes: Vec<_> = self.def.indexes.iter().filter_map(of).collect();
-        if indexes.len() == self.def.indexes.len() {
-            self.indexes_built.get_or_init(|| indexes);
+        let in_blocks = self.storage.sub_blocks();
+        let of = |meta: &IndexMeta| Some(in_blocks.iter().find(|i| i.name == meta.name)?.id);
+        let of_blocks: Vec<_> = self.def.block_indexes.iter().filter_map(of).collect();
+        let def = &self.def;
+        if (indexes.len(), of_blocks.len()) == (def.indexes.len(), def.block_indexes.len()) {
+            self.indexes_built.get_or_init(|| Built { indexes, of_blocks });
         }
     }
 
@@ -152,12 +181,12 @@ impl TableEntry {
     /// dropped meanwhile stays usable for whoever sees this definition: it has all rows that
     /// snapshots from before can see.
     pub(crate) fn indexes_built(&self) -> &[Arc<TableIndex>] {
-        self.indexes_built.get().map_or(&[], Vec::as_slice)
+        self.indexes_built.get().map_or(&[], |built| built.indexes.as_slice())
     }
 
-    /// Whether the index at this position only serves a foreign key: its name is not a relation's.
-    pub(crate) fn serves_foreign_key(&self, position: usize) -> bool {
-        self.def.serves_foreign_key(&self.def.indexes[position].name)
+    /// All that was built for the definition; nothing while that is not.
+    pub(crate) fn built(&self) -> Built {
+        self.indexes_built.get().cloned().unwrap_or_default()
     }
 }
 
@@ -195,7 +224,7 @@ impl TableMeta for TableEntry {
     }
 
     fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {
-        let index = self.indexes_built.get()?.get(position)?;
+        let index = self.indexes_built.get()?.indexes.get(position)?;
         Some(Arc::clone(index) as Arc<dyn Any + Send + Sync>)
     }
 
@@ -278,6 +307,8 @@ pub(crate) struct State {
     pub(crate) roles: BTreeMap<String, Role>,
     /// Of permanent objects.
     pub(crate) rights: BTreeMap<Object, Rights>,
+    /// COMMENT ON; none is about what is temporary.
+    pub(crate) comments: BTreeMap<Commented, String>,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.
@@ -291,7 +322,7 @@ pub struct TableInfo {
     pub columns: Vec<ColumnDef>,
     /// Its keys.
     pub keys: Vec<KeyDef>,
-    /// Its indexes.
+    /// Its indexes, those of blocks included.
     pub indexes: Vec<IndexMeta>,
     /// Its CHECK constraints.
     pub checks: Vec<CheckDef>,
@@ -370,7 +401,7 @@ impl State {
         } else if self.sequences.contains_key(name) {
             Some("sequence")
         } else {
-            self.index(name).map(|_| "index")
+            self.table_of_index(name).map(|_| "index")
         }
     }
 
@@ -379,12 +410,9 @@ impl State {
         self.kind_of(name).is_some()
     }
 
-    /// The table that has an index of this name, and the index' position.
-    pub(crate) fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables.values().find_map(|table| {
-            let position = table.def.indexes.iter().position(|i| i.name == name)?;
-            (!table.serves_foreign_key(position)).then_some((table, position))
-        })
+    /// The table that has an index of this name; one that blocks have, too.
+    pub(crate) fn table_of_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables.values().find(|table| table.def.visible_indexes().any(|i| i.name == name))
     }
 
     /// Whether there is nothing.
@@ -402,6 +430,7 @@ impl State {
             && self.views == other.views
             && self.roles == other.roles
             && self.rights == other.rights
+            && self.comments == other.comments
     }
 
     /// How long the relation of this name lives, if it exists; an index lives with its table.
@@ -413,7 +442,7 @@ impl State {
         } else if let Some(sequence) = self.sequences.get(name) {
             Some(sequence.persistence)
         } else {
-            self.index(name).map(|(table, _)| table.def.persistence)
+            self.table_of_index(name).map(|table| table.def.persistence)
         }
     }
 
@@ -445,6 +474,7 @@ impl State {
         let mut mine = self.clone();
         mine.roles.clear();
         mine.rights.clear();
+        mine.comments.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);
         // What temporary relations hid or hide now is still there.
@@ -460,11 +490,7 @@ impl State {
     pub(crate) fn infos(&self) -> Vec<TableInfo> {
         let table = |entry: &Arc<TableEntry>| TableInfo {
             keys: entry.def.keys.clone(),
-            indexes: {
-                let mut indexes = entry.def.indexes.clone();
-                indexes.retain(|index| !entry.def.serves_foreign_key(&index.name));
-                indexes
-            },
+            indexes: entry.def.visible_indexes().cloned().collect(),
             identities: entry.def.identities.clone(),
             checks: entry.def.checks.clone(),
             foreign_keys: entry.def.foreign_keys.clone(),

@@ -13,8 +13,8 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
-use plan::{IndexPaths, WideTables};
 use sql::algebra::Query;
 use sql::statement::{ConflictAction, Statement};
 use storage::Table;
@@ -78,8 +78,7 @@ pub(crate) struct Compiled {
     /// The session that bound it: what it sees may not be what another one does.
     owner: Weak<SessionInfo>,
     version: u64,
-    index_paths: IndexPaths,
-    wide_tables: WideTables,
+    options: PlanOptions,
     /// Whether wide tables could be read at all.
     reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
@@ -101,8 +100,7 @@ impl Compiled {
             statement,
             owner: Arc::downgrade(session.info()),
             version,
-            index_paths: session.settings.index_paths(),
-            wide_tables: session.settings.wide_tables(),
+            options: session.settings.plan_options(),
             reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
             plans: Mutex::default(),
@@ -115,8 +113,7 @@ impl Compiled {
     pub(crate) fn is_current(&self, session: &Session) -> bool {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().relations.version() == self.version
-            && session.settings.index_paths() == self.index_paths
-            && session.settings.wide_tables() == self.wide_tables
+            && session.settings.plan_options() == self.options
             && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()

@@ -29,10 +29,8 @@ use crate::{QueryResult, Session};
 
 /// Runs a statement of this module.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryResult> {
-    match statement {
-        Statement::Discard(discard) => return run_discard(session, discard),
-        Statement::Comment => return Ok(QueryResult::command("COMMENT")),
-        _ => {}
+    if let Statement::Discard(discard) = statement {
+        return run_discard(session, discard);
     }
     session.work().check_writable(command_of(&statement))?;
     // From here on the catalog stays as it is but for this transaction.
@@ -57,6 +55,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::DropIndex(drop) => drop::indexes(session, &drop),
         Statement::DropSequence(drop) => sequence::drop_all(session, &drop),
         Statement::Truncate(truncate) => table::truncate(session, &truncate),
+        Statement::Comment(comment) => crate::comments::run(session, *comment),
         Statement::Role(statement) => crate::role::run(session, *statement),
         Statement::Privilege(statement) => crate::privilege::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
@@ -82,6 +81,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::DropIndex(_) => "DROP INDEX",
         Statement::DropSequence(_) => "DROP SEQUENCE",
         Statement::Truncate(_) => "TRUNCATE TABLE",
+        Statement::Comment(_) => "COMMENT",
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
         _ => "this statement",

@@ -15,6 +15,7 @@ mod bulk;
 mod calls;
 mod catalog;
 mod channels;
+mod comments;
 mod commits;
 mod config;
 mod copy;

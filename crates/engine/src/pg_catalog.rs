@@ -143,7 +143,7 @@ impl Row {
                 }
                 (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
                 (Some(value), _) => value,
-                (None, DataType::BigInt) => Value::I64(0),
+                (None, DataType::BigInt | DataType::Oid) => Value::I64(0),
                 (None, DataType::Integer | DataType::SmallInt) => Value::I32(0),
                 (None, DataType::Real) => Value::F64(0.0),
                 (None, DataType::Boolean) => Value::Bool(false),

@@ -529,7 +529,7 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         }
         Statement::RenameIndex { name, .. } => {
             let name = local_name(name)?;
-            state.index(name).map_or(Ok(()), |_| state.check_owner(&who, "index", name))
+            state.table_of_index(name).map_or(Ok(()), |_| state.check_owner(&who, "index", name))
         }
         Statement::CreateWideTable(create) => creates(&create.name, Persistence::Permanent),
         Statement::RefreshWideTable(name) => match local_name(name)? {

@@ -268,7 +268,7 @@ impl State {
     /// # Errors
     /// 42501 unless `who` owns the relation, which messages call `kind`.
     pub(crate) fn check_owner(&self, who: &Who, kind: &str, name: &str) -> Result<()> {
-        let of = self.index(name).map_or(name, |(table, _)| table.def.name.as_str());
+        let of = self.table_of_index(name).map_or(name, |table| table.def.name.as_str());
         let owned = self.is_temporary(of) || self.owns(who, &Object::Relation(of.to_owned()));
         if owned || self.is_superuser(who) {
             return Ok(());

@@ -9,6 +9,7 @@ use sql::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::{Role, State};
+use crate::comments::Commented;
 use crate::rights::{Membership, Who, denied};
 use crate::{Database, QueryResult, Session};
 
@@ -232,6 +233,9 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
     for other in state.roles.values_mut() {
         other.member_of.iter_mut().for_each(|membership| follow(&mut membership.role));
     }
+    state.move_comments(|on| {
+        (*on == Commented::Role(from.to_owned())).then(|| Commented::Role(to.to_owned()))
+    });
     for rights in state.rights.values_mut() {
         follow(&mut rights.owner);
         for grant in rights.grants.iter_mut().flatten() {

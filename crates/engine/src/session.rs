@@ -15,7 +15,6 @@ use exec::context::Progress;
 use exec::{Profile, QueryContext, Recheck, ResultSet, SpillSpace};
 use kernels::Batch;
 use parking_lot::Mutex;
-use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
 use sched::{Priority, Ticket};
 use sql::ParsedStatement;
@@ -682,9 +681,7 @@ impl Session {
                 let is_own = run.at.is_none() && run.recheck.is_none();
                 let reader = if is_own { self.wide_reader() } else { WideReader::default() };
                 let statistics = StoredStatistics::with_wide(self.state(), reader);
-                let index_paths = self.settings.index_paths();
-                let wide_tables = self.settings.wide_tables();
-                let options = PlanOptions { index_paths, wide_tables, ..PlanOptions::default() };
+                let options = self.settings.plan_options();
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
                 if let Some(compiled) = &self.compiled {
                     compiled.keep(query, &plan, statistics.asked());
@@ -706,6 +703,8 @@ impl Session {
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
         context.spill = Some(self.spill_space());
+        context.switches = self.settings.plan_options().switches;
+        context.block_paths = self.settings.block_paths();
         context.profile = run.profile.unwrap_or(Profile::Off);
         context.inputs = run.inputs;
         context.recheck = run.recheck;

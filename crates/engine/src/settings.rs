@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use plan::{IndexPaths, WideTables};
+use plan::{IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
+use storage::BlockPaths;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -24,6 +25,8 @@ enum Access {
     OneOf(&'static [&'static str]),
     /// A number of kilobytes, or one with a unit; 0 stands for no limit.
     Kilobytes,
+    /// A boolean, kept as on or off.
+    Switch,
     /// SHOW only.
     ReadOnly,
     /// Milliseconds, or a number with a unit.
@@ -34,7 +37,8 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
     Known { name, default, access }
 }
 
-/// Settings with text values; `threads` and `memory_limit` are the session's.
+/// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
+/// technique of queries has a switch (`plan::Technique`).
 const KNOWN: &[Known] = &[
     known("application_name", "", Access::Any),
     known("client_encoding", "UTF8", Access::Fixed),
@@ -50,6 +54,7 @@ const KNOWN: &[Known] = &[
     known("integer_datetimes", "on", Access::ReadOnly),
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
+    known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
     known("role", "none", Access::Any),
@@ -80,6 +85,8 @@ pub(crate) struct Settings {
     base: Vec<(Name, String)>,
     /// Moves with each change.
     version: u64,
+    /// What they say to the planner and the executor.
+    options: PlanOptions,
     /// Who began the session.
     user: Option<String>,
     /// That is no role: whoever came was let in.
@@ -91,7 +98,9 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (changed, local, base) = Default::default();
-        Self { changed, local, base, version: 0, user: None, trusted: true, who: Who::All }
+        let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
+        let (user, trusted, who) = (None, true, Who::All);
+        Self { changed, local, base, version: 0, options, user, trusted, who }
     }
 }
 
@@ -109,6 +118,9 @@ fn find(name: &str) -> Result<(Name, &'static str, Access)> {
     let name = name.strip_prefix("tessera.").unwrap_or(name);
     if let Some(known) = KNOWN.iter().find(|k| k.name == name) {
         return Ok((Cow::Borrowed(known.name), known.default, known.access));
+    }
+    if let Some(technique) = Technique::named(name) {
+        return Ok((Cow::Borrowed(technique.name()), "on", Access::Switch));
     }
     match name.contains('.') && name.split('.').all(is_word) {
         true => Ok((Cow::Owned(name.to_owned()), "", Access::Any)),
@@ -150,6 +162,24 @@ fn is_utf8(known: &str, value: &str) -> bool {
         && ["utf8", "unicode"].iter().any(|name| plain.eq_ignore_ascii_case(name))
 }
 
+/// A boolean as PostgreSQL's settings take it, as on or off.
+fn switch(text: &str) -> Option<&'static str> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Some("on"),
+        "off" | "false" | "no" | "0" => Some("off"),
+        _ => None,
+    }
+}
+
+/// What a setting is for, where SHOW ALL says it.
+pub(crate) fn meaning(name: &str) -> &'static str {
+    match name {
+        "index_paths" => "whether queries find rows by indexes",
+        "join_order" => "who orders joins: cost, text, or worst to see what that costs",
+        name => Technique::named(name).map_or("", Technique::meaning),
+    }
+}
+
 /// Milliseconds, perhaps with a unit: "1500", "2s", "5 min".
 fn parse_ms(name: &str, text: &str) -> Result<u64> {
     let text = text.trim();
@@ -178,22 +208,40 @@ impl Settings {
         all.find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether queries find rows by indexes.
-    pub(crate) fn index_paths(&self) -> IndexPaths {
-        match self.changed("index_paths") {
-            Some("off") => IndexPaths::Avoid,
-            Some("prefer") => IndexPaths::Prefer,
-            _ => IndexPaths::Consider,
+    /// How queries are planned and run.
+    pub(crate) fn plan_options(&self) -> PlanOptions {
+        self.options
+    }
+
+    /// Which index sub-blocks scans use.
+    pub(crate) fn block_paths(&self) -> BlockPaths {
+        match self.options.index_paths {
+            IndexPaths::Consider => BlockPaths::Consider,
+            IndexPaths::Avoid => BlockPaths::Avoid,
+            IndexPaths::Prefer => BlockPaths::Prefer,
         }
     }
 
-    /// Whether queries read wide tables in the place of joins.
-    pub(crate) fn wide_tables(&self) -> WideTables {
-        match self.changed("wide_tables") {
+    fn plan_options_now(&self) -> PlanOptions {
+        let index_paths = match self.changed("index_paths") {
+            Some("off") => IndexPaths::Avoid,
+            Some("prefer") => IndexPaths::Prefer,
+            _ => IndexPaths::Consider,
+        };
+        let join_order = match self.changed("join_order") {
+            Some("worst") => JoinOrder::Worst,
+            Some("text") => JoinOrder::Text,
+            _ => JoinOrder::Cost,
+        };
+        let wide_tables = match self.changed("wide_tables") {
             Some("off") => WideTables::Avoid,
             Some("prefer") => WideTables::Prefer,
             _ => WideTables::Consider,
-        }
+        };
+        let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
+        let off = Technique::ALL.into_iter().filter(is_off);
+        let switches = off.fold(Switches::default(), Switches::without);
+        PlanOptions { index_paths, switches, join_order, wide_tables, ..PlanOptions::default() }
     }
 
     /// Bytes that an operator of a worker may hold before it spills, if that was said.
@@ -282,6 +330,7 @@ impl Settings {
 
     fn moved(&mut self) {
         self.version += 1;
+        self.options = self.plan_options_now();
         let role = self.changed("role").filter(|role| *role != "none");
         self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
     }
@@ -306,6 +355,13 @@ impl Settings {
                     let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
                     let hint = format!("Available values: {}.", values.join(", "));
                     Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+                }
+            },
+            Access::Switch => match switch(value) {
+                Some(value) => Ok(Some(value.to_owned())),
+                None => {
+                    let message = format!("parameter \"{name}\" requires a Boolean value");
+                    Err(Error::new(SqlState::INVALID_PARAMETER, message))
                 }
             },
             Access::Kilobytes => {
@@ -398,7 +454,12 @@ impl Settings {
         let value = |k: &Known| {
             (k.name.to_owned(), self.get(k.name).unwrap_or_default(), reset(k.name, k.default))
         };
+        let switch = |t: Technique| {
+            let name = t.name();
+            (name.to_owned(), self.get(name).unwrap_or_default(), reset(name, "on"))
+        };
         let mut all: Vec<_> = KNOWN.iter().map(value).collect();
+        all.extend(Technique::ALL.into_iter().map(switch));
         for (name, _) in self.local.iter().chain(&self.changed) {
             if matches!(name, Cow::Owned(_)) && !all.iter().any(|(known, ..)| known == name) {
                 let value = self.changed(name).unwrap_or_default().to_owned();

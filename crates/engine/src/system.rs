@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{Arguments, IndexKind, TableFunctionRef, Uniqueness};
+use sql::catalog::{Arguments, TableFunctionRef, Uniqueness};
 use storage::{SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -206,20 +206,21 @@ impl TableFunction for Indexes {
         let database = self.0.upgrade()?;
         let mut rows = Vec::new();
         for table in database.inner().relations.snapshot().tables.values() {
-            for (position, meta) in table.def.indexes.iter().enumerate() {
-                let index = table.indexes_built().get(position);
+            let built = table.built();
+            for (position, meta) in table.def.all_indexes().enumerate() {
+                let index = built.indexes.get(position);
+                let of_blocks = position.checked_sub(table.def.indexes.len());
+                let of_blocks = of_blocks.and_then(|at| built.of_blocks.get(at));
+                let of_blocks = of_blocks.map(|&id| table.storage().sub_block_info(id));
                 let count = |number: Option<u64>| number.map_or(Value::Null, bigint);
                 rows.push(vec![
                     Value::text(&table.def.name),
                     Value::text(&meta.name),
                     column_list(&table.def, meta.columns.iter().map(|c| c.ordinal)),
                     Value::Bool(meta.unique != Uniqueness::No),
-                    Value::text(match meta.kind {
-                        IndexKind::Ordered => "btree",
-                        IndexKind::Hash => "hash",
-                    }),
-                    count(index.map(|i| i.len())),
-                    count(index.map(|i| i.bytes())),
+                    Value::text(meta.kind.method()),
+                    count(index.map(|i| i.len()).or(of_blocks.map(|info| info.entries))),
+                    count(index.map(|i| i.bytes()).or(of_blocks.map(|info| info.bytes))),
                 ]);
             }
         }

@@ -289,6 +289,7 @@ impl Work {
         let (mut changed, temporary) = state.split(&shared, &self.temporary);
         check_wide(&changed)?;
         changed.settle_rights(&shared, who);
+        changed.settle_comments();
         if !changed.is_same(&shared) {
             self.catalog = Some(Arc::new(changed));
         }

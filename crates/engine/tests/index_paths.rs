@@ -19,7 +19,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("c", "CHAR(6)"),
 ];
 
-const INDEXES: [&str; 9] = [
+const INDEXES: [&str; 16] = [
     "CREATE INDEX ON t (i)",
     "CREATE INDEX ON t (b DESC, s)",
     "CREATE INDEX ON t (s, i DESC NULLS FIRST, id)",
@@ -29,6 +29,13 @@ const INDEXES: [&str; 9] = [
     "CREATE INDEX ON t USING hash (s, i)",
     "CREATE INDEX ON t (c, n)",
     "CREATE UNIQUE INDEX ON t (d, id)",
+    "CREATE INDEX ON t USING csb (i)",
+    "CREATE INDEX ON t USING csb (s)",
+    "CREATE INDEX ON t USING csb (f)",
+    "CREATE INDEX ON t USING bitweaving (b)",
+    "CREATE INDEX ON t USING bitweaving (d) WITH (type = h)",
+    "CREATE INDEX ON t USING bloom (n)",
+    "CREATE INDEX ON t USING bloom (id) WITH (bits_per_key = 20)",
 ];
 
 type Cell = Option<i64>;

@@ -47,3 +47,50 @@ fn queries_use_indexes_from_the_first_on() {
     }
     std::fs::remove_dir_all(&path).expect("it is ours");
 }
+
+#[test]
+fn comments_are_as_they_were_left() {
+    let path = std::env::temp_dir().join(format!("tessera-comments-{}", std::process::id()));
+    let all = "SELECT c.relname || d.objsubid || d.description FROM pg_description AS d \
+               JOIN pg_class AS c ON c.oid = d.objoid ORDER BY 1";
+    let steps: [(&[&str], &[&str]); 3] = [
+        (
+            &[
+                "CREATE TABLE a (x int, y oid, z oid[])",
+                "COMMENT ON TABLE a IS 'first'",
+                "COMMENT ON COLUMN a.y IS 'a number'",
+                "COMMENT ON SCHEMA public IS 'ours'",
+                "INSERT INTO a VALUES (1, 4294967295, '{7}')",
+            ],
+            &["a0first", "a2a number"],
+        ),
+        (
+            // Some of it comes from a checkpoint, the rest from the log.
+            &[
+                "CHECKPOINT",
+                "COMMENT ON TABLE a IS 'second'",
+                "ALTER TABLE a RENAME TO b",
+                "COMMENT ON COLUMN b.x IS 'gone soon'",
+                "ALTER TABLE b DROP COLUMN x",
+            ],
+            &["b0second", "b1a number"],
+        ),
+        (&["COMMENT ON TABLE b IS NULL", "DROP TABLE b"], &[]),
+    ];
+    for (statements, expected) in steps {
+        {
+            let database = Database::open(&path, Config::default()).expect("a directory");
+            let mut session = database.session();
+            for sql in statements {
+                run(&mut session, sql);
+            }
+            assert_eq!(run(&mut session, all), expected);
+        }
+        let database = Database::open(&path, Config::default()).expect("it was closed");
+        let mut session = database.session();
+        assert_eq!(run(&mut session, all), expected);
+        let ours = "SELECT obj_description(oid) FROM pg_namespace WHERE nspname = 'public'";
+        assert_eq!(run(&mut session, ours), ["ours"]);
+    }
+    std::fs::remove_dir_all(&path).expect("it is ours");
+}

@@ -76,13 +76,20 @@ pub fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Res
     };
     let stream = match distinct_input(node) {
         Some(inner) => {
-            // Filters on keys go with them to the inner aggregation, whose first columns they are.
-            let stream = open(opener, &inner, filters)?;
+            // Filters on keys go with them to the inner aggregation, whose first columns they are;
+            // behind them it has arguments where this one has results.
+            let on_keys = filters.into_iter().filter(|pushed| pushed.column < keys.len());
+            let stream = open(opener, &inner, on_keys.collect())?;
             return group(opener, &outer_node(node, &inner)?, stream);
         }
         None => {
+            // A set without the key has NULL instead.
+            let in_all = |key: usize| match grouping_sets {
+                Some(sets) => sets.iter().all(|set| set.contains(&key)),
+                None => true,
+            };
             let below = |pushed: PushedFilter| match keys.get(pushed.column)?.kind {
-                ExprKind::Column(column) if grouping_sets.is_none() => {
+                ExprKind::Column(column) if in_all(pushed.column) => {
                     Some(PushedFilter { column, ..pushed })
                 }
                 _ => None,
@@ -235,7 +242,7 @@ fn set_plan(
     let shared = if set.is_empty() { &[PhysicalType::Bool][..] } else { &physical };
     Ok(SetPlan {
         keys: set.iter().map(|&k| key_inputs[k]).collect(),
-        shared: Arc::new(Keys::new(shared)),
+        shared: Arc::new(Keys::new(shared, &opener.context)),
         physical,
         mode,
         bits: if heavy { BITS_HEAVY } else { wanted.clamp(BITS_MIN, BITS_MAX) },

@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::{OperatorId, OperatorProfile};
+use plan::{Switches, Technique};
 use sched::{Scheduler, Ticket};
 use sql::catalog::SequencesRef;
-use storage::{BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid};
+use storage::{
+    AccessPath, BlockPaths, BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid,
+};
 use types::{Error, Result, SqlState, Value};
 
 use crate::spill::SpillSpace;
@@ -24,6 +27,8 @@ pub struct Counters {
     pub blocks_scanned: AtomicU64,
     /// Blocks a scan skipped.
     pub blocks_skipped: AtomicU64,
+    /// Blocks by the path on which a scan found their rows, in the order of [`AccessPath::ALL`].
+    pub paths: [AtomicU64; AccessPath::ALL.len()],
     /// Largest memory.
     pub memory_bytes: AtomicU64,
     /// Written to temporary files.
@@ -76,6 +81,10 @@ pub struct QueryContext {
     pub sequences: Option<SequencesRef>,
     /// Where rows go that do not fit in memory; without it they are 53200.
     pub spill: Option<SpillSpace>,
+    /// Which techniques are used.
+    pub switches: Switches,
+    /// Which index sub-blocks scans use.
+    pub block_paths: BlockPaths,
     /// Whether operators measure themselves.
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
@@ -113,11 +122,19 @@ impl QueryContext {
             reads: None,
             sequences: None,
             spill: None,
+            switches: Switches::default(),
+            block_paths: BlockPaths::default(),
             profile: Profile::Off,
             progress: Arc::default(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
             snapshots: Mutex::default(),
         }
+    }
+
+    /// Whether `technique` is used.
+    #[inline]
+    pub fn has(&self, technique: Technique) -> bool {
+        self.switches.has(technique)
     }
 
     /// Checks for cancellation: called at least once per flow.
@@ -151,11 +168,21 @@ impl QueryContext {
     /// What EXPLAIN ANALYZE shows, by operator.
     pub fn profiles(&self) -> Vec<OperatorProfile> {
         let read = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let paths = |c: &Counters| {
+            let counted = AccessPath::ALL.into_iter().zip(&c.paths);
+            let used: Vec<_> = counted.map(|(p, n)| (p, read(n))).filter(|(_, n)| *n > 0).collect();
+            let by_index = |path| !matches!(path, AccessPath::Constant | AccessPath::Scan);
+            match used.iter().any(|(path, _)| by_index(*path)) {
+                true => used.into_iter().map(|(path, blocks)| (path.name(), blocks)).collect(),
+                false => Vec::new(),
+            }
+        };
         let profile = |c: &Counters| OperatorProfile {
             rows: read(&c.rows),
             nanos: read(&c.nanos),
             blocks_scanned: read(&c.blocks_scanned),
             blocks_skipped: read(&c.blocks_skipped),
+            paths: paths(c),
             memory_bytes: read(&c.memory_bytes),
             spilled_bytes: read(&c.spilled_bytes),
         };

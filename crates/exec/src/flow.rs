@@ -109,9 +109,17 @@ impl Flow {
     /// # Errors
     /// Whatever unpacking meets.
     pub fn into_batch(mut self) -> Result<Batch> {
-        let all: Vec<usize> = (0..self.width()).collect();
-        self.load(&all)?;
+        self.load_all()?;
         Ok(self.batch)
+    }
+
+    /// Loads everything.
+    ///
+    /// # Errors
+    /// Whatever unpacking meets.
+    pub fn load_all(&mut self) -> Result<()> {
+        let all: Vec<usize> = (0..self.width()).collect();
+        self.load(&all)
     }
 
     /// The batch as far as loaded: columns not loaded are placeholders of any type.

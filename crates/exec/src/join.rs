@@ -188,7 +188,8 @@ impl Join<'_> {
         opener.context.counters(id).memory_bytes.fetch_max(bytes, Ordering::Relaxed);
         let mut filters = probe_filters;
         if let Some(table) = &table {
-            filters.extend(filter::of_build(spec.kind, &spec.keys, table, self.probe.rows));
+            let (rows, switches) = (self.probe.rows, opener.context.switches);
+            filters.extend(filter::of_build(spec.kind, &spec.keys, table, rows, switches));
         }
         let mut stream = opener.open(self.probe, filters)?;
         let probe_types = self.probe.output.iter().map(|c| c.physical).collect();

@@ -150,7 +150,10 @@ impl Opener {
                     && let Some(Finished::Streamed(prelude)) = self.preludes.get(*i)
                 {
                     let prelude = Arc::clone(prelude);
-                    let mut stream = self.open(&prelude, Vec::new())?;
+                    // Nobody else reads its rows.
+                    let below = |f: PushedFilter| PushedFilter { column: columns[f.column], ..f };
+                    let filters = filters.into_iter().map(below).collect();
+                    let mut stream = self.open(&prelude, filters)?;
                     stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
                     return Ok(stream);
                 }
@@ -163,11 +166,11 @@ impl Opener {
             Operator::NestedLoopJoin { .. } => join::open_nested_loop_join(self, node, filters),
             Operator::Aggregate { .. } => aggregate::open(self, node, filters),
             Operator::Sort { .. } => ordered::open_sort(self, node, filters),
-            Operator::Window { .. } => ordered::open_window(self, node),
-            Operator::DistinctOn { .. } => ordered::open_distinct_on(self, node),
+            Operator::Window { .. } => ordered::open_window(self, node, filters),
+            Operator::DistinctOn { .. } => ordered::open_distinct_on(self, node, filters),
             Operator::Limit { .. } => ordered::open_limit(self, node),
             Operator::UnionAll { .. } => set::open_union_all(self, node, &filters),
-            Operator::SetOperation { .. } => set::open_set_operation(self, node),
+            Operator::SetOperation { .. } => set::open_set_operation(self, node, &filters),
             Operator::Recursive { .. } => set::open_recursive(self, node),
         }
     }

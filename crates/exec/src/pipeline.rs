@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use plan::Technique;
 use plan::physical::OperatorId;
 use sched::{RunError, WorkOrders};
 use types::{Error, Result};
@@ -214,7 +215,8 @@ impl<S: Sink + 'static> Run<S> {
         let place = Place { segment: self.number, order };
         let mut sink = |flow: Flow| self.sink.consume(local, flow, place);
         let sink_id = self.sink.id();
-        let mut chain = Chain { context: &self.context, sink_id, nested: 0 };
+        let columns = Columns::of(&self.context);
+        let mut chain = Chain { context: &self.context, columns, sink_id, nested: 0 };
         let start = self.measured().then(Instant::now);
         let mut rows = 0u64;
         let mut push = |flow: Flow| {
@@ -240,9 +242,25 @@ impl<S: Sink + 'static> Run<S> {
     }
 }
 
+/// When columns of flows are loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    /// When an operator uses them.
+    Late,
+    /// All of them before each operator.
+    Copied,
+}
+
+impl Columns {
+    fn of(context: &QueryContext) -> Self {
+        if context.has(Technique::LateColumns) { Self::Late } else { Self::Copied }
+    }
+}
+
 /// Pushes flows through the operators of a segment and measures them when asked.
 struct Chain<'a> {
     context: &'a QueryContext,
+    columns: Columns,
     sink_id: Option<OperatorId>,
     /// Nanoseconds spent in pushes since the caller last looked: not the caller's own time.
     nested: u64,
@@ -254,12 +272,15 @@ impl Chain<'_> {
         operators: &[Arc<dyn Operator>],
         states: &mut [Box<dyn Any + Send>],
         sink: &mut Push<'_>,
-        flow: Flow,
+        mut flow: Flow,
     ) -> Result<Demand> {
         if flow.rows() == 0 {
             return Ok(Demand::More);
         }
         let start = (self.context.profile == Profile::On).then(Instant::now);
+        if self.columns == Columns::Copied {
+            flow.load_all()?;
+        }
         let outer = std::mem::take(&mut self.nested);
         let (Some((operator, operators)), Some((state, states))) =
             (operators.split_first(), states.split_first_mut())

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
 use parking_lot::Mutex;
+use plan::Technique;
 use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictionKind};
 use sql::algebra::CompareOp;
 use sql::catalog::TableRef;
 use storage::{
-    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan, TID_COLUMN,
-    Table, TableSnapshot, Tid,
+    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan,
+    ScanTechniques, TID_COLUMN, Table, TableSnapshot, Tid,
 };
 use types::{Error, PhysicalType, Result, Value};
 
@@ -52,7 +53,9 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         let kind = RestrictionKind::KeyFilter(pushed.filter);
         all.push(Restriction { column: columns[pushed.column], kind });
     }
-    let plan = ScanPlan::new(table.schema(), all)?;
+    let paths = opener.context.block_paths;
+    let plan = ScanPlan::new(table.schema(), all)?.with(techniques(&opener.context));
+    let plan = plan.with_paths(paths);
     let columns: Arc<[usize]> = Arc::from(columns.as_slice());
     let (context, id) = (Arc::clone(&opener.context), node.id);
     let source: Arc<dyn Source> = match &opener.context.recheck {
@@ -70,6 +73,16 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         stream.push_operator(Arc::new(FilterOperator::new(&residual, None)?));
     }
     Ok(stream)
+}
+
+/// What scans of this query may use.
+fn techniques(context: &QueryContext) -> ScanTechniques {
+    ScanTechniques {
+        adaptive: context.has(Technique::LipAdaptive),
+        codes: context.has(Technique::CodeScans),
+        dictionaries: context.has(Technique::DictionaryPredicates),
+        skipping: context.has(Technique::Skipping),
+    }
 }
 
 /// The condition with its constants on a column held as `physical`; `name` is the column's, for
@@ -186,7 +199,9 @@ impl Source for ScanSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let counters = self.context.counters(self.id);
-        let Some(mut cursor) = self.plan.open(&self.snapshot, order)? else {
+        let (path, cursor) = self.plan.open_by(&self.snapshot, order)?;
+        counters.paths[path as usize].fetch_add(1, Ordering::Relaxed);
+        let Some(mut cursor) = cursor else {
             counters.blocks_skipped.fetch_add(1, Ordering::Relaxed);
             return Ok(Demand::More);
         };

@@ -53,13 +53,18 @@ pub(crate) fn open_union_all(
 ///
 /// # Errors
 /// Whatever running the inputs meets; 53200 when a partition does not fit in memory.
-pub(crate) fn open_set_operation(opener: &mut Opener, node: &Node) -> Result<Stream> {
+pub(crate) fn open_set_operation(
+    opener: &mut Opener,
+    node: &Node,
+    filters: &[PushedFilter],
+) -> Result<Stream> {
     let Operator::SetOperation { operator, duplicates, left, right } = &node.operator else {
         return Err(Error::internal("not a set operation"));
     };
     let context = Arc::clone(&opener.context);
     let mut store = |input: &Node| -> Result<Gathered> {
-        let stream = opener.open(input, Vec::new())?;
+        // Equal rows pass or fail together, on both sides.
+        let stream = opener.open(input, filters.to_vec())?;
         // Rows without columns have no hash.
         let hashes = (!input.output.is_empty()).then(|| Arc::new(row_hashes) as Hashes);
         gather(&context, &stream, (&input.output, node.id), hashes)

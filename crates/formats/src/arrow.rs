@@ -32,7 +32,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Boolean => Arrow::Boolean,
         DataType::SmallInt => Arrow::Int16,
         DataType::Integer => Arrow::Int32,
-        DataType::BigInt => Arrow::Int64,
+        DataType::BigInt | DataType::Oid => Arrow::Int64,
         DataType::Real => Arrow::Float32,
         DataType::Double => Arrow::Float64,
         DataType::Numeric(n) => Arrow::Decimal128(n.precision, n.scale as i8),

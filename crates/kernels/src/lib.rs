@@ -20,6 +20,7 @@ mod level;
 pub mod loops;
 pub mod select;
 pub mod unpack;
+pub mod weave;
 pub mod broadcast;
 pub mod compare;
 pub mod logic;

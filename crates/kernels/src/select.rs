@@ -140,6 +140,11 @@ pub fn refine_valid(validity: &Bitmap, positions: &mut Vec<u32>) {
     scalar::refine(positions, |p| validity.get(p as usize));
 }
 
+/// Appends `base` + number of each 1 bit of `words`, 64 rows a word.
+pub fn bit_rows(words: &[u64], base: u32, out: &mut Vec<u32>) {
+    dispatch!(bit_rows(words, base, out));
+}
+
 /// Keeps `positions[i]` for each `i` of `kept`, which ascends: composes a selection of a selection.
 ///
 /// # Panics

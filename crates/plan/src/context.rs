@@ -8,7 +8,7 @@ use sql::catalog::TableRef;
 use types::DataType;
 
 use crate::tree::{self, Renaming};
-use crate::{IndexPaths, Statistics, TableStatistics};
+use crate::{PlanOptions, Statistics, TableStatistics};
 
 /// A CTE that is computed once and read by [`Plan::CteScan`].
 #[derive(Clone, Debug)]
@@ -63,8 +63,8 @@ pub(crate) struct Context<'a> {
     pub(crate) statistics: &'a dyn Statistics,
     next_column: u32,
     next_cte: u32,
-    /// Whether indexes are used.
-    pub(crate) index_paths: IndexPaths,
+    /// What the caller decided.
+    pub(crate) options: PlanOptions,
     /// Parameters of the query itself; later numbers are `scalars`.
     parameter_count: u32,
     /// Uncorrelated scalar sub-queries: `Parameter(parameter_count + i)`.
@@ -78,7 +78,7 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// State for `query`.
-    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics) -> Self {
+    pub(crate) fn new(query: &Query, statistics: &'a dyn Statistics, options: PlanOptions) -> Self {
         let mut recursive = Vec::new();
         tree::every_plan(&query.plan, &mut |plan| {
             if let Plan::RecursiveWith { cte, .. } = plan {
@@ -89,7 +89,7 @@ impl<'a> Context<'a> {
             statistics,
             next_column: query.next_column,
             next_cte: query.next_cte,
-            index_paths: IndexPaths::Avoid,
+            options,
             parameter_count: query.parameters.len() as u32,
             scalars: Vec::new(),
             ctes: Vec::new(),

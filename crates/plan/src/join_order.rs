@@ -21,7 +21,6 @@ use sql::algebra::{CteId, JoinKind, Plan};
 
 use crate::cardinality::{self, Estimator, Properties};
 use crate::context::{Context, CteBody};
-use crate::planner::PlanOptions;
 use crate::tree;
 
 use cluster::Cluster;
@@ -30,17 +29,11 @@ use cluster::Cluster;
 struct Ordering<'a, 'b> {
     context: &'a mut Context<'b>,
     estimator: &'a mut Estimator,
-    options: &'a PlanOptions,
 }
 
 /// Orders the joins of the query and of what it computes first.
-pub(crate) fn order_all(
-    context: &mut Context<'_>,
-    estimator: &mut Estimator,
-    root: &mut Plan,
-    options: &PlanOptions,
-) {
-    let mut ordering = Ordering { context, estimator, options };
+pub(crate) fn order_all(context: &mut Context<'_>, estimator: &mut Estimator, root: &mut Plan) {
+    let mut ordering = Ordering { context, estimator };
     ordering.order(root);
     for i in 0..ordering.context.scalars.len() {
         let mut plan = tree::take(&mut ordering.context.scalars[i]);
@@ -116,7 +109,7 @@ impl Ordering<'_, '_> {
             None
         } else {
             cluster.connect(&tree);
-            enumerate::best(&cluster, self.options)
+            enumerate::best(&cluster, &self.context.options)
         };
         let (whole, properties) = match best {
             Some(best) => cluster.build(&best, cluster.all()),

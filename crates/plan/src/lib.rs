@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod physical;
+mod switches;
 mod statistics;
 mod column_set;
 mod tree;
@@ -39,6 +40,7 @@ pub use lower::lower;
 pub use planner::{IndexPaths, PlanOptions, WideTables, plan};
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};
+pub use switches::{JoinOrder, Switches, Technique};
 
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@
 //! are lowered against that. What is needed flows down, so no operator outputs what nobody reads.
 //!
 //! Elsewhere: expressions and physical types (`expr`), scans (`scan`), joins (`join`), GROUP BY
-//! (`aggregate`), shared sub-expressions (`common`), ORDER BY and windows (`order`), set operations
-//! and CTEs (`rows`).
+//! (`aggregate`, `reduce`), shared sub-expressions (`common`), ORDER BY and windows (`order`), set
+//! operations and CTEs (`rows`).
 
 mod aggregate;
 mod common;
@@ -16,6 +16,7 @@ mod expr;
 mod index;
 pub(crate) mod join;
 mod order;
+mod reduce;
 mod rows;
 mod scan;
 mod standalone;
@@ -37,7 +38,7 @@ use crate::context::{Context, CteBody};
 use crate::physical::{
     CteSource, Node, Operator, OperatorId, OutputColumn, PhysicalPlan, Prelude, PreludeKind,
 };
-use crate::{explain, tree};
+use crate::{Technique, explain, tree};
 
 /// An operator with the ids of its output columns.
 pub(crate) struct Lowered {
@@ -147,6 +148,11 @@ fn positions_read(
 }
 
 impl Lowering<'_, '_> {
+    /// Whether `technique` is used.
+    fn has(&self, technique: Technique) -> bool {
+        self.context.options.switches.has(technique)
+    }
+
     /// Lowers `plan`, of which at least `needed` is output.
     pub(crate) fn lower(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
         match plan {
@@ -215,7 +221,10 @@ impl Lowering<'_, '_> {
         lowered: Lowered,
         mut columns: Vec<(ColumnId, Expr)>,
     ) -> Result<Lowered> {
-        let shared = common::extract(self.context, &mut columns);
+        let shared = match self.has(Technique::CommonSubexpressions) {
+            true => common::extract(self.context, &mut columns),
+            false => Vec::new(),
+        };
         if !shared.is_empty() {
             let mut below = shared;
             let mut read = ColumnSet::default();

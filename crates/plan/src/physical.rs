@@ -642,7 +642,7 @@ pub struct PhysicalPlan {
 }
 
 /// What EXPLAIN ANALYZE shows of one operator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorProfile {
     /// Rows out.
     pub rows: u64,
@@ -652,6 +652,8 @@ pub struct OperatorProfile {
     pub blocks_scanned: u64,
     /// Blocks a scan skipped by SMA, lookup table or dictionary.
     pub blocks_skipped: u64,
+    /// Blocks by the path to their rows, where index sub-blocks were one.
+    pub paths: Vec<(&'static str, u64)>,
     /// Bytes of hash tables, sort runs and stored rows at their largest.
     pub memory_bytes: u64,
     /// Bytes written to temporary files.

@@ -9,16 +9,21 @@ use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
-    Statistics, cte, estimate, fold, join_order, lower, prune, push_down, tree, unnest, wide,
+    JoinOrder, Statistics, Switches, cte, estimate, fold, join_order, lower, prune, push_down,
+    tree, unnest, wide,
 };
 
 /// What may be decided differently, for tests and comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Joins of so many relations are ordered by dynamic programming, larger ones greedily.
     pub exhaustive_relations: usize,
     /// Whether indexes are used to find rows.
     pub index_paths: IndexPaths,
+    /// Which techniques are used.
+    pub switches: Switches,
+    /// Who orders joins.
+    pub join_order: JoinOrder,
     /// Whether wide tables are read in the place of joins.
     pub wide_tables: WideTables,
 }
@@ -49,8 +54,8 @@ pub enum IndexPaths {
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        let (index_paths, wide_tables) = Default::default();
-        Self { exhaustive_relations: 12, index_paths, wide_tables }
+        let (index_paths, switches, join_order, wide_tables) = Default::default();
+        Self { exhaustive_relations: 12, index_paths, switches, join_order, wide_tables }
     }
 }
 
@@ -63,8 +68,7 @@ pub fn plan(
     statistics: &dyn Statistics,
     options: &PlanOptions,
 ) -> Result<PhysicalPlan> {
-    let mut context = Context::new(query, statistics);
-    context.index_paths = options.index_paths;
+    let mut context = Context::new(query, statistics, *options);
     let mut root = query.plan.clone();
     fold::fold_plan(statistics, &mut root);
     tree::every_plan_mut(&mut root, &mut fix_positions);
@@ -77,13 +81,13 @@ pub fn plan(
         _ => with_wide_tables(&context, &root, query),
     };
     let Some((wide_context, wide_root)) = wide else {
-        return finish(context, root, query, options);
+        return finish(context, root, query);
     };
-    let wide = finish(wide_context, wide_root, query, options)?;
+    let wide = finish(wide_context, wide_root, query)?;
     if options.wide_tables == WideTables::Prefer {
         return Ok(wide);
     }
-    let joined = finish(context, root, query, options)?;
+    let joined = finish(context, root, query)?;
     let costs = |plan: &PhysicalPlan| estimate::plan_cost(plan, statistics);
     Ok(if costs(&wide) <= costs(&joined) { wide } else { joined })
 }
@@ -124,14 +128,9 @@ fn rewrite_all(context: &mut Context<'_>, root: &mut Plan, query: &Query) {
 }
 
 /// From logical plans to the physical one.
-fn finish(
-    mut context: Context<'_>,
-    mut root: Plan,
-    query: &Query,
-    options: &PlanOptions,
-) -> Result<PhysicalPlan> {
+fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<PhysicalPlan> {
     let mut estimator = Estimator::default();
-    join_order::order_all(&mut context, &mut estimator, &mut root, options);
+    join_order::order_all(&mut context, &mut estimator, &mut root);
     lower::lower_query(&mut context, &mut estimator, root, query)
 }
 
@@ -185,7 +184,7 @@ fn rewrite_preludes(context: &mut Context<'_>) {
 /// The rewriting passes over one plan without sub-queries.
 fn rewrite(context: &Context<'_>, plan: &mut Plan, needed: &ColumnSet, order: Order) {
     fold::fold_plan(context.statistics, plan);
-    push_down::push_down(plan);
+    push_down::push_down(plan, context.options.switches);
     fold::fold_plan(context.statistics, plan);
     prune::prune(plan, needed, order);
 }

@@ -17,39 +17,42 @@ use hashbrown::HashMap;
 use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan, SetOperator};
 
 use crate::column_set::ColumnSet;
-use crate::tree;
+use crate::{Switches, Technique, tree};
 
 /// Pushes every predicate of `plan` down.
-pub(crate) fn push_down(plan: &mut Plan) {
+pub(crate) fn push_down(plan: &mut Plan, switches: Switches) {
     let whole = tree::take(plan);
-    *plan = push(whole, Vec::new());
+    *plan = push(whole, Vec::new(), switches);
 }
 
 /// `plan` under `predicates`.
-fn push(plan: Plan, mut predicates: Vec<Expr>) -> Plan {
+fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
     match plan {
         Plan::Filter { input, predicate } => {
             tree::split_conjuncts(predicate, &mut predicates);
             let volatile = predicates.iter().any(tree::is_volatile);
             if volatile {
                 let (stay, sink) = predicates.into_iter().partition(tree::is_volatile);
-                return tree::filtered(push(*input, sink), stay);
+                return tree::filtered(push(*input, sink, switches), stay);
             }
-            push(*input, predicates)
+            push(*input, predicates, switches)
         }
-        Plan::Project { input, columns } => push_project(*input, columns, predicates),
+        Plan::Project { input, columns } => push_project(*input, columns, predicates, switches),
         Plan::Join { left, right, kind, condition } => {
-            push_join(*left, *right, kind, condition, predicates)
+            push_join((*left, *right), kind, condition, predicates, switches)
         }
         Plan::Sort { input, keys } => {
-            Plan::Sort { input: Box::new(push(*input, predicates)), keys }
+            Plan::Sort { input: Box::new(push(*input, predicates, switches)), keys }
         }
-        Plan::Aggregate { .. } => push_aggregate(plan, predicates),
+        Plan::Aggregate { .. } => push_aggregate(plan, predicates, switches),
         Plan::Distinct { input, on } => {
             let on_columns: ColumnSet = on.iter().filter_map(tree::as_column).collect();
             let free = |e: &Expr| on.is_empty() || tree::mentioned(e).is_subset(&on_columns);
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(Plan::Distinct { input: Box::new(push(*input, sink)), on }, stay)
+            tree::filtered(
+                Plan::Distinct { input: Box::new(push(*input, sink, switches)), on },
+                stay,
+            )
         }
         Plan::Window { input, calls } => {
             let mut shared: Option<ColumnSet> = None;
@@ -67,18 +70,26 @@ fn push(plan: Plan, mut predicates: Vec<Expr>) -> Plan {
                 !columns.is_empty() && columns.is_subset(&shared)
             };
             let (sink, stay) = predicates.into_iter().partition(free);
-            tree::filtered(Plan::Window { input: Box::new(push(*input, sink)), calls }, stay)
+            tree::filtered(
+                Plan::Window { input: Box::new(push(*input, sink, switches)), calls },
+                stay,
+            )
         }
-        Plan::SetOperation { .. } => push_set_operation(plan, predicates),
+        Plan::SetOperation { .. } => push_set_operation(plan, predicates, switches),
         Plan::Limit { input, limit, offset } => {
-            let input = Box::new(push(*input, Vec::new()));
+            let input = Box::new(push(*input, Vec::new(), switches));
             tree::filtered(Plan::Limit { input, limit, offset }, predicates)
         }
         leaf => tree::filtered(leaf, predicates),
     }
 }
 
-fn push_project(input: Plan, columns: Vec<(ColumnId, Expr)>, predicates: Vec<Expr>) -> Plan {
+fn push_project(
+    input: Plan,
+    columns: Vec<(ColumnId, Expr)>,
+    predicates: Vec<Expr>,
+    switches: Switches,
+) -> Plan {
     let mut map: HashMap<ColumnId, Expr> = HashMap::new();
     let mut volatile = ColumnSet::default();
     for (id, expr) in &columns {
@@ -91,11 +102,11 @@ fn push_project(input: Plan, columns: Vec<(ColumnId, Expr)>, predicates: Vec<Exp
     let (stay, mut sink): (Vec<_>, Vec<_>) =
         predicates.into_iter().partition(|e| tree::mentioned(e).intersects(&volatile));
     sink.iter_mut().for_each(|e| tree::substitute(e, &map));
-    let project = Plan::Project { input: Box::new(push(input, sink)), columns };
+    let project = Plan::Project { input: Box::new(push(input, sink, switches)), columns };
     tree::filtered(project, stay)
 }
 
-fn push_aggregate(plan: Plan, predicates: Vec<Expr>) -> Plan {
+fn push_aggregate(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> Plan {
     let Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column } = plan else {
         return tree::filtered(plan, predicates);
     };
@@ -115,12 +126,12 @@ fn push_aggregate(plan: Plan, predicates: Vec<Expr>) -> Plan {
     };
     let (mut sink, stay): (Vec<_>, Vec<_>) = predicates.into_iter().partition(on_keys);
     sink.iter_mut().for_each(|e| tree::substitute(e, &map));
-    let input = Box::new(push(*input, sink));
+    let input = Box::new(push(*input, sink, switches));
     let plan = Plan::Aggregate { input, keys, aggregates, grouping_sets, set_column };
     tree::filtered(plan, stay)
 }
 
-fn push_set_operation(plan: Plan, predicates: Vec<Expr>) -> Plan {
+fn push_set_operation(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> Plan {
     let Plan::SetOperation { operator, duplicates, left, right, columns } = plan else {
         return tree::filtered(plan, predicates);
     };
@@ -133,13 +144,16 @@ fn push_set_operation(plan: Plan, predicates: Vec<Expr>) -> Plan {
             .collect();
         let mut sink = if sinks { predicates.clone() } else { Vec::new() };
         sink.iter_mut().for_each(|e| tree::substitute(e, &names));
-        Box::new(push(*side, sink))
+        Box::new(push(*side, sink, switches))
     });
     Plan::SetOperation { operator, duplicates, left, right, columns }
 }
 
 /// The pieces of a join while predicates are dealt out.
+#[derive(Default)]
 struct Sides {
+    /// Whether disjunctions over both sides say something of each.
+    relaxes: bool,
     left: Vec<Expr>,
     right: Vec<Expr>,
     condition: Vec<Expr>,
@@ -147,11 +161,11 @@ struct Sides {
 }
 
 fn push_join(
-    left: Plan,
-    right: Plan,
+    (left, right): (Plan, Plan),
     mut kind: JoinKind,
     condition: Expr,
     mut predicates: Vec<Expr>,
+    switches: Switches,
 ) -> Plan {
     let mut condition = tree::conjuncts(condition);
     let (in_left, in_right) = (tree::output_set(&left), tree::output_set(&right));
@@ -164,7 +178,8 @@ fn push_join(
         let known: Vec<Expr> = predicates.clone();
         equality::derive_right(&mut condition, &known, &in_left, &in_right);
     }
-    let mut sides = Sides { left: vec![], right: vec![], condition: vec![], above: vec![] };
+    let relaxes = switches.has(Technique::PartialPushDown);
+    let mut sides = Sides { relaxes, ..Sides::default() };
     for part in predicates {
         let columns = tree::mentioned(&part);
         let sinks = columns.is_subset(&in_left) && !columns.is_empty();
@@ -174,8 +189,8 @@ fn push_join(
     for part in condition {
         deal(part, kind, lateral, &in_left, &in_right, &mut sides);
     }
-    let left = Box::new(push(left, sides.left));
-    let right = Box::new(push(right, sides.right));
+    let left = Box::new(push(left, sides.left, switches));
+    let right = Box::new(push(right, sides.right, switches));
     let condition = tree::and_all(sides.condition);
     tree::filtered(Plan::Join { left, right, kind, condition }, sides.above)
 }
@@ -205,7 +220,7 @@ fn deal(
     } else if only_right && right_sinks {
         sides.right.push(part);
     } else {
-        if !lateral && !volatile && matches!(part.kind, ExprKind::Or(_)) {
+        if sides.relaxes && !lateral && !volatile && matches!(part.kind, ExprKind::Or(_)) {
             let relaxed = |side: &ColumnSet| partial::relax(&part, side);
             if left_sinks {
                 sides.left.extend(relaxed(in_left));

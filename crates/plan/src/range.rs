@@ -36,7 +36,8 @@ impl Range {
         Self::new(self.low.max(other.low), self.high.min(other.high)).unwrap_or(self)
     }
 
-    fn plus(self, other: Self) -> Option<Self> {
+    /// Bounds of the sum of two values; None when they are out of bounds.
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
         Self::new(self.low.checked_add(other.low)?, self.high.checked_add(other.high)?)
     }
 
@@ -97,6 +98,7 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     match ty {
         DataType::SmallInt => bits(16),
         DataType::Integer | DataType::Date => bits(32),
+        DataType::Oid => Range::new(0, u32::MAX.into()),
         DataType::BigInt | DataType::Time | DataType::Timestamp | DataType::TimestampTz => bits(64),
         DataType::Numeric(NumericType { precision, .. }) => {
             let limit = 10i128.checked_pow(u32::from(precision))? - 1;

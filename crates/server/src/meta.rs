@@ -4,8 +4,7 @@ use comfy_table::{Table, presets};
 use engine::{Database, TableInfo};
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexMeta, ReferentialAction, SequenceDef,
-    Uniqueness,
+    ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, ReferentialAction, SequenceDef, Uniqueness,
 };
 
 /// What the shell does after a backslash command.
@@ -144,11 +143,9 @@ fn index_text(info: &TableInfo, index: &IndexMeta) -> String {
         }
     };
     let columns: Vec<String> = index.columns.iter().map(column).collect();
-    let method = match index.kind {
-        IndexKind::Ordered => "btree",
-        IndexKind::Hash => "hash",
-    };
-    format!("{method} ({})", columns.join(", "))
+    let option = index.kind.option();
+    let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
+    format!("{} ({}){option}", index.kind.method(), columns.join(", "))
 }
 
 fn is_unique(index: &IndexMeta) -> &'static str {
@@ -251,6 +248,8 @@ mod tests {
                 "CREATE TABLE p (a int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, b int UNIQUE, \
                  CONSTRAINT positive CHECK (b > 0));
                  CREATE INDEX p_ba ON p (b DESC, a);
+                 CREATE INDEX p_tree ON p USING csb (b);
+                 CREATE INDEX p_woven ON p USING bitweaving (b) WITH (type = h);
                  CREATE TABLE c (x int REFERENCES p ON DELETE CASCADE);",
             )
             .unwrap();
@@ -263,6 +262,8 @@ mod tests {
                 "    \"p_pkey\" PRIMARY KEY, btree (a)",
                 "    \"p_b_key\" UNIQUE CONSTRAINT, btree (b)",
                 "    \"p_ba\" btree (b DESC, a)",
+                "    \"p_tree\" csb (b)",
+                "    \"p_woven\" bitweaving (b) WITH (type='h')",
                 "Check constraints:",
                 "    \"positive\" CHECK (b > 0)",
                 "Referenced by:",

@@ -97,8 +97,8 @@ pub struct ForeignKeyDef {
 /// Source: Chasseur 2015, section 2.4 (WideTable).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WideDef {
-    /// The fact table, then those that it leads to; each is reached from one before it. A table that
-    /// several ways lead to is there several times.
+    /// The fact table, then those that it leads to; each is reached from one before it. A table
+    /// that several ways lead to is there several times.
     pub nodes: Vec<WideNode>,
     /// Where each column comes from: the node, and the ordinal in its table.
     pub columns: Vec<(usize, usize)>,
@@ -201,6 +201,57 @@ pub enum IndexKind {
     Ordered,
     /// `hash`: equality of all columns.
     Hash,
+    /// `csb`: CSB+-tree in each frozen block.
+    Csb,
+    /// `bitweaving`: woven codes in each frozen block.
+    BitWeaving(WeaveForm),
+    /// `bloom`: Bloom filter in each frozen block.
+    Bloom {
+        /// Bits for each distinct value of a block.
+        bits_per_key: u32,
+    },
+}
+
+/// How BitWeaving lays out bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeaveForm {
+    /// `type = v`.
+    Vertical,
+    /// `type = h`.
+    Horizontal,
+}
+
+impl IndexKind {
+    /// The default of `bits_per_key`.
+    pub const BITS_PER_KEY: u32 = 10;
+
+    /// Its access method: what USING names.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Ordered => "btree",
+            Self::Hash => "hash",
+            Self::Csb => "csb",
+            Self::BitWeaving(_) => "bitweaving",
+            Self::Bloom { .. } => "bloom",
+        }
+    }
+
+    /// What WITH says of it, where that is not the default.
+    pub fn option(self) -> Option<(&'static str, String)> {
+        match self {
+            Self::BitWeaving(WeaveForm::Horizontal) => Some(("type", "h".to_owned())),
+            Self::Bloom { bits_per_key } if bits_per_key != Self::BITS_PER_KEY => {
+                Some(("bits_per_key", bits_per_key.to_string()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is part of blocks, and no index of the table: the planner knows nothing
+    /// of it, scans choose it for each block.
+    pub fn is_of_blocks(self) -> bool {
+        !matches!(self, Self::Ordered | Self::Hash)
+    }
 }
 
 /// A column of an index.
@@ -223,7 +274,7 @@ pub struct IndexMeta {
     pub columns: Vec<IndexColumn>,
     /// Whether it refuses equal keys.
     pub unique: Uniqueness,
-    /// Ordered or hash.
+    /// What it is.
     pub kind: IndexKind,
 }
 
@@ -257,7 +308,7 @@ pub trait TableMeta: Send + Sync {
         let _ = ordinal;
         None
     }
-    /// Its indexes, those that enforce keys included.
+    /// Its indexes, those that enforce keys included, those of blocks not.
     fn indexes(&self) -> &[IndexMeta] {
         &[]
     }

@@ -1,5 +1,6 @@
 //! Bound statements: what a session is asked to do, names and types resolved.
 
+mod comment;
 mod cursor;
 mod define;
 mod privilege;
@@ -7,6 +8,7 @@ mod role;
 mod write;
 mod transaction;
 
+pub use comment::{Comment, CommentTarget};
 pub use cursor::{
     CursorForm, CursorHold, CursorOptions, CursorScroll, Declare, Fetch, FetchAction, FetchTo,
 };
@@ -333,8 +335,8 @@ pub enum Statement {
     Deallocate(Option<String>),
     /// DISCARD.
     Discard(Discard),
-    /// COMMENT ON, accepted: nothing is kept of it.
-    Comment,
+    /// COMMENT ON.
+    Comment(Box<Comment>),
     /// CREATE, ALTER, DROP ROLE.
     Role(Box<RoleStatement>),
     /// GRANT, REVOKE, ALTER ... OWNER TO.

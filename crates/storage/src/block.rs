@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kernels::{Vector, VectorData};
+use parking_lot::{RwLock, RwLockReadGuard};
 use types::{PhysicalType, Result};
 
 pub(crate) use fixed::{Fixed, float_key, value_bytes, value_of_key, with_fixed};
@@ -37,6 +38,7 @@ pub(crate) use symbols::{SYMBOL_TABLE_BYTES, SymbolTable};
 use crate::hot::{self, Hot};
 use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
 use crate::positions::Positions;
+use crate::sub_block::SubBlock;
 use crate::unpack::load_vector;
 use crate::versions::Versions;
 
@@ -57,6 +59,8 @@ pub struct Block {
     pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
     pub(crate) hot: Option<Hot>,
     pub(crate) versions: Versions,
+    /// Index sub-blocks, of frozen blocks only. Latched for as long as a scan opens the block.
+    sub_blocks: RwLock<Vec<Arc<SubBlock>>>,
     /// Stamp of all rows, for blocks that a load made; 0 for all others.
     created: AtomicU64,
     /// Newest commit that changed it.
@@ -103,6 +107,7 @@ impl Block {
             cache,
             hot,
             versions,
+            sub_blocks: RwLock::default(),
             created: AtomicU64::new(0),
             changed: AtomicU64::new(0),
             changes: AtomicU64::new(0),
@@ -182,7 +187,27 @@ impl Block {
     /// Bytes of memory held.
     pub fn bytes(&self) -> u64 {
         let strings = self.hot.as_ref().map_or(0, |hot| hot.heap.held_bytes());
-        self.memory.held_bytes() + strings + self.versions.bytes()
+        let indexes: u64 = self.sub_blocks.read().iter().map(|index| index.bytes()).sum();
+        self.memory.held_bytes() + strings + self.versions.bytes() + indexes
+    }
+
+    /// Its index sub-blocks.
+    #[inline]
+    pub(crate) fn sub_blocks(&self) -> RwLockReadGuard<'_, Vec<Arc<SubBlock>>> {
+        self.sub_blocks.read()
+    }
+
+    /// Adds an index sub-block, unless it has that of the same index.
+    pub(crate) fn add_sub_block(&self, added: SubBlock) {
+        let mut all = self.sub_blocks.write();
+        if all.iter().all(|known| known.id() != added.id()) {
+            all.push(Arc::new(added));
+        }
+    }
+
+    /// Removes what it has for index `id`.
+    pub(crate) fn remove_sub_block(&self, id: u64) {
+        self.sub_blocks.write().retain(|known| known.id() != id);
     }
 
     /// The stamp of all its rows, 0 once everybody sees it.

@@ -27,6 +27,7 @@ mod scan;
 mod snapshot;
 mod statistics;
 mod index;
+mod sub_block;
 mod undo;
 mod table;
 mod load;
@@ -43,13 +44,14 @@ pub use load::{BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
-pub use scan::{BlockCursor, ScanPlan};
+pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
 pub use statistics::{ColumnStatistics, TableStatistics};
+pub use sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use table::{
-    BlockCopy, BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo, Table,
-    TableReplay, WriteError, replay_rows,
+    BlockCopy, BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo,
+    SubBlockInfo, Table, TableReplay, WriteError, replay_rows,
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};

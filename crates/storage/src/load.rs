@@ -193,6 +193,7 @@ impl BulkWriter {
             Layout::Row => hot_block(BlockLayout::Row, &vectors, rows, &table)?,
             Layout::Column => hot_block(BlockLayout::Column, &vectors, rows, &table)?,
         };
+        table.build_sub_blocks(&block)?;
         for (summary, more) in self.written.summaries.iter_mut().zip(&summaries) {
             summary.merge(more);
         }

@@ -117,6 +117,11 @@ pub trait KeyFilter: Send + Sync {
         true
     }
 
+    /// False once the filter has given up: all keys pass from then on.
+    fn is_active(&self) -> bool {
+        true
+    }
+
     /// Share of rows expected to pass, 0 to 1, to order restrictions by; None when unknown.
     fn selectivity(&self) -> Option<f64> {
         None
@@ -133,6 +138,16 @@ pub(crate) enum Test {
     Texts(TextTest),
     Predicate(Arc<dyn ColumnPredicate>),
     Filter(Arc<dyn KeyFilter>),
+}
+
+impl Test {
+    /// False for a filter that has given up.
+    pub(crate) fn is_active(&self) -> bool {
+        match self {
+            Self::Filter(filter) => filter.is_active(),
+            _ => true,
+        }
+    }
 }
 
 /// On order keys.

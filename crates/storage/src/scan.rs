@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! ScanPlan::new   restrictions -> tests                 once per scan
-//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow
+//! ScanPlan::open  tests -> steps on this block          once per block: skip, drop tests, narrow,
+//!                                                       decide some by index sub-blocks (`paths`)
 //! BlockCursor     window of rows -> steps -> positions  codes first, then whether the row exists,
 //!                                                       values of survivors last
 //! (TableSnapshot::unpack is the fourth)
@@ -11,8 +12,12 @@
 //! rows come in ascending order. Windows without versions are not looked at row by row;
 //! restrictions on values of rows that do not exist are not evaluated.
 //! Source: Funke 2015, section 5.5. Departure: hot blocks answer the same calls on their values.
+//!
+//! Elsewhere: the order of the steps (`order`).
 
 mod codes;
+mod order;
+mod paths;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -26,7 +31,7 @@ use kernels::select::{
 use kernels::{HeapRef, Vector};
 use types::Result;
 
-use crate::block::{Block, BlockLayout, Codes, Scheme, with_codes};
+use crate::block::{Block, BlockLayout, Codes, with_codes};
 use crate::freeze::lookup::LookupTable;
 use crate::positions::Positions;
 use crate::restriction::{Restriction, Test, prepare};
@@ -34,12 +39,38 @@ use crate::schema::Schema;
 use crate::snapshot::TableSnapshot;
 use crate::unpack::unpack;
 use crate::versions::Zones;
-use codes::{CodeTest, decide_codes, translate};
+use codes::{CodeTest, decide_codes, is_excluded, translate};
+use order::{Learning, Observed, Seen};
+use paths::FoundRows;
+pub use paths::{AccessPath, BlockPaths};
 use values::{retain, retain_values};
+
+/// What a scan may use: all of it by default. Its rows do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanTechniques {
+    /// Tests are ordered by the share of rows that they were seen to pass.
+    pub adaptive: bool,
+    /// Frozen blocks are tested on their codes.
+    pub codes: bool,
+    /// Predicates and filters are decided once per entry of a dictionary; on codes only.
+    pub dictionaries: bool,
+    /// Blocks and ranges of rows are skipped by smallest and largest value and lookup table.
+    pub skipping: bool,
+}
+
+impl Default for ScanTechniques {
+    fn default() -> Self {
+        Self { adaptive: true, codes: true, dictionaries: true, skipping: true }
+    }
+}
 
 /// Restrictions fitted to a table, for all blocks and threads of one scan.
 pub struct ScanPlan {
     tests: Vec<(usize, Test)>,
+    techniques: ScanTechniques,
+    /// What was seen of each test.
+    observed: Vec<Observed>,
+    paths: BlockPaths,
 }
 
 impl ScanPlan {
@@ -49,7 +80,22 @@ impl ScanPlan {
     /// XX000 when a restriction does not fit its column.
     pub fn new(schema: &Schema, restrictions: Vec<Restriction>) -> Result<Self> {
         let tests = restrictions.iter().map(|r| Ok((r.column, prepare(schema, r)?)));
-        Ok(Self { tests: tests.collect::<Result<_>>()? })
+        let tests: Vec<_> = tests.collect::<Result<_>>()?;
+        let observed = tests.iter().map(|_| Observed::default()).collect();
+        let (techniques, paths) = (ScanTechniques::default(), BlockPaths::default());
+        Ok(Self { tests, techniques, observed, paths })
+    }
+
+    /// The same, with these techniques only.
+    #[must_use]
+    pub fn with(self, techniques: ScanTechniques) -> Self {
+        Self { techniques, ..self }
+    }
+
+    /// The plan with these index sub-blocks.
+    #[must_use]
+    pub fn with_paths(self, paths: BlockPaths) -> Self {
+        Self { paths, ..self }
     }
 
     /// True when no block can have a row that satisfies the restrictions.
@@ -100,41 +146,87 @@ impl ScanPlan {
         snapshot: &'a Arc<TableSnapshot>,
         block: usize,
     ) -> Result<Option<BlockCursor<'a>>> {
+        Ok(self.open_by(snapshot, block)?.1)
+    }
+
+    /// As [`Self::open`], and by which path its rows are found.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_by<'a>(
+        &'a self,
+        snapshot: &'a Arc<TableSnapshot>,
+        block: usize,
+    ) -> Result<(AccessPath, Option<BlockCursor<'a>>)> {
         let heap = HeapRef::pinned(Arc::clone(snapshot) as Arc<_>);
         let block = snapshot.block(block);
         // A zone without versions now has only rows that the snapshot sees, whatever comes.
         let zones = block.versions.zones();
         let end = block.rows() as u32;
-        let mut cursor =
-            BlockCursor { snapshot, block, heap, zones, steps: Vec::new(), next: 0, end };
-        if self.is_never() || block.rows() == 0 {
-            return Ok(None);
-        }
-        let open = if block.layout() == BlockLayout::Frozen {
-            cursor.prepare_frozen(&self.tests)
-        } else {
-            cursor.steps.extend(self.tests.iter().map(|(c, test)| Step::values(*c, test)));
-            true
+        let mut cursor = BlockCursor {
+            plan: self,
+            snapshot,
+            block,
+            heap,
+            zones,
+            steps: Vec::new(),
+            learning: None,
+            found: None,
+            next: 0,
+            end,
         };
-        if !open {
-            return Ok(None);
+        if self.is_never() || block.rows() == 0 {
+            return Ok((AccessPath::Constant, None));
         }
-        cursor.steps.sort_by(|a, b| a.rank(block).total_cmp(&b.rank(block)));
-        Ok(Some(cursor))
+        let path = match block.layout() {
+            BlockLayout::Frozen if self.techniques.codes => cursor.prepare_frozen(),
+            BlockLayout::Frozen if self.techniques.skipping && self.excludes(block) => {
+                cursor.next = cursor.end;
+                AccessPath::Constant
+            }
+            _ => {
+                let active = |test: &usize| self.tests[*test].1.is_active();
+                let tests = (0..self.tests.len()).filter(active);
+                cursor.steps.extend(tests.map(|test| self.on_values(test)));
+                order::sort(&mut cursor.steps, block);
+                AccessPath::Scan
+            }
+        };
+        if cursor.next == cursor.end {
+            return Ok((path, None));
+        }
+        let learns = self.techniques.adaptive && cursor.steps.len() > 1;
+        cursor.learning = learns.then_some(Learning::START);
+        Ok((path, Some(cursor)))
+    }
+
+    /// True when smallest and largest values show that no row of a frozen block passes.
+    fn excludes(&self, block: &Block) -> bool {
+        self.tests.iter().any(|(column, test)| is_excluded(block, *column, test))
+    }
+
+    /// The test of this number, on values.
+    fn on_values(&self, number: usize) -> Step<'_> {
+        let (column, test) = &self.tests[number];
+        let known = match test {
+            Test::Filter(filter) => filter.selectivity(),
+            _ => None,
+        };
+        let seen = self.observed[number].share().filter(|_| self.techniques.adaptive);
+        let selectivity = seen.or(known).unwrap_or(0.5);
+        Step::new(number, *column, StepKind::Values(test), selectivity)
     }
 }
 
 /// One test on one block.
 struct Step<'a> {
+    /// Its number in the plan.
+    number: usize,
     column: usize,
     kind: StepKind<'a>,
+    /// Share of rows expected to pass.
     selectivity: f64,
-}
-
-/// A step that needs values.
-struct StepOnValues<'a> {
-    column: usize,
-    test: &'a Test,
+    seen: Seen,
 }
 
 enum StepKind<'a> {
@@ -145,87 +237,107 @@ enum StepKind<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn values(column: usize, test: &'a Test) -> Self {
-        let selectivity = match test {
-            Test::Filter(filter) => filter.selectivity().unwrap_or(0.5),
-            _ => 0.5,
-        };
-        Self { column, kind: StepKind::Values(test), selectivity }
-    }
-
-    fn on_values(&self) -> Option<StepOnValues<'a>> {
-        match self.kind {
-            StepKind::Values(test) => Some(StepOnValues { column: self.column, test }),
-            _ => None,
-        }
-    }
-
-    /// Steps run in this order: cheap kinds first, selective ones first within a kind, those that
-    /// decode strings last.
-    fn rank(&self, block: &Block) -> f64 {
-        let cost = match &self.kind {
-            StepKind::Codes(CodeTest::Range(..)) => 0.0,
-            StepKind::Codes(_) => 0.2,
-            StepKind::Validity(_) => 1.0,
-            StepKind::Values(Test::Keys(_) | Test::IsNull | Test::IsNotNull) => 2.0,
-            StepKind::Values(Test::Filter(_)) => 4.0,
-            StepKind::Values(_) if block.scheme(self.column) == Scheme::Compressed => 10.0,
-            StepKind::Values(Test::Predicate(_)) => 8.0,
-            StepKind::Values(_) => 6.0,
-        };
-        cost + self.selectivity
+    fn new(number: usize, column: usize, kind: StepKind<'a>, selectivity: f64) -> Self {
+        Self { number, column, kind, selectivity, seen: Seen::default() }
     }
 }
 
 /// Rows of one block that satisfy a plan, a batch at a time.
 pub struct BlockCursor<'a> {
+    plan: &'a ScanPlan,
     snapshot: &'a TableSnapshot,
     block: &'a Block,
     heap: HeapRef,
     /// Zones whose rows may not all be there.
     zones: Zones,
     steps: Vec<Step<'a>>,
+    /// None when there is nothing to be learnt about the order of steps.
+    learning: Option<Learning>,
+    /// The only rows that can pass, where index sub-blocks found them.
+    found: Option<FoundRows>,
     next: u32,
     end: u32,
 }
 
+impl Drop for BlockCursor<'_> {
+    fn drop(&mut self) {
+        if self.learning.is_some() {
+            let tells = |kind: &StepKind<'_>| {
+                matches!(kind, StepKind::Values(Test::Keys(_) | Test::Filter(_)))
+            };
+            for step in self.steps.iter().filter(|step| tells(&step.kind)) {
+                step.seen.tell(&self.plan.observed[step.number]);
+            }
+        }
+    }
+}
+
 impl<'a> BlockCursor<'a> {
+    /// Translates the tests and finds rows by index sub-blocks; no row is left when none can pass.
+    fn prepare_frozen(&mut self) -> AccessPath {
+        if !self.translate_all() {
+            self.next = self.end;
+            return AccessPath::Constant;
+        }
+        let (block, paths) = (self.block, self.plan.paths);
+        order::sort(&mut self.steps, block);
+        let indexes = block.sub_blocks();
+        if paths == BlockPaths::Avoid || indexes.is_empty() {
+            return AccessPath::Scan;
+        }
+        let excludes = |(column, test): &(usize, Test)| {
+            indexes.iter().any(|index| index.column() == *column && index.excludes(test))
+        };
+        if self.plan.tests.iter().any(excludes) {
+            self.next = self.end;
+            return AccessPath::Bloom;
+        }
+        self.choose_path(&indexes, paths)
+    }
+
     /// Translates the tests; false when no row can pass.
-    fn prepare_frozen(&mut self, tests: &'a [(usize, Test)]) -> bool {
+    fn translate_all(&mut self) -> bool {
+        let (plan, block) = (self.plan, self.block);
         let mut passing = 1.0;
         let mut late = Vec::new();
-        for (column, test) in tests {
-            match translate(self.block, *column, test) {
+        for (number, (column, test)) in plan.tests.iter().enumerate() {
+            match translate(block, *column, test, plan.techniques) {
                 CodeTest::None => return false,
                 CodeTest::All => {}
                 CodeTest::Values => match test {
                     Test::IsNull | Test::IsNotNull => {
                         let kind = StepKind::Validity(matches!(test, Test::IsNotNull));
-                        self.steps.push(Step { column: *column, kind, selectivity: 0.5 });
+                        self.steps.push(Step::new(number, *column, kind, 0.5));
                     }
-                    _ => late.push((*column, test)),
+                    _ if test.is_active() => late.push(number),
+                    _ => {}
                 },
-                found => passing *= self.add(*column, found),
+                found => passing *= self.add(number, found),
             }
         }
-        for (column, test) in late {
+        for number in late {
+            let (column, test) = &plan.tests[number];
             let rows_left = (f64::from(self.end - self.next) * passing) as usize;
-            let decidable = matches!(test, Test::Predicate(_) | Test::Filter(_))
-                && self.block.segment(column).has_codes();
-            match decidable.then(|| decide_codes(self.block, column, test, rows_left)).flatten() {
+            let decidable = plan.techniques.dictionaries
+                && matches!(test, Test::Predicate(_) | Test::Filter(_))
+                && block.segment(*column).has_codes();
+            match decidable.then(|| decide_codes(block, *column, test, rows_left)).flatten() {
                 Some(CodeTest::None) => return false,
                 Some(CodeTest::All) => {}
-                Some(found) => passing *= self.add(column, found),
-                None => self.steps.push(Step::values(column, test)),
+                Some(found) => passing *= self.add(number, found),
+                None => self.steps.push(plan.on_values(number)),
             }
         }
         self.next < self.end
     }
 
-    /// Adds a step on codes and narrows the rows by the lookup table; returns its selectivity.
-    fn add(&mut self, column: usize, test: CodeTest) -> f64 {
+    /// Adds test `number` as a step on codes and narrows the rows by the lookup table; returns its
+    /// selectivity.
+    fn add(&mut self, number: usize, test: CodeTest) -> f64 {
+        let column = self.plan.tests[number].0;
         let segment = self.block.segment(column);
-        if segment.lookup != 0
+        if self.plan.techniques.skipping
+            && segment.lookup != 0
             && let Some((lo, hi)) = test.bounds()
         {
             let rows = LookupTable::new(&self.block.memory, segment).rows(lo, hi);
@@ -233,7 +345,7 @@ impl<'a> BlockCursor<'a> {
             self.end = self.end.min(rows.end).max(self.next);
         }
         let selectivity = codes::selectivity(self.block, column, &test);
-        self.steps.push(Step { column, kind: StepKind::Codes(test), selectivity });
+        self.steps.push(Step::new(number, column, StepKind::Codes(test), selectivity));
         selectivity
     }
 
@@ -244,7 +356,9 @@ impl<'a> BlockCursor<'a> {
 
     /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
-        self.steps.is_empty() && self.zones.of(self.next, self.end - self.next).is_empty()
+        self.steps.is_empty()
+            && self.found.is_none()
+            && self.zones.of(self.next, self.end - self.next).is_empty()
     }
 
     /// Puts the next rows into `out`, at most `rows_max`, at least one; false when there are no
@@ -267,14 +381,19 @@ impl<'a> BlockCursor<'a> {
             if !found.is_empty() && room < rows_max.div_ceil(4) {
                 break;
             }
-            let (start, len) = (self.next, room.min(self.end - self.next));
-            self.next += len;
-            if self.steps.is_empty() && found.is_empty() && self.zones.of(start, len).is_empty() {
+            let start = self.next;
+            let first = found.is_empty();
+            let target = if first { &mut found } else { &mut window };
+            self.next = match &self.found {
+                None => start + room.min(self.end - start),
+                Some(rows) => rows.take(start, self.end, room, target),
+            };
+            let len = self.next - start;
+            let is_all = self.steps.is_empty() && self.found.is_none();
+            if is_all && first && self.zones.of(start, len).is_empty() {
                 *out = Positions::Range { start, len };
                 return Ok(true);
             }
-            let first = found.is_empty();
-            let target = if first { &mut found } else { &mut window };
             self.search(start, len, target)?;
             if first && found.len() == len as usize {
                 *out = Positions::Range { start, len };
@@ -287,14 +406,28 @@ impl<'a> BlockCursor<'a> {
         Ok(any)
     }
 
-    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty.
-    fn search(&self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
+    /// Puts the rows of the window that are there and pass every step into `rows`, which is empty
+    /// or has those that index sub-blocks found.
+    fn search(&mut self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
+        let found = self.search_window(start, len, rows);
+        if self.learning.as_mut().is_some_and(Learning::is_due) {
+            order::renew(&mut self.steps, self.block);
+        }
+        found
+    }
+
+    fn search_window(&mut self, start: u32, len: u32, rows: &mut Vec<u32>) -> Result<()> {
         let zones = self.zones.of(start, len);
         let on_codes = |step: &Step<'_>| !matches!(step.kind, StepKind::Values(_));
-        let (early, late) = self.steps.split_at(self.steps.partition_point(on_codes));
-        let mut is_listed = false;
-        for step in early {
-            self.search_codes(step, (!is_listed).then_some((start, len)), rows);
+        let early = self.steps.partition_point(on_codes);
+        let mut is_listed = self.found.is_some();
+        if is_listed && rows.is_empty() {
+            return Ok(());
+        }
+        for at in 0..early {
+            let tested = if is_listed { rows.len() } else { len as usize };
+            self.search_codes(&self.steps[at], (!is_listed).then_some((start, len)), rows);
+            self.steps[at].seen.add(tested, rows.len());
             is_listed = true;
             if rows.is_empty() {
                 return Ok(());
@@ -307,20 +440,23 @@ impl<'a> BlockCursor<'a> {
             is_listed = true;
             self.snapshot.retain_visible(self.block, zones, rows);
         }
-        for StepOnValues { column, test } in late.iter().filter_map(Step::on_values) {
+        for at in early..self.steps.len() {
             if is_listed && rows.is_empty() {
                 break;
             }
+            let StepKind::Values(test) = self.steps[at].kind else { continue };
             let positions = match is_listed {
                 false => Positions::Range { start, len },
                 true => Positions::List(std::mem::take(rows)),
             };
+            let (column, tested) = (self.steps[at].column, positions.len());
             let values = unpack(self.block, column, &positions, self.snapshot.at(), &self.heap);
             *rows = match positions {
                 Positions::Range { start, len } => (start..start + len).collect(),
                 Positions::List(list) => list,
             };
             retain_values(test, &values.to_vector(), rows)?;
+            self.steps[at].seen.add(tested, rows.len());
             is_listed = true;
         }
         Ok(())

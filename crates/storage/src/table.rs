@@ -18,6 +18,7 @@ mod batch;
 mod directory;
 mod entries;
 mod image;
+mod index_blocks;
 mod recover;
 mod replay;
 #[cfg(test)]
@@ -47,12 +48,14 @@ use crate::memory::BufferPool;
 use crate::schema::{Layout, Schema};
 use crate::snapshot::TableSnapshot;
 use crate::statistics::{Bounds, Known, TableStatistics};
+use crate::sub_block::SubBlockSpec;
 use crate::tid::Tid;
 use crate::version::{Snapshot, TxnId};
 pub(crate) use batch::Loaded;
 pub(crate) use directory::BlockRef;
 use directory::Directory;
 pub use image::{BlockCopy, BlockImage};
+pub use index_blocks::SubBlockInfo;
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 
 /// A shared set of rows that transactions read and write.
@@ -70,6 +73,8 @@ pub struct Table {
     blocks: Mutex<BlockList>,
     indexes: Atomic<Arc<[Arc<TableIndex>]>>,
     indexes_change: Mutex<()>,
+    /// What frozen blocks have besides their rows.
+    sub_blocks: Mutex<Arc<[SubBlockSpec]>>,
     bounds: Bounds,
     live_rows: AtomicI64,
     changes: AtomicU64,
@@ -183,6 +188,7 @@ impl Table {
             blocks: Mutex::default(),
             indexes: Atomic::new(Arc::from([])),
             indexes_change: Mutex::default(),
+            sub_blocks: Mutex::new(Arc::from([])),
             bounds: Bounds::new(&types),
             live_rows: AtomicI64::new(0),
             changes: AtomicU64::new(0),
@@ -315,9 +321,10 @@ impl Table {
         unsafe { guard.defer_destroy(old) };
     }
 
-    /// Stops maintaining the index `id`.
+    /// Stops maintaining the index `id`, or drops what blocks have for it.
     pub fn remove_index(&self, id: u64) {
         let _latch = self.indexes_change.lock();
+        self.remove_sub_blocks(id);
         let list = self.indexes();
         self.set_indexes(list.iter().filter(|i| i.spec().id != id).cloned().collect());
     }

@@ -5,6 +5,7 @@ One JSON object per line in, one per line out:
   {"sql": "...", "want": "time"}   -> {"seconds": s, "count": n}
   {"sql": "...", "want": "warm"}   -> {"seconds": s, "count": n}
   {"sql": "...", "want": "done"}   -> {"seconds": s, "count": 0}
+  {"sql": "...", "want": "profile"} -> {"planning": s or null, "bytes": n or null}
   anything that fails              -> {"error": "..."}
 
 Cells are text as PostgreSQL writes it, or null. There are two ways to run a query to its end: keep
@@ -66,6 +67,30 @@ def warm(connection, sql):
     return best
 
 
+def memory(connection):
+    """Bytes that DuckDB holds."""
+    return connection.sql("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()[0][0]
+
+
+def profile(connection, sql):
+    """Runs a query under DuckDB's profiler, its rows streamed away: seconds of binding, optimizing
+    and planning, and the peak of memory beyond what was held before."""
+    before = memory(connection)
+    connection.execute("SET profiling_mode = 'detailed'")
+    connection.execute("PRAGMA enable_profiling = 'no_output'")
+    connection.execute(sql).fetchall()
+    found = json.loads(connection.get_profiling_information("json"))
+    connection.execute("PRAGMA disable_profiling")
+    if "system" not in found:
+        # Queries that are answered from statistics leave no profile.
+        return {"planning": None, "bytes": None}
+    steps = [found[step]["total_time"] for step in ("planner", "optimizer", "physical_planner")]
+    return {
+        "planning": sum(steps),
+        "bytes": max(0, int(found["system"]["peak_buffer_memory"] - before)),
+    }
+
+
 def answer(connection, request):
     """Runs one request."""
     sql, want = request["sql"], request["want"]
@@ -75,6 +100,8 @@ def answer(connection, request):
         seconds = time.perf_counter() - start
         rows = [[cell(value) for value in row] for row in result.fetchall()]
         return {"seconds": seconds, "types": [str(kind) for kind in result.types], "rows": rows}
+    if want == "profile":
+        return profile(connection, sql)
     if want == "done":
         start = time.perf_counter()
         connection.execute(sql)

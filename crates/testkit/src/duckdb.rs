@@ -45,6 +45,15 @@ pub struct Timing {
     pub rows: u64,
 }
 
+/// What DuckDB's profiler says about a query; queries answered from statistics have no profile.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Binding, optimizing and physical planning, without parsing.
+    pub planning_seconds: Option<f64>,
+    /// Largest memory of the buffer manager, beyond what it held before.
+    pub peak_bytes: Option<u64>,
+}
+
 /// A running DuckDB; dropping it ends the process.
 pub struct DuckDb {
     process: Child,
@@ -127,6 +136,18 @@ impl DuckDb {
     /// What DuckDB says.
     pub fn time(&mut self, sql: &str) -> io::Result<Timing> {
         self.timed(sql, "time")
+    }
+
+    /// Runs the query `sql` under the profiler; its rows are dropped.
+    ///
+    /// # Errors
+    /// What DuckDB says.
+    pub fn profile(&mut self, sql: &str) -> io::Result<Profile> {
+        let reply = self.ask(&json!({"sql": sql, "want": "profile"}))?;
+        Ok(Profile {
+            planning_seconds: reply["planning"].as_f64(),
+            peak_bytes: reply["bytes"].as_u64(),
+        })
     }
 
     fn timed(&mut self, sql: &str, want: &str) -> io::Result<Timing> {

@@ -3,8 +3,9 @@
 //! ```text
 //! array    element* 00 [first subscript, 4 bytes, when it is not 1]
 //! element  01 value | 02                                            02: NULL
-//! value    BOOLEAN 1 byte; integers, DATE 4; BIGINT, times, floats 8; UUID 16: big-endian, sign
-//!          bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 - length, inverted);
+//! value    BOOLEAN 1 byte; integers, DATE 4; BIGINT, OID, times, floats 8; UUID 16: big-endian,
+//!          sign bit flipped; NUMERIC 80 + length, then its bytes (negative: 80 - length,
+//!          inverted);
 //!          INTERVAL 16 of its length, 16 as it is; text, BYTEA with 00 as 00 FF, then 00 00
 //! ```
 //! Arrays of one type are equal when their bytes are and ordered as their bytes are: by elements,
@@ -51,7 +52,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
     match element {
         E::Boolean => 1,
         E::SmallInt | E::Integer | E::Date => 4,
-        E::BigInt | E::Time | E::Timestamp | E::TimestampTz | E::Real | E::Double => 8,
+        E::BigInt | E::Oid | E::Time | E::Timestamp | E::TimestampTz | E::Real | E::Double => 8,
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
@@ -174,7 +175,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         E::SmallInt | E::Integer | E::Date => {
             Value::I32((u32::from_be_bytes(fixed(raw)) ^ 1 << 31) as i32)
         }
-        E::BigInt | E::Time | E::Timestamp | E::TimestampTz => {
+        E::BigInt | E::Oid | E::Time | E::Timestamp | E::TimestampTz => {
             Value::I64((u64::from_be_bytes(fixed(raw)) ^ 1 << 63) as i64)
         }
         E::Real | E::Double => {

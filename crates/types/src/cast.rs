@@ -52,7 +52,9 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
                 // Such values are at most 64 bits wide.
                 from_time(v as i64, from, to)
             }
-            (_, Some(v)) if from.is_integer() => from_integer(v, to),
+            // The same 32 bits, as in PostgreSQL.
+            (T::Oid, Some(v)) if to == T::Integer => Ok(Value::I32(v as i32)),
+            (_, Some(v)) if from.is_integer() || from == T::Oid => from_integer(v, to),
             _ => Err(no_cast(from, to)),
         },
     }
@@ -143,9 +145,22 @@ fn integer_value(value: i128, to: DataType) -> Result<Value> {
     fitted.ok_or_else(|| integer_out_of_range(to))
 }
 
+/// An integer as OID; a negative INTEGER stands for the one 2^32 above it, as in PostgreSQL. None
+/// out of range.
+pub(crate) fn oid(value: i128) -> Option<i64> {
+    match i32::try_from(value) {
+        Ok(number) => Some(i64::from(number as u32)),
+        Err(_) => u32::try_from(value).ok().map(i64::from),
+    }
+}
+
 fn from_integer(value: i128, to: DataType) -> Result<Value> {
     match to {
         DataType::SmallInt | DataType::Integer | DataType::BigInt => integer_value(value, to),
+        DataType::Oid => match oid(value) {
+            Some(number) => Ok(Value::I64(number)),
+            None => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "OID out of range")),
+        },
         DataType::Real => Ok(Value::F64(f64::from(value as f32))),
         DataType::Double => Ok(Value::F64(value as f64)),
         DataType::Boolean => Ok(Value::Bool(value != 0)),

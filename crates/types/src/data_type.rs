@@ -50,6 +50,8 @@ pub enum DataType {
     Integer,
     /// BIGINT, 64 bits.
     BigInt,
+    /// OID, 32 bits without a sign: the number of an object in PostgreSQL's catalog.
+    Oid,
     /// REAL, 32-bit floating point.
     Real,
     /// DOUBLE PRECISION.
@@ -88,7 +90,7 @@ pub enum PhysicalType {
     Bool,
     /// SMALLINT, INTEGER, DATE.
     I32,
-    /// BIGINT, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
+    /// BIGINT, OID, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
     I64,
     /// NUMERIC to 38 digits; UUID with its top bit flipped, so that signed order is byte order.
     I128,
@@ -106,7 +108,9 @@ impl DataType {
         match self {
             Self::Boolean => PhysicalType::Bool,
             Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
-            Self::BigInt | Self::Time | Self::Timestamp | Self::TimestampTz => PhysicalType::I64,
+            Self::BigInt | Self::Oid | Self::Time | Self::Timestamp | Self::TimestampTz => {
+                PhysicalType::I64
+            }
             Self::Real | Self::Double => PhysicalType::F64,
             Self::Numeric(n) if n.precision <= NumericType::PRECISION_64 => PhysicalType::I64,
             Self::Numeric(_) | Self::Uuid => PhysicalType::I128,
@@ -130,7 +134,7 @@ impl DataType {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
     }
 
-    /// Integers, NUMERIC and floating point.
+    /// Integers, NUMERIC and floating point; an OID counts nothing.
     pub const fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::Numeric(_) | Self::Real | Self::Double)
     }

@@ -37,6 +37,7 @@ element_types!(
     SmallInt,
     Integer,
     BigInt,
+    Oid,
     Real,
     Double,
     Numeric(numeric: NumericType),

@@ -68,6 +68,7 @@ pub fn parse(text: &str, ty: DataType) -> Result<Value> {
         }
         DataType::Integer => Value::I32(number::parse_integer::<i32>(text, "integer")?),
         DataType::BigInt => Value::I64(number::parse_integer::<i64>(text, "bigint")?),
+        DataType::Oid => Value::I64(number::parse_oid(text)?),
         DataType::Real => Value::F64(number::parse_f32(text)?),
         DataType::Double => Value::F64(number::parse_f64(text)?),
         DataType::Numeric(n) => crate::cast::numeric_value(parse_decimal(text, n)?, n),

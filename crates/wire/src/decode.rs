@@ -66,10 +66,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Boolean => Value::Bool(fixed::<1>(bytes)? != [0]),
         DataType::SmallInt => Value::I32(i32::from(i16::from_be_bytes(fixed(bytes)?))),
         DataType::Integer => Value::I32(i32::from_be_bytes(fixed(bytes)?)),
-        // An oid has four bytes.
-        DataType::BigInt if bytes.len() == 4 => {
-            Value::I64(i64::from(u32::from_be_bytes(fixed(bytes)?)))
-        }
+        DataType::Oid => Value::I64(i64::from(u32::from_be_bytes(fixed(bytes)?))),
         DataType::BigInt => Value::I64(i64::from_be_bytes(fixed(bytes)?)),
         DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),

@@ -174,6 +174,8 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             let micros = if is_finite { v.wrapping_sub(EPOCH_MICROS) } else { v };
             out.extend_from_slice(&micros.to_be_bytes());
         }
+        // Four bytes without a sign.
+        (Value::I64(v), DataType::Oid) => out.extend_from_slice(&(v as u32).to_be_bytes()),
         (Value::I64(v), _) => out.extend_from_slice(&v.to_be_bytes()),
         // The top bit is flipped in memory.
         (Value::I128(v), _) => out.extend_from_slice(&(v ^ i128::MIN).to_be_bytes()),

@@ -9,15 +9,19 @@ mod random;
 pub mod tpch;
 pub mod ssb;
 pub mod tpcc;
+pub mod job;
+pub mod clickbench;
 
 use engine::Database;
 
 pub use load::LoadProgress;
 
-/// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)` and `CALL tpcc(warehouses => ...)` to
-/// `database`.
+/// Adds `CALL tpch(sf => ...)`, `CALL ssb(sf => ...)`, `CALL tpcc(warehouses => ...)`,
+/// `CALL job(sf => ...)` and `CALL clickbench(rows => ...)` to `database`.
 pub fn register(database: &Database) {
     tpch::register(database);
     ssb::register(database);
     tpcc::register(database);
+    job::register(database);
+    clickbench::register(database);
 }

@@ -1,8 +1,9 @@
-//! What the generators share: columns being filled, parts of a table, arguments of CALL.
+//! What the generators share: columns being filled, parts of a table, CALL.
 
 use std::sync::Arc;
 
-use engine::{BulkLoad, CancelHandle};
+use engine::registry::Procedure;
+use engine::{BulkLoad, CancelHandle, Database, QueryResult, Session};
 use kernels::{Batch, Bitmap, Column, StrBuilder, Vector, VectorData};
 use sql::catalog::{Arguments, KeyDef};
 use storage::BulkWriter;
@@ -10,12 +11,6 @@ use types::{DataType, Error, Result, SqlState, Value};
 
 /// Told about progress: table, parts done, parts in all. Called from worker threads.
 pub type LoadProgress = Arc<dyn Fn(&str, usize, usize) + Send + Sync>;
-
-/// Progress that nobody watches.
-pub(crate) fn quiet() -> LoadProgress {
-    fn ignore(_: &str, _: usize, _: usize) {}
-    Arc::new(ignore)
-}
 
 /// Rows pushed to the storage at a time.
 const PUSH_ROWS: usize = 8192;
@@ -177,6 +172,35 @@ pub(crate) struct TableSpec {
     pub(crate) generate: Generate,
 }
 
+impl TableSpec {
+    /// A table of `things` things made one by one, each by its number from 0, with about
+    /// `rows_each` rows each.
+    pub(crate) fn of_things(
+        name: &'static str,
+        columns: &'static [(&'static str, DataType)],
+        key: &'static [usize],
+        things: u64,
+        rows_each: f64,
+        make: impl Fn(u64, &mut Rows<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let generate: Generate = Arc::new(move |part, parts, writer: &mut BulkWriter| {
+            let mut rows = Rows::new(columns, writer);
+            let bound = |part: usize| things * part as u64 / parts as u64;
+            for thing in bound(part)..bound(part + 1) {
+                make(thing, &mut rows)?;
+            }
+            rows.finish()
+        });
+        let parts = part_count(things as f64 * rows_each);
+        Self { name, columns, nullable: &[], key, parts, generate }
+    }
+
+    /// The same with NULLs in these columns.
+    pub(crate) fn with_nulls(self, nullable: &'static [usize]) -> Self {
+        Self { nullable, ..self }
+    }
+}
+
 /// Generates all of `tables`; they appear together.
 pub(crate) fn load_all(
     mut load: BulkLoad,
@@ -206,23 +230,58 @@ pub(crate) fn load_all(
     load.commit()
 }
 
-/// The number given to CALL as `name => 1` or as the only positional argument; 1 by default.
-pub(crate) fn argument(procedure: &str, name: &str, arguments: &Arguments) -> Result<f64> {
-    let positional = arguments.positional.iter().map(|(value, ty)| (name, value, ty));
-    let named = arguments.named.iter().map(|(name, value, ty)| (name.as_str(), value, ty));
-    let mut number = 1.0;
-    for (i, (given, value, ty)) in positional.chain(named).enumerate() {
-        if given != name || i > 0 {
-            let message = format!("procedure {procedure} takes one argument, {name}");
-            return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
-        }
-        number = match types::cast::cast_value(value, *ty, DataType::Double)? {
-            Value::F64(number) if number > 0.0 && number <= 10_000.0 => number,
-            _ => {
-                let message = format!("{name} must be above 0 and at most 10000");
-                return Err(Error::new(SqlState::INVALID_PARAMETER, message));
-            }
-        };
+/// Generates a benchmark's tables at a scale.
+pub(crate) type Load = fn(&Database, f64, &CancelHandle, &LoadProgress) -> Result<()>;
+
+/// `CALL procedure(name => scale)`: the scale may also be the only positional argument.
+pub(crate) struct Generator {
+    pub(crate) procedure: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) default: f64,
+    pub(crate) max: f64,
+    pub(crate) load: Load,
+}
+
+impl Generator {
+    /// One whose scale is 1 by default.
+    pub(crate) fn scaled(procedure: &'static str, name: &'static str, load: Load) -> Self {
+        Self { procedure, name, default: 1.0, max: 10_000.0, load }
     }
-    Ok(number)
+
+    /// Adds the procedure to `database`.
+    pub(crate) fn register(self, database: &Database) {
+        database.registry().add_procedure(self.procedure, Arc::new(self));
+    }
+
+    /// The scale that was given, or the default.
+    fn scale(&self, arguments: &Arguments) -> Result<f64> {
+        let &Self { procedure, name, default, max, .. } = self;
+        let positional = arguments.positional.iter().map(|(value, ty)| (name, value, ty));
+        let named = arguments.named.iter().map(|(name, value, ty)| (name.as_str(), value, ty));
+        let mut scale = default;
+        for (i, (given, value, ty)) in positional.chain(named).enumerate() {
+            if given != name || i > 0 {
+                let message = format!("procedure {procedure} takes one argument, {name}");
+                return Err(Error::new(SqlState::UNDEFINED_FUNCTION, message));
+            }
+            scale = match types::cast::cast_value(value, *ty, DataType::Double)? {
+                Value::F64(number) if number > 0.0 && number <= max => number,
+                _ => {
+                    let message = format!("{name} must be above 0 and at most {max}");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                }
+            };
+        }
+        Ok(scale)
+    }
+}
+
+impl Procedure for Generator {
+    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
+        fn ignore(_: &str, _: usize, _: usize) {}
+        let scale = self.scale(arguments)?;
+        let progress: LoadProgress = Arc::new(ignore);
+        (self.load)(session.database(), scale, &session.cancel_handle(), &progress)?;
+        Ok(QueryResult::command("CALL"))
+    }
 }

@@ -8,15 +8,10 @@
 //! rules of TPC-H it refers to (order keys use 8 of each 32; a third of the customers has no
 //! order).
 
-use std::sync::Arc;
-
-use engine::registry::Procedure;
-use engine::{CancelHandle, Database, QueryResult, Session};
-use sql::catalog::Arguments;
-use storage::BulkWriter;
+use engine::{CancelHandle, Database};
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, argument, load_all, part_count, quiet};
+use crate::load::{Generator, LoadProgress, Rows, TableSpec, load_all};
 use crate::random::Draw;
 
 mod words;
@@ -167,52 +162,26 @@ impl Sizes {
     }
 }
 
-fn table(
-    name: &'static str,
-    columns: &'static [(&'static str, DataType)],
-    key: &'static [usize],
-    count: u64,
-    lines: f64,
-    row: impl Fn(u64, &mut Rows<'_>) -> Result<()> + Send + Sync + 'static,
-) -> TableSpec {
-    let generate: Generate = Arc::new(move |part, parts, writer: &mut BulkWriter| {
-        let mut rows = Rows::new(columns, writer);
-        let bound = |part: usize| count * part as u64 / parts as u64;
-        for i in bound(part)..bound(part + 1) {
-            row(i, &mut rows)?;
-        }
-        rows.finish()
-    });
-    TableSpec {
-        name,
-        columns,
-        nullable: &[],
-        key,
-        parts: part_count(count as f64 * lines),
-        generate,
-    }
-}
-
 fn tables(sf: f64) -> Vec<TableSpec> {
     let sizes = Sizes::new(sf);
     vec![
-        table("date", DATE, &[0], DAYS, 1.0, date_row),
-        table("supplier", SUPPLIER, &[0], sizes.suppliers, 1.0, |i, rows| {
+        TableSpec::of_things("date", DATE, &[0], DAYS, 1.0, date_row),
+        TableSpec::of_things("supplier", SUPPLIER, &[0], sizes.suppliers, 1.0, |i, rows| {
             let mut draw = Draw::new(1, i);
             rows.integer(i as i64 + 1).print(format_args!("Supplier#{:09}", i + 1));
             rows.print(draw.address());
             place(&mut draw, rows);
             rows.end()
         }),
-        table("customer", CUSTOMER, &[0], sizes.customers, 1.0, |i, rows| {
+        TableSpec::of_things("customer", CUSTOMER, &[0], sizes.customers, 1.0, |i, rows| {
             let mut draw = Draw::new(2, i);
             rows.integer(i as i64 + 1).print(format_args!("Customer#{:09}", i + 1));
             rows.print(draw.address());
             place(&mut draw, rows);
             rows.text(draw.pick(&SEGMENTS)).end()
         }),
-        table("part", PART, &[0], sizes.parts, 1.0, part_row),
-        table("lineorder", LINEORDER, &[0, 1], sizes.orders, 4.0, move |i, rows| {
+        TableSpec::of_things("part", PART, &[0], sizes.parts, 1.0, part_row),
+        TableSpec::of_things("lineorder", LINEORDER, &[0, 1], sizes.orders, 4.0, move |i, rows| {
             order_rows(i, sizes, rows)
         }),
     ]
@@ -353,17 +322,7 @@ fn date_row(i: u64, rows: &mut Rows<'_>) -> Result<()> {
     rows.integer((1..=5).contains(&weekday).into()).end()
 }
 
-struct Call;
-
-impl Procedure for Call {
-    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
-        let sf = argument("ssb", "sf", arguments)?;
-        load(session.database(), sf, &session.cancel_handle(), &quiet())?;
-        Ok(QueryResult::command("CALL"))
-    }
-}
-
 /// Adds `CALL ssb(sf => ...)`.
 pub(crate) fn register(database: &Database) {
-    database.registry().add_procedure("ssb", Arc::new(Call));
+    Generator::scaled("ssb", "sf", load).register(database);
 }

@@ -29,14 +29,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use ::sql::catalog::Arguments;
-use engine::registry::Procedure;
-use engine::{CancelHandle, Database, QueryResult, Session};
+use engine::{CancelHandle, Database};
 use storage::BulkWriter;
 use types::Result;
 
 use crate::load::{
-    Generate, LoadProgress, Rows as BlockRows, TableSpec, argument, load_all, quiet,
+    Generate, Generator, Load, LoadProgress, Rows as BlockRows, TableSpec, load_all,
 };
 
 pub use conditions::{Condition, Violation, conditions, violations};
@@ -125,18 +123,10 @@ impl RowSink for BlockRows<'_> {
     }
 }
 
-struct Call;
-
-impl Procedure for Call {
-    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
-        let warehouses = argument("tpcc", "warehouses", arguments)?.ceil();
-        let scale = Scale::new(warehouses as u32);
-        load(session.database(), &scale, SEED, &session.cancel_handle(), &quiet())?;
-        Ok(QueryResult::command("CALL"))
-    }
-}
-
 /// Adds `CALL tpcc(warehouses => ...)`.
 pub(crate) fn register(database: &Database) {
-    database.registry().add_procedure("tpcc", Arc::new(Call));
+    let load: Load = |database, warehouses, cancel, progress| {
+        load(database, &Scale::new(warehouses.ceil() as u32), SEED, cancel, progress)
+    };
+    Generator::scaled("tpcc", "warehouses", load).register(database);
 }

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::registry::Procedure;
-use engine::{CancelHandle, Database, QueryResult, Session};
-use sql::catalog::Arguments;
+use engine::{CancelHandle, Database};
 use storage::BulkWriter;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
@@ -13,7 +11,7 @@ use tpchgen::generators::{
 };
 use types::{DataType, Result};
 
-use crate::load::{Generate, LoadProgress, Rows, TableSpec, argument, load_all, part_count, quiet};
+use crate::load::{Generate, Generator, LoadProgress, Rows, TableSpec, load_all, part_count};
 
 macro_rules! queries {
     ($($n:literal)*) => {
@@ -232,17 +230,7 @@ fn lineitem(sf: f64) -> impl Fn(i32, i32, &mut Rows<'_>) -> Result<()> + Send + 
     }
 }
 
-struct Call;
-
-impl Procedure for Call {
-    fn call(&self, session: &mut Session, arguments: &Arguments) -> Result<QueryResult> {
-        let sf = argument("tpch", "sf", arguments)?;
-        load(session.database(), sf, &session.cancel_handle(), &quiet())?;
-        Ok(QueryResult::command("CALL"))
-    }
-}
-
 /// Adds `CALL tpch(sf => ...)`.
 pub(crate) fn register(database: &Database) {
-    database.registry().add_procedure("tpch", Arc::new(Call));
+    Generator::scaled("tpch", "sf", load).register(database);
 }

@@ -1,17 +1,22 @@
 //! `cargo xtask bench`: Tessera beside DuckDB, hot, in alternating runs.
 //!
 //! ```text
-//! query 1: warm up both, then T D T D T D ... -> medians, ratio
+//! query 1: warm up both, then T D T D T D ... -> medians, ratio; then once more on each side
+//!          -> planning time, peak of memory beyond the tables
 //! ```
-//! A ratio above 1 says that Tessera is faster. Timings are printed, never asserted.
+//! A ratio above 1 says that Tessera is faster. Planning is EXPLAIN from text to text for Tessera;
+//! for DuckDB what its profiler says, without parsing. Timings are printed, never asserted.
 //! Elsewhere: what Tessera is measured at alone, in the modules below; TPC-C (`tpcc`).
 
 pub mod durable;
 pub mod recovery;
 pub mod checkpoint;
 pub mod versions;
+pub mod waterfall;
+pub mod join_order;
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::suite::{self, Options, Pair};
@@ -27,10 +32,17 @@ pub struct Plan {
     pub peer_file: bool,
 }
 
-/// Medians of one query in milliseconds.
+/// What one side needs for a query: medians of times, the peak of memory of one run.
+#[derive(Clone, Copy)]
+struct Cost {
+    ms: f64,
+    planning_ms: Option<f64>,
+    peak_bytes: Option<u64>,
+}
+
 struct Measured {
-    ours: f64,
-    theirs: f64,
+    ours: Cost,
+    theirs: Cost,
     rows: usize,
     checksum: u64,
 }
@@ -43,30 +55,68 @@ pub fn run(plan: &Plan) -> Outcome {
     print_circumstances(plan);
     let mut pair = suite::open(&plan.options, plan.peer_file)?;
     println!(
-        "{:>5} {:>12} {:>12} {:>8} {:>8}",
-        "query", "tessera ms", "duckdb ms", "ratio", "rows"
+        "{:>5} {:>10} {:>10} {:>7} {:>8} {:>8} {:>9} {:>9} {:>8}",
+        "query",
+        "tessera ms",
+        "duckdb ms",
+        "ratio",
+        "plan ms",
+        "plan ms",
+        "peak MiB",
+        "peak MiB",
+        "rows"
     );
-    let (mut logs, mut ours, mut theirs) = (0.0, 0.0, 0.0);
-    let mut count = 0.0;
-    let mut checksum = 0;
+    let mut all = Vec::new();
     for (name, query) in plan.options.chosen() {
         let measured = measure(&mut pair, query, plan.runs)
             .map_err(|message| format!("query {name}: {message}"))?;
-        let ratio = measured.theirs / measured.ours;
-        println!(
-            "{name:>5} {:>12.2} {:>12.2} {ratio:>8.2} {:>8}",
-            measured.ours, measured.theirs, measured.rows
-        );
-        logs += ratio.ln();
-        ours += measured.ours.ln();
-        theirs += measured.theirs.ln();
-        count += 1.0;
-        checksum = mix(checksum, &measured.checksum.to_le_bytes());
+        print_line(name, &measured.ours, &measured.theirs, &measured.rows.to_string());
+        all.push(measured);
     }
-    let mean = |sum: f64| (sum / f64::max(count, 1.0)).exp();
-    println!("{:>5} {:>12.2} {:>12.2} {:>8.2}", "mean", mean(ours), mean(theirs), mean(logs));
-    println!("means are geometric; checksum of Tessera's results {checksum:016x}");
+    print_sums(&all);
     Ok(())
+}
+
+/// One line of the table: of plans and peaks, ours first.
+fn print_line(name: &str, ours: &Cost, theirs: &Cost, rows: &str) {
+    let planning = |cost: &Cost| cost.planning_ms.map_or("-".into(), |ms| format!("{ms:.2}"));
+    let peak = |cost: &Cost| {
+        cost.peak_bytes.map_or("-".into(), |bytes| format!("{:.2}", bytes as f64 / 1048576.0))
+    };
+    println!(
+        "{name:>5} {:>10.2} {:>10.2} {:>7.2} {:>8} {:>8} {:>9} {:>9} {rows:>8}",
+        ours.ms,
+        theirs.ms,
+        theirs.ms / ours.ms,
+        planning(ours),
+        planning(theirs),
+        peak(ours),
+        peak(theirs)
+    );
+}
+
+fn print_sums(all: &[Measured]) {
+    let sum = |cost: fn(&Measured) -> Cost| Cost {
+        ms: all.iter().map(|measured| cost(measured).ms).sum(),
+        planning_ms: Some(all.iter().filter_map(|measured| cost(measured).planning_ms).sum()),
+        peak_bytes: Some(all.iter().filter_map(|measured| cost(measured).peak_bytes).sum()),
+    };
+    print_line("sum", &sum(|measured| measured.ours), &sum(|measured| measured.theirs), "");
+    let mean = |cost: fn(&Measured) -> Cost| {
+        let logs: f64 = all.iter().map(|measured| cost(measured).ms.ln()).sum();
+        (logs / all.len().max(1) as f64).exp()
+    };
+    let none = |ms| Cost { ms, planning_ms: None, peak_bytes: None };
+    let means = (mean(|measured| measured.ours), mean(|measured| measured.theirs));
+    print_line("mean", &none(means.0), &none(means.1), "");
+    let longest = all.iter().filter_map(|measured| measured.ours.planning_ms).fold(0.0, f64::max);
+    let slower = all.iter().filter(|measured| measured.ours.ms > measured.theirs.ms).count();
+    let checksum = all.iter().fold(0, |sum, measured| mix(sum, &measured.checksum.to_le_bytes()));
+    println!(
+        "means are geometric; slower on {slower} of {} queries; longest planning {longest:.2} ms\n\
+         checksum of Tessera's results {checksum:016x}",
+        all.len()
+    );
 }
 
 fn measure(pair: &mut Pair, query: &str, runs: usize) -> Result<Measured, String> {
@@ -81,14 +131,51 @@ fn measure(pair: &mut Pair, query: &str, runs: usize) -> Result<Measured, String
     pair.duckdb.warm(query).map_err(text)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..runs.max(1) {
-        let start = Instant::now();
-        let result = pair.tessera.execute(query).map_err(text)?;
-        ours.push(start.elapsed().as_secs_f64() * 1e3);
-        drop(result);
+        ours.push(timed(pair, query)?);
         theirs.push(pair.duckdb.time(query).map_err(text)?.seconds * 1e3);
     }
+    let profile = pair.duckdb.profile(query).map_err(text)?;
+    let theirs = Cost {
+        ms: median(&mut theirs),
+        planning_ms: profile.planning_seconds.map(|seconds| seconds * 1e3),
+        peak_bytes: profile.peak_bytes,
+    };
     let rows = warm.row_count();
-    Ok(Measured { ours: median(&mut ours), theirs: median(&mut theirs), rows, checksum })
+    drop(warm);
+    let ours = Cost {
+        ms: median(&mut ours),
+        planning_ms: Some(planning(pair, query)?),
+        peak_bytes: Some(peak(pair, query)?),
+    };
+    Ok(Measured { ours, theirs, rows, checksum })
+}
+
+/// Milliseconds that Tessera takes for `statement`.
+fn timed(pair: &mut Pair, statement: &str) -> Result<f64, String> {
+    let start = Instant::now();
+    let result = pair.tessera.execute(statement).map_err(text)?;
+    let ms = start.elapsed().as_secs_f64() * 1e3;
+    drop(result);
+    Ok(ms)
+}
+
+/// Times planning is measured.
+const PLANNINGS: usize = 21;
+
+/// Milliseconds of parsing, binding, planning and printing the plan.
+fn planning(pair: &mut Pair, query: &str) -> Result<f64, String> {
+    let explain = format!("EXPLAIN {query}");
+    let mut times = (0..PLANNINGS).map(|_| timed(pair, &explain)).collect::<Result<Vec<_>, _>>()?;
+    Ok(median(&mut times))
+}
+
+/// The largest memory of the buffer pool in a run of `query`, beyond what it holds without.
+fn peak(pair: &mut Pair, query: &str) -> Result<u64, String> {
+    let pool = Arc::clone(pair.tessera.database().pool());
+    let before = pool.total();
+    pool.reset_peak();
+    pair.tessera.execute(query).map_err(text)?;
+    Ok(pool.peak().saturating_sub(before))
 }
 
 fn median(times: &mut [f64]) -> f64 {
@@ -113,8 +200,9 @@ fn print_circumstances(plan: &Plan) {
     let options = &plan.options;
     println!("{}", circumstances());
     println!(
-        "run      {} sf {}, {} threads, {} runs; peer duckdb {} {}",
+        "run      {} {} {}, {} threads, {} runs; peer duckdb {} {}",
         options.suite.name,
+        options.suite.unit,
         options.scale,
         options.threads,
         plan.runs,

@@ -62,6 +62,40 @@ pub struct CheckpointArgs {
     pub asynchronous: bool,
 }
 
+/// Arguments of `bench waterfall`.
+#[derive(Args, Clone, Debug)]
+pub struct WaterfallArgs {
+    /// Scale factor
+    #[arg(long, default_value_t = 1.0)]
+    pub sf: f64,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Timed runs of each query in each way, after one to warm up
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// Benchmarks
+    #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
+    pub suites: Vec<String>,
+    /// Where the charts go; none are drawn without
+    #[arg(long)]
+    pub charts: Option<PathBuf>,
+}
+
+/// Arguments of `bench join-order`.
+#[derive(Args, Clone, Debug)]
+pub struct JoinOrderArgs {
+    /// Scale factor
+    #[arg(long, default_value_t = 1.0)]
+    pub sf: f64,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Timed runs of each query in each way, after one to warm up
+    #[arg(long, default_value_t = 7)]
+    pub runs: usize,
+}
+
 /// Arguments of `bench versions`.
 #[derive(Args, Clone, Debug)]
 pub struct VersionsArgs {

@@ -8,8 +8,7 @@
 //!          SIGKILL, started again    <- psql
 //! ```
 //! Each client is installed under `target/clients`, from its own package index; one whose language
-//! is not on the machine is skipped. A scenario that needs what the server may not have yet is
-//! skipped when it does not work.
+//! is not on the machine is skipped.
 
 mod programs;
 mod psql;

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use testkit::Random;
 use testkit::duckdb::{self, DuckDb};
 use testkit::postgres::Postgres;
 use testkit::queries::{
@@ -20,6 +21,7 @@ use testkit::queries::{
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
 use crate::tessera::Tessera;
+use crate::variants::Variant;
 use crate::{Outcome, peers_home, text};
 
 /// Queries over the tables of one seed.
@@ -67,7 +69,21 @@ pub struct Options {
     pub oracle: Oracle,
     /// Differences to find before giving up.
     pub differences_max: usize,
+    /// Whether queries also run without some techniques.
+    pub toggling: Toggling,
 }
+
+/// Whether a query is also run with techniques switched off at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toggling {
+    /// It is not.
+    No,
+    /// It is, in [`DRAWN`] ways.
+    Random,
+}
+
+/// Ways drawn for each query.
+const DRAWN: usize = 2;
 
 /// Runs queries until there are enough of them, or of differences.
 ///
@@ -84,7 +100,7 @@ pub fn run(options: &Options) -> Outcome {
     let schemas = options.queries.div_ceil(PER_SCHEMA);
     for seed in options.seed..options.seed + schemas {
         let mut pair = Pair::open(seed, options.oracle, &backend, postgres.as_ref())?;
-        pair.queries(seed, &mut tally);
+        pair.queries((seed, options.toggling), &mut tally);
         if tally.queries % PROGRESS_QUERIES == 0 {
             let seconds = start.elapsed().as_secs();
             eprintln!("{} queries to seed {seed}, {seconds} s", tally.queries);
@@ -139,6 +155,8 @@ struct Pair {
     oracle: Option<Box<dyn Connection>>,
     schema: Schema,
     dialect: Dialect,
+    /// Further ways in which the present query is run.
+    drawn: Vec<Variant>,
     _databases: Vec<Box<dyn Database>>,
 }
 
@@ -171,13 +189,18 @@ impl Pair {
             fill(connection.as_mut(), &setup(&schema, seed, &[]))?;
         }
         let dialect = if oracle == Oracle::Duckdb { Dialect::Shared } else { Dialect::Postgres };
-        Ok(Self { tessera, oracle: connection, schema, dialect, _databases: databases })
+        let drawn = Vec::new();
+        Ok(Self { tessera, oracle: connection, schema, dialect, drawn, _databases: databases })
     }
 
-    fn queries(&mut self, seed: u64, tally: &mut Tally) {
+    fn queries(&mut self, (seed, toggling): (u64, Toggling), tally: &mut Tally) {
         let mut generator = Generator::new(&self.schema, seed, self.dialect);
+        let mut random = Random::new(seed);
         for number in 0..PER_SCHEMA {
             let query = generator.draw();
+            if toggling == Toggling::Random {
+                self.drawn = (0..DRAWN).map(|_| Variant::drawn(&mut random)).collect();
+            }
             tally.queries += 1;
             match self.compare(&query.tree, &query) {
                 Outcomes::Equal { rows: 0 } => tally.empty += 1,
@@ -205,6 +228,17 @@ impl Pair {
         }
     }
 
+    /// The settings of each run of a query: those of all queries, then what was drawn for this one.
+    fn ways(&self) -> Vec<Vec<String>> {
+        let fixed = SETTINGS.iter().map(|way| way.iter().map(|s| (*s).to_owned()).collect());
+        let mut ways: Vec<Vec<String>> = fixed.collect();
+        if let (Some(first), false) = (ways.first_mut(), self.drawn.is_empty()) {
+            first.extend(Variant::without("all on", &[]).settings());
+        }
+        ways.extend(self.drawn.iter().map(Variant::settings));
+        ways
+    }
+
     /// Runs `tree`, a form of `query`, everywhere.
     fn compare(&mut self, tree: &Node, query: &Query) -> Outcomes {
         let sql = tree.to_string();
@@ -224,8 +258,8 @@ impl Pair {
             return Outcomes::Unclear(reason);
         }
         let mut outcome = Outcomes::BothFailed;
-        for settings in SETTINGS {
-            for setting in settings {
+        for settings in self.ways() {
+            for setting in &settings {
                 if let Err(error) = self.tessera.run(setting) {
                     return Outcomes::Different(format!("{setting}: {error}"));
                 }

@@ -10,7 +10,7 @@
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
-//! bench recovery, checkpoint, versions -> Tessera alone
+//! bench recovery, checkpoint, versions, waterfall, join-order -> Tessera alone
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
 //! work while the product does not.
@@ -29,12 +29,16 @@ mod venv;
 #[cfg(feature = "tessera")]
 pub mod tessera;
 #[cfg(feature = "tessera")]
+pub mod variants;
+#[cfg(feature = "tessera")]
 pub mod suite;
 #[cfg(feature = "tessera")]
 pub mod verify;
 #[cfg(feature = "tessera")]
 pub mod fuzz_queries;
 pub mod bench_args;
+#[cfg(feature = "tessera")]
+mod chart;
 #[cfg(feature = "tessera")]
 pub mod bench;
 #[cfg(feature = "peers")]

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use xtask::bench_args::{CheckpointArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs};
+use xtask::bench_args::{
+    CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs, WaterfallArgs,
+};
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
 use xtask::torture::{ChildArgs, TortureArgs};
@@ -51,7 +53,7 @@ enum Command {
     },
     /// Everything CI runs
     Test,
-    /// Compares Tessera's results with DuckDB's on the same data
+    /// Compares Tessera's results with a peer's on the same data
     Verify(SuiteArgs),
     /// Measures Tessera beside a peer
     #[command(subcommand)]
@@ -64,6 +66,10 @@ enum Bench {
     Tpch(QueryArgs),
     /// Queries of the star schema benchmark, in alternating runs
     Ssb(QueryArgs),
+    /// Joins of many tables with skewed and dependent columns, in alternating runs
+    Job(QueryArgs),
+    /// Queries on one wide table of page views, in alternating runs
+    Clickbench(QueryArgs),
     /// Transactions of TPC-C, and its consistency conditions afterwards
     Tpcc(TpccArgs),
     /// Opening a database that was killed: replay of its log, and loading its checkpoint
@@ -74,6 +80,10 @@ enum Bench {
     Wire(WireArgs),
     /// Scans of rows that have versions
     Versions(VersionsArgs),
+    /// What layouts, late columns and filters are worth on TPC-H and SSB, each alone and together
+    Waterfall(WaterfallArgs),
+    /// SSB with joins in the best, the text's and the worst order, with and without LIP
+    JoinOrder(JoinOrderArgs),
 }
 
 #[derive(Args)]
@@ -203,6 +213,9 @@ struct FuzzArgs {
     /// Differences after which to stop
     #[arg(long, default_value_t = 10)]
     differences: usize,
+    /// Run each query also with techniques switched off at random
+    #[arg(long)]
+    switches: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -220,6 +233,18 @@ struct SuiteArgs {
     suite: Suite,
     #[command(flatten)]
     scale: ScaleArgs,
+    /// Whose results are right
+    #[arg(long, value_enum, default_value_t = VerifyOracle::Duckdb)]
+    oracle: VerifyOracle,
+    /// Run each query with all techniques, with none, without each, and in other orders of joins
+    #[arg(long)]
+    switches: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum VerifyOracle {
+    Duckdb,
+    Postgres,
 }
 
 #[derive(Args)]
@@ -227,6 +252,9 @@ struct ScaleArgs {
     /// Scale factor
     #[arg(long, default_value_t = 0.01)]
     sf: f64,
+    /// Rows, the scale of clickbench; 1 M without
+    #[arg(long)]
+    rows: Option<u64>,
     /// Worker threads of both; all cores without
     #[arg(long)]
     threads: Option<usize>,
@@ -239,6 +267,8 @@ struct ScaleArgs {
 enum Suite {
     Tpch,
     Ssb,
+    Job,
+    Clickbench,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -314,9 +344,22 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Recovery(args)) => return bench::recovery::run(&args),
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
-        Command::Verify(args) => return xtask::verify::run(&options(args.suite, &args.scale)),
+        Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
+        Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
+        Command::Verify(args) => {
+            use xtask::variants::Variant;
+            let oracle = match args.oracle {
+                VerifyOracle::Duckdb => xtask::verify::Oracle::Duckdb,
+                VerifyOracle::Postgres => xtask::verify::Oracle::Postgres,
+            };
+            let usual = || vec![Variant::without("all on", &[])];
+            let variants = if args.switches { Variant::all() } else { usual() };
+            return xtask::verify::run(&options(args.suite, &args.scale), oracle, &variants);
+        }
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
+        Command::Bench(Bench::Job(args)) => (Suite::Job, args),
+        Command::Bench(Bench::Clickbench(args)) => (Suite::Clickbench, args),
         Command::Check { .. }
         | Command::Clients(_)
         | Command::Python { .. }
@@ -331,7 +374,7 @@ fn run_product(command: Command) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn fuzz_queries(args: &FuzzArgs) -> Outcome {
-    use xtask::fuzz_queries::{Options, Oracle, run};
+    use xtask::fuzz_queries::{Options, Oracle, Toggling, run};
     run(&Options {
         queries: args.queries,
         seed: args.seed,
@@ -341,6 +384,7 @@ fn fuzz_queries(args: &FuzzArgs) -> Outcome {
             FuzzOracle::Duckdb => Oracle::Duckdb,
         },
         differences_max: args.differences,
+        toggling: if args.switches { Toggling::Random } else { Toggling::No },
     })
 }
 
@@ -375,14 +419,19 @@ fn run_tpcc(args: TpccArgs) -> Outcome {
 
 #[cfg(feature = "tessera")]
 fn options(suite: Suite, args: &ScaleArgs) -> xtask::suite::Options {
-    let suite = match suite {
-        Suite::Tpch => xtask::suite::Suite::tpch(),
-        Suite::Ssb => xtask::suite::Suite::ssb(),
+    let (suite, scale) = match suite {
+        Suite::Tpch => (xtask::suite::Suite::tpch(), args.sf),
+        Suite::Ssb => (xtask::suite::Suite::ssb(), args.sf),
+        Suite::Job => (xtask::suite::Suite::job(), args.sf),
+        Suite::Clickbench => {
+            let rows = args.rows.map_or(workloads::clickbench::ROWS, |rows| rows as f64);
+            (xtask::suite::Suite::clickbench(), rows)
+        }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     xtask::suite::Options {
         suite,
-        scale: args.sf,
+        scale,
         threads: args.threads.unwrap_or(cores),
         queries: args.queries.clone(),
     }

@@ -16,6 +16,10 @@ const PEER_FILE_MEMORY: &str = "6GB";
 pub struct Suite {
     /// Its procedure: `CALL tpch(sf => 1)`.
     pub name: &'static str,
+    /// The procedure's argument.
+    pub unit: &'static str,
+    /// The scale up to which both sides fit into memory beside each other.
+    pub shared_memory_max: f64,
     /// Its tables.
     pub tables: &'static [&'static str],
     /// Names and texts of its queries.
@@ -25,11 +29,12 @@ pub struct Suite {
 impl Suite {
     /// TPC-H, queries 1 to 22.
     pub fn tpch() -> Self {
-        let named = (1..).zip(workloads::tpch::QUERIES);
         Self {
             name: "tpch",
+            unit: "sf",
+            shared_memory_max: 2.0,
             tables: &workloads::tpch::TABLES,
-            queries: named.map(|(number, text): (u32, _)| (number.to_string(), text)).collect(),
+            queries: numbered(&workloads::tpch::QUERIES),
         }
     }
 
@@ -38,10 +43,39 @@ impl Suite {
         let named = workloads::ssb::QUERIES.into_iter();
         Self {
             name: "ssb",
+            unit: "sf",
+            shared_memory_max: 2.0,
             tables: &workloads::ssb::TABLES,
             queries: named.map(|(name, text)| (name.to_owned(), text)).collect(),
         }
     }
+
+    /// Joins of many tables with skewed and dependent columns, queries 1 to 20.
+    pub fn job() -> Self {
+        Self {
+            name: "job",
+            unit: "sf",
+            shared_memory_max: 4.0,
+            tables: &workloads::job::TABLES,
+            queries: numbered(&workloads::job::QUERIES),
+        }
+    }
+
+    /// One wide table of page views, queries 1 to 43.
+    pub fn clickbench() -> Self {
+        Self {
+            name: "clickbench",
+            unit: "rows",
+            shared_memory_max: 1e7,
+            tables: &workloads::clickbench::TABLES,
+            queries: numbered(&workloads::clickbench::QUERIES),
+        }
+    }
+}
+
+/// Queries whose names are their numbers from 1.
+fn numbered(queries: &[&'static str]) -> Vec<(String, &'static str)> {
+    (1..).zip(queries).map(|(number, text): (u32, _)| (number.to_string(), *text)).collect()
 }
 
 /// What to run.
@@ -49,7 +83,7 @@ impl Suite {
 pub struct Options {
     /// The benchmark.
     pub suite: Suite,
-    /// Its scale factor.
+    /// Its scale factor, or rows.
     pub scale: f64,
     /// Worker threads of both sides.
     pub threads: usize,
@@ -74,11 +108,11 @@ pub struct Pair {
     /// DuckDB.
     pub duckdb: DuckDb,
     // The last field: it goes when DuckDB has closed its files.
-    scratch: Scratch,
+    pub(crate) scratch: Scratch,
 }
 
 /// A directory that is removed with its owner.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Result<Self, String> {
@@ -95,16 +129,25 @@ impl Drop for Scratch {
     }
 }
 
+/// Tessera with the data generated.
+///
+/// # Errors
+/// What it says.
+pub fn generate(options: &Options) -> Result<Session, String> {
+    let config = Config { threads: options.threads, ..Config::default() };
+    let database = tessera::open(config).map_err(text)?;
+    let mut session = database.session();
+    let Suite { name, unit, .. } = options.suite;
+    session.execute(&format!("CALL {name}({unit} => {})", options.scale)).map_err(text)?;
+    Ok(session)
+}
+
 /// Generates the data in Tessera, hands it to DuckDB as Parquet files, and opens both.
 ///
 /// # Errors
 /// What either side says.
 pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
-    let config = Config { threads: options.threads, ..Config::default() };
-    let database = tessera::open(config).map_err(text)?;
-    let mut session = database.session();
-    let call = format!("CALL {}(sf => {})", options.suite.name, options.scale);
-    session.execute(&call).map_err(text)?;
+    let session = generate(options)?;
     let scratch = Scratch::new(options.suite.name)?;
     let file = peer_file.then(|| scratch.0.join("peer.duckdb"));
     let peer = duckdb::Options { threads: options.threads, file };

@@ -84,7 +84,8 @@ fn the_star_schema_benchmark_is_scans() {
         let columns = format!(
             "SELECT string_agg(column_name || ' ' || data_type || \
              coalesce('(' || character_maximum_length || ')', ''), ', ' \
-             ORDER BY ordinal_position) FROM information_schema.columns WHERE table_name = '{table}'"
+             ORDER BY ordinal_position) FROM information_schema.columns \
+             WHERE table_name = '{table}'"
         );
         let columns = run(&mut session, &columns)[0][0].clone().expect("columns");
         oracle.run(&format!("CREATE TABLE \"{table}\" ({columns})")).expect("a table");

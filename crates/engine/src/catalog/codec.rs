@@ -18,6 +18,7 @@ use types::Result;
 
 use self::field::{Reader, Writer, damaged};
 use super::{Role, Sequence, TableDef, TableEntry, View};
+use crate::comments::Commented;
 use crate::rights::Rights;
 
 /// Version of the records.
@@ -123,6 +124,26 @@ pub(crate) fn decode_rights(bytes: &[u8]) -> Result<Rights> {
     Ok(rights)
 }
 
+/// Appends a comment and what it is about.
+pub(crate) fn encode_comment(on: &Commented, text: &str, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let mut writer = Writer::new(out);
+    writer.field(on);
+    writer.field(text);
+}
+
+/// What a comment is about, and its text. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are no comment.
+pub(crate) fn decode_comment(bytes: &[u8]) -> Result<(Commented, String)> {
+    let mut reader = versioned(bytes)?;
+    let on = reader.field()?;
+    let text = reader.field()?;
+    reader.end()?;
+    Ok((on, text))
+}
+
 fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => Ok(Reader::new(rest)),
@@ -136,10 +157,15 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     let keys = def.keys.iter().flat_map(|k| &k.columns).copied();
     let foreign = def.foreign_keys.iter().flat_map(|k| &k.columns).copied();
     let identities = def.identities.iter().map(|(column, _)| *column);
-    let indexes = def.indexes.iter().flat_map(|i| &i.columns).map(|c| c.ordinal);
+    let indexes = def.all_indexes().flat_map(|i| &i.columns).map(|c| c.ordinal);
     let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes);
     if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
         return Err(damaged("a column number beyond the columns"));
+    }
+    let is_placed = def.indexes.iter().all(|index| !index.kind.is_of_blocks())
+        && def.block_indexes.iter().all(|index| index.kind.is_of_blocks());
+    if !is_placed || def.block_indexes.iter().any(|index| index.columns.len() != 1) {
+        return Err(damaged("an index of blocks among those of the table, or the reverse"));
     }
     let paired = |key: &ForeignKeyDef| key.columns.len() == key.references.len();
     if !def.foreign_keys.iter().all(paired) {

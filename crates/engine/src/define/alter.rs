@@ -23,6 +23,7 @@ use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
+use crate::comments::Commented;
 use crate::wide::Freshness;
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
@@ -48,6 +49,8 @@ struct Altering {
     wide: Vec<String>,
     /// Columns by old and new name.
     renamed: Vec<(String, String)>,
+    /// Constraints, from and to; an index may have the name, too.
+    renamed_constraints: Vec<(String, String)>,
     /// Foreign keys that go with a key, as table and constraint.
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
@@ -66,6 +69,7 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
         unconstrained: None,
         wide: Vec::new(),
         renamed: Vec::new(),
+        renamed_constraints: Vec::new(),
         lost: Vec::new(),
         checks: Vec::new(),
         foreign_keys: Vec::new(),
@@ -157,7 +161,7 @@ impl Altering {
         named.keys.push(key);
         names::name_keys(&mut named, &session.state())?;
         for mut key in named.keys {
-            let own = |name: &str| self.table.def.indexes.iter().any(|i| i.name == name);
+            let own = |name: &str| self.table.def.all_indexes().any(|i| i.name == name);
             key.name = names::free(&key.name, own);
             self.table.add_index(key_index(&key));
             self.table.def.keys.push(key);
@@ -168,7 +172,7 @@ impl Altering {
     fn add_foreign_key(&mut self, session: &mut Session, key: &ForeignKeyDef) -> Result<()> {
         let def = &self.table.def;
         check_persistence(&session.state(), def, key)?;
-        let is_taken = |name: &str| def.indexes.iter().any(|i| i.name == name);
+        let is_taken = |name: &str| def.all_indexes().any(|i| i.name == name);
         let key = ForeignKeyDef { name: names::free(&key.name, is_taken), ..key.clone() };
         if key.table.name != def.name {
             redefined::locked_named(session, &key.table.name)?;
@@ -193,7 +197,7 @@ impl Altering {
     fn rename_constraint(&mut self, session: &Session, from: &str, to: &str) -> Result<()> {
         let def = &mut self.table.def;
         let is_key = def.keys.iter().any(|key| key.name == from);
-        let is_index = def.indexes.iter().any(|index| index.name == to);
+        let is_index = def.all_indexes().any(|index| index.name == to);
         if is_index || (is_key && session.state().contains(to)) {
             return Err(names::taken(to));
         }
@@ -202,6 +206,7 @@ impl Altering {
         let names = names.chain(def.foreign_keys.iter_mut().map(|key| &mut key.name));
         let names = names.chain(def.indexes.iter_mut().map(|index| &mut index.name));
         names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        self.renamed_constraints.push((from.to_owned(), to.to_owned()));
         Ok(())
     }
 
@@ -286,12 +291,14 @@ impl Altering {
                 self.lose_index(session, position, &what, behaviour)?;
             }
         }
+        self.table.retain_block_indexes(|index| !over(index));
         let def = &mut self.table.def;
         def.columns.remove(ordinal);
         def.identities.retain(|(column, _)| *column != ordinal);
         let own = def.name.clone();
         let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
-        let indexes = def.indexes.iter_mut().flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
+        let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
+        let indexes = indexes.flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
         let identities = def.identities.iter_mut().map(|(column, _)| column);
         let ordinals = keys.chain(indexes).chain(identities);
         ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
@@ -315,13 +322,25 @@ impl Altering {
             Ok(())
         })?;
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
-        let Self { table, origins, rewrites, dropped, renamed, checks, foreign_keys, .. } = self;
+        let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
+        let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide) = (self.unconstrained, self.wide);
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
         };
         let def = entry.def.clone();
+        let moved = |on: &Commented| match on {
+            Commented::Column(relation, column) if *relation == def.name => {
+                let (_, to) = renamed.iter().find(|(from, _)| from == column)?;
+                Some(Commented::Column(relation.clone(), to.clone()))
+            }
+            Commented::Relation(name) => {
+                let (_, to) = renamed_constraints.iter().find(|(from, _)| from == name)?;
+                def.indexes.iter().any(|i| i.name == *to).then(|| Commented::Relation(to.clone()))
+            }
+            _ => None,
+        };
         session.change_catalog(|state| {
             for other in others {
                 state.tables.insert(other.def.name.clone(), other);
@@ -331,8 +350,12 @@ impl Altering {
             }
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
-            if old != def.name && def.persistence == Persistence::Permanent {
-                state.rename_rights(&old, &def.name);
+            if def.persistence == Persistence::Permanent {
+                if old != def.name {
+                    state.rename_rights(&old, &def.name);
+                    state.rename_comments(&old, &def.name);
+                }
+                state.move_comments(moved);
             }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
@@ -421,7 +444,7 @@ fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
             new.clone_into(&mut key.table.name);
             dropped.iter().for_each(|column| shift(&mut key.references, column.ordinal));
         }
-        let changed = entry.redefined(def, entry.indexes_built().to_vec());
+        let changed = entry.redefined(def, entry.built());
         state.tables.insert(entry.def.name.clone(), Arc::new(changed));
     }
 }

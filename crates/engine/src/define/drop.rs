@@ -110,8 +110,14 @@ pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<Que
     let names = existing(session, drop, "index", SqlState::UNDEFINED_OBJECT)?;
     for name in names {
         let state = session.state();
-        let Some((entry, position)) = state.index(name) else { continue };
+        let Some(entry) = state.table_of_index(name) else { continue };
         let table = &entry.def.name;
+        let Some(position) = entry.def.indexes.iter().position(|i| i.name == name) else {
+            let mut table = Redefined::new(redefined::locked_named(session, table)?);
+            table.retain_block_indexes(|index| index.name != name);
+            index::replace(session, table)?;
+            continue;
+        };
         if entry.def.keys.iter().any(|key| key.name == name) {
             let message = format!(
                 "cannot drop index {name} because constraint {name} on table {table} requires it"

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use sql::catalog::{self, ColumnDef, IndexMeta};
-use sql::statement::{CreateIndex, Naming, RelationName};
-use storage::{IndexColumn, IndexSpec, RowBuffer, Table, TableIndex, WriteError};
+use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
+use storage::{
+    IndexColumn, IndexSpec, RowBuffer, SubBlockKind, SubBlockSpec, Table, TableIndex, WeaveForm,
+    WriteError,
+};
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
@@ -13,8 +16,11 @@ use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::write::rows::{key_of, newest};
 use crate::{QueryResult, Session};
 
-/// What storage needs to know of an index.
-pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
+/// What storage needs to know of an index of the table.
+///
+/// # Errors
+/// XX000 for one that blocks have.
+pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
     use kernels::keys::{SortDirection, SortNulls};
     use sql::algebra::{Direction, NullsOrder};
     let column = |c: &catalog::IndexColumn| IndexColumn {
@@ -28,7 +34,12 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
             NullsOrder::Last => SortNulls::Last,
         },
     };
-    IndexSpec {
+    let kind = match meta.kind {
+        catalog::IndexKind::Ordered => storage::IndexKind::Ordered,
+        catalog::IndexKind::Hash => storage::IndexKind::Hash,
+        kind => return Err(Error::internal(format!("a table-wide {} index", kind.method()))),
+    };
+    Ok(IndexSpec {
         id,
         name: meta.name.clone(),
         columns: meta.columns.iter().map(column).collect(),
@@ -37,11 +48,42 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> IndexSpec {
             catalog::Uniqueness::Distinct => storage::Uniqueness::Distinct,
             catalog::Uniqueness::NullsNotDistinct => storage::Uniqueness::NullsNotDistinct,
         },
-        kind: match meta.kind {
-            catalog::IndexKind::Ordered => storage::IndexKind::Ordered,
-            catalog::IndexKind::Hash => storage::IndexKind::Hash,
-        },
+        kind,
+    })
+}
+
+/// What storage needs to know of an index that blocks have.
+///
+/// # Errors
+/// XX000 for one of the table, or without a column.
+pub(crate) fn sub_block_spec(id: u64, meta: &IndexMeta) -> Result<SubBlockSpec> {
+    let kind = match meta.kind {
+        catalog::IndexKind::Csb => SubBlockKind::Csb,
+        catalog::IndexKind::BitWeaving(form) => SubBlockKind::BitWeaving(match form {
+            catalog::WeaveForm::Vertical => WeaveForm::Vertical,
+            catalog::WeaveForm::Horizontal => WeaveForm::Horizontal,
+        }),
+        catalog::IndexKind::Bloom { bits_per_key } => SubBlockKind::Bloom { bits_per_key },
+        kind => return Err(Error::internal(format!("a {} index of blocks", kind.method()))),
+    };
+    match meta.columns[..] {
+        [column] => Ok(SubBlockSpec { id, name: meta.name.clone(), column: column.ordinal, kind }),
+        _ => Err(Error::internal("an index of blocks has one column")),
     }
+}
+
+/// Gives the frozen blocks of the table in storage an index; its number.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn add_to_blocks(
+    session: &Session,
+    table: &Arc<Table>,
+    meta: &IndexMeta,
+) -> Result<u64> {
+    let id = session.inner().next_object_id();
+    table.add_sub_blocks(sub_block_spec(id, meta)?, session.database().threads())?;
+    Ok(id)
 }
 
 /// Gives the table in storage an index, filled from its rows by all workers.
@@ -55,7 +97,7 @@ pub(crate) fn add(
     meta: &IndexMeta,
 ) -> Result<Arc<TableIndex>> {
     let id = session.inner().next_object_id();
-    let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
+    let index = TableIndex::new(spec_of(id, meta)?, table.schema(), table.pool())?;
     let threads = session.database().threads();
     match table.add_index(index, threads, session.work().txn.id()) {
         Ok(index) => Ok(index),
@@ -99,7 +141,12 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
     };
     let (columns, unique, kind) = (create.columns, create.unique, create.kind);
     let mut table = Redefined::new(entry);
-    table.add_index(IndexMeta { name, columns, unique, kind });
+    let meta = IndexMeta { name, columns, unique, kind };
+    if kind.is_of_blocks() {
+        table.add_block_index(meta);
+    } else {
+        table.add_index(meta);
+    }
     replace(session, table)?;
     Ok(done)
 }
@@ -126,7 +173,7 @@ pub(super) fn rename(
 ) -> Result<QueryResult> {
     let name = local_name(name)?;
     let state = session.state();
-    let Some((entry, position)) = state.index(name) else {
+    let Some(entry) = state.table_of_index(name) else {
         return Err(undefined_table(name));
     };
     if is_taken(&state, &entry.def, &to) {
@@ -137,8 +184,17 @@ pub(super) fn rename(
     for key in table.def.keys.iter_mut().filter(|key| key.name == name) {
         key.name.clone_from(&to);
     }
-    table.def.indexes[position].name = to;
-    replace(session, table)?;
+    let def = &mut table.def;
+    let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
+    indexes.filter(|index| index.name == name).for_each(|index| to.clone_into(&mut index.name));
+    let entry = table.finish(session)?;
+    session.change_catalog(|state| {
+        if entry.def.persistence == Persistence::Permanent {
+            state.rename_comments(name, &to);
+        }
+        state.tables.insert(entry.def.name.clone(), entry);
+        Ok(())
+    })?;
     Ok(QueryResult::command("ALTER INDEX"))
 }
 
@@ -156,6 +212,9 @@ pub(crate) fn ensure_built(session: &Session, entry: &Arc<TableEntry>) -> Result
     }
     for meta in &entry.def.indexes {
         add(session, entry.storage(), &entry.def.columns, meta)?;
+    }
+    for meta in &entry.def.block_indexes {
+        add_to_blocks(session, entry.storage(), meta)?;
     }
     entry.set_indexed();
     Ok(())

@@ -14,14 +14,14 @@ use types::{Error, Result};
 
 use super::index;
 use crate::Session;
-use crate::catalog::{TableDef, TableEntry};
+use crate::catalog::{Built, TableDef, TableEntry};
 use crate::locks::LockMode;
 use crate::work::stale;
 
 /// Whether the storage has an index.
-enum Held {
+enum Held<I> {
     /// It does.
-    Built(Arc<TableIndex>),
+    Built(I),
     /// It is to be built.
     New,
 }
@@ -31,7 +31,9 @@ pub(super) struct Redefined {
     pub(super) entry: Arc<TableEntry>,
     pub(super) def: TableDef,
     /// By position in `def.indexes`.
-    held: Vec<Held>,
+    held: Vec<Held<Arc<TableIndex>>>,
+    /// By position in `def.block_indexes`.
+    in_blocks: Vec<Held<u64>>,
 }
 
 /// The table, which this transaction alone writes from now on.
@@ -54,9 +56,24 @@ impl Redefined {
     /// `entry` is locked.
     pub(super) fn new(entry: Arc<TableEntry>) -> Self {
         let def = entry.def.clone();
-        let built = entry.indexes_built().iter();
-        let held = built.map(|index| Held::Built(Arc::clone(index))).collect();
-        Self { entry, def, held }
+        let built = entry.built();
+        let held = built.indexes.into_iter().map(Held::Built).collect();
+        let in_blocks = built.of_blocks.into_iter().map(Held::Built).collect();
+        Self { entry, def, held, in_blocks }
+    }
+
+    /// Adds an index that blocks have.
+    pub(super) fn add_block_index(&mut self, meta: IndexMeta) {
+        self.def.block_indexes.push(meta);
+        self.in_blocks.push(Held::New);
+    }
+
+    /// Removes those indexes of blocks that are not to be kept.
+    pub(super) fn retain_block_indexes(&mut self, keep: impl Fn(&IndexMeta) -> bool) {
+        let kept: Vec<bool> = self.def.block_indexes.iter().map(keep).collect();
+        let (mut metas, mut held) = (kept.iter(), kept.iter());
+        self.def.block_indexes.retain(|_| metas.next() == Some(&true));
+        self.in_blocks.retain(|_| held.next() == Some(&true));
     }
 
     /// Adds an index.
@@ -89,8 +106,8 @@ impl Redefined {
     /// # Errors
     /// 23505 when rows have equal keys in a new unique index; 53200.
     pub(super) fn finish(self, session: &mut Session) -> Result<Arc<TableEntry>> {
-        let Self { entry, def, held } = self;
-        if held.len() != def.indexes.len() {
+        let Self { entry, def, held, in_blocks } = self;
+        if (held.len(), in_blocks.len()) != (def.indexes.len(), def.block_indexes.len()) {
             return Err(Error::internal("a table's indexes are known"));
         }
         let storage = entry.storage();
@@ -109,6 +126,20 @@ impl Redefined {
         for index in entry.indexes_built().iter().filter(gone) {
             session.work_mut().index_dropped(storage, index.spec().id);
         }
-        Ok(Arc::new(entry.redefined(def, indexes)))
+        let mut of_blocks = Vec::with_capacity(in_blocks.len());
+        for (meta, held) in def.block_indexes.iter().zip(in_blocks) {
+            of_blocks.push(match held {
+                Held::Built(id) => id,
+                Held::New => {
+                    let id = index::add_to_blocks(session, storage, meta)?;
+                    session.work_mut().index_added(storage, id);
+                    id
+                }
+            });
+        }
+        for id in entry.built().of_blocks.into_iter().filter(|id| !of_blocks.contains(id)) {
+            session.work_mut().index_dropped(storage, id);
+        }
+        Ok(Arc::new(entry.redefined(def, Built { indexes, of_blocks })))
     }
 }

@@ -197,13 +197,14 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
             }
         }
         if def != entry.def {
-            let changed = entry.redefined(def, entry.indexes_built().to_vec());
+            let changed = entry.redefined(def, entry.built());
             state.tables.insert(entry.def.name.clone(), Arc::new(changed));
         }
     }
     state.sequences.remove(from);
     if sequence.persistence == sql::statement::Persistence::Permanent {
         state.rename_rights(from, &to);
+        state.rename_comments(from, &to);
     }
     sequence.name.clone_from(&to);
     state.sequences.insert(to, Arc::new(sequence));
@@ -251,7 +252,7 @@ fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<(
             column.default = None;
         }
         if def != entry.def {
-            let changed = entry.redefined(def, entry.indexes_built().to_vec());
+            let changed = entry.redefined(def, entry.built());
             state.tables.insert(entry.def.name.clone(), Arc::new(changed));
         }
     }

@@ -79,8 +79,8 @@ fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
     Ok(seen)
 }
 
-/// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour` is
-/// RESTRICT.
+/// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour`
+/// is RESTRICT.
 pub(super) fn drop_dependents(
     state: &mut State,
     kind: &str,

@@ -1,7 +1,8 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights | gone: 16 +
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment
+//!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
 //! ```
@@ -19,8 +20,8 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_rights, decode_role, decode_sequence, decode_table, decode_view, encode_rights,
-    encode_role, encode_sequence, encode_table, encode_view,
+    decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view,
+    encode_comment, encode_rights, encode_role, encode_sequence, encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
@@ -39,13 +40,15 @@ mod kind {
     pub(super) const RIGHTS: u8 = 7;
     /// On the schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
+    pub(super) const COMMENT: u8 = 9;
     /// What a wide table is made of changed.
-    pub(super) const WIDE_ENDED: u8 = 9;
+    pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
     pub(super) const ROLE_GONE: u8 = 20;
     pub(super) const RIGHTS_GONE: u8 = 21;
+    pub(super) const COMMENT_GONE: u8 = 22;
 }
 
 /// Bytes of the value of a sequence.
@@ -111,6 +114,16 @@ impl Same for Rights {
     }
 }
 
+impl Same for String {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 /// Names in `old` that `new` does not have.
 fn gone<'m, K: Ord, T: Same>(
     old: &'m BTreeMap<K, T>,
@@ -141,6 +154,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         }
     }
     let mut bytes = Vec::new();
+    for on in gone(&old.comments, &new.comments) {
+        bytes.clear();
+        encode_comment(on, "", &mut bytes);
+        writer.catalog(kind::COMMENT_GONE, "", &bytes);
+    }
     for (name, entry) in changed(&old.tables, &new.tables) {
         bytes.clear();
         encode_table(entry, &mut bytes);
@@ -173,6 +191,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
             Object::Schema => writer.catalog(kind::PLACE_RIGHTS, "schema", &bytes),
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
         }
+    }
+    for (on, text) in changed(&old.comments, &new.comments) {
+        bytes.clear();
+        encode_comment(on, text, &mut bytes);
+        writer.catalog(kind::COMMENT, "", &bytes);
     }
 }
 
@@ -273,6 +296,14 @@ impl Objects {
             kind::RIGHTS_GONE => {
                 let rights = state.rights.remove(&Object::Relation(name.clone()));
                 rights.ok_or_else(|| missing("rights on", &name))?;
+            }
+            kind::COMMENT => {
+                let (on, text) = decode_comment(bytes)?;
+                state.comments.insert(on, text);
+            }
+            kind::COMMENT_GONE => {
+                let (on, _) = decode_comment(bytes)?;
+                state.comments.remove(&on).ok_or_else(|| missing("comment", &name))?;
             }
             kind::ROLE_GONE => {
                 state.roles.remove(&name).ok_or_else(|| missing("role", &name))?;

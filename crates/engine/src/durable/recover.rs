@@ -21,7 +21,7 @@ use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
 use crate::catalog::{State, TableEntry};
-use crate::define::index::spec_of;
+use crate::define::index::{spec_of, sub_block_spec};
 
 /// A database as its files have it.
 pub(super) struct Recovered {
@@ -182,6 +182,11 @@ impl<'a> Means<'a> {
                 *last_object += 1;
                 self.build_index(entry, *last_object, meta)?;
             }
+            for meta in &entry.def.block_indexes {
+                *last_object += 1;
+                let spec = sub_block_spec(*last_object, meta)?;
+                entry.storage().add_sub_blocks(spec, self.threads)?;
+            }
             entry.set_indexed();
         }
         Ok(())
@@ -194,7 +199,7 @@ impl<'a> Means<'a> {
         meta: &sql::catalog::IndexMeta,
     ) -> Result<()> {
         let table = entry.storage();
-        let index = TableIndex::new(spec_of(id, meta), table.schema(), table.pool())?;
+        let index = TableIndex::new(spec_of(id, meta)?, table.schema(), table.pool())?;
         match table.add_index(index, self.threads, TxnId::NONE) {
             Ok(_) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),

@@ -43,7 +43,8 @@ pub(crate) fn tables(state: &State) -> CheckReport {
                 report.problems.push(format!("index {index_name} of table {name}: {what}"));
             }
         }
-        if entry.is_indexed() && table.indexes().len() != entry.def.indexes.len() {
+        let wanted = (entry.def.indexes.len(), entry.def.block_indexes.len());
+        if entry.is_indexed() && (table.indexes().len(), table.sub_blocks().len()) != wanted {
             report.problems.push(format!("table {name} does not have the indexes it should"));
         }
     }

@@ -21,6 +21,22 @@ macro_rules! lookup {
     };
 }
 
+/// The comment on the object `$1` in a table of comments, where the condition holds. Its inner
+/// names hide none that an argument could use.
+macro_rules! described {
+    ($table:literal, $part:literal, $condition:literal) => {
+        concat!(
+            "(SELECT max(pgc.pgc_text) FROM (SELECT objoid AS pgc_object, ",
+            $part,
+            " AS pgc_part, class AS pgc_class, description AS pgc_text FROM pg_catalog.",
+            $table,
+            ") AS pgc WHERE pgc.pgc_object = $1 AND ",
+            $condition,
+            ")"
+        )
+    };
+}
+
 /// Whether a role, by name or number, has one of some privileges on an object; NULL when one
 /// of both does not exist.
 macro_rules! held {
@@ -93,6 +109,16 @@ const FORMAT_TYPE: &str = concat!(
 
 const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 
+/// The definition, or the column at the place `$2`, from 1.
+const INDEX_PART: &str = concat!(
+    "CASE WHEN $2 = 0 THEN ",
+    lookup!("pg_index", "indexrelid", "indexdef"),
+    " ELSE (SELECT max(pgc.pgc_name) FROM (SELECT i.indexrelid AS pgc_index, u.n AS pgc_place, \
+     a.attname AS pgc_name FROM pg_catalog.pg_index AS i CROSS JOIN LATERAL unnest(i.indkey) \
+     WITH ORDINALITY AS u (x, n) JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid \
+     AND a.attnum = u.x) AS pgc WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
+);
+
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
@@ -112,6 +138,28 @@ const TYPE_NUMBER: &str = concat!(
     ")"
 );
 
+/// The elements `x` of an array and their places `n`, as BIGINTs that hold both.
+const EXPANDED: &str = "unnest((SELECT \
+     array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
+     FROM unnest($1) WITH ORDINALITY AS pgu (x, n)))";
+
+/// The sequence that goes with a column, for `nextval`; the table as SQL text writes it.
+const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_table AS pgc_table, \
+     owner_column AS pgc_column, name AS pgc_name FROM pg_catalog.pg_sequence) AS pgc \
+     WHERE pgc.pgc_column = $2::text \
+     AND pgc.pgc_table = trim('\"' FROM regexp_replace($1::text, '^public[.]', '')))";
+
+/// The tables of the catalog have the numbers that they have in PostgreSQL.
+const RELATION_NUMBER: &str = concat!(
+    "coalesce(",
+    lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
+    ", CASE regexp_replace($1::text, '^pg_catalog[.]', '') WHEN 'pg_class' THEN 1259 \
+     WHEN 'pg_namespace' THEN 2615 WHEN 'pg_type' THEN 1247 WHEN 'pg_attribute' THEN 1249 \
+     WHEN 'pg_proc' THEN 1255 WHEN 'pg_authid' THEN 1260 WHEN 'pg_database' THEN 1262 \
+     WHEN 'pg_am' THEN 2601 WHEN 'pg_attrdef' THEN 2604 WHEN 'pg_constraint' THEN 2606 \
+     WHEN 'pg_index' THEN 2610 END::oid)"
+);
+
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
@@ -124,7 +172,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_operator_is_visible", &[1], "true"),
     ("format_type", &[2], FORMAT_TYPE),
     ("pg_get_expr", &[2, 3], "$1"),
-    ("pg_get_indexdef", &[1, 3], INDEX_DEFINITION),
+    ("pg_get_indexdef", &[1], INDEX_DEFINITION),
+    ("pg_get_indexdef", &[3], INDEX_PART),
     ("pg_get_constraintdef", &[1, 2], CONSTRAINT_DEFINITION),
     ("pg_get_viewdef", &[1, 2], VIEW_DEFINITION),
     ("pg_get_ruledef", &[1, 2], "NULL::text"),
@@ -135,9 +184,20 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_function_arguments", &[1], "NULL::text"),
     ("pg_get_function_identity_arguments", &[1], "NULL::text"),
     ("pg_get_statisticsobjdef_columns", &[1], "NULL::text"),
-    ("obj_description", &[1, 2], "NULL::text"),
-    ("shobj_description", &[2], "NULL::text"),
-    ("col_description", &[2], "NULL::text"),
+    ("obj_description", &[1], described!("pg_description", "objsubid", "pgc.pgc_part = 0")),
+    (
+        "obj_description",
+        &[2],
+        described!("pg_description", "objsubid", "pgc.pgc_part = 0 AND pgc.pgc_class = $2::text"),
+    ),
+    ("shobj_description", &[2], described!("pg_shdescription", "0", "pgc.pgc_class = $2::text")),
+    (
+        "col_description",
+        &[2],
+        described!("pg_description", "objsubid", "pgc.pgc_part = $2 AND $2 > 0"),
+    ),
+    ("pg_get_serial_sequence", &[2], SERIAL_SEQUENCE),
+    ("_pg_expandarray", &[1], EXPANDED),
     ("pg_relation_is_publishable", &[1], "false"),
     ("pg_relation_size", &[1, 2], SIZE),
     ("pg_table_size", &[1], SIZE),
@@ -197,10 +257,6 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
             ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
         ),
     ),
-    (
-        "pg_relation_number",
-        &[1],
-        lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
-    ),
+    ("pg_relation_number", &[1], RELATION_NUMBER),
     ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
 ];

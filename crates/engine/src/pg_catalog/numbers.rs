@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use sql::catalog::IndexKind;
 use types::{DataType, NumericDisplay, NumericType};
 
 use crate::catalog::State;
@@ -10,6 +11,25 @@ pub(super) const PG_CATALOG: i64 = 11;
 pub(super) const PUBLIC: i64 = 2200;
 pub(super) const INFORMATION_SCHEMA: i64 = 13000;
 pub(super) const DATABASE: i64 = 5;
+
+/// The number of a table of the catalog itself, as PostgreSQL has it; 0 for others.
+pub(super) fn catalog(name: &str) -> i64 {
+    CATALOGS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number)
+}
+
+const CATALOGS: &[(&str, i64)] = &[
+    ("pg_type", 1247),
+    ("pg_attribute", 1249),
+    ("pg_proc", 1255),
+    ("pg_class", 1259),
+    ("pg_authid", 1260),
+    ("pg_database", 1262),
+    ("pg_am", 2601),
+    ("pg_attrdef", 2604),
+    ("pg_constraint", 2606),
+    ("pg_index", 2610),
+    ("pg_namespace", 2615),
+];
 
 /// The first number of what users make, as in PostgreSQL.
 const FIRST: u64 = 16_384;
@@ -35,12 +55,21 @@ pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
 }
 
+/// Access methods of indexes: those of PostgreSQL, and more behind its last one.
+pub(super) const METHODS: [(i64, &str); 5] =
+    [(403, "btree"), (405, "hash"), (9_001, "csb"), (9_002, "bitweaving"), (9_003, "bloom")];
+
+/// The number of an index' access method.
+pub(super) fn access_method(kind: IndexKind) -> i64 {
+    METHODS.iter().find(|(_, name)| *name == kind.method()).map_or(0, |(number, _)| *number)
+}
+
 /// Numbers of relations by name; no two have the same.
 pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
     let tables = state.tables.keys();
     let mut names: Vec<&str> = tables.map(String::as_str).collect();
     names.extend(state.views.keys().chain(state.sequences.keys()).map(String::as_str));
-    let indexes = state.tables.values().flat_map(|table| table.def.indexes.iter());
+    let indexes = state.tables.values().flat_map(|table| table.def.all_indexes());
     names.extend(indexes.map(|index| index.name.as_str()));
     names.sort_unstable();
     let mut taken = HashMap::new();
@@ -108,6 +137,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Boolean => (16, -1),
         DataType::Bytea => (17, -1),
         DataType::BigInt => (20, -1),
+        DataType::Oid => (26, -1),
         DataType::SmallInt => (21, -1),
         DataType::Integer => (23, -1),
         DataType::Unknown | DataType::Text => (25, -1),

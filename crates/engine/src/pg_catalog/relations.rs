@@ -1,14 +1,12 @@
 //! Relations, columns, indexes, constraints.
 
 use sql::algebra::{Direction, NullsOrder};
-use sql::catalog::{
-    ForeignKeyDef, IdentityKind, IndexKind, IndexMeta, ReferentialAction, Uniqueness,
-};
+use sql::catalog::{ForeignKeyDef, IdentityKind, IndexMeta, ReferentialAction, Uniqueness};
 use sql::statement::{Persistence, RelationName};
-use types::{ElementType, Value};
+use types::{ElementType, Value, array};
 
 use super::{Row, Subject, numbers, rights};
-use crate::catalog::{TableDef, TableEntry};
+use crate::catalog::TableDef;
 use crate::rights::Object;
 
 /// A name as SQL text.
@@ -24,12 +22,6 @@ fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
 /// Ordinals from 1, as a list in the catalog.
 fn ordinals(columns: impl IntoIterator<Item = usize>) -> Vec<i64> {
     columns.into_iter().map(|column| column as i64 + 1).collect()
-}
-
-/// The visible indexes of a table.
-fn indexes(entry: &TableEntry) -> impl Iterator<Item = &IndexMeta> {
-    let all = entry.def.indexes.iter();
-    all.filter(|index| !entry.def.serves_foreign_key(&index.name))
 }
 
 fn relation(name: &str, kind: &str, number: i64, owner: i64) -> Row {
@@ -64,15 +56,19 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .number("reltuples", live)
             .number("relpages", (bytes / 8192) as i64)
             .number("bytes", bytes as i64)
-            .flag("relhasindex", !entry.def.indexes.is_empty())
+            .flag("relhasindex", entry.def.all_indexes().next().is_some())
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
             .flag("relhastriggers", !entry.def.foreign_keys.is_empty());
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
-        for index in indexes(entry) {
-            let method = if index.kind == IndexKind::Ordered { 403 } else { 405 };
-            let row = relation(&index.name, "i", number(&index.name), owner(name));
-            rows.push(row.number("relam", method).number("relnatts", index.columns.len() as i64));
+        for index in entry.def.visible_indexes() {
+            let row = relation(&index.name, "i", number(&index.name), owner(name))
+                .number("relam", numbers::access_method(index.kind))
+                .number("relnatts", index.columns.len() as i64);
+            let option = index.kind.option();
+            let option = option.map(|(name, value)| Value::text(&format!("{name}={value}")));
+            let options = option.and_then(|o| array::from_values(&[o], ElementType::Text).ok());
+            rows.push(row.set("reloptions", options.unwrap_or(Value::Null)));
         }
     }
     for (name, view) in &state.views {
@@ -127,7 +123,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("atthasdef", default_of(def, ordinal).is_some());
             rows.push(row.text("attidentity", identity));
         }
-        for index in indexes(entry) {
+        for index in entry.def.visible_indexes() {
             for (position, column) in index.columns.iter().enumerate() {
                 let of = &def.columns[column.ordinal];
                 let row = attribute(number(&index.name), &of.name, of.ty, position);
@@ -163,7 +159,9 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
 /// The statement that makes an index.
 pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     let unique = if index.unique == Uniqueness::No { "" } else { "UNIQUE " };
-    let method = if index.kind == IndexKind::Ordered { "btree" } else { "hash" };
+    let method = index.kind.method();
+    let option = index.kind.option();
+    let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
     let column = |column: &sql::catalog::IndexColumn| {
         let mut text = quoted(&def.columns[column.ordinal].name);
         match (column.direction, column.nulls) {
@@ -180,7 +178,7 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
         _ => "",
     };
     format!(
-        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}",
+        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}{option}",
         quoted(&index.name),
         quoted(&def.name),
         columns.join(", ")
@@ -193,7 +191,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
-        for index in indexes(entry) {
+        for index in entry.def.visible_indexes() {
             let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
             let zeros = vec![0; index.columns.len()];
             let option = |column: &sql::catalog::IndexColumn| {
@@ -216,8 +214,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisready", true)
                 .flag("indislive", true)
                 .vector("indkey", ElementType::SmallInt, &ordinals(columns))
-                .vector("indcollation", ElementType::BigInt, &zeros)
-                .vector("indclass", ElementType::BigInt, &zeros)
+                .vector("indcollation", ElementType::Oid, &zeros)
+                .vector("indclass", ElementType::Oid, &zeros)
                 .vector("indoption", ElementType::SmallInt, &options)
                 .text("indexdef", &index_definition(&entry.def, index));
             rows.push(row);
@@ -261,6 +259,15 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .list("confkey", ElementType::SmallInt, &list(&key.references))
 }
 
+/// The name of the key that a foreign key refers to.
+fn referenced_key<'s>(subject: &'s Subject<'_>, key: &ForeignKeyDef) -> Option<&'s str> {
+    let other = subject.state.tables.get(&key.table.name)?;
+    let is_meant = |columns: &[usize]| {
+        columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
+    };
+    other.def.keys.iter().find(|other| is_meant(&other.columns)).map(|other| other.name.as_str())
+}
+
 /// pg_constraint.
 pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
@@ -293,7 +300,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
-            add(&key.name, row);
+            let index = referenced_key(subject, key).map_or(0, number);
+            add(&key.name, row.number("conindid", index));
         }
     }
     rows
@@ -304,7 +312,12 @@ pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
         let def = &sequence.def;
-        Row::default()
+        let row = Row::default();
+        let row = match &sequence.owner {
+            Some((table, column)) => row.text("owner_table", table).text("owner_column", column),
+            None => row,
+        };
+        row.text("name", &format!("public.{}", quoted(name)))
             .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
             .number("seqtypid", numbers::of_type(def.ty).0)
             .number("seqstart", def.start)

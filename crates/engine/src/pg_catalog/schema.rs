@@ -2,8 +2,8 @@
 
 use types::{DataType, ElementType};
 
-/// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), i (integer),
-/// s (smallint), f (real), t (timestamptz); S, O and N are arrays of s, o and n.
+/// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), l (bigint),
+/// i (integer), s (smallint), f (real), t (timestamptz); S, O and N are arrays of s, o and n.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:N"),
     (
@@ -12,8 +12,8 @@ const TABLES: &[(&str, &str)] = &[
          reltablespace:o relpages:i reltuples:f relallvisible:i reltoastrelid:o relhasindex:b \
          relisshared:b relpersistence:n relkind:n relnatts:s relchecks:s relhasrules:b \
          relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
-         relispopulated:b relreplident:n relispartition:b relrewrite:o relfrozenxid:o \
-         relminmxid:o relacl:N reloptions:N relpartbound:n bytes:o viewdef:n",
+         relispopulated:b relreplident:n relispartition:b relrewrite:o relfrozenxid:l \
+         relminmxid:l relacl:N reloptions:N relpartbound:n bytes:l viewdef:n",
     ),
     (
         "pg_catalog.pg_attribute",
@@ -59,7 +59,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_database",
         "oid:o datname:n datdba:o encoding:i datlocprovider:n datistemplate:b datallowconn:b \
-         datconnlimit:i datfrozenxid:o datminmxid:o dattablespace:o datcollate:n datctype:n \
+         datconnlimit:i datfrozenxid:l datminmxid:l dattablespace:o datcollate:n datctype:n \
          daticulocale:n datcollversion:n datacl:N",
     ),
     ("pg_catalog.pg_am", "oid:o amname:n amhandler:n amtype:n"),
@@ -71,7 +71,8 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "pg_catalog.pg_sequence",
-        "seqrelid:o seqtypid:o seqstart:o seqincrement:o seqmax:o seqmin:o seqcache:o seqcycle:b",
+        "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l seqcycle:b \
+         name:n owner_table:n owner_column:n",
     ),
     (
         "pg_catalog.pg_tables",
@@ -85,8 +86,8 @@ const TABLES: &[(&str, &str)] = &[
         "datid:o datname:n pid:i usesysid:o usename:n application_name:n client_addr:n state:n \
          query:n query_start:t backend_type:n",
     ),
-    ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n"),
-    ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n"),
+    ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n class:n"),
+    ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n class:n"),
     ("pg_catalog.pg_inherits", "inhrelid:o inhparent:o inhseqno:i inhdetachpending:b"),
     (
         "pg_catalog.pg_proc",
@@ -147,7 +148,7 @@ const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_prepared_xacts", "gid:n owner:n database:n"),
     ("pg_catalog.pg_cursors", "name:n statement:n is_holdable:b is_scrollable:b"),
     // A function with WITH ORDINALITY.
-    ("pg_catalog.pg_partition_ancestors", "relid:o depth:o"),
+    ("pg_catalog.pg_partition_ancestors", "relid:o depth:l"),
     (
         "information_schema.schemata",
         "catalog_name:n schema_name:n schema_owner:n default_character_set_name:n sql_path:n",
@@ -210,13 +211,14 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
         Some((
             name,
             match ty {
-                "o" => DataType::BigInt,
+                "o" => DataType::Oid,
                 "b" => DataType::Boolean,
+                "l" => DataType::BigInt,
                 "i" => DataType::Integer,
                 "s" => DataType::SmallInt,
                 "f" => DataType::Real,
                 "S" => DataType::Array(ElementType::SmallInt),
-                "O" => DataType::Array(ElementType::BigInt),
+                "O" => DataType::Array(ElementType::Oid),
                 "N" => DataType::Array(ElementType::Text),
                 "t" => DataType::TimestampTz,
                 _ => DataType::Text,

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use types::Value;
 
 use super::{Row, Subject, columns, numbers, relations, rights};
+use crate::comments::Commented;
 use crate::rights::Object;
 use crate::session::SessionInfo;
 
@@ -25,6 +26,8 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_database" => databases(subject),
         "pg_catalog.pg_am" => methods(),
         "pg_catalog.pg_tablespace" => tablespaces(subject),
+        "pg_catalog.pg_description" => comments(subject),
+        "pg_catalog.pg_shdescription" => shared_comments(subject),
         "pg_catalog.pg_settings" => settings(subject),
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
@@ -46,6 +49,46 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         }
         _ => columns::rows(name, subject),
     }
+}
+
+/// pg_description.
+fn comments(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let row = |class: &str, object: i64, part: usize, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", numbers::catalog(class))
+            .number("objsubid", part as i64)
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Relation(name) => Some(row("pg_class", *numbers.get(name)?, 0, text)),
+        Commented::Column(relation, column) => {
+            let place = subject.state.column_place(relation, column)?;
+            Some(row("pg_class", *numbers.get(relation)?, place + 1, text))
+        }
+        Commented::Schema => Some(row("pg_namespace", numbers::PUBLIC, 0, text)),
+        Commented::Database | Commented::Role(_) => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
+}
+
+/// pg_shdescription.
+fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |class: &str, object: i64, text: &str| {
+        Row::default()
+            .number("objoid", object)
+            .number("classoid", numbers::catalog(class))
+            .text("description", text)
+            .text("class", class)
+    };
+    let of = |(on, text): (&Commented, &String)| match on {
+        Commented::Database => Some(row("pg_database", numbers::DATABASE, text)),
+        Commented::Role(name) => Some(row("pg_authid", numbers::role(name), text)),
+        _ => None,
+    };
+    subject.state.comments.iter().filter_map(of).collect()
 }
 
 fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
@@ -150,11 +193,11 @@ fn databases(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn methods() -> Vec<Row> {
-    let all = [(2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i")];
-    let row = |(number, name, kind): &(i64, &str, &str)| {
+    let row = |(number, name): &(i64, &str), kind: &str| {
         Row::default().number("oid", *number).text("amname", name).text("amtype", kind)
     };
-    all.iter().map(row).collect()
+    let indexes = numbers::METHODS.iter().map(|method| row(method, "i"));
+    std::iter::once(row(&(2, "heap"), "t")).chain(indexes).collect()
 }
 
 fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
@@ -187,7 +230,7 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
         let row = Row::default().text("schemaname", "public").text("tablename", name);
         let row = row.text("tableowner", &owner_name(subject, name));
-        row.flag("hasindexes", !entry.def.indexes.is_empty())
+        row.flag("hasindexes", entry.def.all_indexes().next().is_some())
     };
     subject.state.tables.iter().map(row).collect()
 }
@@ -204,8 +247,7 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
 fn indexes(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
-        let visible = entry.def.indexes.iter();
-        for index in visible.filter(|index| !entry.def.serves_foreign_key(&index.name)) {
+        for index in entry.def.visible_indexes() {
             let row = Row::default().text("schemaname", "public").text("tablename", name);
             let definition = relations::index_definition(&entry.def, index);
             rows.push(row.text("indexname", &index.name).text("indexdef", &definition));

@@ -10,7 +10,7 @@ use super::Session;
 use crate::QueryResult;
 use crate::durable::CHECKPOINT_WAL_BYTES;
 use crate::rights::denied;
-use crate::settings::parse_bytes;
+use crate::settings::{meaning, parse_bytes};
 use crate::work::Begun;
 
 impl Session {
@@ -90,7 +90,7 @@ impl Session {
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
-                vec![Value::text(name), Value::text(value), Value::text("")]
+                vec![Value::text(name), Value::text(value), Value::text(meaning(name))]
             };
             let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
             let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();

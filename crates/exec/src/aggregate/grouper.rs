@@ -12,10 +12,12 @@ use std::sync::Arc;
 use kernels::group_table::{NO_GROUP, PairKey, RowBytes};
 use kernels::loops::{gather_into, max_u32};
 use kernels::{Bitmap, Column};
+use plan::Technique;
 use types::PhysicalType;
 
 use super::intern::{Dictionary, Interner, SharedInterner};
 use super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack};
+use crate::context::QueryContext;
 
 /// Bits of the index into a direct array at most.
 const DIRECT_BITS_MAX: u32 = 16;
@@ -29,9 +31,12 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Keys of columns held as `physical`, not empty.
-    pub(crate) fn new(physical: &[PhysicalType]) -> Self {
-        let layout = KeyLayout::new(physical);
+    /// Keys of columns held as `physical`, not empty; as bytes if `context` says so.
+    pub(crate) fn new(physical: &[PhysicalType], context: &QueryContext) -> Self {
+        let mut layout = KeyLayout::new(physical);
+        if !context.has(Technique::CompactKeys) {
+            layout = layout.as_bytes();
+        }
         let text = |p: &PhysicalType| *p == PhysicalType::Str && layout.form() != KeyForm::Bytes;
         let interners = physical.iter().map(|p| text(p).then(Arc::default)).collect();
         Self { layout, interners }

@@ -79,6 +79,11 @@ impl KeyLayout {
         self.form
     }
 
+    /// What a key without strings is read with: a place per column.
+    pub(crate) fn no_dictionaries(&self) -> Vec<Option<Dictionary>> {
+        vec![None; self.fields.len()]
+    }
+
     /// The same columns as bytes.
     pub(crate) fn as_bytes(&self) -> Self {
         Self { fields: self.fields.clone(), form: KeyForm::Bytes }

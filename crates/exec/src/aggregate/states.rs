@@ -184,7 +184,7 @@ fn make(kind: &StateKind, physical: &[PhysicalType], coverage: Coverage) -> Box<
         StateKind::Any(rows) => Box::new(AnyStates::new(*rows, first)),
         StateKind::Collect(collector) => Box::new(CollectStates::new(collector.clone())),
         StateKind::Distinct(inner) => {
-            Box::new(DistinctStates::new(make(inner, physical, Coverage::Sparse)))
+            Box::new(DistinctStates::new(make(inner, physical, Coverage::Sparse), physical))
         }
     }
 }

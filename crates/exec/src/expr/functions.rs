@@ -118,6 +118,7 @@ fn text(function: Function, signature: &Signature) -> Result<Option<(Kernel, Tra
         Function::Translate => three(text_fn::translate),
         Function::Md5 => one(text_fn::md5),
         Function::ToHex => one(text_fn::to_hex),
+        Function::JsonQuote => one(text_fn::json_quote),
         Function::QuoteLiteral => one(text_fn::quote_literal),
         Function::QuoteIdent => one(text_fn::quote_ident),
         Function::HashText => one(text_fn::hash_text),

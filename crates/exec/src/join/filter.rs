@@ -1,7 +1,7 @@
 //! Key filters: what the build side knows about keys, tested in the probe side's scan.
 //!
-//! Source: Patel 2018, sections 5.2 and 5.3. Departure: no order of filters is learnt here, scans
-//! order restrictions; a filter that passes nearly everything takes itself out.
+//! Source: Patel 2018, sections 5.2 and 5.3. Departure: a filter that passes nearly everything
+//! takes itself out. Elsewhere: the order in which a scan tests several (`storage`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kernels::join_table::{JoinTable, KeySet, NullCode};
 use kernels::{Vector, VectorData};
 use plan::physical::{ExprKind, JoinKey, JoinKind};
+use plan::{Switches, Technique};
 use storage::KeyFilter;
 
 use crate::open::PushedFilter;
@@ -79,6 +80,10 @@ impl KeyFilter for BuildFilter {
         self.retain(values, positions);
     }
 
+    fn is_active(&self) -> bool {
+        !self.off.load(Ordering::Relaxed)
+    }
+
     fn overlaps(&self, min: i64, max: i64) -> bool {
         match &self.keys {
             Keys::Set(set) => set.overlaps(min, max),
@@ -121,17 +126,21 @@ fn key_set(vector: &Vector) -> Option<KeySet> {
 const SET_ROWS_MAX: usize = 4 << 20;
 
 /// Filters for the probe side, by what was built, for kinds that drop probe rows without a match.
-/// `probe_rows` is the estimate: a set that costs more than it can save is not made.
+/// `probe_rows` is the estimate: a set that costs more than it can save is not made. A semi-join's
+/// array of keys is an exact filter, everything else is LIP.
 pub(super) fn of_build(
     kind: JoinKind,
     keys: &[JoinKey],
     table: &Arc<KeyTable>,
     probe_rows: f64,
+    switches: Switches,
 ) -> Vec<PushedFilter> {
     use JoinKind as K;
     if !matches!(kind, K::Inner | K::ProbeSemi | K::BuildSemi | K::BuildAnti | K::BuildOuter) {
         return Vec::new();
     }
+    let lip = switches.has(Technique::Lip);
+    let exact = kind == K::ProbeSemi && switches.has(Technique::ExactFilters);
     let mut filters = Vec::new();
     for (i, key) in keys.iter().enumerate() {
         let ExprKind::Column(column) = key.probe.kind else {
@@ -144,7 +153,8 @@ pub(super) fn of_build(
         }
         let dense = matches!(table.table(), JoinTable::Dense(_));
         let filter = match table.single_min() {
-            Some(min) if dense => Some(Keys::Table(Arc::clone(table), min)),
+            Some(min) if dense && (lip || exact) => Some(Keys::Table(Arc::clone(table), min)),
+            _ if !lip => None,
             _ if vector.len() > SET_ROWS_MAX || vector.len() as f64 > probe_rows => None,
             _ => key_set(vector).map(Keys::Set),
         };
@@ -225,14 +235,20 @@ mod tests {
     }
 
     fn filters(keys: Vec<i64>, kind: JoinKind) -> Vec<PushedFilter> {
+        filters_under(keys, kind, Switches::default())
+    }
+
+    fn filters_under(keys: Vec<i64>, kind: JoinKind, switches: Switches) -> Vec<PushedFilter> {
         let pool = BufferPool::new(1 << 30);
         let (scheduler, ticket) = (Scheduler::new(2), Ticket::new(Priority(1)));
-        let context = Arc::new(QueryContext::new(Arc::clone(&pool), scheduler, ticket, 1));
+        let mut context = QueryContext::new(Arc::clone(&pool), scheduler, ticket, 1);
+        context.switches = switches;
+        let context = Arc::new(context);
         let mut memory = Reservation::empty(&pool, MemoryCategory::HashTables);
         let vectors = vec![Arc::new(Vector::new(VectorData::I64(keys)))];
         let nulls = vec![NullCode::Miss];
         let table = KeyTable::build(&context, vectors, nulls, JoinMethod::Hash, &mut memory);
-        of_build(kind, &[key(3, 0)], &Arc::new(table.expect("fits")), 1e9)
+        of_build(kind, &[key(3, 0)], &Arc::new(table.expect("fits")), 1e9, switches)
     }
 
     #[test]
@@ -255,6 +271,24 @@ mod tests {
         }
         assert!(filters(vec![1, 2], JoinKind::ProbeOuter).is_empty());
         assert!(filters(vec![1, 2], JoinKind::ProbeAnti).is_empty());
+    }
+
+    #[test]
+    fn switches_say_which_filters_there_are() {
+        let count = |step: i64, kind, switches| {
+            let keys: Vec<i64> = (0..5000).map(|i| i * step).collect();
+            filters_under(keys, kind, switches).len()
+        };
+        let lip = Switches::NONE.with(Technique::Lip).with(Technique::DenseJoins);
+        let exact = Switches::NONE.with(Technique::ExactFilters).with(Technique::DenseJoins);
+        for kind in [JoinKind::Inner, JoinKind::ProbeSemi] {
+            assert_eq!((count(1, kind, lip), count(1 << 33, kind, lip)), (1, 1));
+            assert_eq!(count(1, kind, Switches::NONE), 0);
+            assert_eq!(count(1 << 33, kind, exact), 0);
+        }
+        assert_eq!(count(1, JoinKind::Inner, exact), 0);
+        assert_eq!(count(1, JoinKind::ProbeSemi, exact), 1);
+        assert_eq!(count(1, JoinKind::ProbeSemi, exact.without(Technique::DenseJoins)), 0);
     }
 
     #[test]

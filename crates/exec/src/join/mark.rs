@@ -103,7 +103,7 @@ impl Unknown {
             let keys: Vec<Arc<Vector>> =
                 self.same.iter().map(|&k| Arc::clone(&suspects.build.keys()[k])).collect();
             let nulls = vec![NullCode::Value; keys.len()];
-            let table = KeyTable::build_alone(keys, nulls, &mut memory)?;
+            let table = KeyTable::build_alone(suspects.context, keys, nulls, &mut memory)?;
             Ok((table, memory))
         });
         match made {

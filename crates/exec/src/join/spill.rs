@@ -238,7 +238,8 @@ impl SpilledJoin {
         drop(batches);
         memory.resize(0)?;
         let nulls = spec.keys.iter().map(|key| null_code(key.nulls)).collect();
-        let table = KeyTable::build_alone(build.keys().to_vec(), nulls, &mut memory)?;
+        let keys = build.keys().to_vec();
+        let table = KeyTable::build_alone(&self.context, keys, nulls, &mut memory)?;
         spec.stage(&self.context, Arc::new(build), Some(Arc::new(table)), memory)
     }
 

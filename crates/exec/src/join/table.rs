@@ -10,6 +10,7 @@ use kernels::join_table::{
 };
 use kernels::{Column, Vector};
 use parking_lot::Mutex;
+use plan::Technique;
 use plan::physical::JoinMethod;
 use storage::Reservation;
 use types::{Error, Result};
@@ -35,14 +36,6 @@ pub(crate) struct KeyTable {
     nulls: Vec<NullCode>,
 }
 
-/// Who builds a table.
-enum Builder<'a> {
-    /// The workers of this query.
-    Workers(&'a Arc<QueryContext>),
-    /// The calling thread, which may be a worker.
-    Caller,
-}
-
 impl KeyTable {
     /// The table over `keys`, built by the workers; its memory is in `memory` then.
     ///
@@ -55,7 +48,7 @@ impl KeyTable {
         method: JoinMethod,
         memory: &mut Reservation,
     ) -> Result<Self> {
-        Self::build_by(&Builder::Workers(context), keys, nulls, method, memory)
+        Self::build_by((context, Some(context)), keys, nulls, method, memory)
     }
 
     /// As [`Self::build`], on the calling thread.
@@ -63,15 +56,17 @@ impl KeyTable {
     /// # Errors
     /// 53200 when it does not fit in memory.
     pub(crate) fn build_alone(
+        context: &QueryContext,
         keys: Vec<Arc<Vector>>,
         nulls: Vec<NullCode>,
         memory: &mut Reservation,
     ) -> Result<Self> {
-        Self::build_by(&Builder::Caller, keys, nulls, JoinMethod::Hash, memory)
+        Self::build_by((context, None), keys, nulls, JoinMethod::Hash, memory)
     }
 
+    /// Built by the workers of a query, or on the calling thread when there are none.
     fn build_by(
-        builder: &Builder<'_>,
+        (context, workers): (&QueryContext, Option<&Arc<QueryContext>>),
         keys: Vec<Arc<Vector>>,
         nulls: Vec<NullCode>,
         method: JoinMethod,
@@ -87,7 +82,10 @@ impl KeyTable {
             JoinMethod::Dense { .. } => DENSE_PER_ROW_ASKED,
             JoinMethod::Hash => DENSE_PER_ROW,
         };
-        let dense = |range: u64| range <= (rows as u64).saturating_mul(per_row).max(DENSE_ALWAYS);
+        let allowed = context.has(Technique::DenseJoins);
+        let dense = |range: u64| {
+            allowed && range <= (rows as u64).saturating_mul(per_row).max(DENSE_ALWAYS)
+        };
         let codes_bytes = rows as u64 * 8;
         let table = match input.coder.range() {
             Some(range) if dense(range) => {
@@ -97,11 +95,11 @@ impl KeyTable {
             }
             Some(range) if range <= 1 << 32 => {
                 memory.resize(HashPlan::new(rows).bytes_needed::<u32>(rows))?;
-                JoinTable::Narrow(hash_table(builder, &input, rows)?)
+                JoinTable::Narrow(hash_table(workers, &input, rows)?)
             }
             _ => {
                 memory.resize(HashPlan::new(rows).bytes_needed::<u64>(rows))?;
-                JoinTable::Wide(hash_table(builder, &input, rows)?)
+                JoinTable::Wide(hash_table(workers, &input, rows)?)
             }
         };
         memory.resize(table.bytes() as u64)?;
@@ -201,13 +199,13 @@ impl Input {
 }
 
 /// A hash table over `rows` rows: parts of the rows are sorted by partition, then partitions are
-/// built.
+/// built; by the workers of a query, or on the calling thread.
 fn hash_table<K: EntryKey>(
-    builder: &Builder<'_>,
+    workers: Option<&Arc<QueryContext>>,
     input: &Arc<Input>,
     rows: usize,
 ) -> Result<HashTable<K>> {
-    let (Builder::Workers(context), true) = (builder, rows > PART_ROWS) else {
+    let Some(context) = workers.filter(|_| rows > PART_ROWS) else {
         return Ok(HashTable::from_codes(&input.codes(0..rows)));
     };
     let plan = HashPlan::new(rows);

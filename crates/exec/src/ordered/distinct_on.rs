@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use kernels::Column;
-use plan::physical::{Expr, Node, Operator};
+use plan::physical::{Expr, ExprKind, Node, Operator};
 use types::{Error, Result};
 
 use crate::aggregate::{GroupKeys, Grouper};
 use crate::expr::Evaluator;
-use crate::open::Opener;
+use crate::open::{Opener, PushedFilter};
 use crate::pipeline::Stream;
 use crate::result::ResultSet;
 use crate::simple::BatchesSource;
@@ -17,11 +17,17 @@ use crate::simple::BatchesSource;
 ///
 /// # Errors
 /// Whatever the input meets; 53200 when it does not fit in memory.
-pub(crate) fn open_distinct_on(opener: &mut Opener, node: &Node) -> Result<Stream> {
+pub(crate) fn open_distinct_on(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Stream> {
     let Operator::DistinctOn { input, on } = &node.operator else {
         return Err(Error::internal("not DISTINCT ON"));
     };
-    let stream = opener.open(input, Vec::new())?;
+    // A filter on a column of `on` drops groups as a whole.
+    let is_key = |f: &PushedFilter| on.iter().any(|e| e.kind == ExprKind::Column(f.column));
+    let stream = opener.open(input, filters.into_iter().filter(is_key).collect())?;
     let rows = ResultSet::collect(&opener.context, &stream, &input.output)?;
     let evaluators = on
         .iter()
@@ -33,7 +39,8 @@ pub(crate) fn open_distinct_on(opener: &mut Opener, node: &Node) -> Result<Strea
         return Ok(Stream::new(Arc::new(source), Some(node.id)));
     }
     let physical: Vec<_> = on.iter().map(|e| e.physical).collect();
-    let mut grouper = Grouper::new(&Arc::new(GroupKeys::new(&physical)));
+    let keys = GroupKeys::new(&physical, &opener.context);
+    let mut grouper = Grouper::new(&Arc::new(keys));
     let mut kept = Vec::new();
     let mut groups = Vec::new();
     for batch in &rows.batches {

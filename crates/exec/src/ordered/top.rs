@@ -9,6 +9,7 @@ use kernels::keys::SortKeys;
 use kernels::sort_rows::{entries, keep_first, sort};
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use parking_lot::Mutex;
+use plan::Technique;
 use plan::physical::{Node, OperatorId};
 use sql::algebra::{Direction, NullsOrder};
 use storage::{MemoryCategory, Reservation};
@@ -121,7 +122,8 @@ impl Sink for TopSink {
     }
 
     fn consume(&self, local: &mut TopLocal, mut flow: Flow, _: Place) -> Result<Demand> {
-        let threshold = self.threshold.lock().clone();
+        let feedback = self.context.has(Technique::TopKFeedback);
+        let threshold = feedback.then(|| self.threshold.lock().clone()).flatten();
         if let Some(threshold) = threshold {
             let first = self.spec.inputs.evaluate_one(self.spec.numbers[0], &mut flow)?;
             if let Some(rows) = self.candidates(&first.to_vector(), &threshold) {

@@ -19,13 +19,13 @@ use std::sync::Arc;
 
 use kernels::hash::hash_columns;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
-use plan::physical::{FrameBound, Node, Operator, Window};
+use plan::physical::{Expr, ExprKind, FrameBound, Node, Operator, Window};
 use sql::algebra::{FrameUnits, WindowFunction};
 use types::{Error, Result, SqlState, Value};
 
 use crate::aggregate::Inputs;
 use crate::flow::Flow;
-use crate::open::Opener;
+use crate::open::{Opener, PushedFilter};
 use crate::pipeline::Stream;
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load};
@@ -53,11 +53,20 @@ struct Call {
 /// # Errors
 /// Whatever the input and the functions meet; 53200 when the input does not fit in memory and the
 /// calls have no PARTITION BY in common, or when a partition of them does not.
-pub(crate) fn open_window(opener: &mut Opener, node: &Node) -> Result<Stream> {
+pub(crate) fn open_window(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Stream> {
     let Operator::Window { input, calls } = &node.operator else {
         return Err(Error::internal("not window functions"));
     };
-    let stream = opener.open(input, Vec::new())?;
+    // A filter on what all calls are partitioned by drops partitions as a whole.
+    let is_partition = |f: &PushedFilter| {
+        let of = |e: &Expr| e.kind == ExprKind::Column(f.column);
+        calls.iter().all(|call| call.partition_by.iter().any(of))
+    };
+    let stream = opener.open(input, filters.into_iter().filter(is_partition).collect())?;
     let hashes = partition_hashes(opener, calls)?;
     let context = Arc::clone(&opener.context);
     let rows = gather(&context, &stream, (&input.output, node.id), hashes)?;

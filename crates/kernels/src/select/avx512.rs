@@ -33,6 +33,29 @@ unsafe fn emit(mask: u64, base: u32, mut end: *mut u32) -> *mut u32 {
     end
 }
 
+/// Words with at most so many bits are taken apart bit by bit.
+const FEW_BITS: u32 = 4;
+
+/// Equals the scalar twin.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+pub(super) fn bit_rows(words: &[u64], base: u32, out: &mut Vec<u32>) {
+    for (number, &word) in words.iter().enumerate() {
+        let first = base.wrapping_add(number as u32 * 64);
+        if word.count_ones() <= FEW_BITS {
+            super::scalar::few_rows(word, first, out);
+            continue;
+        }
+        out.reserve(128);
+        // SAFETY: 128 positions are reserved behind the length, of which `emit` writes up to 64
+        // and says where the last kept one ends: in the same allocation, all initialised.
+        unsafe {
+            let end = emit(word, first, out.as_mut_ptr().add(out.len()));
+            let len = end.offset_from_unsigned(out.as_ptr());
+            out.set_len(len);
+        }
+    }
+}
+
 /// Appends `base` + row for each 1 bit of `mask(64 values, number of their group)`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]

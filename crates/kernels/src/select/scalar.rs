@@ -30,6 +30,22 @@ pub fn refine(positions: &mut Vec<u32>, keep: impl Fn(u32) -> bool) {
     positions.truncate(kept);
 }
 
+/// See the function of the parent with this name.
+pub fn bit_rows(words: &[u64], base: u32, out: &mut Vec<u32>) {
+    for (number, &word) in words.iter().enumerate() {
+        few_rows(word, base.wrapping_add(number as u32 * 64), out);
+    }
+}
+
+/// Appends `base` + number of each 1 bit, one after the other.
+#[inline(always)]
+pub(super) fn few_rows(mut word: u64, base: u32, out: &mut Vec<u32>) {
+    while word != 0 {
+        out.push(base.wrapping_add(word.trailing_zeros()));
+        word &= word - 1;
+    }
+}
+
 macro_rules! ranges {
     ($($range:ident, $refine:ident, $value:ty;)*) => {$(
         /// See the function of the parent with this name.

@@ -51,6 +51,22 @@ range_test!(u32_ranges_equal_their_twin, range_u32, refine_u32, u32);
 range_test!(i32_ranges_equal_their_twin, range_i32, refine_i32, i32);
 range_test!(i64_ranges_equal_their_twin, range_i64, refine_i64, i64);
 
+proptest! {
+    #[test]
+    fn rows_of_bits_equal_their_twin(
+        words in vec(prop_oneof![Just(0), Just(u64::MAX), any::<u64>(), Just(1 << 63)], 0..20),
+        base in prop_oneof![Just(0), 0u32..1000, Just(u32::MAX - 64 * 20)],
+    ) {
+        let mut expected = vec![7];
+        scalar::bit_rows(&words, base, &mut expected);
+        at_every_level(|level| {
+            let mut out = vec![7];
+            bit_rows(&words, base, &mut out);
+            assert_eq!(out, expected, "{level:?}");
+        });
+    }
+}
+
 macro_rules! bitset_test {
     ($test:ident, $bitset:ident, $refine:ident, $code:ty) => {
         proptest! {

@@ -7,7 +7,7 @@ use sql::algebra::JoinKind;
 
 use super::cluster::{Cluster, Relations};
 use super::combine::{Step, combine};
-use crate::planner::PlanOptions;
+use crate::{JoinOrder, PlanOptions};
 
 /// Pairs looked at before the search turns greedy: a few milliseconds.
 const PAIRS: usize = 30_000;
@@ -38,13 +38,20 @@ pub(super) fn best(cluster: &Cluster, options: &PlanOptions) -> Option<Best> {
         };
         search.steps.insert(1 << i, step);
     }
+    let all = cluster.all();
+    if options.join_order != JoinOrder::Cost {
+        search.greedy(options.join_order);
+        if search.is_complete(all) {
+            return Some(Best { steps: search.steps });
+        }
+        search.forget();
+    }
     if cluster.relations.len() <= options.exhaustive_relations {
         search.solve();
     }
-    let all = cluster.all();
     if search.pairs > PAIRS || !search.is_complete(all) {
-        search.steps.retain(|set, _| set.count_ones() == 1);
-        search.greedy();
+        search.forget();
+        search.greedy(JoinOrder::Cost);
     }
     let found = search.is_complete(all);
     found.then_some(Best { steps: search.steps })
@@ -173,8 +180,25 @@ impl Search<'_> {
         }
     }
 
-    /// Joins the pair with the fewest rows until one set is left.
-    fn greedy(&mut self) {
+    /// Forgets all joins.
+    fn forget(&mut self) {
+        self.steps.retain(|set, _| set.count_ones() == 1);
+    }
+
+    /// Whether `a` is to be joined rather than `b`, which was found first: the pair with the fewest
+    /// rows; for the worst order the one with the most. That and the text's prefer equalities.
+    fn prefers(&self, order: JoinOrder, a: &Step, b: &Step) -> bool {
+        let equal = |step: &Step| step.edges.iter().any(|i| self.cluster.edges[*i].equal);
+        match order {
+            JoinOrder::Cost => (a.rows, a.cost) < (b.rows, b.cost),
+            JoinOrder::Worst => (equal(a), a.rows, a.cost) > (equal(b), b.rows, b.cost),
+            // A list of FROM connects its neighbours, but not by equality.
+            JoinOrder::Text => equal(a) && !equal(b),
+        }
+    }
+
+    /// Joins the preferred pair until one set is left.
+    fn greedy(&mut self, order: JoinOrder) {
         let mut sets: Vec<Relations> =
             (0..self.cluster.relations.len()).map(|i| 1u64 << i).collect();
         while sets.len() > 1 {
@@ -191,17 +215,17 @@ impl Search<'_> {
                     let Some(step) = combine(self.cluster, (a, first), (b, second)) else {
                         continue;
                     };
-                    let fewer = |known: &(usize, usize, Step)| {
-                        (step.rows, step.cost) < (known.2.rows, known.2.cost)
-                    };
-                    if found.as_ref().is_none_or(fewer) {
+                    let better =
+                        |known: &(usize, usize, Step)| self.prefers(order, &step, &known.2);
+                    if found.as_ref().is_none_or(better) {
                         found = Some((i, j, step));
                     }
                 }
             }
             let Some((i, j, step)) = found else { return };
             let whole = sets[i] | sets[j];
-            sets.swap_remove(j);
+            // The others keep their order, which is that of the text.
+            sets.remove(j);
             sets[i] = whole;
             self.steps.insert(whole, step);
         }

@@ -1,24 +1,25 @@
 //! GROUP BY and DISTINCT.
 //!
 //! Keys that another key decides become `AnyValue` aggregates (a table's key decides its other
-//! columns); keys and arguments become plain columns of one projection below.
+//! columns); keys and arguments become plain columns of one projection below, what is computed once
+//! per group one above (`reduce`).
 
 use sql::algebra::{
     AggregateCall, AggregateFunction, ColumnId, Duplicates, Expr as Logical, ExprKind, Plan,
 };
 use types::{DataType, PhysicalType, Result};
 
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, reduce};
 use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, SortKey};
-use crate::{range, tree};
+use crate::{Technique, range, tree};
 
 /// Most slots of a dense aggregation.
 const DENSE_SLOTS: u128 = 16 << 20;
 
-type Keys = Vec<(ColumnId, Logical)>;
-type Calls = Vec<(ColumnId, AggregateCall)>;
+pub(super) type Keys = Vec<(ColumnId, Logical)>;
+pub(super) type Calls = Vec<(ColumnId, AggregateCall)>;
 
 impl Lowering<'_, '_> {
     /// Lowers GROUP BY.
@@ -71,14 +72,28 @@ impl Lowering<'_, '_> {
         needed: &ColumnSet,
     ) -> Result<Lowered> {
         let properties = cardinality::aggregated(&keys, &calls, 1, &lowered.properties);
-        reduce_keys(&lowered.properties, &mut keys, &mut calls, needed);
+        let mut above = Vec::new();
+        if self.has(Technique::KeyReduction) {
+            reduce::computed_keys(&mut keys, &mut above);
+            reduce::shifted_sums(self.context, &lowered.properties, &mut calls, &mut above);
+            above.retain(|(id, _)| needed.contains(*id));
+            reduce_keys(&lowered.properties, &mut keys, &mut calls, needed);
+        }
         count_rows(&lowered.properties, &mut calls);
         let (lowered, keys, calls) = self.plain(lowered, keys, calls)?;
-        let mode = mode(&keys, &lowered.properties);
+        let dense = self.has(Technique::DenseAggregation);
+        let mode = mode(&keys, dense.then_some(&lowered.properties));
         let mut out = self.aggregate_node(lowered, &keys, &calls, None, mode)?;
         out.node.rows = properties.rows;
         out.properties = properties;
-        Ok(out)
+        if above.is_empty() {
+            return Ok(out);
+        }
+        let passed = out.columns.iter().zip(&out.node.output);
+        let passed = passed.filter(|(id, _)| needed.contains(**id));
+        let mut columns: Vec<_> = passed.map(|(id, c)| (*id, tree::column(*id, c.ty))).collect();
+        columns.extend(above);
+        self.project(out, columns)
     }
 
     /// Makes keys and arguments columns of one projection.
@@ -299,13 +314,16 @@ fn count_rows(input: &Properties, calls: &mut Calls) {
     }
 }
 
-fn mode(keys: &[(ColumnId, Logical)], input: &Properties) -> AggregateMode {
+/// The mode; `input` is given when ranges of keys may be used.
+fn mode(keys: &[(ColumnId, Logical)], input: Option<&Properties>) -> AggregateMode {
     let [(_, key)] = keys else {
         return if keys.is_empty() { AggregateMode::Scalar } else { AggregateMode::Hash };
     };
-    let integer = key.ty.is_integer() || key.ty == DataType::Date;
+    let Some(input) = input.filter(|_| key.ty.is_integer() || key.ty == DataType::Date) else {
+        return AggregateMode::Hash;
+    };
     let found = tree::as_column(key).and_then(|id| input.column(id)).and_then(|c| c.range);
-    match found.filter(|_| integer) {
+    match found {
         Some(range) if range.width() <= DENSE_SLOTS && range.width() as f64 <= 4.0 * input.rows => {
             AggregateMode::Dense { min: range.low as i64, max: range.high as i64 }
         }

@@ -172,7 +172,7 @@ impl Lowering<'_, '_> {
         let Some(scan) = ScanParts::of(&lowered.node) else {
             return lowered;
         };
-        if self.context.index_paths == IndexPaths::Avoid {
+        if self.context.options.index_paths == IndexPaths::Avoid {
             return lowered;
         }
         let estimator = &mut *self.estimator;
@@ -201,7 +201,7 @@ impl Lowering<'_, '_> {
                 best = Some((cost, access));
             }
         }
-        let prefer = self.context.index_paths == IndexPaths::Prefer;
+        let prefer = self.context.options.index_paths == IndexPaths::Prefer;
         let cheaper = |(cost, _): &(f64, Access)| prefer || *cost < cost::scan(before.rows);
         let Some((_, access)) = best.filter(cheaper) else {
             return lowered;
@@ -224,7 +224,7 @@ impl Lowering<'_, '_> {
         };
         let whole = self.context.table(scan.table).rows;
         let is_cheaper = cost::index(1.0, rows) < cost::scan(whole);
-        if self.context.index_paths == IndexPaths::Avoid || !is_cheaper {
+        if self.context.options.index_paths == IndexPaths::Avoid || !is_cheaper {
             return false;
         }
         let Operator::Scan { residual: None, .. } = &node.operator else {
@@ -258,7 +258,7 @@ impl Lowering<'_, '_> {
         left: &Lowered,
         right: &Lowered,
     ) -> Result<Option<JoinChoice>> {
-        if self.context.index_paths == IndexPaths::Avoid {
+        if self.context.options.index_paths == IndexPaths::Avoid {
             return Ok(None);
         }
         let mut best = match join.kind {
@@ -321,7 +321,7 @@ impl Lowering<'_, '_> {
         }
         let (build, probe) = (inner.properties.rows, outer.properties.rows);
         let hashed = cost::hash_join(build, probe, false) + cost::scan(statistics.rows);
-        let prefer = self.context.index_paths == IndexPaths::Prefer;
+        let prefer = self.context.options.index_paths == IndexPaths::Prefer;
         Ok(best.filter(|best| prefer || best.cost < hashed))
     }
 

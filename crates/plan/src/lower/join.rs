@@ -13,7 +13,7 @@ use crate::cost;
 use crate::physical::{
     BuildKeys, ExprKind, JoinKey, JoinKind, JoinMethod, NullKeys, Operator, OutputColumn,
 };
-use crate::tree;
+use crate::{Technique, tree};
 
 /// Share of distinct values among rows from which a column is taken to be unique.
 const UNIQUE: f64 = 0.98;
@@ -101,7 +101,8 @@ impl Lowering<'_, '_> {
         let mut kind = physical_kind(join.kind, swap)?;
         let build_keys = build_keys(&join, &build, swap);
         let proved = proved_unique(&join, &build, swap);
-        if kind == JoinKind::Inner && proved && !join.needed.intersects(&build_ids) {
+        let is_filter = proved && !join.needed.intersects(&build_ids);
+        if kind == JoinKind::Inner && is_filter && self.has(Technique::ExactFilters) {
             kind = JoinKind::ProbeSemi;
         }
         let mut keys = Vec::with_capacity(join.pairs.len());
@@ -116,7 +117,10 @@ impl Lowering<'_, '_> {
         let scope = Scope::both(&probe, &build);
         let residual =
             if tree::is_true(&condition) { None } else { Some(self.expr_in(&condition, &scope)?) };
-        let method = method(&join, &keys, &build, swap);
+        let method = match self.has(Technique::DenseJoins) {
+            true => method(&join, &keys, &build, swap),
+            false => JoinMethod::Hash,
+        };
         let (columns, output, output_columns) = shape(kind, &join, &probe, &build);
         let (probe, build) = (Box::new(probe.node), Box::new(build.node));
         let operator = if keys.is_empty() {

@@ -9,7 +9,7 @@ use super::{Lowered, Lowering};
 use crate::cardinality::{Estimator, Properties};
 use crate::context::Context;
 use crate::physical::{Expr, Node, Operator, OperatorId, OutputColumn};
-use crate::{Statistics, TableStatistics, tree};
+use crate::{PlanOptions, Statistics, TableStatistics, tree};
 
 /// Knows nothing: an expression alone reads no table.
 struct Nothing;
@@ -91,7 +91,7 @@ pub(crate) fn lower_with(
         next_column: 0,
         next_cte: 0,
     };
-    let mut context = Context::new(&query, &Nothing);
+    let mut context = Context::new(&query, &Nothing, PlanOptions::default());
     let mut estimator = Estimator::default();
     let mut lowering = Lowering {
         context: &mut context,

@@ -216,6 +216,8 @@ pub enum Function {
     ToHex,
     /// quote_literal(TEXT).
     QuoteLiteral,
+    /// TEXT as a string of JSON, with its quotes.
+    JsonQuote,
     /// quote_ident(TEXT).
     QuoteIdent,
     /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]).

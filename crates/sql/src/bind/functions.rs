@@ -73,6 +73,7 @@ impl Binder<'_> {
         }
         match name {
             "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
+            "json_build_object" => return self.json_object(arguments, at),
             "nullif" => return self.null_if(arguments, at),
             "mod" if arguments.len() == 2 => {
                 let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {

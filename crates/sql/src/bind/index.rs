@@ -6,8 +6,8 @@ use types::{Result, SqlState};
 use super::constraint::object_name;
 use super::name::{expr_at, folded, ident_at, object_at, object_parts};
 use super::{Binder, fail, unsupported};
-use crate::algebra::{Direction, NullsOrder};
-use crate::catalog::{IndexColumn, IndexKind, TableRef, Uniqueness};
+use crate::algebra::{Direction, NullsOrder, Place};
+use crate::catalog::{IndexColumn, IndexKind, TableRef, Uniqueness, WeaveForm};
 use crate::statement::{CreateIndex, IfExists, Naming, Statement};
 
 impl Binder<'_> {
@@ -23,14 +23,8 @@ impl Binder<'_> {
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
         }
-        let kind = match &create.using {
-            None | Some(ast::IndexType::BTree) => IndexKind::Ordered,
-            Some(ast::IndexType::Hash) => IndexKind::Hash,
-            Some(other) => {
-                let method = other.to_string().to_lowercase();
-                return unsupported(format!("access method \"{method}\""), at);
-            }
-        };
+        let kind = index_kind(create, at)?;
+        check_one_column(create, kind, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
             (true, Some(false)) => Uniqueness::NullsNotDistinct,
@@ -63,6 +57,82 @@ impl Binder<'_> {
     }
 }
 
+/// What USING and WITH say.
+fn index_kind(create: &ast::CreateIndex, at: Place) -> Result<IndexKind> {
+    let mut kind = match &create.using {
+        None | Some(ast::IndexType::BTree) => return Ok(IndexKind::Ordered),
+        Some(ast::IndexType::Hash) => return Ok(IndexKind::Hash),
+        Some(ast::IndexType::Bloom) => IndexKind::Bloom { bits_per_key: IndexKind::BITS_PER_KEY },
+        Some(ast::IndexType::Custom(name)) if folded(name) == "csb" => IndexKind::Csb,
+        Some(ast::IndexType::Custom(name)) if folded(name) == "bitweaving" => {
+            IndexKind::BitWeaving(WeaveForm::Vertical)
+        }
+        Some(other) => {
+            let method = other.to_string().to_lowercase();
+            return unsupported(format!("access method \"{method}\""), at);
+        }
+    };
+    for option in &create.with {
+        let (name, value) = index_option(option)?;
+        let number = value.parse().ok().filter(|bits| BITS_PER_KEY.contains(bits));
+        kind = match (kind, name.as_str(), value.as_str(), number) {
+            (IndexKind::BitWeaving(_), "type", "v", _) => {
+                IndexKind::BitWeaving(WeaveForm::Vertical)
+            }
+            (IndexKind::BitWeaving(_), "type", "h", _) => {
+                IndexKind::BitWeaving(WeaveForm::Horizontal)
+            }
+            (IndexKind::Bloom { .. }, "bits_per_key", _, Some(bits_per_key)) => {
+                IndexKind::Bloom { bits_per_key }
+            }
+            (IndexKind::BitWeaving(_), "type", ..)
+            | (IndexKind::Bloom { .. }, "bits_per_key", ..) => {
+                let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
+            }
+            _ => {
+                let message = format!("unrecognized parameter \"{name}\"");
+                return fail(SqlState::INVALID_PARAMETER, message, expr_at(option));
+            }
+        };
+    }
+    Ok(kind)
+}
+
+/// What `bits_per_key` may be.
+const BITS_PER_KEY: std::ops::RangeInclusive<u32> = 2..=64;
+
+/// `name = value`, the value as text.
+fn index_option(option: &ast::Expr) -> Result<(String, String)> {
+    if let ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Eq, right } = option
+        && let ast::Expr::Identifier(name) = &**left
+    {
+        match &**right {
+            ast::Expr::Identifier(value) => return Ok((folded(name), folded(value))),
+            ast::Expr::Value(value) => {
+                let text = match &value.value {
+                    ast::Value::SingleQuotedString(text) => text.to_lowercase(),
+                    other => other.to_string(),
+                };
+                return Ok((folded(name), text));
+            }
+            _ => {}
+        }
+    }
+    fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{option}\""), expr_at(option))
+}
+
+/// Indexes that blocks have are for one column and refuse nothing.
+fn check_one_column(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
+    let what = match kind.is_of_blocks() {
+        true if create.unique => "unique",
+        true if create.columns.len() > 1 => "multicolumn",
+        _ => return Ok(()),
+    };
+    let message = format!("access method \"{}\" does not support {what} indexes", kind.method());
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
+}
+
 fn index_column(
     table: &TableRef,
     column: &ast::IndexColumn,
@@ -80,12 +150,13 @@ fn index_column(
         return fail(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at);
     };
     let options = &column.column.options;
-    if kind == IndexKind::Hash && (options.sort.is_some() || options.nulls_first.is_some()) {
+    if kind != IndexKind::Ordered && (options.sort.is_some() || options.nulls_first.is_some()) {
         let what = match options.sort {
             Some(_) => "ASC/DESC",
             None => "NULLS FIRST/LAST",
         };
-        let message = format!("access method \"hash\" does not support {what} options");
+        let method = kind.method();
+        let message = format!("access method \"{method}\" does not support {what} options");
         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
     }
     let direction = match &options.sort {

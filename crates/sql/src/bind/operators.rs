@@ -75,7 +75,7 @@ impl Binder<'_> {
         let at = super::first(left.at, || right.at);
         let (left, right) = self.guess_operands(op, left, right)?;
         let (a, b) = (left.ty(), right.ty());
-        if category(a) == Category::Number && category(b) == Category::Number {
+        if a.is_number() && b.is_number() {
             return self.number_arithmetic(op, left, right);
         }
         match self.time_arithmetic(op, left, right)? {

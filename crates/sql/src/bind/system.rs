@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::Result;
+use types::{DataType, Result};
 
 use super::name::object_parts;
 use super::{Binder, Bound};
@@ -29,9 +29,7 @@ impl Binder<'_> {
         if let Some(digits) = digits(expr)
             && is_regclass(ty)
         {
-            return self
-                .bind_expr(&crate::parse::parse_expr(&format!("{digits}::bigint"))?)
-                .map(Some);
+            return self.bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?).map(Some);
         }
         let function = match type_name(ty).as_deref() {
             _ if is_text(expr) => return Ok(None),
@@ -44,16 +42,58 @@ impl Binder<'_> {
         self.system_call(function, &[expr])
     }
 
+    /// `(_pg_expandarray(list)).n` and its kin, which drivers ask the catalog with: the only values
+    /// with fields, x and n. Where they go through a sub-query they are BIGINTs that hold both
+    /// (`EXPANDED` of the engine's catalog). None for other expressions.
+    pub(super) fn field_of_expanded(&mut self, root: &Ast, field: &str) -> Result<Option<Bound>> {
+        let root = without_parentheses(root);
+        let (template, argument) = match (root, field.to_ascii_lowercase().as_str()) {
+            (Ast::Function(function), field @ ("x" | "n")) => {
+                let name = object_parts(&function.name)?.pop();
+                let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
+                let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(array))] =
+                    list.args.as_slice()
+                else {
+                    return Ok(None);
+                };
+                match (name.as_deref(), field) {
+                    (Some("_pg_expandarray"), "x") => ("unnest($1)", array),
+                    (Some("_pg_expandarray"), _) => ("generate_series(1, cardinality($1))", array),
+                    _ => return Ok(None),
+                }
+            }
+            (Ast::Identifier(_) | Ast::CompoundIdentifier(_), field @ ("x" | "n")) => {
+                if self.bind_expr(root)?.ty() != DataType::BigInt {
+                    return Ok(None);
+                }
+                match field {
+                    "x" => ("($1 >> 32)::smallint", root),
+                    _ => ("($1 & 4294967295)::int", root),
+                }
+            }
+            _ => return Ok(None),
+        };
+        self.bind_expr(&filled(template, &[argument])?).map(Some)
+    }
+
     /// `'t'::regclass`, when it is compared with `other`, as a number; None for other expressions.
     pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
         let is_name =
             |expr: &Ast| matches!(expr, Ast::Cast { data_type, .. } if is_regclass(data_type));
+        let (expr, other) = (without_parentheses(expr), without_parentheses(other));
         match expr {
             Ast::Cast { expr: inner, .. } if is_name(expr) && !is_name(other) && is_text(inner) => {
                 self.system_call("pg_relation_number", &[inner])
             }
             _ => Ok(None),
         }
+    }
+}
+
+fn without_parentheses(expr: &Ast) -> &Ast {
+    match expr {
+        Ast::Nested(inner) => without_parentheses(inner),
+        other => other,
     }
 }
 

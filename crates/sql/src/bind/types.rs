@@ -38,6 +38,7 @@ pub(super) fn category(ty: DataType) -> Category {
         DataType::SmallInt
         | DataType::Integer
         | DataType::BigInt
+        | DataType::Oid
         | DataType::Real
         | DataType::Double
         | DataType::Numeric(_) => Category::Number,
@@ -58,9 +59,10 @@ fn number_rank(ty: DataType) -> Option<u8> {
         DataType::SmallInt => 0,
         DataType::Integer => 1,
         DataType::BigInt => 2,
-        DataType::Numeric(_) => 3,
-        DataType::Real => 4,
-        DataType::Double => 5,
+        DataType::Oid => 3,
+        DataType::Numeric(_) => 4,
+        DataType::Real => 5,
+        DataType::Double => 6,
         _ => return None,
     })
 }
@@ -73,6 +75,18 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     }
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
+    }
+    if from == T::Oid || to == T::Oid {
+        let other = if from == T::Oid { to } else { from };
+        return match category(other) {
+            // Numbers become OIDs without being asked, and the other way round when assigned.
+            Category::Number => {
+                other.is_integer() && (to == T::Oid || context >= Context::Assignment)
+            }
+            Category::Text if to == T::Oid => context == Context::Explicit,
+            Category::Text => context >= Context::Assignment,
+            _ => false,
+        };
     }
     if let (Some(from), Some(to)) = (number_rank(from), number_rank(to)) {
         return from <= to || context >= Context::Assignment;
@@ -397,13 +411,14 @@ fn array_type(element: &ast::ArrayElemTypeDef, at: Place) -> Result<DataType> {
 fn array_name(name: &str) -> Option<DataType> {
     let element = match name {
         "int2vector" => DataType::SmallInt,
-        "oidvector" => DataType::BigInt,
+        "oidvector" => DataType::Oid,
         _ => match name.strip_prefix('_')? {
             "bool" => DataType::Boolean,
             "bytea" => DataType::Bytea,
             "int2" => DataType::SmallInt,
             "int4" => DataType::Integer,
-            "int8" | "oid" => DataType::BigInt,
+            "int8" => DataType::BigInt,
+            "oid" => DataType::Oid,
             "float4" => DataType::Real,
             "float8" => DataType::Double,
             "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
@@ -448,7 +463,8 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "name" | "char" | "regtype" | "regproc" | "regrole" | "regnamespace" => DataType::Text,
         "text" => DataType::Text,
         "varchar" => DataType::Varchar(length()?),
-        "oid" | "xid" => DataType::BigInt,
+        "oid" => DataType::Oid,
+        "xid" => DataType::BigInt,
         "uuid" => DataType::Uuid,
         "interval" => DataType::Interval,
         name => {

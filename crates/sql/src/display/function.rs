@@ -127,6 +127,7 @@ fn text_name(function: Function) -> Option<&'static str> {
         Function::Encode => "encode",
         Function::Decode => "decode",
         Function::ToHex => "to_hex",
+        Function::JsonQuote => "to_json",
         Function::QuoteLiteral => "quote_literal",
         Function::QuoteIdent => "quote_ident",
         Function::RegexpReplace => "regexp_replace",

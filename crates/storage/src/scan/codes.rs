@@ -15,6 +15,7 @@ use std::ops::Bound;
 
 use kernels::{Bitmap, Vector};
 
+use super::ScanTechniques;
 use super::values::retain_values;
 use crate::block::{Block, Fixed, Nulls, Scheme, Segment, with_fixed};
 use crate::restriction::{KeyTest, Test, TextTest};
@@ -49,7 +50,12 @@ fn has_nulls(segment: &Segment) -> bool {
 }
 
 /// What `test` means for a frozen segment.
-pub(super) fn translate(block: &Block, column: usize, test: &Test) -> CodeTest {
+pub(super) fn translate(
+    block: &Block,
+    column: usize,
+    test: &Test,
+    techniques: ScanTechniques,
+) -> CodeTest {
     let segment = block.segment(column);
     match test {
         Test::Never => return CodeTest::None,
@@ -63,14 +69,22 @@ pub(super) fn translate(block: &Block, column: usize, test: &Test) -> CodeTest {
         }
         _ => {}
     }
-    if excluded_by_sma(block, column, test) {
+    if techniques.skipping && excluded_by_sma(block, column, test) {
         return CodeTest::None;
     }
     match segment.scheme {
         Scheme::Single => single(block, column, test),
+        Scheme::Plain | Scheme::Compressed if !techniques.skipping => CodeTest::Values,
         Scheme::Plain | Scheme::Compressed => plain(block, column, test),
         Scheme::Dictionary | Scheme::Truncation => on_codes(block, column, test),
     }
+}
+
+/// True when smallest and largest value of a segment, or its being NULL, show that no row passes.
+pub(super) fn is_excluded(block: &Block, column: usize, test: &Test) -> bool {
+    let takes_nulls = matches!(test, Test::IsNull | Test::Predicate(_));
+    (block.segment(column).nulls == Nulls::All && !takes_nulls)
+        || excluded_by_sma(block, column, test)
 }
 
 /// True when smallest and largest value show that no row passes.

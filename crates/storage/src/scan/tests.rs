@@ -12,8 +12,9 @@ use types::{DataType, Interval, PhysicalType, Result, Value};
 
 use crate::manager::Manager;
 use crate::{
-    BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
-    Restriction, RestrictionKind, ScanPlan, Scheme, Snapshot, Table,
+    BlockPaths, BufferPool, ColumnPredicate, ColumnSpec, CompareKind, KeyFilter, Layout, Positions,
+    Restriction, RestrictionKind, ScanPlan, ScanTechniques, Scheme, Snapshot, SubBlockKind,
+    SubBlockSpec, Table, WeaveForm,
 };
 
 const TYPES: [DataType; 7] = [
@@ -275,7 +276,10 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
     let specs = specs.map(|(i, (ty, _))| ColumnSpec::new(format!("c{i}"), *ty)).collect::<Vec<_>>();
     let table = Table::new(1, "t", specs.into(), layout, BufferPool::new(1 << 32));
     let manager = Manager::default();
+    let columns_count = columns;
     let bulk = random.chance(50);
+    // Some blocks are made before there are index sub-blocks, some after.
+    let indexed_from = random.below(2 * rows as u64 + 1) as usize;
     let mut writer = table.bulk_writer();
     let mut from = 0;
     while from < rows {
@@ -291,10 +295,36 @@ fn make(random: &mut Random, rows: usize, layout: Layout, columns: usize) -> Mad
         } else {
             manager.append(&table, &batch).expect("fits");
         }
+        if (from..from + len).contains(&indexed_from) {
+            add_sub_blocks(random, &table, columns_count);
+        }
         from += len;
     }
     assert_eq!(writer.finish().expect("fits"), if bulk { rows as u64 } else { 0 });
+    if indexed_from >= rows && random.chance(80) {
+        add_sub_blocks(random, &table, columns_count);
+    }
     Made { table, values, shapes }
+}
+
+/// Gives some columns index sub-blocks, one at times several.
+fn add_sub_blocks(random: &mut Random, table: &Table, columns: usize) {
+    let kinds = [
+        SubBlockKind::Csb,
+        SubBlockKind::BitWeaving(WeaveForm::Vertical),
+        SubBlockKind::BitWeaving(WeaveForm::Horizontal),
+        SubBlockKind::Bloom { bits_per_key: 10 },
+    ];
+    for id in 0..random.below(2 * columns as u64 + 1) {
+        let column = random.below(columns as u64) as usize;
+        let kind = kinds[random.below(4) as usize];
+        let spec = SubBlockSpec { id, name: format!("i{id}"), column, kind };
+        table.add_sub_blocks(spec, 1 + random.below(2) as usize).expect("fits");
+    }
+    if random.chance(10) {
+        table.remove_index(0);
+        assert!(table.sub_blocks().iter().all(|spec| spec.id != 0));
+    }
 }
 
 /// Identical, not only equal: NaN and NaN, 1 month and 1 month, but not 1 month and 30 days.
@@ -351,7 +381,23 @@ fn check_scan(made: &Made, random: &mut Random) {
     let expected: Vec<usize> = (0..rows)
         .filter(|&row| restrictions.iter().all(|r| passes(&r.kind, &made.values[r.column][row])))
         .collect();
-    let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
+    for paths in [BlockPaths::Avoid, BlockPaths::Consider, BlockPaths::Prefer] {
+        let plan = ScanPlan::new(made.table.schema(), restrictions.clone()).expect("well typed");
+        let [adaptive, codes, dictionaries, skipping] = [60, 70, 70, 70].map(|p| random.chance(p));
+        let techniques = ScanTechniques { adaptive, codes, dictionaries, skipping };
+        let plan = plan.with(techniques).with_paths(paths);
+        let found = rows_of(made, random, &plan);
+        let snapshot = made.table.snapshot(Snapshot::ALL);
+        let schemes: Vec<Scheme> = match snapshot.block_count() {
+            0 => vec![],
+            _ => restrictions.iter().map(|r| snapshot.block(0).scheme(r.column)).collect(),
+        };
+        assert_eq!(found, expected, "{restrictions:?} on {schemes:?}, {techniques:?}, {paths:?}");
+    }
+}
+
+/// The rows of a scan in batches of some size.
+fn rows_of(made: &Made, random: &mut Random, plan: &ScanPlan) -> Vec<usize> {
     let snapshot = made.table.snapshot(Snapshot::ALL);
     let mut found = Vec::new();
     let mut first = 0;
@@ -367,11 +413,7 @@ fn check_scan(made: &Made, random: &mut Random) {
         }
         first += snapshot.block(b).rows();
     }
-    let schemes: Vec<Scheme> = match snapshot.block_count() {
-        0 => vec![],
-        _ => restrictions.iter().map(|r| snapshot.block(0).scheme(r.column)).collect(),
-    };
-    assert_eq!(found, expected, "{restrictions:?} on {schemes:?}");
+    found
 }
 
 const LAYOUTS: [Layout; 4] = [Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto];
@@ -400,6 +442,147 @@ proptest! {
         check_round_trip(&made, random);
         for _ in 0..8 {
             check_scan(&made, random);
+        }
+    }
+}
+
+/// Passes keys below `bound`, counts what it is asked, and gives up after some keys.
+#[derive(Default)]
+struct Below {
+    bound: i64,
+    tested: std::sync::atomic::AtomicU64,
+    tested_max: Option<u64>,
+}
+
+impl Below {
+    fn tested(&self) -> u64 {
+        self.tested.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl KeyFilter for Below {
+    fn retain_i64(&self, values: &[i64], positions: &mut Vec<u32>) {
+        self.tested.fetch_add(values.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        let mut values = values.iter();
+        positions.retain(|_| values.next().is_some_and(|&v| v < self.bound));
+    }
+
+    fn is_active(&self) -> bool {
+        self.tested_max.is_none_or(|max| self.tested() < max)
+    }
+}
+
+/// Blocks of two columns, each with numbers below a million.
+fn two_columns(layout: Layout) -> Arc<Table> {
+    let specs = ["a", "b"].map(|name| ColumnSpec::new(name, DataType::BigInt));
+    let table = Table::new(1, "t", specs.to_vec().into(), layout, BufferPool::new(1 << 30));
+    let mut writer = table.bulk_writer();
+    let random = &mut Random::new(11);
+    for _ in 0..3 {
+        let mut draw = || {
+            let values = (0..65_536).map(|_| random.below(1_000_000) as i64).collect();
+            Column::plain(Vector::new(kernels::VectorData::I64(values)))
+        };
+        let batch = Batch::new(vec![draw(), draw()], 65_536);
+        writer.push(&batch).expect("fits");
+    }
+    writer.finish().expect("fits");
+    table
+}
+
+/// Scans with filters on both columns; gives how many keys each was asked about, and the rows.
+fn asked(table: &Table, filters: [Below; 2], techniques: ScanTechniques) -> ([u64; 2], usize) {
+    let filters = filters.map(Arc::new);
+    let restriction = |column: usize| Restriction {
+        column,
+        kind: RestrictionKind::KeyFilter(Arc::clone(&filters[column]) as Arc<dyn KeyFilter>),
+    };
+    let plan = ScanPlan::new(table.schema(), vec![restriction(0), restriction(1)]);
+    let plan = plan.expect("well typed").with(techniques);
+    let snapshot = table.snapshot(Snapshot::ALL);
+    let (mut rows, mut positions) = (0, Positions::default());
+    for block in 0..snapshot.block_count() {
+        let Some(mut cursor) = plan.open(&snapshot, block).expect("no errors here") else {
+            continue;
+        };
+        while cursor.next(2048, &mut positions).expect("no errors here") {
+            rows += positions.len();
+        }
+    }
+    ([filters[0].tested(), filters[1].tested()], rows)
+}
+
+#[test]
+fn the_filter_that_drops_most_rows_comes_first() {
+    let below = |bound: i64| Below { bound, ..Below::default() };
+    let fixed = ScanTechniques { adaptive: false, ..ScanTechniques::default() };
+    for layout in [Layout::Row, Layout::Column, Layout::Frozen] {
+        let table = two_columns(layout);
+        let rows = table.live_rows();
+        let (both, found) = asked(&table, [below(900_000), below(10_000)], fixed);
+        assert_eq!(both[0], rows, "in the order given");
+        let (learnt, same) = asked(&table, [below(900_000), below(10_000)], Default::default());
+        assert_eq!(found, same);
+        // The first window only is tested in the wrong order.
+        assert!(learnt[0] < rows / 20, "{layout:?}: {learnt:?} of {rows}");
+        assert!(learnt[1] > rows * 9 / 10 && learnt[1] <= rows, "{layout:?}: {learnt:?}");
+    }
+}
+
+#[test]
+fn a_filter_that_has_given_up_is_not_asked() {
+    let all = || Below { bound: i64::MAX, ..Below::default() };
+    for layout in [Layout::Row, Layout::Frozen] {
+        let table = two_columns(layout);
+        let rows = table.live_rows();
+        let tired = Below { tested_max: Some(5000), ..all() };
+        let (asked, found) = asked(&table, [tired, all()], ScanTechniques::default());
+        assert_eq!(found as u64, rows);
+        assert!(asked[0] < 20_000 && asked[1] == rows, "{layout:?}: {asked:?}");
+    }
+}
+
+/// True for odd keys below `bound`; fails for others.
+struct Odds {
+    bound: i64,
+}
+
+impl ColumnPredicate for Odds {
+    fn select(&self, values: &Vector) -> Result<Bitmap> {
+        let kernels::VectorData::I64(values) = &values.data else {
+            return Err(types::Error::internal("numbers were expected"));
+        };
+        match values.iter().find(|v| **v >= self.bound) {
+            Some(v) => Err(types::Error::internal(format!("{v} should not be asked about"))),
+            None => Ok(Bitmap::from_fn(values.len(), |i| values[i] % 2 == 1)),
+        }
+    }
+
+    fn name(&self) -> String {
+        "odd".to_owned()
+    }
+}
+
+#[test]
+fn predicates_that_may_fail_keep_their_place() {
+    for layout in [Layout::Row, Layout::Frozen] {
+        let table = two_columns(layout);
+        // The first drops nothing that the second would not, and far less: it stays before it.
+        let all = Odds { bound: i64::MAX };
+        let odd = |predicate| RestrictionKind::Predicate(Arc::new(predicate));
+        let below = RestrictionKind::Compare(CompareKind::Lt, Value::I64(900_000));
+        let restrictions = vec![
+            Restriction { column: 1, kind: odd(all) },
+            Restriction { column: 0, kind: odd(Odds { bound: 900_000 }) },
+            Restriction { column: 0, kind: below },
+        ];
+        let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
+        let snapshot = table.snapshot(Snapshot::ALL);
+        let mut positions = Positions::default();
+        for block in 0..snapshot.block_count() {
+            let cursor = plan.open(&snapshot, block).expect("no errors here");
+            let mut cursor = cursor.expect("some rows");
+            while cursor.next(2048, &mut positions).expect("no row of 900,000 or more") {}
         }
     }
 }

@@ -194,6 +194,7 @@ impl Table {
         drop(guard);
         let txn = undo.as_ref().map_or(TxnId::NONE, |undo| undo.txn());
         for block in loaded.blocks {
+            self.build_sub_blocks(&block)?;
             block.set_created(txn.0);
             let rows = block.rows();
             self.add_block(Arc::clone(&block));

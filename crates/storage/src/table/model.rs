@@ -13,8 +13,9 @@ use super::*;
 use crate::manager::{Manager, Txn};
 use crate::positions::Positions;
 use crate::{
-    ChangeKind, ColumnSpec, CompareKind, Datum, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
-    Restriction, RestrictionKind, ScanPlan, TID_COLUMN, Timestamp, UndoMark, Uniqueness, batch_of,
+    BlockPaths, ChangeKind, ColumnSpec, CompareKind, Datum, IndexColumn, IndexKind, IndexSpec,
+    KeyBuffer, Restriction, RestrictionKind, ScanPlan, SubBlockKind, TID_COLUMN, Timestamp,
+    UndoMark, Uniqueness, WeaveForm, batch_of,
 };
 
 const TYPES: [DataType; 8] = [
@@ -183,6 +184,17 @@ impl Model {
                 .table
                 .add_index(index.expect("fits"), 2, TxnId::NONE)
                 .expect("keys are different");
+        }
+        for (id, column, kind) in [
+            (3, 2, SubBlockKind::Csb),
+            (4, 2, SubBlockKind::BitWeaving(WeaveForm::Vertical)),
+            (5, OTHER, SubBlockKind::BitWeaving(WeaveForm::Horizontal)),
+            (6, OTHER, SubBlockKind::Csb),
+        ] {
+            if random.chance(50) {
+                let spec = SubBlockSpec { id, name: format!("i{id}"), column, kind };
+                model.table.add_sub_blocks(spec, 1).expect("fits");
+            }
         }
         for image in model.table.blocks_at(Snapshot::ALL) {
             let dead = image.dead();
@@ -611,7 +623,9 @@ fn check(random: &mut Random, table: &Arc<Table>, snapshot: &Arc<TableSnapshot>,
     let texts = RestrictionKind::Compare(CompareKind::Ge, Value::text("5"));
     let restrictions =
         vec![Restriction { column: 2, kind }, Restriction { column: OTHER, kind: texts }];
+    let paths = [BlockPaths::Avoid, BlockPaths::Consider, BlockPaths::Prefer];
     let plan = ScanPlan::new(table.schema(), restrictions).expect("well typed");
+    let plan = plan.with_paths(paths[random.below(3) as usize]);
     let found = scan(snapshot, &plan, 1 + random.below(100) as usize);
     let below = |v: &Value| matches!(v, Value::I64(v) if *v < bound);
     let above = |v: &Value| matches!(v, Value::Str(v) if v[..] >= b"5"[..]);

@@ -177,15 +177,20 @@ impl Slots {
         true
     }
 
-    /// Number, snapshot and waited-for of every running transaction.
+    /// Number, snapshot and waited-for of every running transaction. Who was not yet awake when the
+    /// other one ended no longer waits.
     pub(super) fn running(&self) -> Vec<(TxnId, Timestamp, Option<TxnId>)> {
+        let is_running = |txn: u64| {
+            txn != 0 && self.slots[(txn as usize) & (SLOTS - 1)].txn.load(Ordering::SeqCst) == txn
+        };
         let used = self.used.load(Ordering::SeqCst);
         let running = self.slots[..used].iter().filter_map(|place| {
             let txn = place.txn.load(Ordering::SeqCst);
             let start = place.start.load(Ordering::SeqCst);
             let waits = place.waits_for.load(Ordering::SeqCst);
             let live = txn != 0 && start != IDLE;
-            live.then_some((TxnId(txn), Timestamp(start), (waits != 0).then_some(TxnId(waits))))
+            let waits = is_running(waits).then_some(TxnId(waits));
+            live.then_some((TxnId(txn), Timestamp(start), waits))
         });
         running.collect()
     }

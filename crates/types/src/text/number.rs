@@ -29,6 +29,12 @@ pub(super) fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Res
     }
 }
 
+/// An OID; a negative number stands for the one 2^32 above it, as in PostgreSQL.
+pub(super) fn parse_oid(text: &str) -> Result<i64> {
+    let number = parse_integer::<i64>(text, "oid")?;
+    crate::cast::oid(number.into()).ok_or_else(|| out_of_range(text, "oid"))
+}
+
 #[cold]
 fn out_of_range(text: &str, type_name: &str) -> Error {
     let message = format!("value \"{text}\" is out of range for type {type_name}");

@@ -465,6 +465,11 @@ fn every_condition_finds_its_damage() {
     }
 }
 
+/// Progress that nobody watches.
+fn quiet() -> LoadProgress {
+    std::sync::Arc::new(|_: &str, _, _| {})
+}
+
 #[test]
 fn blocks_and_insert_statements_hold_the_same_rows() {
     let scale = Scale::tiny(2);

@@ -190,7 +190,6 @@ impl Program {
             let mut parts = line.splitn(3, '\t');
             let status = match parts.next() {
                 Some("ok") => Status::Ok,
-                Some("skipped") => Status::Skipped,
                 Some("FAILED") => Status::Failed,
                 _ => return Err(format!("not a line of scenarios: {line}")),
             };

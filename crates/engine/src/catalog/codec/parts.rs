@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WideDef, WideLink,
-    WideNode,
+    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef,
+    WideLink, WideNode,
 };
 use sql::statement::{Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -15,6 +15,7 @@ use types::{DataType, NumericDisplay, NumericType, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
+use crate::comments::Commented;
 use crate::rights::{Grant, Membership, Rights};
 
 /// A struct is its fields in this order.
@@ -86,7 +87,7 @@ variants!(ReferentialAction {
 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
-variants!(IndexKind { Ordered = 0, Hash = 1 });
+variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
@@ -103,12 +104,14 @@ impl Codec for TableDef {
         out.field(&self.indexes);
         out.field(&self.layout);
         out.field(&self.persistence);
+        out.field(&self.block_indexes);
         if let Some(wide) = &self.wide {
             out.field(wide);
         }
     }
 }
 
+/// Tables written before blocks had indexes end earlier.
 impl Decode for TableDef {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
         let mut def = Self {
@@ -121,12 +124,48 @@ impl Decode for TableDef {
             indexes: from.field()?,
             layout: from.field()?,
             persistence: from.field()?,
+            block_indexes: Vec::new(),
             wide: None,
         };
+        if from.end().is_err() {
+            def.block_indexes = from.field()?;
+        }
         if from.end().is_err() {
             def.wide = Some(from.field()?);
         }
         Ok(def)
+    }
+}
+
+/// One byte, then what belongs to it.
+impl Codec for IndexKind {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Ordered => out.raw(&[0]),
+            Self::Hash => out.raw(&[1]),
+            Self::Csb => out.raw(&[2]),
+            Self::BitWeaving(form) => {
+                out.raw(&[3]);
+                form.put(out);
+            }
+            Self::Bloom { bits_per_key } => {
+                out.raw(&[4]);
+                bits_per_key.put(out);
+            }
+        }
+    }
+}
+
+impl Decode for IndexKind {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Ordered,
+            1 => Self::Hash,
+            2 => Self::Csb,
+            3 => Self::BitWeaving(WeaveForm::get(from)?),
+            4 => Self::Bloom { bits_per_key: u32::get(from)? },
+            _ => return Err(damaged("an unknown IndexKind")),
+        })
     }
 }
 
@@ -201,6 +240,41 @@ impl Decode for NumericType {
     }
 }
 
+impl Codec for Commented {
+    fn put(&self, out: &mut Writer<'_>) {
+        match self {
+            Self::Relation(name) => {
+                out.raw(&[0]);
+                out.field(name);
+            }
+            Self::Column(relation, column) => {
+                out.raw(&[1]);
+                out.field(relation);
+                out.field(column);
+            }
+            Self::Schema => out.raw(&[2]),
+            Self::Database => out.raw(&[3]),
+            Self::Role(name) => {
+                out.raw(&[4]);
+                out.field(name);
+            }
+        }
+    }
+}
+
+impl Decode for Commented {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match u8::get(from)? {
+            0 => Self::Relation(from.field()?),
+            1 => Self::Column(from.field()?, from.field()?),
+            2 => Self::Schema,
+            3 => Self::Database,
+            4 => Self::Role(from.field()?),
+            _ => return Err(damaged("a comment on something unknown")),
+        })
+    }
+}
+
 /// One byte, then what belongs to it.
 impl Codec for DataType {
     fn put(&self, out: &mut Writer<'_>) {
@@ -227,6 +301,7 @@ impl Codec for DataType {
                 out.raw(&[18]);
                 return element.data_type().put(out);
             }
+            Self::Oid => 19,
         };
         out.raw(&[number]);
         match self {
@@ -271,6 +346,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         15 => T::TimestampTz,
         16 => T::Interval,
         17 => T::Uuid,
+        19 => T::Oid,
         _ => return Err(damaged("an unknown type")),
     })
 }

@@ -47,6 +47,7 @@ fn scalar() -> impl Strategy<Value = DataType> {
             DataType::TimestampTz,
             DataType::Interval,
             DataType::Uuid,
+            DataType::Oid,
         ]),
         numeric,
         any::<u32>().prop_map(DataType::Char),
@@ -97,6 +98,20 @@ fn index() -> impl Strategy<Value = IndexMeta> {
     })
 }
 
+fn block_index() -> impl Strategy<Value = IndexMeta> {
+    let kind = prop_oneof![
+        Just(IndexKind::Csb),
+        Just(IndexKind::BitWeaving(WeaveForm::Vertical)),
+        Just(IndexKind::BitWeaving(WeaveForm::Horizontal)),
+        any::<u32>().prop_map(|bits_per_key| IndexKind::Bloom { bits_per_key }),
+    ];
+    (text(), 0..4usize, kind).prop_map(|(name, ordinal, kind)| {
+        let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
+        let columns = vec![IndexColumn { ordinal, direction, nulls }];
+        IndexMeta { name, columns, unique: Uniqueness::No, kind }
+    })
+}
+
 fn table() -> impl Strategy<Value = TableDef> {
     let column = (text(), ty(), any::<bool>(), option::of(text()))
         .prop_map(|(name, ty, not_null, default)| ColumnDef { name, ty, not_null, default });
@@ -111,12 +126,13 @@ fn table() -> impl Strategy<Value = TableDef> {
         vec(column, 4..8),
         lists,
         vec(identity, 0..3),
-        vec(index(), 0..3),
+        (vec(index(), 0..3), vec(block_index(), 0..3)),
         layout,
         persistence(),
     )
         .prop_map(|(name, columns, lists, identities, indexes, layout, persistence)| {
             let (keys, checks, foreign_keys) = lists;
+            let (indexes, block_indexes) = indexes;
             TableDef {
                 name,
                 columns,
@@ -125,6 +141,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 foreign_keys,
                 identities,
                 indexes,
+                block_indexes,
                 layout,
                 persistence,
                 wide: None,

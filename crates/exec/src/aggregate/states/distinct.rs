@@ -5,11 +5,12 @@
 
 use std::any::Any;
 
-use kernels::group_table::{BytesTable, RowBytes};
-use kernels::{Column, Vector, VectorBuilder};
-use types::Result;
+use kernels::group_table::RowBytes;
+use kernels::{BATCH_ROWS, Column, Vector, VectorBuilder, VectorData};
+use types::{PhysicalType, Result};
 
-use super::super::keys::encode_rows;
+use super::super::grouper::table_view;
+use super::super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, encode_rows, pack};
 use super::{Completeness, Mapping, States, Update, downcast, present};
 
 /// Arguments met, each once per group.
@@ -21,16 +22,26 @@ struct Chunk {
 /// Passes each distinct argument of a group on to another state once.
 pub(crate) struct DistinctStates {
     inner: Box<dyn States>,
-    table: BytesTable,
+    /// Group and arguments in one key.
+    layout: KeyLayout,
+    table: KeyTable,
+    /// What was met, when keys are bytes: an interval does not come back from its key. From words
+    /// all does.
     chunks: Vec<Chunk>,
     groups: usize,
     bytes: usize,
 }
 
 impl DistinctStates {
-    pub(crate) fn new(inner: Box<dyn States>) -> Self {
-        let table = BytesTable::default();
-        Self { inner, table, chunks: Vec::new(), groups: 0, bytes: 0 }
+    /// States over distinct arguments held as `physical`.
+    pub(crate) fn new(inner: Box<dyn States>, physical: &[PhysicalType]) -> Self {
+        let columns = [&[PhysicalType::I32], physical].concat();
+        let layout = KeyLayout::new(&columns);
+        // Strings are not numbered here.
+        let text = physical.contains(&PhysicalType::Str);
+        let layout = if text { layout.as_bytes() } else { layout };
+        let table = KeyTable::new(layout.form(), 0);
+        Self { inner, layout, table, chunks: Vec::new(), groups: 0, bytes: 0 }
     }
 
     /// The state behind.
@@ -38,19 +49,40 @@ impl DistinctStates {
         &*self.inner
     }
 
+    /// The number of each row's pair of group and arguments.
+    fn pairs(&mut self, groups: &[u32], columns: &[Column]) -> Vec<u32> {
+        let numbers = VectorData::I32(groups.iter().map(|&g| g as i32).collect());
+        let mut keys = vec![Column::from(numbers)];
+        keys.extend_from_slice(columns);
+        let values =
+            || keys.iter().map(|key| KeyColumn::Values(key.to_vector())).collect::<Vec<_>>();
+        let mut pairs = Vec::with_capacity(groups.len());
+        match &mut self.table {
+            KeyTable::U64(table) => {
+                let mut words = Vec::new();
+                let valid = pack(&self.layout, &values(), groups.len(), &mut words);
+                table.find_or_insert_nullable(&words, valid.as_ref(), &mut pairs);
+            }
+            KeyTable::U128(table) => {
+                let mut words = Vec::new();
+                let valid = pack(&self.layout, &values(), groups.len(), &mut words);
+                table.find_or_insert_nullable(&words, valid.as_ref(), &mut pairs);
+            }
+            KeyTable::Bytes(table) => {
+                let mut rows = RowBytes::default();
+                encode_rows(&keys, groups.len(), &mut rows);
+                let mut hashes = Vec::with_capacity(groups.len());
+                rows.hash_rows(&mut hashes);
+                table.find_or_insert(&rows, &hashes, &mut pairs);
+            }
+        }
+        pairs
+    }
+
     /// Adds arguments without NULL.
     fn add(&mut self, groups: &[u32], columns: &[Column]) -> Result<()> {
-        let group_column =
-            Column::from(kernels::VectorData::I32(groups.iter().map(|&g| g as i32).collect()));
-        let mut key_columns = vec![group_column];
-        key_columns.extend_from_slice(columns);
-        let mut rows = RowBytes::default();
-        encode_rows(&key_columns, groups.len(), &mut rows);
-        let mut hashes = Vec::with_capacity(groups.len());
-        rows.hash_rows(&mut hashes);
         let mut next = self.table.len() as u32;
-        let mut pairs = Vec::with_capacity(groups.len());
-        self.table.find_or_insert(&rows, &hashes, &mut pairs);
+        let pairs = self.pairs(groups, columns);
         let mut new = Vec::new();
         for (row, &pair) in pairs.iter().enumerate() {
             if pair == next {
@@ -76,8 +108,42 @@ impl DistinctStates {
             sequence: &sequence,
             completeness: Completeness::Filtered,
         })?;
-        self.bytes += groups.len() * (4 + 16 * columns.len());
-        self.chunks.push(Chunk { groups, columns });
+        if self.layout.form() == KeyForm::Bytes {
+            self.bytes += groups.len() * (4 + 16 * columns.len());
+            self.chunks.push(Chunk { groups, columns });
+        }
+        Ok(())
+    }
+
+    /// Adds what `other` met, its groups as `targets` says.
+    fn add_chunks(&mut self, other: &Self, targets: &[u32]) -> Result<()> {
+        for chunk in &other.chunks {
+            let (rows, groups) = mapped(&chunk.groups, targets);
+            if !rows.is_empty() {
+                let columns: Vec<Column> = chunk.columns.iter().map(|c| c.gather(&rows)).collect();
+                self.add(&groups, &columns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the keys of `other`, which are words.
+    fn add_keys(&mut self, other: &Self, targets: &[u32]) -> Result<()> {
+        let view = table_view(&other.table);
+        let all: Vec<u32> = (0..view.len() as u32).collect();
+        for rows in all.chunks(BATCH_ROWS) {
+            let mut columns = view.columns(&other.layout, &other.layout.no_dictionaries(), rows);
+            let numbers = columns.remove(0).to_vector().into_owned();
+            let VectorData::I32(numbers) = numbers.data else {
+                return Err(types::Error::internal("a pair's group is an integer"));
+            };
+            let groups: Vec<u32> = numbers.into_iter().map(|group| group as u32).collect();
+            let (rows, groups) = mapped(&groups, targets);
+            if !rows.is_empty() {
+                let columns: Vec<Column> = columns.iter().map(|c| c.gather(&rows)).collect();
+                self.add(&groups, &columns)?;
+            }
+        }
         Ok(())
     }
 }
@@ -98,14 +164,10 @@ impl States for DistinctStates {
     fn merge(&mut self, other: &dyn States, mapping: Mapping<'_>) -> Result<()> {
         let other = downcast::<Self>(other)?;
         let targets = targets(other.groups, mapping);
-        for chunk in &other.chunks {
-            let (rows, groups) = mapped(&chunk.groups, &targets);
-            if !rows.is_empty() {
-                let columns: Vec<Column> = chunk.columns.iter().map(|c| c.gather(&rows)).collect();
-                self.add(&groups, &columns)?;
-            }
+        match other.layout.form() {
+            KeyForm::Bytes => self.add_chunks(other, &targets),
+            _ => self.add_keys(other, &targets),
         }
-        Ok(())
     }
 
     fn seal(&mut self) {

@@ -5,7 +5,7 @@ use engine::{Config, Database};
 use super::super::driver::{self, Length, Plan, System};
 use super::super::tessera::{Tessera, TesseraSql, Waits};
 use super::super::*;
-use super::{SEED, stopped_clock};
+use super::{SEED, quiet, stopped_clock};
 
 fn loaded(scale: &Scale) -> Database {
     let database = Database::open_in_memory(Config::default()).unwrap();

@@ -1,0 +1,162 @@
+//! COMMENT ON: texts that people leave at objects, a part of the catalog.
+//!
+//! Invariant: nothing in [`State::comments`] is about an object that is not there: each change of
+//! the catalog ends with [`State::settle_comments`].
+
+use sql::statement::{Comment, CommentTarget, Persistence};
+use types::{Error, Result, SqlState};
+
+use crate::catalog::{State, undefined_table};
+use crate::define::local_name;
+use crate::rights::{DATABASE_NAME, Object, denied};
+use crate::{QueryResult, Session};
+
+/// What a comment is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Commented {
+    /// A permanent table, view, index or sequence.
+    Relation(String),
+    /// A column of a permanent table or view.
+    Column(String, String),
+    /// `public`.
+    Schema,
+    /// The database.
+    Database,
+    /// A role.
+    Role(String),
+}
+
+impl State {
+    /// The ordinal of a column of a table or view.
+    pub(crate) fn column_place(&self, relation: &str, column: &str) -> Option<usize> {
+        if let Some(table) = self.tables.get(relation) {
+            return table.def.columns.iter().position(|c| c.name == column);
+        }
+        self.views.get(relation)?.output.iter().position(|(name, _)| name == column)
+    }
+
+    /// Comments after the catalog changed: those on what is gone go.
+    pub(crate) fn settle_comments(&mut self) {
+        let gone = |on: &Commented| match on {
+            Commented::Relation(name) => !self.contains(name),
+            Commented::Column(relation, column) => self.column_place(relation, column).is_none(),
+            Commented::Role(name) => !self.roles.contains_key(name),
+            Commented::Schema | Commented::Database => false,
+        };
+        let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();
+        gone.iter().for_each(|on| drop(self.comments.remove(on)));
+    }
+
+    /// Comments follow what `renamed` gives another name.
+    pub(crate) fn move_comments(&mut self, renamed: impl Fn(&Commented) -> Option<Commented>) {
+        let moved: Vec<(Commented, Commented)> =
+            self.comments.keys().filter_map(|on| Some((on.clone(), renamed(on)?))).collect();
+        let texts: Vec<_> = moved.iter().map(|(from, _)| self.comments.remove(from)).collect();
+        for ((_, to), text) in moved.into_iter().zip(texts) {
+            self.comments.extend(text.map(|text| (to, text)));
+        }
+    }
+
+    /// Comments on a relation and its columns follow its new name.
+    pub(crate) fn rename_comments(&mut self, from: &str, to: &str) {
+        self.move_comments(|on| match on {
+            Commented::Relation(name) if name == from => Some(Commented::Relation(to.to_owned())),
+            Commented::Column(relation, column) if relation == from => {
+                Some(Commented::Column(to.to_owned(), column.clone()))
+            }
+            _ => None,
+        });
+    }
+}
+
+/// Runs COMMENT ON.
+///
+/// # Errors
+/// 42P01, 42703, 3F000, 3D000, 42704 for what is not there, 42809 for another kind of relation,
+/// 42501, 0A000 for what is temporary.
+pub(crate) fn run(session: &mut Session, comment: Comment) -> Result<QueryResult> {
+    let on = target(session, &comment.on)?;
+    session.change_catalog(|state| {
+        match comment.text {
+            Some(text) => drop(state.comments.insert(on, text)),
+            None => drop(state.comments.remove(&on)),
+        }
+        Ok(())
+    })?;
+    Ok(QueryResult::command("COMMENT"))
+}
+
+/// The object that is meant, after a look at the rights of the session.
+fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
+    let (state, who) = (session.state(), session.who());
+    Ok(match on {
+        CommentTarget::Relation { kind, name } => {
+            let name = local_name(name)?;
+            match state.kind_of(name) {
+                None => return Err(undefined_table(name)),
+                Some(found) if found != *kind => {
+                    let article = if *kind == "index" { "an" } else { "a" };
+                    let message = format!("\"{name}\" is not {article} {kind}");
+                    return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+                }
+                Some(_) => {}
+            }
+            check_permanent(&state, name)?;
+            state.check_owner(&who, kind, name)?;
+            Commented::Relation(name.to_owned())
+        }
+        CommentTarget::Column { relation, column } => {
+            let relation = local_name(relation)?;
+            let Some(kind) = state.kind_of(relation) else {
+                return Err(undefined_table(relation));
+            };
+            if state.column_place(relation, column).is_none() {
+                let message =
+                    format!("column \"{column}\" of relation \"{relation}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+            }
+            check_permanent(&state, relation)?;
+            state.check_owner(&who, kind, relation)?;
+            Commented::Column(relation.to_owned(), column.clone())
+        }
+        CommentTarget::Schema(name) => {
+            if !matches!(name.as_str(), "public" | "main") {
+                let message = format!("schema \"{name}\" does not exist");
+                return Err(Error::new(SqlState(*b"3F000"), message));
+            }
+            if !state.owns(&who, &Object::Schema) {
+                return Err(denied(format!("must be owner of schema {name}")));
+            }
+            Commented::Schema
+        }
+        CommentTarget::Database(name) => {
+            if name != DATABASE_NAME {
+                let message = format!("database \"{name}\" does not exist");
+                return Err(Error::new(SqlState(*b"3D000"), message));
+            }
+            if !state.owns(&who, &Object::Database) {
+                return Err(denied(format!("must be owner of database {name}")));
+            }
+            Commented::Database
+        }
+        CommentTarget::Role(name) => {
+            if !state.roles.contains_key(name) {
+                let message = format!("role \"{name}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            }
+            if !state.is_superuser(&who) {
+                return Err(denied("permission denied to comment on a role".to_owned()));
+            }
+            Commented::Role(name.clone())
+        }
+    })
+}
+
+fn check_permanent(state: &State, relation: &str) -> Result<()> {
+    match state.persistence_of(relation) {
+        Some(Persistence::Temporary) => {
+            Err(Error::unsupported("a comment on a temporary relation"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,37 @@
+//! COMMENT ON.
+
+use super::RelationName;
+
+/// COMMENT ON: what a comment says of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// What it is about.
+    pub on: CommentTarget,
+    /// The comment; None takes it away.
+    pub text: Option<String>,
+}
+
+/// What can have a comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommentTarget {
+    /// A table, view, index or sequence.
+    Relation {
+        /// "table", "view", "index" or "sequence".
+        kind: &'static str,
+        /// Its name.
+        name: RelationName,
+    },
+    /// A column of a table or view.
+    Column {
+        /// The table or view.
+        relation: RelationName,
+        /// The column.
+        column: String,
+    },
+    /// A schema.
+    Schema(String),
+    /// A database.
+    Database(String),
+    /// A role.
+    Role(String),
+}

@@ -1,0 +1,110 @@
+//! The index sub-blocks of a table: which its frozen blocks have, now and from now on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use types::Result;
+
+use super::Table;
+use crate::block::{Block, BlockLayout};
+use crate::sub_block::{SubBlock, SubBlockSpec};
+
+/// What the blocks of a table have for one index, in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubBlockInfo {
+    /// Blocks that have something.
+    pub blocks: u64,
+    /// Entries: rows, or distinct values of each block.
+    pub entries: u64,
+    /// Bytes of memory held.
+    pub bytes: u64,
+}
+
+impl Table {
+    /// Builds index sub-blocks in all frozen blocks, with `threads` threads; blocks made later get
+    /// them, too. Queries may run meanwhile.
+    ///
+    /// # Errors
+    /// 53200 without memory; no block then has any.
+    pub fn add_sub_blocks(&self, spec: SubBlockSpec, threads: usize) -> Result<()> {
+        let _latch = self.indexes_change.lock();
+        let id = spec.id;
+        {
+            // Known first: a block made from here on is built with it.
+            let mut specs = self.sub_blocks.lock();
+            *specs = specs.iter().cloned().chain([spec]).collect();
+        }
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let run = || {
+            while failure.lock().is_none() {
+                let Some(block) = blocks.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                if let Err(error) = self.build_sub_blocks(block) {
+                    failure.lock().get_or_insert(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            (1..threads.min(blocks.len())).for_each(|_| drop(scope.spawn(run)));
+            run();
+        });
+        match failure.into_inner() {
+            Some(error) => {
+                self.remove_sub_blocks(id);
+                Err(error)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Builds the index sub-blocks that `block` should have and does not.
+    ///
+    /// # Errors
+    /// 53200 without memory.
+    pub(crate) fn build_sub_blocks(&self, block: &Block) -> Result<()> {
+        if block.layout() != BlockLayout::Frozen {
+            return Ok(());
+        }
+        let specs = Arc::clone(&self.sub_blocks.lock());
+        for spec in specs.iter() {
+            if block.sub_blocks().iter().all(|known| known.id() != spec.id) {
+                block.add_sub_block(SubBlock::build(block, spec, &self.pool)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops what blocks have for index `id`. The latch on changes of indexes is held.
+    pub(super) fn remove_sub_blocks(&self, id: u64) {
+        {
+            let mut specs = self.sub_blocks.lock();
+            *specs = specs.iter().filter(|spec| spec.id != id).cloned().collect();
+        }
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        blocks.iter().for_each(|block| block.remove_sub_block(id));
+    }
+
+    /// The index sub-blocks that its frozen blocks have.
+    pub fn sub_blocks(&self) -> Arc<[SubBlockSpec]> {
+        Arc::clone(&self.sub_blocks.lock())
+    }
+
+    /// What its blocks have for index `id`.
+    pub fn sub_block_info(&self, id: u64) -> SubBlockInfo {
+        let blocks = Arc::clone(&self.blocks.lock().all);
+        let mut info = SubBlockInfo::default();
+        for block in blocks.iter() {
+            let all = block.sub_blocks();
+            if let Some(found) = all.iter().find(|known| known.id() == id) {
+                let entries = found.entries(block);
+                info.blocks += u64::from(entries > 0);
+                info.entries += entries;
+                info.bytes += found.bytes();
+            }
+        }
+        info
+    }
+}

@@ -1,0 +1,1 @@
+SELECT count(*) FROM hits WHERE ad_engine_id <> 0

@@ -1,0 +1,1 @@
+SELECT sum(ad_engine_id), count(*), avg(screen_width) FROM hits

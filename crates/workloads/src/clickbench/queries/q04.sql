@@ -1,0 +1,1 @@
+SELECT avg(visitor_id) FROM hits

@@ -1,0 +1,1 @@
+SELECT count(DISTINCT visitor_id) FROM hits

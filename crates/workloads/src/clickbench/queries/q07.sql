@@ -1,0 +1,1 @@
+SELECT min(event_date), max(event_date) FROM hits

@@ -1,0 +1,6 @@
+SELECT mobile_model, count(DISTINCT visitor_id) AS visitors
+FROM hits
+WHERE mobile_model <> ''
+GROUP BY mobile_model
+ORDER BY visitors DESC, mobile_model
+LIMIT 10

@@ -1,0 +1,1 @@
+SELECT visitor_id FROM hits WHERE visitor_id = 7134611160154358618

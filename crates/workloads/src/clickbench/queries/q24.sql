@@ -1,0 +1,1 @@
+SELECT * FROM hits WHERE url LIKE '%harbor%' ORDER BY event_time, hit_id LIMIT 10

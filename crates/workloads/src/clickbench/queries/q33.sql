@@ -1,0 +1,5 @@
+SELECT hit_id, client_ip, count(*) AS views, sum(is_refresh), avg(window_width)
+FROM hits
+GROUP BY hit_id, client_ip
+ORDER BY views DESC, hit_id, client_ip
+LIMIT 10

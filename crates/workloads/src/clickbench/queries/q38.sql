@@ -1,0 +1,7 @@
+SELECT title, count(*) AS views
+FROM hits
+WHERE site_id = 23670 AND event_date >= DATE '2025-03-01' AND event_date <= DATE '2025-03-31'
+    AND not_counted = 0 AND is_refresh = 0 AND title <> ''
+GROUP BY title
+ORDER BY views DESC, title
+LIMIT 10

@@ -1,0 +1,64 @@
+//! Ways to run a query that must not change its answer: techniques switched off, joins in other
+//! orders.
+//!
+//! ```text
+//! all on | all off | without a | without b | ... | order of the text | worst order
+//! ```
+
+use plan::Technique;
+use testkit::Random;
+
+/// A way to run queries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// What it is called in reports.
+    pub name: String,
+    off: Vec<Technique>,
+    join_order: &'static str,
+}
+
+/// What `join_order` may be.
+const JOIN_ORDERS: [&str; 3] = ["cost", "text", "worst"];
+
+impl Variant {
+    /// Everything is used but `off`.
+    pub fn without(name: &str, off: &[Technique]) -> Self {
+        Self { name: name.to_owned(), off: off.to_vec(), join_order: JOIN_ORDERS[0] }
+    }
+
+    /// Everything is used, and joins are ordered by `join_order`.
+    pub fn ordered_by(join_order: &'static str) -> Self {
+        Self { join_order, ..Self::without(&format!("join_order = {join_order}"), &[]) }
+    }
+
+    /// The same, where joins are ordered by `join_order`.
+    #[must_use]
+    pub fn and_order(self, join_order: &'static str) -> Self {
+        Self { join_order, ..self }
+    }
+
+    /// All techniques, none of them, all but each; then the other orders of joins.
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
+        let each = |t: Technique| Self::without(&format!("without {}", t.name()), &[t]);
+        all.extend(Technique::ALL.into_iter().map(each));
+        all.extend(JOIN_ORDERS[1..].iter().copied().map(Self::ordered_by));
+        all
+    }
+
+    /// Each technique with even chance, any order of joins.
+    pub fn drawn(random: &mut Random) -> Self {
+        let off = Technique::ALL.into_iter().filter(|_| random.chance(50)).collect();
+        let join_order = JOIN_ORDERS[random.below(JOIN_ORDERS.len() as u64) as usize];
+        Self { name: "drawn".to_owned(), off, join_order }
+    }
+
+    /// The statements that make a session, in whatever state, run queries so.
+    pub fn settings(&self) -> Vec<String> {
+        let state = |t: &Technique| if self.off.contains(t) { "off" } else { "on" };
+        let set = |t: Technique| format!("SET tessera.{} = {}", t.name(), state(&t));
+        let mut settings: Vec<String> = Technique::ALL.into_iter().map(set).collect();
+        settings.push(format!("SET tessera.join_order = {}", self.join_order));
+        settings
+    }
+}
