@@ -1,6 +1,6 @@
 //! Every query of the analytical workloads on little data: the rows are PostgreSQL's, with all
-//! techniques and with none. `cargo xtask verify tpch --switches` and its kin leave out each of them
-//! alone, change the order of joins, and take larger scales.
+//! techniques and with none. `cargo xtask verify tpch --switches` and its kin leave out each of
+//! them alone, change the order of joins, and take larger scales.
 #![cfg(feature = "tessera")]
 
 use xtask::suite::{Options, Suite};

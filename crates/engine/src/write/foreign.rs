@@ -265,7 +265,8 @@ fn gone(
             let own = fk.columns.iter().map(|&c| child.def.columns[c].ty);
             let values = fk.references.iter().map(|&c| new.get(c).to_value());
             let converted = values.zip(types().zip(own));
-            converted.map(|(value, (from, to))| assign_value(&value, from, to)).collect::<Result<_>>()?
+            let converted = converted.map(|(value, (from, to))| assign_value(&value, from, to));
+            converted.collect::<Result<_>>()?
         }
         Reaction::SetNull => vec![types::Value::Null; fk.columns.len()],
         Reaction::SetDefault => {
