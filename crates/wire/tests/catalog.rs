@@ -135,7 +135,7 @@ fn what_drivers_ask_first() {
     let types = "select t.oid, typarray from pg_type t where t.typname = 'text'";
     assert_eq!(rows(&mut client, types), ["25|1009"]);
     let prepared = client.prepare("select typname::text from pg_type where oid = $1").unwrap();
-    let row = client.query_one(&prepared, &[&23_i64]).unwrap();
+    let row = client.query_one(&prepared, &[&23_u32]).unwrap();
     assert_eq!(row.get::<_, &str>(0), "int4");
     client.batch_execute("set extra_float_digits = 3; set application_name = 'x'").unwrap();
     client.batch_execute("set client_encoding to 'utf-8'; set statement_timeout to 0").unwrap();
