@@ -13,7 +13,7 @@ use storage::{Datum, Direction, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, W
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
 
-use crate::catalog::{TableEntry, undefined_table};
+use crate::catalog::{State, TableEntry, undefined_table};
 use crate::locks::{Asked, LockMode};
 use crate::session::Session;
 use crate::work::{Begun, Modes, Work, stale};
@@ -83,6 +83,12 @@ pub struct NativeSession {
     successor: KeyBuffer,
 }
 
+/// Whether a foreign key refers to the table called `name`.
+fn is_referenced(state: &State, name: &str) -> bool {
+    let refers = |t: &Arc<TableEntry>| t.foreign_keys().iter().any(|fk| fk.table.name == name);
+    state.tables.values().any(refers)
+}
+
 impl Database {
     /// The table called `name`, its indexes built.
     ///
@@ -92,11 +98,9 @@ impl Database {
         let version = self.inner().relations.version();
         let state = self.inner().relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
-        let refers_here =
-            |t: &Arc<TableEntry>| t.foreign_keys().iter().any(|fk| fk.table.name == entry.name());
         let constrained = !entry.checks().is_empty()
             || !entry.foreign_keys().is_empty()
-            || state.tables.values().any(refers_here);
+            || is_referenced(&state, name);
         let mut session = self.session();
         session.begin_statement()?;
         let prepared = session.lock_table(name, entry.storage(), LockMode::Write);
@@ -267,6 +271,17 @@ impl NativeSession {
         Err(Error::new(SqlState(*b"40001"), message))
     }
 
+    /// Whether changes of the table's rows have constraints to keep; a foreign key to it may be
+    /// younger than the handle, but not than the lock that is held from here on.
+    fn is_constrained(&mut self, table: &TableHandle) -> Result<bool> {
+        if table.constrained {
+            return Ok(true);
+        }
+        self.lock(table)?;
+        let is_newest = self.session.inner().relations.version() == table.version;
+        Ok(!is_newest && is_referenced(&self.session.state(), table.name()))
+    }
+
     /// Does one write; when it fails nothing of it stays.
     fn write<T>(
         &mut self,
@@ -320,7 +335,7 @@ impl NativeSession {
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid> {
         let storage = table.entry.storage();
-        if !table.constrained {
+        if !self.is_constrained(table)? {
             return self.write(table, |undo, at| storage.update(undo, at, tid, changes));
         }
         let columns: Vec<usize> = changes.iter().map(|(column, _)| *column).collect();
@@ -340,7 +355,7 @@ impl NativeSession {
     /// As [`Self::insert`].
     pub fn delete(&mut self, table: &TableHandle, tid: Tid) -> Result<()> {
         let storage = table.entry.storage();
-        if !table.constrained {
+        if !self.is_constrained(table)? {
             return self.write(table, |undo, at| storage.delete(undo, at, tid));
         }
         let batch = Batch::new(vec![tid_column(tid)], 1);
