@@ -13,7 +13,7 @@ use storage::{Datum, Direction, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, W
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
 
-use crate::catalog::{State, TableEntry, undefined_table};
+use crate::catalog::{TableEntry, undefined_table};
 use crate::locks::{Asked, LockMode};
 use crate::session::Session;
 use crate::work::{Begun, Modes, Work, stale};
@@ -83,12 +83,6 @@ pub struct NativeSession {
     successor: KeyBuffer,
 }
 
-/// Whether a foreign key refers to the table called `name`.
-fn is_referenced(state: &State, name: &str) -> bool {
-    let refers = |t: &Arc<TableEntry>| t.foreign_keys().iter().any(|fk| fk.table.name == name);
-    state.tables.values().any(refers)
-}
-
 impl Database {
     /// The table called `name`, its indexes built.
     ///
@@ -98,10 +92,10 @@ impl Database {
         let version = self.inner().relations.version();
         let state = self.inner().relations.snapshot();
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
+        let mut session = self.session();
         let constrained = !entry.checks().is_empty()
             || !entry.foreign_keys().is_empty()
-            || is_referenced(&state, name);
-        let mut session = self.session();
+            || foreign::is_referenced(&session, &entry, None);
         session.begin_statement()?;
         let prepared = session.lock_table(name, entry.storage(), LockMode::Write);
         session.rollback_work();
@@ -279,7 +273,7 @@ impl NativeSession {
         }
         self.lock(table)?;
         let is_newest = self.session.inner().relations.version() == table.version;
-        Ok(!is_newest && is_referenced(&self.session.state(), table.name()))
+        Ok(!is_newest && foreign::is_referenced(&self.session, &table.entry, None))
     }
 
     /// Does one write; when it fails nothing of it stays.

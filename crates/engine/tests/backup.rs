@@ -2,31 +2,10 @@
 //! outlive a restart.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Config, Database, Files, Session};
-
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tessera-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use testkit::Scratch;
 
 fn config() -> Config {
     Config { threads: 2, memory_bytes: 512 << 20, ..Config::default() }
@@ -79,7 +58,7 @@ fn copies_made_among_transactions_are_whole() {
             }
         });
         for copy in 0..3 {
-            let target = scratch.join(&format!("copy{copy}"));
+            let target = scratch.join(format!("copy{copy}"));
             let before: u64 = value(&mut session, "select count(*) from done").parse().unwrap();
             run(&mut session, &format!("backup to '{}'", target.display()));
             let report = Database::check(&target, &config(), &Files::default()).unwrap();

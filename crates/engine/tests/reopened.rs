@@ -1,6 +1,7 @@
 //! A database that was opened again has the indexes it had, and its queries use them at once.
 
 use engine::{Config, Database, Session};
+use testkit::Scratch;
 
 fn run(session: &mut Session, sql: &str) -> Vec<String> {
     let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -15,10 +16,10 @@ fn uses_index(session: &mut Session, table: &str) -> bool {
 
 #[test]
 fn queries_use_indexes_from_the_first_on() {
-    let path = std::env::temp_dir().join(format!("tessera-reopened-{}", std::process::id()));
+    let scratch = Scratch::new("reopened");
     let rows = "SELECT i, i * 2 FROM generate_series(1, 50000) AS g(i)";
     {
-        let database = Database::open(&path, Config::default()).expect("a new directory");
+        let database = Database::open(scratch.path(), Config::default()).expect("a new directory");
         let mut session = database.session();
         for sql in [
             "CREATE TABLE early (a int PRIMARY KEY, b int)",
@@ -35,7 +36,7 @@ fn queries_use_indexes_from_the_first_on() {
         }
     }
     for opening in 0..3 {
-        let database = Database::open(&path, Config::default()).expect("it was closed");
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
         let mut session = database.session();
         for table in ["early", "changed", "late"] {
             assert!(uses_index(&mut session, table), "{table}, opened {opening} times before");
@@ -45,12 +46,11 @@ fn queries_use_indexes_from_the_first_on() {
         run(&mut session, "UPDATE late SET b = b WHERE a = 7");
         assert!(database.check_indexes().is_sound());
     }
-    std::fs::remove_dir_all(&path).expect("it is ours");
 }
 
 #[test]
 fn comments_are_as_they_were_left() {
-    let path = std::env::temp_dir().join(format!("tessera-comments-{}", std::process::id()));
+    let scratch = Scratch::new("comments");
     let all = "SELECT c.relname || d.objsubid || d.description FROM pg_description AS d \
                JOIN pg_class AS c ON c.oid = d.objoid ORDER BY 1";
     let steps: [(&[&str], &[&str]); 3] = [
@@ -79,18 +79,17 @@ fn comments_are_as_they_were_left() {
     ];
     for (statements, expected) in steps {
         {
-            let database = Database::open(&path, Config::default()).expect("a directory");
+            let database = Database::open(scratch.path(), Config::default()).expect("a directory");
             let mut session = database.session();
             for sql in statements {
                 run(&mut session, sql);
             }
             assert_eq!(run(&mut session, all), expected);
         }
-        let database = Database::open(&path, Config::default()).expect("it was closed");
+        let database = Database::open(scratch.path(), Config::default()).expect("it was closed");
         let mut session = database.session();
         assert_eq!(run(&mut session, all), expected);
         let ours = "SELECT obj_description(oid) FROM pg_namespace WHERE nspname = 'public'";
         assert_eq!(run(&mut session, ours), ["ours"]);
     }
-    std::fs::remove_dir_all(&path).expect("it is ours");
 }

@@ -3,6 +3,7 @@
 
 use engine::{Config, Database, Session};
 use storage::Layout;
+use testkit::Scratch;
 
 fn run(session: &mut Session, sql: &str) -> Vec<String> {
     let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -92,12 +93,12 @@ fn memory_is_counted_and_comes_back() {
 
 #[test]
 fn they_are_there_again() {
-    let path = std::env::temp_dir().join(format!("tessera-sub-blocks-{}", std::process::id()));
+    let scratch = Scratch::new("sub-blocks");
     let query = "SELECT count(*) FROM t WHERE a BETWEEN 10 AND 30";
     let absent = "SELECT count(*) FROM t WHERE w = 5";
     let mut expected = Vec::new();
     {
-        let database = Database::open(&path, config()).expect("a new directory");
+        let database = Database::open(scratch.path(), config()).expect("a new directory");
         let mut session = database.session();
         for sql in [
             "CREATE TABLE t (id bigint, a bigint, w bigint, s text)",
@@ -120,7 +121,7 @@ fn they_are_there_again() {
     }
     let shown = "SELECT indexdef FROM pg_indexes WHERE tablename = 't' ORDER BY indexname";
     for opening in 0..3 {
-        let database = Database::open(&path, config()).expect("it was closed");
+        let database = Database::open(scratch.path(), config()).expect("it was closed");
         let mut session = database.session();
         let about = format!("opened {opening} times before");
         assert_eq!(
@@ -140,5 +141,4 @@ fn they_are_there_again() {
             run(&mut session, "CHECKPOINT");
         }
     }
-    std::fs::remove_dir_all(&path).expect("it is ours");
 }

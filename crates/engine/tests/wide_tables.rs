@@ -1,27 +1,8 @@
 //! Wide tables after a restart and in a backup: what held before holds, what had ended has ended.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::path::PathBuf;
-
 use engine::{Config, Database, Session};
-
-/// Removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tessera-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use testkit::Scratch;
 
 const JOINED: &str = "SELECT f.id, d.v FROM f JOIN d ON d.id = f.d ORDER BY 1";
 
@@ -66,7 +47,7 @@ fn define(session: &mut Session) {
 #[test]
 fn what_held_holds_after_a_restart() {
     let scratch = Scratch::new("wide-reopened");
-    let path = scratch.0.join("db");
+    let path = scratch.join("db");
     let (database, mut session) = opened(&path);
     define(&mut session);
     run(&mut session, "INSERT INTO f VALUES (3, 1)");
@@ -87,7 +68,7 @@ fn what_held_holds_after_a_restart() {
 #[test]
 fn what_ended_stays_so_until_it_is_made_anew() {
     let scratch = Scratch::new("wide-ended");
-    let path = scratch.0.join("db");
+    let path = scratch.join("db");
     {
         let (_database, mut session) = opened(&path);
         define(&mut session);
@@ -144,7 +125,7 @@ fn what_ended_stays_so_until_it_is_made_anew() {
 #[test]
 fn dropped_by_others_meanwhile() {
     let scratch = Scratch::new("wide-dropped");
-    let path = scratch.0.join("db");
+    let path = scratch.join("db");
     {
         let (database, mut session) = opened(&path);
         define(&mut session);
@@ -163,12 +144,12 @@ fn dropped_by_others_meanwhile() {
 #[test]
 fn a_backup_has_them() {
     let scratch = Scratch::new("wide-backup");
-    let (database, mut session) = opened(&scratch.0.join("db"));
+    let (database, mut session) = opened(&scratch.join("db"));
     define(&mut session);
-    let fresh = scratch.0.join("fresh");
+    let fresh = scratch.join("fresh");
     run(&mut session, &format!("BACKUP TO '{}'", fresh.display()));
     run(&mut session, "UPDATE d SET v = 'A' WHERE id = 1");
-    let ended = scratch.0.join("ended");
+    let ended = scratch.join("ended");
     run(&mut session, &format!("BACKUP TO '{}'", ended.display()));
     drop((session, database));
     let (_first, mut session) = opened(&fresh);

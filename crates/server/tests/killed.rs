@@ -4,11 +4,12 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use postgres::{Client, NoTls};
+use testkit::Scratch;
 
 const WRITERS: i32 = 12;
 
@@ -46,14 +47,6 @@ impl Drop for Server {
     }
 }
 
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Writes until the server is gone; numbers that were acknowledged. Every third comes with its
 /// negative in one transaction.
 fn write(mut client: Client, writer: i32, first: i64) -> Vec<i64> {
@@ -76,9 +69,8 @@ fn write(mut client: Client, writer: i32, first: i64) -> Vec<i64> {
 
 #[test]
 fn what_was_acknowledged_outlives_a_kill() {
-    let folder =
-        Folder(std::env::temp_dir().join(format!("tessera-killed-{}", std::process::id())));
-    let mut server = Server::start(&folder.0);
+    let folder = Scratch::new("killed");
+    let mut server = Server::start(folder.path());
     let create = "CREATE TABLE a (writer int, n bigint, PRIMARY KEY (writer, n))";
     server.client().batch_execute(create).expect("it is new");
     let mut wanted: HashSet<(i32, i64)> = HashSet::new();
@@ -99,7 +91,7 @@ fn what_was_acknowledged_outlives_a_kill() {
                 }
             }
         }
-        server = Server::start(&folder.0);
+        server = Server::start(folder.path());
         let rows = server.client().query("SELECT writer, n FROM a", &[]).expect("it is there");
         let found: HashSet<(i32, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         let lost = wanted.difference(&found).count();

@@ -7,7 +7,7 @@
 //! tests/slt -> slt -> Backend: postgres | Tessera         (feature `slt`)
 //! sessions -> histories -> cycles of dependencies          (isolation)
 //! child -> torture -> what a kill left                        (durability)
-//! verify, bench -> duckdb                                 (a peer process)
+//! verify, bench -> peer -> DuckDB, DataFusion             (peer processes)
 //! ```
 //! Invariant: the same seed gives the same data on every machine and in every build.
 //! No crate of the product depends on this one, except for its tests.
@@ -16,9 +16,10 @@
 mod random;
 mod data;
 mod values;
+mod scratch;
 pub mod histories;
 pub mod torture;
-pub mod duckdb;
+pub mod peer;
 pub mod queries;
 #[cfg(feature = "slt")]
 pub mod slt;
@@ -27,4 +28,5 @@ pub mod postgres;
 
 pub use data::{decimals, skewed, uniform, uniform_f64, with_nulls, words};
 pub use random::Random;
+pub use scratch::Scratch;
 pub use values::{Extremes, values, with_gaps};

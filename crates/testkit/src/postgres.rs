@@ -96,7 +96,11 @@ impl Postgres {
         self.home.join(".s.PGSQL.5432")
     }
 
-    fn connect(&self, database: &str) -> Result<Wire, SqlError> {
+    /// A connection to `database`; `postgres` is always there.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn connect(&self, database: &str) -> Result<Wire, SqlError> {
         Wire::connect(&self.socket(), USER, database)
     }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use engine::Database;
 use postgres::NoTls;
-use support::{Raw, Running, Scratch, options, query, serve, start_with, state};
+use support::{Raw, Running, options, query, serve, start_with, state};
+use testkit::Scratch;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use wire::{Authentication, Ending, ServerOptions, TlsFiles};
@@ -18,10 +19,8 @@ const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 fn start_with_tls(directory: &Scratch) -> (Running, Arc<ClientConfig>) {
     let made =
         rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("works here");
-    let files = TlsFiles {
-        certificate: directory.0.join("server.crt"),
-        key: directory.0.join("server.key"),
-    };
+    let files =
+        TlsFiles { certificate: directory.join("server.crt"), key: directory.join("server.key") };
     std::fs::write(&files.certificate, made.cert.pem()).expect("works here");
     std::fs::write(&files.key, made.signing_key.serialize_pem()).expect("works here");
     let mut roots = RootCertStore::empty();
@@ -82,13 +81,13 @@ fn nothing_sent_before_the_handshake_counts() {
 #[test]
 fn unix_sockets_are_a_way_in() {
     let directory = Scratch::new("wire-unix");
-    let options = ServerOptions { unix_directory: Some(directory.0.clone()), ..options() };
+    let options = ServerOptions { unix_directory: Some(directory.path().to_owned()), ..options() };
     let mut server = start_with(options);
     let mut config = postgres::Config::new();
-    config.host_path(&directory.0).port(server.address.port()).user("tessera");
+    config.host_path(directory.path()).port(server.address.port()).user("tessera");
     let mut client = config.connect(NoTls).expect("works here");
     assert_eq!(client.query_one("select 6 * 7", &[]).expect("works here").get::<_, i32>(0), 42);
-    let path = directory.0.join(format!(".s.PGSQL.{}", server.address.port()));
+    let path = directory.join(format!(".s.PGSQL.{}", server.address.port()));
     assert!(path.exists());
     drop(client);
     server.stop();
@@ -133,7 +132,7 @@ fn users_come_back_after_every_end() {
         let mut config = server.config();
         config.user(user).password(password).connect(NoTls)
     };
-    let first = directory.0.join("first");
+    let first = directory.join("first");
     let open =
         |path: &std::path::Path| Database::open(path, support::config()).expect("works here");
     let mut server = serve(open(&first), scram());
@@ -165,7 +164,7 @@ fn users_come_back_after_every_end() {
     check(&server);
     assert!(!holds(&first, b"kept-nowhere"), "passwords are not written");
     // As a crash leaves it.
-    let crashed = directory.0.join("crashed");
+    let crashed = directory.join("crashed");
     copy_files(&first, &crashed);
     check(&serve(open(&crashed), scram()));
     // As an orderly end does.

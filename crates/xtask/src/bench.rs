@@ -1,11 +1,11 @@
-//! `cargo xtask bench`: Tessera beside DuckDB, hot, in alternating runs.
+//! `cargo xtask bench`: Tessera beside a peer, hot, in alternating runs.
 //!
 //! ```text
-//! query 1: warm up both, then T D T D T D ... -> medians, ratio; then once more on each side
+//! query 1: warm up both, then T P T P T P ... -> medians, ratio; then once more on each side
 //!          -> planning time, peak of memory beyond the tables
 //! ```
 //! A ratio above 1 says that Tessera is faster. Planning is EXPLAIN from text to text for Tessera;
-//! for DuckDB what its profiler says, without parsing. Timings are printed, never asserted.
+//! for the peer what it says, without parsing if it is DuckDB. Timings are printed, never asserted.
 //! Elsewhere: what Tessera is measured at alone, in the modules below; TPC-C (`tpcc`).
 
 pub mod durable;
@@ -19,6 +19,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::peers::Which;
 use crate::suite::{self, Options, Pair};
 use crate::{Outcome, root, text};
 
@@ -28,8 +29,8 @@ pub struct Plan {
     pub options: Options,
     /// Timed runs of each query on each side.
     pub runs: usize,
-    /// Whether the peer keeps its data in a file.
-    pub peer_file: bool,
+    /// The peer.
+    pub peer: Which,
 }
 
 /// What one side needs for a query: medians of times, the peak of memory of one run.
@@ -52,13 +53,14 @@ struct Measured {
 /// # Errors
 /// When a query fails on either side.
 pub fn run(plan: &Plan) -> Outcome {
-    print_circumstances(plan);
-    let mut pair = suite::open(&plan.options, plan.peer_file)?;
+    println!("{}", circumstances());
+    let mut pair = suite::open(&plan.options, plan.peer)?;
+    print_run(plan, &pair);
     println!(
         "{:>5} {:>10} {:>10} {:>7} {:>8} {:>8} {:>9} {:>9} {:>8}",
         "query",
         "tessera ms",
-        "duckdb ms",
+        "peer ms",
         "ratio",
         "plan ms",
         "plan ms",
@@ -128,13 +130,13 @@ fn measure(pair: &mut Pair, query: &str, runs: usize) -> Result<Measured, String
         }
         true
     });
-    pair.duckdb.warm(query).map_err(text)?;
+    pair.peer.warm(query)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..runs.max(1) {
         ours.push(timed(pair, query)?);
-        theirs.push(pair.duckdb.time(query).map_err(text)?.seconds * 1e3);
+        theirs.push(pair.peer.time(query)?);
     }
-    let profile = pair.duckdb.profile(query).map_err(text)?;
+    let profile = pair.peer.profile(query)?;
     let theirs = Cost {
         ms: median(&mut theirs),
         planning_ms: profile.planning_seconds.map(|seconds| seconds * 1e3),
@@ -196,18 +198,16 @@ fn mix(state: u64, bytes: &[u8]) -> u64 {
         .fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn print_circumstances(plan: &Plan) {
+fn print_run(plan: &Plan, pair: &Pair) {
     let options = &plan.options;
-    println!("{}", circumstances());
     println!(
-        "run      {} {} {}, {} threads, {} runs; peer duckdb {} {}",
+        "run      {} {} {}, {} threads, {} runs; peer {}",
         options.suite.name,
         options.suite.unit,
         options.scale,
         options.threads,
         plan.runs,
-        testkit::duckdb::VERSION,
-        if plan.peer_file { "from its file" } else { "in memory" }
+        pair.peer.name()
     );
 }
 

@@ -1,9 +1,22 @@
-//! Arguments of the benches that run Tessera alone: known also where Tessera is not compiled in,
-//! for then this program is run again with it.
+//! Arguments of benches: known also where Tessera is not compiled in, for then this program is run
+//! again with it.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+
+/// A system to compare with, and where it keeps its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Which {
+    /// DuckDB in memory
+    Duckdb,
+    /// DuckDB with a database file
+    DuckdbFile,
+    /// DataFusion in memory
+    Datafusion,
+    /// PostgreSQL, with memory for all tables and indexes of integer columns
+    Postgres,
+}
 
 /// What fills the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

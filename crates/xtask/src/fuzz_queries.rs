@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use testkit::Random;
-use testkit::duckdb::{self, DuckDb};
+use testkit::peer::{Options as PeerOptions, Peer, System};
 use testkit::postgres::Postgres;
 use testkit::queries::{
     Dialect, Generator, Kind, Node, Query, RowOrder, Schema, difference, setup, shrunk,
@@ -181,9 +181,10 @@ impl Pair {
             connection = Some(session);
         }
         if oracle == Oracle::Duckdb {
-            let options = duckdb::Options { threads: 1, file: None };
-            connection =
-                Some(Box::new(Duck(DuckDb::start(&peers_home(), &options).map_err(text)?)));
+            let options = PeerOptions { threads: 1, file: None };
+            connection = Some(Box::new(Duck(
+                Peer::start(&peers_home(), System::DuckDb, &options).map_err(text)?,
+            )));
         }
         if let Some(connection) = &mut connection {
             fill(connection.as_mut(), &setup(&schema, seed, &[]))?;
@@ -348,7 +349,7 @@ fn fill(connection: &mut dyn Connection, statements: &[String]) -> Outcome {
 }
 
 /// DuckDB as a connection.
-struct Duck(DuckDb);
+struct Duck(Peer);
 
 impl Connection for Duck {
     fn run(&mut self, sql: &str) -> Run {

@@ -8,7 +8,7 @@
 //! torture -> kill -9 at random, recovery, audit
 //! python -> the Python package: pip install, pytest
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
-//! verify, bench -> Tessera beside DuckDB on the same data
+//! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
 //! bench recovery, checkpoint, versions, waterfall, join-order -> Tessera alone
 //! ```
@@ -32,6 +32,8 @@ pub mod tessera;
 pub mod variants;
 #[cfg(feature = "tessera")]
 pub mod suite;
+#[cfg(feature = "tessera")]
+pub mod peers;
 #[cfg(feature = "tessera")]
 pub mod verify;
 #[cfg(feature = "tessera")]

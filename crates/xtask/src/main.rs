@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
     CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs, WaterfallArgs,
+    Which,
 };
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
@@ -91,14 +92,11 @@ struct QueryArgs {
     #[command(flatten)]
     scale: ScaleArgs,
     /// What to compare with
-    #[arg(long, value_enum, default_value_t = Peer::Duckdb)]
-    peer: Peer,
+    #[arg(long, value_enum, default_value_t = Which::Duckdb)]
+    peer: Which,
     /// Timed runs of each query, after one to warm up
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Give the peer a database file instead of memory
-    #[arg(long)]
-    peer_file: bool,
 }
 
 #[derive(Args)]
@@ -234,17 +232,11 @@ struct SuiteArgs {
     #[command(flatten)]
     scale: ScaleArgs,
     /// Whose results are right
-    #[arg(long, value_enum, default_value_t = VerifyOracle::Duckdb)]
-    oracle: VerifyOracle,
+    #[arg(long, value_enum, default_value_t = Which::Duckdb)]
+    oracle: Which,
     /// Run each query with all techniques, with none, without each, and in other orders of joins
     #[arg(long)]
     switches: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum VerifyOracle {
-    Duckdb,
-    Postgres,
 }
 
 #[derive(Args)]
@@ -269,11 +261,6 @@ enum Suite {
     Ssb,
     Job,
     Clickbench,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Peer {
-    Duckdb,
 }
 
 fn main() -> ExitCode {
@@ -348,13 +335,9 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
         Command::Verify(args) => {
             use xtask::variants::Variant;
-            let oracle = match args.oracle {
-                VerifyOracle::Duckdb => xtask::verify::Oracle::Duckdb,
-                VerifyOracle::Postgres => xtask::verify::Oracle::Postgres,
-            };
             let usual = || vec![Variant::without("all on", &[])];
             let variants = if args.switches { Variant::all() } else { usual() };
-            return xtask::verify::run(&options(args.suite, &args.scale), oracle, &variants);
+            return xtask::verify::run(&options(args.suite, &args.scale), args.oracle, &variants);
         }
         Command::Bench(Bench::Tpch(args)) => (Suite::Tpch, args),
         Command::Bench(Bench::Ssb(args)) => (Suite::Ssb, args),
@@ -366,10 +349,8 @@ fn run_product(command: Command) -> Outcome {
         | Command::Test
         | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),
     };
-    let Peer::Duckdb = args.peer;
-    let (runs, peer_file) = (args.runs, args.peer_file);
     let options = options(suite, &args.scale);
-    bench::run(&bench::Plan { options, runs, peer_file })
+    bench::run(&bench::Plan { options, runs: args.runs, peer: args.peer })
 }
 
 #[cfg(feature = "tessera")]

@@ -4,12 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use engine::{Config, Session};
-use testkit::duckdb::{self, DuckDb};
 
+use crate::peers::{self, Peer, Which};
 use crate::{peers_home, tessera, text};
-
-/// Memory of a DuckDB that has a file, so that both sides fit at scale factor 10 in 24 GiB.
-const PEER_FILE_MEMORY: &str = "6GB";
 
 /// A benchmark.
 #[derive(Clone)]
@@ -105,9 +102,9 @@ impl Options {
 pub struct Pair {
     /// Tessera.
     pub tessera: Session,
-    /// DuckDB.
-    pub duckdb: DuckDb,
-    // The last field: it goes when DuckDB has closed its files.
+    /// The other system.
+    pub peer: Box<dyn Peer>,
+    // The last field: it goes when the peer has closed its files.
     pub(crate) scratch: Scratch,
 }
 
@@ -142,32 +139,13 @@ pub fn generate(options: &Options) -> Result<Session, String> {
     Ok(session)
 }
 
-/// Generates the data in Tessera, hands it to DuckDB as Parquet files, and opens both.
+/// Generates the data in Tessera, hands it to the peer as files, and opens both.
 ///
 /// # Errors
 /// What either side says.
-pub fn open(options: &Options, peer_file: bool) -> Result<Pair, String> {
-    let session = generate(options)?;
+pub fn open(options: &Options, which: Which) -> Result<Pair, String> {
+    let mut tessera = generate(options)?;
     let scratch = Scratch::new(options.suite.name)?;
-    let file = peer_file.then(|| scratch.0.join("peer.duckdb"));
-    let peer = duckdb::Options { threads: options.threads, file };
-    let mut duckdb = DuckDb::start(&peers_home(), &peer).map_err(text)?;
-    if peer_file {
-        let limit = format!("SET memory_limit = '{PEER_FILE_MEMORY}'");
-        duckdb.rows(&limit).map_err(text)?;
-    }
-    let mut pair = Pair { tessera: session, duckdb, scratch };
-    options.suite.tables.iter().try_for_each(|table| pair.copy(table))?;
-    Ok(pair)
-}
-
-impl Pair {
-    /// Hands one table from Tessera to DuckDB.
-    fn copy(&mut self, table: &str) -> Result<(), String> {
-        let path = self.scratch.0.join(format!("{table}.parquet"));
-        let copy = format!("COPY \"{table}\" TO '{}' (FORMAT parquet)", path.display());
-        self.tessera.execute(&copy).map_err(text)?;
-        self.duckdb.load_parquet(&format!("\"{table}\""), &path).map_err(text)?;
-        fs::remove_file(&path).map_err(text)
-    }
+    let peer = peers::open(which, &options.suite, options.threads, &mut tessera, &scratch.0)?;
+    Ok(Pair { tessera, peer, scratch })
 }

@@ -1,17 +1,14 @@
-//! `cargo xtask verify`: Tessera's rows against DuckDB's or PostgreSQL's, query by query.
+//! `cargo xtask verify`: Tessera's rows against a peer's, query by query.
 //!
 //! Integers, decimals, dates and strings must be equal; floating-point columns may differ by a
 //! relative 1e-9, because the order of additions is nobody's contract. Queries may be run in
 //! several ways, which must not change their rows.
 
 use std::cmp::Ordering;
-use std::fs;
 
 use engine::Session;
-use testkit::duckdb::DuckDb;
-use testkit::postgres::Postgres;
-use testkit::slt::{Answer, Backend as _, Connection, Database};
 
+use crate::peers::{Peer, Row, Which};
 use crate::suite::{self, Options, Pair};
 use crate::variants::Variant;
 use crate::{Outcome, text};
@@ -19,51 +16,18 @@ use crate::{Outcome, text};
 /// Allowed relative difference of floating-point values.
 const TOLERANCE: f64 = 1e-9;
 
-/// Fractional digits up to which PostgreSQL's numbers have ours.
-const DIGITS_EXACT: usize = 10;
-
-/// Integer columns of a table that get an index in PostgreSQL, which runs correlated sub-queries
-/// row by row: without, TPC-H's Q20 takes minutes.
-const INDEXED_COLUMNS_MAX: usize = 8;
-
-type Row = Vec<Option<String>>;
-
-/// Whose rows are right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Oracle {
-    /// DuckDB.
-    Duckdb,
-    /// PostgreSQL: it needs no package index, but time.
-    Postgres,
-}
-
-/// Rows, and which of their columns are floating-point numbers.
-type Expected = (Vec<Row>, Vec<bool>);
-
-/// A system with the same tables.
-trait Peer {
-    fn rows(&mut self, query: &str) -> Result<Expected, String>;
-}
-
 /// Runs the chosen queries on both sides, on ours in each of `variants`, and compares their rows.
 ///
 /// # Errors
 /// Which queries differ.
-pub fn run(options: &Options, oracle: Oracle, variants: &[Variant]) -> Outcome {
-    match oracle {
-        Oracle::Duckdb => {
-            // Both in memory do not fit beside each other at large scales.
-            let peer_file = options.scale > options.suite.shared_memory_max;
-            let Pair { mut tessera, mut duckdb, scratch: _scratch } =
-                suite::open(options, peer_file)?;
-            compare_all(options, &mut tessera, &mut duckdb, variants)
-        }
-        Oracle::Postgres => {
-            let mut tessera = suite::generate(options)?;
-            let mut postgres = Loaded::new(options, &mut tessera)?;
-            compare_all(options, &mut tessera, &mut postgres, variants)
-        }
-    }
+pub fn run(options: &Options, which: Which, variants: &[Variant]) -> Outcome {
+    // Both in memory do not fit beside each other at large scales.
+    let which = match which {
+        Which::Duckdb if options.scale > options.suite.shared_memory_max => Which::DuckdbFile,
+        which => which,
+    };
+    let Pair { mut tessera, mut peer, scratch: _scratch } = suite::open(options, which)?;
+    compare_all(options, &mut tessera, peer.as_mut(), variants)
 }
 
 fn compare_all(
@@ -109,69 +73,6 @@ fn compare(
         rows = found.map_err(|message| format!("{}: {message}", variant.name))?;
     }
     Ok(rows)
-}
-
-impl Peer for DuckDb {
-    fn rows(&mut self, query: &str) -> Result<Expected, String> {
-        let found = Self::rows(self, query).map_err(text)?;
-        let floating = found.types.iter().map(|kind| kind == "DOUBLE" || kind == "FLOAT").collect();
-        Ok((found.rows, floating))
-    }
-}
-
-/// PostgreSQL with the tables of a benchmark.
-struct Loaded {
-    // The first fields: they go before the server does.
-    connection: Box<dyn Connection>,
-    _database: Box<dyn Database>,
-    _server: Postgres,
-}
-
-impl Loaded {
-    /// Starts a server and hands it the tables as CSV files.
-    fn new(options: &Options, tessera: &mut Session) -> Result<Self, String> {
-        let server = Postgres::start().map_err(text)?;
-        let database = server.create().map_err(text)?;
-        let mut connection = database.connect().map_err(text)?;
-        for table in options.suite.tables {
-            let path = server.folder().join(format!("{table}.csv"));
-            let copy = format!("COPY \"{table}\" TO '{}'", path.display());
-            tessera.execute(&copy).map_err(text)?;
-            let empty = tessera.execute(&format!("SELECT * FROM \"{table}\" LIMIT 0"));
-            let empty = empty.map_err(text)?;
-            let columns = empty.columns().iter().map(|(name, ty)| format!("\"{name}\" {ty}"));
-            let columns = columns.collect::<Vec<_>>().join(", ");
-            for statement in [
-                format!("CREATE TABLE \"{table}\" ({columns})"),
-                format!("COPY \"{table}\" FROM '{}' (FORMAT csv)", path.display()),
-                format!("ANALYZE \"{table}\""),
-            ] {
-                connection.run(&statement).map_err(text)?;
-            }
-            let keys = empty.columns().iter().filter(|(_, ty)| ty.is_integer());
-            for (name, _) in keys.take(INDEXED_COLUMNS_MAX) {
-                let index = format!("CREATE INDEX ON \"{table}\" (\"{name}\")");
-                connection.run(&index).map_err(text)?;
-            }
-            fs::remove_file(&path).map_err(text)?;
-        }
-        Ok(Self { connection, _database: database, _server: server })
-    }
-}
-
-impl Peer for Loaded {
-    fn rows(&mut self, query: &str) -> Result<Expected, String> {
-        let Answer::Rows { columns, rows } = self.connection.run(query).map_err(text)? else {
-            return Err("PostgreSQL has no rows".into());
-        };
-        // Quotients have more digits here than there.
-        let long = |row: &Row, i: usize| {
-            let cell = row[i].as_deref().unwrap_or("");
-            cell.split_once('.').is_some_and(|(_, fraction)| fraction.len() > DIGITS_EXACT)
-        };
-        let floating = (0..columns).map(|i| rows.iter().any(|row| long(row, i))).collect();
-        Ok((rows, floating))
-    }
 }
 
 /// Compares in order, and if that fails as multisets: ties of ORDER BY come in any order.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use engine::{Config, Database, Session};
 use storage::MemoryCategory;
+use testkit::Scratch;
 use types::SqlState;
 use workloads::tpch::QUERIES;
 
@@ -105,9 +106,9 @@ fn a_cancel_gives_all_memory_back() {
 
 #[test]
 fn files_are_where_they_should_be_and_nothing_stays() {
-    let home = std::env::temp_dir().join(format!("tessera-spilling-{}", std::process::id()));
+    let home = Scratch::new("spilling");
     let stray = home.join("temporary/left-over.tmp");
-    let open = || Database::open(&home, Config::default()).expect("it opens");
+    let open = || Database::open(home.path(), Config::default()).expect("it opens");
     drop(open());
     std::fs::create_dir_all(home.join("temporary")).expect("a directory");
     std::fs::write(&stray, "rows").expect("a file");
@@ -124,5 +125,4 @@ fn files_are_where_they_should_be_and_nothing_stays() {
     session.execute("RESET temp_directory").expect("a setting");
     assert_eq!(rows(&mut session, query).map(|rows| rows.len()), Ok(10));
     drop((session, database));
-    let _ = std::fs::remove_dir_all(&home);
 }

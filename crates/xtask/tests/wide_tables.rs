@@ -2,11 +2,11 @@
 //! star schema, after each of which the wide table is what the outer joins are.
 #![cfg(feature = "tessera")]
 
-use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use engine::{Config, Database, Session};
+use testkit::Scratch;
 use testkit::postgres::Postgres;
 use testkit::slt::{Answer, Backend};
 use workloads::ssb::{QUERIES, TABLES};
@@ -29,15 +29,6 @@ fn rows(session: &mut Session, text: &str) -> Result<Vec<Row>, String> {
 
 fn run(session: &mut Session, text: &str) -> Vec<Row> {
     rows(session, text).unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-/// Files that PostgreSQL reads; removed at the end.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The rows without the blanks that pad a CHAR(n), in an order of their own: ties come in any.
@@ -77,9 +68,7 @@ fn the_star_schema_benchmark_is_scans() {
     let server = Postgres::start().unwrap_or_else(|error| panic!("{error}"));
     let oracle = server.create().expect("a database");
     let mut oracle = oracle.connect().expect("a connection");
-    let folder = std::env::temp_dir().join(format!("tessera-wide-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a directory");
-    let scratch = Scratch(folder);
+    let scratch = Scratch::new("wide");
     for table in TABLES {
         let columns = format!(
             "SELECT string_agg(column_name || ' ' || data_type || \
@@ -89,7 +78,7 @@ fn the_star_schema_benchmark_is_scans() {
         );
         let columns = run(&mut session, &columns)[0][0].clone().expect("columns");
         oracle.run(&format!("CREATE TABLE \"{table}\" ({columns})")).expect("a table");
-        let path = scratch.0.join(format!("{table}.csv"));
+        let path = scratch.join(format!("{table}.csv"));
         run(
             &mut session,
             &format!("COPY \"{table}\" TO '{}' (FORMAT csv, HEADER)", path.display()),

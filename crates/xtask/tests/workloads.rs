@@ -3,13 +3,14 @@
 //! them alone, change the order of joins, and take larger scales.
 #![cfg(feature = "tessera")]
 
+use xtask::peers::Which;
 use xtask::suite::{Options, Suite};
 use xtask::variants::Variant;
-use xtask::verify::{Oracle, run};
+use xtask::verify::run;
 
 fn equal(suite: Suite, scale: f64, variants: &[Variant]) {
     let options = Options { suite, scale, threads: 2, queries: Vec::new() };
-    run(&options, Oracle::Postgres, variants).expect("the same rows in all ways");
+    run(&options, Which::Postgres, variants).expect("the same rows in all ways");
 }
 
 // One test: a process has one server.

@@ -6,16 +6,17 @@ use types::{DataType, Value};
 
 use crate::catalog::TableEntry;
 
-/// The key, whose values are of the types `from`, in the types of the columns of an index; None
-/// when one of them has no equal there, so that the index cannot hold the key.
-pub(super) fn fitted(
+/// Puts the key, whose values are of the types `from`, into `out` in the types of the columns of an
+/// index; None when one of them has no equal there, so that the index cannot hold the key.
+pub(super) fn fit<'o>(
     entry: &TableEntry,
     index: usize,
     from: impl Iterator<Item = DataType>,
     key: &[Datum<'_>],
-) -> Option<RowBuffer> {
+    out: &'o mut RowBuffer,
+) -> Option<Vec<Datum<'o>>> {
     let columns = &entry.def.indexes[index].columns;
-    let mut out = RowBuffer::new();
+    out.clear();
     for ((column, from), datum) in columns.iter().zip(from).zip(key) {
         let to = entry.def.columns[column.ordinal].ty;
         if from == to {
@@ -28,7 +29,7 @@ pub(super) fn fitted(
             None => out.push(Datum::from(&equal_value(&datum.to_value(), from, to)?)),
         }
     }
-    Some(out)
+    Some(out.iter().collect())
 }
 
 /// The value of type `to` that is equal to `value`.

@@ -20,7 +20,7 @@ use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
-use super::fitted::fitted;
+use super::fitted::fit;
 use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -124,7 +124,7 @@ pub(crate) fn check_present(
         }
         let parent = session.write_table_named(&fk.table.name)?;
         let (index, positions) = unique_index(&parent, &fk.references)?;
-        let mut known = HashSet::new();
+        let (mut known, mut fitted) = (HashSet::new(), RowBuffer::new());
         for row in 0..rows.count {
             let key: Vec<Datum<'_>> =
                 positions.iter().map(|&p| rows.get(fk.columns[p], row)).collect();
@@ -132,11 +132,8 @@ pub(crate) fn check_present(
                 continue;
             }
             let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
-            let is_there = match fitted(&parent, index, from, &key) {
-                Some(key) => {
-                    let key: Vec<Datum<'_>> = key.iter().collect();
-                    !find(session, &parent, index, &key, 1)?.is_empty()
-                }
+            let is_there = match fit(&parent, index, from, &key, &mut fitted) {
+                Some(key) => !find(session, &parent, index, &key, 1)?.is_empty(),
                 None => false,
             };
             if !is_there {
@@ -238,10 +235,10 @@ fn gone(
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
     let enough = if refuses { 1 } else { usize::MAX };
     let types = || fk.references.iter().map(|&c| entry.def.columns[c].ty);
-    let Some(child_key) = fitted(&child, index, types(), key) else {
+    let mut fitted = RowBuffer::new();
+    let Some(child_key) = fit(&child, index, types(), key, &mut fitted) else {
         return Ok(());
     };
-    let child_key: Vec<Datum<'_>> = child_key.iter().collect();
     let tids = find(session, &child, index, &child_key, enough)?;
     if tids.is_empty() {
         return Ok(());

@@ -13,7 +13,7 @@ use sql::statement::Persistence;
 use storage::{Datum, KeyBuffer, RowBuffer};
 use types::{DataType, Error, Result};
 
-use super::fitted::fitted;
+use super::fitted::fit;
 use super::foreign;
 use super::insert::write_batch;
 use super::rows::{Rows, newest, push};
@@ -142,6 +142,7 @@ impl Node {
         let mut node = Self { rows: Vec::new(), of_fact: Vec::with_capacity(facts.count) };
         let mut known: HashMap<Box<[u8]>, usize> = HashMap::new();
         let (mut key, mut encoded) = (Vec::with_capacity(positions.len()), KeyBuffer::new());
+        let mut fitted = RowBuffer::new();
         for fact in 0..facts.count {
             key.clear();
             key.extend(positions.iter().map(|&p| match link.from {
@@ -153,10 +154,9 @@ impl Node {
                 continue;
             }
             let from = positions.iter().map(|&p| types[link.columns[p]]);
-            let Some(values) = fitted(table, index, from, &key) else {
+            let Some(values) = fit(table, index, from, &key, &mut fitted) else {
                 return Err(Error::internal("a foreign key leads to a row"));
             };
-            let values: Vec<Datum<'_>> = values.iter().collect();
             encoder.encode(&values, &mut encoded);
             if let Some(&row) = known.get(&encoded[..]) {
                 node.of_fact.push(Some(row));

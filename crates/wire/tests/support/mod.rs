@@ -109,24 +109,6 @@ pub(crate) struct Raw<S = TcpStream> {
     pub(crate) stream: S,
 }
 
-/// A directory of its own that goes with its test.
-pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
-
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tessera-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a directory");
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 pub(crate) fn text(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0]].concat()
 }

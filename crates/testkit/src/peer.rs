@@ -1,11 +1,11 @@
-//! DuckDB as a peer: a Python process that runs queries for us.
+//! Systems that Tessera is compared with: Python processes that run queries for us.
 //!
 //! ```text
-//! we --one JSON object per line--> duckdb_peer.py --> DuckDB
+//! we --one JSON object per line--> common.py + duckdb.py | datafusion.py --> the system
 //!    <--one JSON object per line--
 //! ```
-//! The process lives in a virtual environment under the target directory, made on first use; that
-//! needs `python3` with `venv`, and the package index once.
+//! Each lives in a virtual environment under the target directory, made on first use; that needs
+//! `python3` with `venv`, and the package index once.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +13,46 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// The release every comparison names.
-pub const VERSION: &str = "2.0.0";
+/// A system, in the release that every comparison names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// DuckDB.
+    DuckDb,
+    /// Apache DataFusion.
+    DataFusion,
+}
 
-const SCRIPT: &str = include_str!("../peers/duckdb_peer.py");
+impl System {
+    /// Its name, which is its package's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DuckDb => "duckdb",
+            Self::DataFusion => "datafusion",
+        }
+    }
 
-/// How DuckDB runs.
+    /// Its release.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::DuckDb => "2.0.0",
+            Self::DataFusion => "55.0.0",
+        }
+    }
+
+    /// What its Python runs.
+    fn script(self) -> &'static str {
+        match self {
+            Self::DuckDb => {
+                concat!(include_str!("../peers/common.py"), include_str!("../peers/duckdb.py"))
+            }
+            Self::DataFusion => {
+                concat!(include_str!("../peers/common.py"), include_str!("../peers/datafusion.py"))
+            }
+        }
+    }
+}
+
+/// How a system runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Worker threads.
@@ -30,13 +64,13 @@ pub struct Options {
 /// The rows of a query, as text.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// DuckDB's names of the column types, `DECIMAL(15,2)` say.
+    /// The system's names of the column types, `DECIMAL(15,2)` say.
     pub types: Vec<String>,
     /// Cells as PostgreSQL writes them; NULL is `None`.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// How long a query took inside DuckDB, and how many rows it had.
+/// How long a query took inside the system, and how many rows it had.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// Planning and running, to the last row.
@@ -45,32 +79,33 @@ pub struct Timing {
     pub rows: u64,
 }
 
-/// What DuckDB's profiler says about a query; queries answered from statistics have no profile.
+/// What a system says about a query; DuckDB nothing of those that it answers from statistics.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// Binding, optimizing and physical planning, without parsing.
+    /// Binding, optimizing and physical planning; without parsing for DuckDB.
     pub planning_seconds: Option<f64>,
-    /// Largest memory of the buffer manager, beyond what it held before.
+    /// Largest memory of DuckDB's buffer manager, beyond what it held before.
     pub peak_bytes: Option<u64>,
 }
 
-/// A running DuckDB; dropping it ends the process.
-pub struct DuckDb {
+/// A running system; dropping it ends the process.
+pub struct Peer {
+    system: System,
     process: Child,
     requests: Option<ChildStdin>,
     replies: BufReader<ChildStdout>,
 }
 
-impl DuckDb {
-    /// Starts DuckDB; `home` holds the virtual environment, made when it is not there.
+impl Peer {
+    /// Starts `system`; `home` holds the virtual environment, made when it is not there.
     ///
     /// # Errors
     /// When there is no Python, or the package cannot be installed.
-    pub fn start(home: &Path, options: &Options) -> io::Result<Self> {
-        let python = environment(home)?;
+    pub fn start(home: &Path, system: System, options: &Options) -> io::Result<Self> {
+        let python = environment(home, system)?;
         let file = options.file.clone().unwrap_or_else(|| PathBuf::from(":memory:"));
         let mut process = Command::new(python)
-            .args(["-c", SCRIPT])
+            .args(["-c", system.script()])
             .arg(file)
             .arg(options.threads.to_string())
             .stdin(Stdio::piped())
@@ -78,31 +113,26 @@ impl DuckDb {
             .spawn()?;
         let requests = process.stdin.take();
         let replies = process.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
-        Ok(Self { process, requests, replies: BufReader::new(replies) })
+        Ok(Self { system, process, requests, replies: BufReader::new(replies) })
+    }
+
+    /// Which system it is.
+    pub fn system(&self) -> System {
+        self.system
     }
 
     /// Makes `table` from a Parquet file.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn load_parquet(&mut self, table: &str, path: &Path) -> io::Result<Timing> {
-        let path = path.display();
-        self.run(&format!("CREATE OR REPLACE TABLE {table} AS FROM read_parquet('{path}')"))
-    }
-
-    /// Makes `table` from a CSV file.
-    ///
-    /// # Errors
-    /// What DuckDB says.
-    pub fn load_csv(&mut self, table: &str, path: &Path) -> io::Result<Timing> {
-        let path = path.display();
-        self.run(&format!("CREATE OR REPLACE TABLE {table} AS FROM read_csv('{path}')"))
+        self.timed(&json!({"table": table, "file": path, "want": "load"}))
     }
 
     /// Runs `sql` and brings its rows.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn rows(&mut self, sql: &str) -> io::Result<Rows> {
         let reply = self.ask(&json!({"sql": sql, "want": "rows"}))?;
         let row =
@@ -116,32 +146,32 @@ impl DuckDb {
     /// Runs the statement `sql`.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn run(&mut self, sql: &str) -> io::Result<Timing> {
-        self.timed(sql, "done")
+        self.timed(&json!({"sql": sql, "want": "done"}))
     }
 
     /// Runs the query `sql` a few times, so that its data is hot and the faster way to run it
     /// known.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn warm(&mut self, sql: &str) -> io::Result<Timing> {
-        self.timed(sql, "warm")
+        self.timed(&json!({"sql": sql, "want": "warm"}))
     }
 
     /// Runs the query `sql` in the faster way, if [`Self::warm`] found one; its rows are dropped.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn time(&mut self, sql: &str) -> io::Result<Timing> {
-        self.timed(sql, "time")
+        self.timed(&json!({"sql": sql, "want": "time"}))
     }
 
     /// Runs the query `sql` under the profiler; its rows are dropped.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// What the system says.
     pub fn profile(&mut self, sql: &str) -> io::Result<Profile> {
         let reply = self.ask(&json!({"sql": sql, "want": "profile"}))?;
         Ok(Profile {
@@ -150,8 +180,8 @@ impl DuckDb {
         })
     }
 
-    fn timed(&mut self, sql: &str, want: &str) -> io::Result<Timing> {
-        let reply = self.ask(&json!({"sql": sql, "want": want}))?;
+    fn timed(&mut self, request: &Value) -> io::Result<Timing> {
+        let reply = self.ask(request)?;
         Ok(Timing {
             seconds: reply["seconds"].as_f64().unwrap_or(f64::NAN),
             rows: reply["count"].as_u64().unwrap_or(0),
@@ -163,7 +193,10 @@ impl DuckDb {
         writeln!(requests, "{request}")?;
         let mut line = String::new();
         if self.replies.read_line(&mut line)? == 0 {
-            return Err(io::Error::other("DuckDB ended; what it said stands above"));
+            return Err(io::Error::other(format!(
+                "{} ended; what it said stands above",
+                self.system.name()
+            )));
         }
         let reply: Value = serde_json::from_str(&line)?;
         match reply["error"].as_str() {
@@ -173,7 +206,7 @@ impl DuckDb {
     }
 }
 
-impl Drop for DuckDb {
+impl Drop for Peer {
     fn drop(&mut self) {
         // The process ends when its input does.
         drop(self.requests.take());
@@ -185,19 +218,20 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The Python with DuckDB in it.
-fn environment(home: &Path) -> io::Result<PathBuf> {
+/// The Python with the system in it.
+fn environment(home: &Path, system: System) -> io::Result<PathBuf> {
+    let (name, version) = (system.name(), system.version());
     std::fs::create_dir_all(home)?;
     // Two processes must not make it at the same time; the lock ends with this function.
     let lock = std::fs::File::create(home.join("lock"))?;
     lock.lock()?;
-    let folder = home.join(format!("duckdb-{VERSION}"));
+    let folder = home.join(format!("{name}-{version}"));
     let python = folder.join("bin/python");
     if folder.join("ready").is_file() {
         return Ok(python);
     }
     must(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let package = format!("duckdb=={VERSION}");
+    let package = format!("{name}=={version}");
     must(Command::new(&python).args(["-m", "pip", "install", "--quiet", &package]))?;
     std::fs::write(folder.join("ready"), "")?;
     Ok(python)
