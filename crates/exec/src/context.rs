@@ -27,6 +27,8 @@ pub struct Counters {
     pub blocks_scanned: AtomicU64,
     /// Blocks a scan skipped.
     pub blocks_skipped: AtomicU64,
+    /// Bytes of column values that a scan read, if it measures itself.
+    pub bytes_read: AtomicU64,
     /// Blocks by the path on which a scan found their rows, in the order of [`AccessPath::ALL`].
     pub paths: [AtomicU64; AccessPath::ALL.len()],
     /// Largest memory.
@@ -182,6 +184,7 @@ impl QueryContext {
             nanos: read(&c.nanos),
             blocks_scanned: read(&c.blocks_scanned),
             blocks_skipped: read(&c.blocks_skipped),
+            bytes_read: read(&c.bytes_read),
             paths: paths(c),
             memory_bytes: read(&c.memory_bytes),
             spilled_bytes: read(&c.spilled_bytes),

@@ -1,8 +1,11 @@
 //! Scans of tables and of table functions.
 
+mod flavours;
+
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use kernels::{BATCH_ROWS, Batch, Bitmap, Column, Vector};
 use parking_lot::Mutex;
@@ -11,17 +14,18 @@ use plan::physical::{BoundKind, Expr, Node, Operator, OperatorId, ScanRestrictio
 use sql::algebra::CompareOp;
 use sql::catalog::TableRef;
 use storage::{
-    ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan,
+    BlockCursor, ColumnPredicate, CompareKind, Positions, Restriction, RestrictionKind, ScanPlan,
     ScanTechniques, TID_COLUMN, Table, TableSnapshot, Tid,
 };
 use types::{Error, PhysicalType, Result, Value};
 
-use crate::context::QueryContext;
+use crate::context::{Profile, QueryContext};
 use crate::expr::{Evaluator, array_values};
 use crate::flow::{Flow, RowSource};
 use crate::open::{Opener, PushedFilter, SharedBatchSource};
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::simple::FilterOperator;
+use flavours::{Flavour, Flavours, SCAN_ROWS_MIN};
 
 /// The stored table behind a reference.
 pub(crate) fn stored_table(table: &TableRef) -> Result<Arc<Table>> {
@@ -65,7 +69,13 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
             let tids = recheck.tids.clone();
             Arc::new(RecheckSource { context, snapshot, plan, columns, tids })
         }
-        _ => Arc::new(ScanSource { context, snapshot, plan, columns, id }),
+        _ => {
+            let tries = context.has(Technique::MicroAdaptive)
+                && plan.has_filters()
+                && snapshot.rows() >= SCAN_ROWS_MIN;
+            let flavours = tries.then(Flavours::default);
+            Arc::new(ScanSource { context, snapshot, plan, columns, id, flavours })
+        }
     };
     let mut stream = Stream::new(source, Some(node.id));
     if let Some(residual) = residual {
@@ -177,6 +187,27 @@ struct ScanSource {
     plan: ScanPlan,
     columns: Arc<[usize]>,
     id: OperatorId,
+    /// None where one way is left, or too little to try both.
+    flavours: Option<Flavours>,
+}
+
+impl ScanSource {
+    /// The next rows of the cursor through the rest of the pipeline; None at the end of the block.
+    fn step(
+        &self,
+        cursor: &mut BlockCursor<'_>,
+        rows: &Arc<dyn RowSource>,
+        push: &mut Push<'_>,
+    ) -> Result<Option<Demand>> {
+        let mut positions = Positions::List(Vec::new());
+        if !cursor.next(BATCH_ROWS, &mut positions)? {
+            return Ok(None);
+        }
+        if positions.is_empty() {
+            return Ok(Some(Demand::More));
+        }
+        push(Flow::from_source(Arc::clone(rows), self.columns.len(), positions)).map(Some)
+    }
 }
 
 /// The rows of one block.
@@ -184,10 +215,19 @@ struct BlockRows {
     snapshot: Arc<TableSnapshot>,
     block: usize,
     columns: Arc<[usize]>,
+    /// Who counts the bytes that are read, if somebody does.
+    reader: Option<(Arc<QueryContext>, OperatorId)>,
 }
 
 impl RowSource for BlockRows {
     fn fetch(&self, column: usize, positions: &Positions) -> Result<Column> {
+        if let Some((context, id)) = &self.reader
+            && self.columns[column] != TID_COLUMN
+        {
+            let block = self.snapshot.block(self.block);
+            let bytes = block.bytes_of(self.columns[column], positions.len());
+            context.counters(*id).bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.snapshot.unpack(self.block, self.columns[column], positions)
     }
 }
@@ -206,23 +246,33 @@ impl Source for ScanSource {
             return Ok(Demand::More);
         };
         counters.blocks_scanned.fetch_add(1, Ordering::Relaxed);
+        let measures = self.context.profile == Profile::On;
+        if measures {
+            let (block, rows) = (self.snapshot.block(order), cursor.rows_left());
+            let bytes = self.plan.restricted().map(|column| block.bytes_of(column, rows)).sum();
+            counters.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        }
         let rows: Arc<dyn RowSource> = Arc::new(BlockRows {
             snapshot: Arc::clone(&self.snapshot),
             block: order,
             columns: Arc::clone(&self.columns),
+            reader: measures.then(|| (Arc::clone(&self.context), self.id)),
         });
-        let mut positions = Positions::List(Vec::new());
-        while cursor.next(BATCH_ROWS, &mut positions)? {
-            if positions.is_empty() {
-                continue;
+        loop {
+            let (flavour, counts) =
+                self.flavours.as_ref().map_or((Flavour::Filters, false), Flavours::next);
+            cursor.use_filters(flavour == Flavour::Filters);
+            let start = counts.then(|| (Instant::now(), cursor.rows_left()));
+            match self.step(&mut cursor, &rows, push)? {
+                None => return Ok(Demand::More),
+                Some(Demand::Enough) => return Ok(Demand::Enough),
+                Some(Demand::More) => {}
             }
-            let found = std::mem::replace(&mut positions, Positions::List(Vec::new()));
-            let flow = Flow::from_source(Arc::clone(&rows), self.columns.len(), found);
-            if push(flow)? == Demand::Enough {
-                return Ok(Demand::Enough);
+            if let (Some((start, left)), Some(flavours)) = (start, &self.flavours) {
+                let rows = left - cursor.rows_left();
+                flavours.report(flavour, rows, start.elapsed().as_nanos());
             }
         }
-        Ok(Demand::More)
     }
 }
 
@@ -261,6 +311,7 @@ impl Source for RecheckSource {
             snapshot: Arc::clone(&self.snapshot),
             block: order,
             columns: Arc::clone(&self.columns),
+            reader: None,
         });
         let mut positions = Positions::List(Vec::new());
         while cursor.next(BATCH_ROWS, &mut positions)? {

@@ -57,6 +57,9 @@ fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &m
         if profile.blocks_scanned + profile.blocks_skipped > 0 {
             let (scanned, skipped) = (profile.blocks_scanned, profile.blocks_skipped);
             let _ = write!(out, ", blocks={scanned} scanned {skipped} skipped");
+            if profile.bytes_read > 0 {
+                let _ = write!(out, ", read={}", bytes(profile.bytes_read));
+            }
             if !profile.paths.is_empty() {
                 let text = |(path, blocks): &(&str, u64)| format!("{blocks} {path}");
                 let paths: Vec<String> = profile.paths.iter().map(text).collect();

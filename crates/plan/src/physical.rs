@@ -652,6 +652,9 @@ pub struct OperatorProfile {
     pub blocks_scanned: u64,
     /// Blocks a scan skipped by SMA, lookup table or dictionary.
     pub blocks_skipped: u64,
+    /// Bytes of column values that a scan read: of restricted columns those of all rows that were
+    /// looked at, of others those of rows that were asked for.
+    pub bytes_read: u64,
     /// Blocks by the path to their rows, where index sub-blocks were one.
     pub paths: Vec<(&'static str, u64)>,
     /// Bytes of hash tables, sort runs and stored rows at their largest.

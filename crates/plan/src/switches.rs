@@ -26,6 +26,8 @@ pub enum Technique {
     Lip,
     /// Tests of a scan are ordered by the share of rows that they were seen to pass.
     LipAdaptive,
+    /// Scans are tried with and without the filters of joins, and stay with the faster way.
+    MicroAdaptive,
     /// Joins by an array over the range of an integer key.
     DenseJoins,
     /// Grouping by an array over the range of an integer key.
@@ -48,13 +50,14 @@ use Technique as T;
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         T::PartialPushDown,
         T::CommonSubexpressions,
         T::KeyReduction,
         T::ExactFilters,
         T::Lip,
         T::LipAdaptive,
+        T::MicroAdaptive,
         T::DenseJoins,
         T::DenseAggregation,
         T::CompactKeys,
@@ -74,6 +77,7 @@ impl Technique {
             T::ExactFilters => "exact_filters",
             T::Lip => "lip",
             T::LipAdaptive => "lip_adaptive",
+            T::MicroAdaptive => "micro_adaptive",
             T::DenseJoins => "dense_joins",
             T::DenseAggregation => "dense_aggregation",
             T::CompactKeys => "compact_keys",
@@ -94,6 +98,7 @@ impl Technique {
             T::ExactFilters => "makes joins that give no column tests of keys in the probe's scan",
             T::Lip => "tests the keys of build sides in the scans below the probe side",
             T::LipAdaptive => "orders the tests of a scan by the share of rows seen to pass",
+            T::MicroAdaptive => "tries scans with and without the filters of joins",
             T::DenseJoins => "joins by arrays over ranges of integer keys",
             T::DenseAggregation => "groups by arrays over ranges of integer keys",
             T::CompactKeys => "packs grouping keys into words",
@@ -115,7 +120,7 @@ impl Technique {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
     /// A bit for each technique that is off.
-    off: u16,
+    off: u32,
 }
 
 impl Switches {
@@ -125,19 +130,19 @@ impl Switches {
     /// Whether `technique` is used.
     #[inline]
     pub const fn has(self, technique: Technique) -> bool {
-        self.off >> technique as u16 & 1 == 0
+        self.off >> technique as u32 & 1 == 0
     }
 
     /// The same, with `technique`.
     #[must_use]
     pub const fn with(self, technique: Technique) -> Self {
-        Self { off: self.off & !(1 << technique as u16) }
+        Self { off: self.off & !(1 << technique as u32) }
     }
 
     /// The same, without `technique`.
     #[must_use]
     pub const fn without(self, technique: Technique) -> Self {
-        Self { off: self.off | 1 << technique as u16 }
+        Self { off: self.off | 1 << technique as u32 }
     }
 }
 

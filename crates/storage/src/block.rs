@@ -274,6 +274,17 @@ impl Block {
         usize::from(self.header.segments[column].width)
     }
 
+    /// Bytes that `rows` values of column `column` take where they are read: codes or values, and
+    /// the characters of strings that have no dictionary.
+    pub fn bytes_of(&self, column: usize, rows: usize) -> u64 {
+        let segment = self.segment(column);
+        let characters = match segment.has_codes() {
+            true => 0,
+            false => u64::from(segment.strings_bytes) * rows as u64 / self.rows().max(1) as u64,
+        };
+        u64::from(segment.width) * rows as u64 + characters
+    }
+
     pub(crate) fn segment(&self, column: usize) -> &Segment {
         &self.header.segments[column]
     }

@@ -98,6 +98,16 @@ impl ScanPlan {
         Self { paths, ..self }
     }
 
+    /// The columns of its restrictions, by ordinal.
+    pub fn restricted(&self) -> impl Iterator<Item = usize> {
+        self.tests.iter().map(|(column, _)| *column)
+    }
+
+    /// True when the plan has filters that have not given up.
+    pub fn has_filters(&self) -> bool {
+        self.tests.iter().any(|(_, test)| matches!(test, Test::Filter(_)) && test.is_active())
+    }
+
     /// True when no block can have a row that satisfies the restrictions.
     pub fn is_never(&self) -> bool {
         self.tests.iter().any(|(_, test)| matches!(test, Test::Never))
@@ -174,6 +184,7 @@ impl ScanPlan {
             found: None,
             next: 0,
             end,
+            filters: true,
         };
         if self.is_never() || block.rows() == 0 {
             return Ok((AccessPath::Constant, None));
@@ -257,6 +268,8 @@ pub struct BlockCursor<'a> {
     found: Option<FoundRows>,
     next: u32,
     end: u32,
+    /// Whether filters are asked, where that is done row by row.
+    filters: bool,
 }
 
 impl Drop for BlockCursor<'_> {
@@ -354,6 +367,12 @@ impl<'a> BlockCursor<'a> {
         (self.end - self.next) as usize
     }
 
+    /// Whether the next rows are tested by filters. Without, rows come that filters would drop, but
+    /// not those that a filter dropped by their codes.
+    pub fn use_filters(&mut self, use_them: bool) {
+        self.filters = use_them;
+    }
+
     /// True when every row that is left is there and satisfies the plan.
     pub fn is_unrestricted(&self) -> bool {
         self.steps.is_empty()
@@ -445,6 +464,9 @@ impl<'a> BlockCursor<'a> {
                 break;
             }
             let StepKind::Values(test) = self.steps[at].kind else { continue };
+            if !self.filters && matches!(test, Test::Filter(_)) {
+                continue;
+            }
             let positions = match is_listed {
                 false => Positions::Range { start, len },
                 true => Positions::List(std::mem::take(rows)),
@@ -458,6 +480,9 @@ impl<'a> BlockCursor<'a> {
             retain_values(test, &values.to_vector(), rows)?;
             self.steps[at].seen.add(tested, rows.len());
             is_listed = true;
+        }
+        if !is_listed {
+            rows.extend(start..start + len);
         }
         Ok(())
     }

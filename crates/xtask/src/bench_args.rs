@@ -109,6 +109,20 @@ pub struct JoinOrderArgs {
     pub runs: usize,
 }
 
+/// Arguments of `bench limits`.
+#[derive(Args, Clone, Debug)]
+pub struct LimitsArgs {
+    /// Scale factor
+    #[arg(long, default_value_t = 1.0)]
+    pub sf: f64,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Timed runs of each query, after one to warm up
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+}
+
 /// Arguments of `bench versions`.
 #[derive(Args, Clone, Debug)]
 pub struct VersionsArgs {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs, WaterfallArgs,
-    Which,
+    CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs,
+    WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
@@ -85,6 +85,8 @@ enum Bench {
     Waterfall(WaterfallArgs),
     /// SSB with joins in the best, the text's and the worst order, with and without LIP
     JoinOrder(JoinOrderArgs),
+    /// What memory allows, and how far from it the queries of TPC-H and SSB are
+    Limits(LimitsArgs),
 }
 
 #[derive(Args)]
@@ -333,6 +335,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
         Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
         Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
+        Command::Bench(Bench::Limits(args)) => return bench::limits::run(&args),
         Command::Verify(args) => {
             use xtask::variants::Variant;
             let usual = || vec![Variant::without("all on", &[])];
