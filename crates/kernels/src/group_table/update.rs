@@ -36,6 +36,24 @@ flavours! {
         sum
     }
 
+    /// The sums of the upper and of the lower halves: of fewer than 2^32 values they do not wrap.
+    fn sum_halves[](values: &[i64]) -> (i64, i64) {
+        let (mut high, mut low) = (0i64, 0i64);
+        for &value in values {
+            high = high.wrapping_add(value >> 32);
+            low = low.wrapping_add(value & 0xffff_ffff);
+        }
+        (high, low)
+    }
+
+    fn best_of[T: Copy, F: Fn(T, T) -> bool](first: T, values: &[T], better: &F) -> T {
+        let mut best = first;
+        for &value in values {
+            best = if better(value, best) { value } else { best };
+        }
+        best
+    }
+
     fn sum_float[](values: &[f64]) -> f64 {
         // Eight sums, so that additions need not wait for each other.
         let mut sums = [0.0f64; 8];
@@ -130,6 +148,20 @@ pub fn add_wide<V: Copy + Into<i128>>(sums: &mut [i128], groups: &[u32], values:
     failed
 }
 
+/// Adds each value to its group's sum; true when a sum overflowed.
+pub fn add_words(sums: &mut [i128], groups: &[u32], values: &[i64]) -> bool {
+    // 2^31 lower halves are below 2^63.
+    let ([sum], true) = (&mut *sums, values.len() < 1 << 31) else {
+        return add_wide(sums, groups, values);
+    };
+    assert_eq!(groups.len(), values.len(), "a group per value");
+    check(std::slice::from_ref(sum), groups);
+    let (high, low) = sum_halves(values);
+    let (next, overflow) = sum.overflowing_add((i128::from(high) << 32) + i128::from(low));
+    *sum = next;
+    overflow
+}
+
 /// Adds each value to its group's sum.
 pub fn add_float(sums: &mut [f64], groups: &[u32], values: &[f64]) {
     assert_eq!(groups.len(), values.len(), "a group per value");
@@ -185,6 +217,11 @@ pub fn keep_best<T: Copy>(
     assert_eq!(groups.len(), values.len(), "a group per value");
     assert_eq!(best.len(), seen.len(), "a flag per state");
     check(best, groups);
+    if let ([best], [seen], [first, ..]) = (&mut *best, &mut *seen, values) {
+        let start = if *seen == 0 { *first } else { *best };
+        (*best, *seen) = (best_of(start, values, &better), 1);
+        return;
+    }
     for (&group, &value) in groups.iter().zip(values) {
         // SAFETY: `check` found every group below the length, which is that of both.
         let (best, seen) = unsafe {
@@ -245,6 +282,9 @@ mod tests {
                 let mut wide = vec![0i128; count];
                 assert!(!add_wide(&mut wide, &groups, &values));
                 assert!(wide.iter().zip(&twin).all(|(&w, &t)| w == i128::from(t)));
+                let mut words = vec![0i128; count];
+                assert!(!add_words(&mut words, &groups, &values));
+                assert_eq!(words, wide, "{level:?} {count}");
                 let mut got = vec![0i64; count];
                 super::count(&mut got, &groups);
                 assert_eq!(got, counts);
@@ -258,6 +298,27 @@ mod tests {
                 add_float(&mut sums, &groups, &floats);
                 assert!(sums.iter().zip(&twin).all(|(s, &t)| (s - t as f64).abs() < 1e3));
             }
+        });
+    }
+
+    #[test]
+    fn the_sum_of_one_group_is_exact() {
+        at_every_level(|level| {
+            for values in [vec![], vec![i64::MIN; 2049], vec![i64::MAX; 77], vec![-1, 1, i64::MIN]]
+            {
+                let twin: i128 = values.iter().map(|&value| i128::from(value)).sum();
+                let mut sums = [5i128];
+                assert!(!add_words(&mut sums, &vec![0; values.len()], &values), "{level:?}");
+                assert_eq!(sums, [5 + twin], "{level:?}");
+            }
+            assert!(add_words(&mut [i128::MAX], &[0], &[1]));
+            assert!(add_words(&mut [i128::MIN], &[0], &[-1]));
+            let (mut best, mut seen) = ([7i32], [0]);
+            keep_best(&mut best, &mut seen, &[], &[], |a, b| a < b);
+            assert_eq!(seen, [0], "{level:?}");
+            keep_best(&mut best, &mut seen, &[0, 0], &[9, 8], |a, b| a < b);
+            keep_best(&mut best, &mut seen, &[0], &[12], |a, b| a < b);
+            assert_eq!((best, seen), ([8], [1]), "{level:?}");
         });
     }
 

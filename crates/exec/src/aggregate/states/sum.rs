@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use kernels::group_table::update::{add, add_wide, magnitude};
+use kernels::group_table::update::{add, add_wide, add_words, magnitude};
 use kernels::{Vector, VectorData};
 use types::{Result, decimal};
 
@@ -103,7 +103,7 @@ impl SumStates {
         let more = u128::from(magnitude(values)) * values.len() as u128;
         if self.admit(more)? {
             add(&mut self.narrow, groups, values);
-        } else if add_wide(&mut self.wide, groups, values) {
+        } else if add_words(&mut self.wide, groups, values) {
             return Err(decimal::overflow());
         }
         Ok(())
