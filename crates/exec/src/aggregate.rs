@@ -27,6 +27,7 @@ mod grouper;
 mod input;
 mod intern;
 mod keys;
+mod late;
 mod local;
 mod output;
 mod sink;
@@ -242,7 +243,7 @@ fn set_plan(
     let shared = if set.is_empty() { &[PhysicalType::Bool][..] } else { &physical };
     Ok(SetPlan {
         keys: set.iter().map(|&k| key_inputs[k]).collect(),
-        shared: Arc::new(Keys::new(shared, &opener.context)),
+        shared: Arc::new(Keys::new(shared, node.rows, &opener.context)),
         physical,
         mode,
         bits: if heavy { BITS_HEAVY } else { wanted.clamp(BITS_MIN, BITS_MAX) },

@@ -15,7 +15,7 @@ use kernels::{Bitmap, Column};
 use plan::Technique;
 use types::PhysicalType;
 
-use super::intern::{Dictionary, Interner, SharedInterner};
+use super::intern::{Dictionary, Interner, STRINGS_MAX, SharedInterner};
 use super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack};
 use crate::context::QueryContext;
 
@@ -31,10 +31,12 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Keys of columns held as `physical`, not empty; as bytes if `context` says so.
-    pub(crate) fn new(physical: &[PhysicalType], context: &QueryContext) -> Self {
+    /// Keys of columns held as `physical`, not empty, of which some `groups` are expected; as bytes
+    /// if `context` says so, or if they are more strings than are numbered.
+    pub(crate) fn new(physical: &[PhysicalType], groups: f64, context: &QueryContext) -> Self {
         let mut layout = KeyLayout::new(physical);
-        if !context.has(Technique::CompactKeys) {
+        let is_many = physical == [PhysicalType::Str] && groups > 2.0 * STRINGS_MAX as f64;
+        if is_many || !context.has(Technique::CompactKeys) {
             layout = layout.as_bytes();
         }
         let text = |p: &PhysicalType| *p == PhysicalType::Str && layout.form() != KeyForm::Bytes;

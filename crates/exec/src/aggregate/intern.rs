@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use types::PhysicalType;
 
 /// Strings up to which they are numbered: beyond, keys become bytes.
-const STRINGS_MAX: usize = 1 << 16;
+pub(super) const STRINGS_MAX: usize = 1 << 16;
 /// A dictionary with more entries per row of a batch is read as plain strings.
 const ENTRIES_PER_ROW: usize = 16;
 const UNKNOWN: u32 = u32::MAX;

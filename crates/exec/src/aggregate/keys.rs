@@ -276,25 +276,40 @@ impl KeyView<'_> {
         dictionaries: &[Option<Dictionary>],
         rows: &[u32],
     ) -> Vec<Column> {
-        let fields = layout.fields.iter().zip(dictionaries);
+        let column = |number| self.column(layout, dictionaries, number, rows);
+        match self {
+            Self::Bytes(bytes, _) => decode_rows(layout, bytes, rows),
+            _ => (0..layout.fields.len()).map(column).collect(),
+        }
+    }
+
+    /// The column of key `number` of the keys at `rows`.
+    pub(crate) fn column(
+        &self,
+        layout: &KeyLayout,
+        dictionaries: &[Option<Dictionary>],
+        number: usize,
+        rows: &[u32],
+    ) -> Column {
+        let (field, dictionary) = (layout.fields[number], dictionaries[number].as_ref());
         match self {
             Self::U64(keys, nulls) => {
                 let words = rows.iter().map(|&row| keys[row as usize]);
                 let null = |i: usize| nulls.binary_search(&rows[i]).is_ok();
-                let column = |(f, d): (&Field, &Option<Dictionary>)| {
-                    unpack(*f, words.clone(), rows.len(), null, d.as_ref())
-                };
-                fields.map(column).collect()
+                unpack(field, words, rows.len(), null, dictionary)
             }
             Self::U128(keys, nulls) => {
                 let words = rows.iter().map(|&row| keys[row as usize]);
                 let null = |i: usize| nulls.binary_search(&rows[i]).is_ok();
-                let column = |(f, d): (&Field, &Option<Dictionary>)| {
-                    unpack(*f, words.clone(), rows.len(), null, d.as_ref())
-                };
-                fields.map(column).collect()
+                unpack(field, words, rows.len(), null, dictionary)
             }
-            Self::Bytes(bytes, _) => decode_rows(layout, bytes, rows),
+            Self::Bytes(bytes, _) => {
+                let mut cursors = starts(bytes, rows);
+                for before in &layout.fields[..number] {
+                    skip(before, bytes.all(), &mut cursors);
+                }
+                read(&field, bytes.all(), &mut cursors)
+            }
         }
     }
 }
@@ -486,57 +501,79 @@ fn read_fixed<T: Default, const N: usize>(
     (values, valid)
 }
 
+/// Bytes of the string at `cursor`; None for NULL.
+fn text_length(bytes: &[u8], cursor: usize) -> Option<usize> {
+    let length = bytes[cursor..].first_chunk::<4>().map_or(0, |l| u32::from_le_bytes(*l));
+    length.checked_sub(1).map(|length| length as usize)
+}
+
 fn read_text(bytes: &[u8], cursors: &mut [usize]) -> Column {
     let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, cursors.len());
     for cursor in cursors {
-        let length = bytes[*cursor..].first_chunk::<4>().map_or(0, |l| u32::from_le_bytes(*l));
+        let length = text_length(bytes, *cursor);
         *cursor += 4;
-        match length.checked_sub(1) {
+        match length {
             None => builder.push_null(),
             Some(length) => {
-                builder.push_str(&bytes[*cursor..*cursor + length as usize]);
-                *cursor += length as usize;
+                builder.push_str(&bytes[*cursor..*cursor + length]);
+                *cursor += length;
             }
         }
     }
     Column::plain(builder.finish())
 }
 
+/// Where the rows of `bytes` at `rows` start.
+fn starts(bytes: &RowBytes, rows: &[u32]) -> Vec<usize> {
+    rows.iter().map(|&row| bytes.start(row as usize)).collect()
+}
+
+/// Moves the cursors behind a field.
+fn skip(field: &Field, bytes: &[u8], cursors: &mut [usize]) {
+    let fixed = match field.physical {
+        PhysicalType::Str => None,
+        physical => Some(1 + width(physical)),
+    };
+    for cursor in cursors {
+        *cursor += fixed.unwrap_or_else(|| 4 + text_length(bytes, *cursor).unwrap_or(0));
+    }
+}
+
+/// The values of a field, behind which the cursors are moved.
+fn read(field: &Field, all: &[u8], cursors: &mut [usize]) -> Column {
+    let (data, valid) = match field.physical {
+        PhysicalType::Str => return read_text(all, cursors),
+        PhysicalType::Bool => {
+            let (v, valid) = read_fixed(all, cursors, |[x]: [u8; 1]| x);
+            (VectorData::Bool(v), valid)
+        }
+        PhysicalType::I32 => {
+            let (v, valid) = read_fixed(all, cursors, i32::from_le_bytes);
+            (VectorData::I32(v), valid)
+        }
+        PhysicalType::I64 => {
+            let (v, valid) = read_fixed(all, cursors, i64::from_le_bytes);
+            (VectorData::I64(v), valid)
+        }
+        PhysicalType::F64 => {
+            let (v, valid) = read_fixed(all, cursors, f64::from_le_bytes);
+            (VectorData::F64(v), valid)
+        }
+        PhysicalType::I128 => {
+            let (v, valid) = read_fixed(all, cursors, i128::from_le_bytes);
+            (VectorData::I128(v), valid)
+        }
+        PhysicalType::Interval => {
+            let (v, valid) =
+                read_fixed(all, cursors, |bytes| as_long_as(i128::from_le_bytes(bytes)));
+            (VectorData::Interval(v), valid)
+        }
+    };
+    Column::plain(Vector::with_validity(data, Some(valid)))
+}
+
 /// The columns of the rows of `bytes` at `rows`.
 fn decode_rows(layout: &KeyLayout, bytes: &RowBytes, rows: &[u32]) -> Vec<Column> {
-    let mut cursors: Vec<usize> = rows.iter().map(|&row| bytes.start(row as usize)).collect();
-    let all = bytes.all();
-    let column = |field: &Field| {
-        let cursors = cursors.as_mut_slice();
-        let (data, valid) = match field.physical {
-            PhysicalType::Str => return read_text(all, cursors),
-            PhysicalType::Bool => {
-                let (v, valid) = read_fixed(all, cursors, |[x]: [u8; 1]| x);
-                (VectorData::Bool(v), valid)
-            }
-            PhysicalType::I32 => {
-                let (v, valid) = read_fixed(all, cursors, i32::from_le_bytes);
-                (VectorData::I32(v), valid)
-            }
-            PhysicalType::I64 => {
-                let (v, valid) = read_fixed(all, cursors, i64::from_le_bytes);
-                (VectorData::I64(v), valid)
-            }
-            PhysicalType::F64 => {
-                let (v, valid) = read_fixed(all, cursors, f64::from_le_bytes);
-                (VectorData::F64(v), valid)
-            }
-            PhysicalType::I128 => {
-                let (v, valid) = read_fixed(all, cursors, i128::from_le_bytes);
-                (VectorData::I128(v), valid)
-            }
-            PhysicalType::Interval => {
-                let (v, valid) =
-                    read_fixed(all, cursors, |bytes| as_long_as(i128::from_le_bytes(bytes)));
-                (VectorData::Interval(v), valid)
-            }
-        };
-        Column::plain(Vector::with_validity(data, Some(valid)))
-    };
-    layout.fields.iter().map(column).collect()
+    let mut cursors = starts(bytes, rows);
+    layout.fields.iter().map(|field| read(field, bytes.all(), &mut cursors)).collect()
 }

@@ -1,21 +1,20 @@
 //! Groups as a source.
 //!
 //! ```text
-//! Whole       one table, in parts of its groups
+//! Whole       one table, in parts of its groups (`late`)
 //! Ranges      arrays of all workers, a range of keys per work order, merged on the way
 //! Partitions  runs of all workers, a partition per work order, merged on the way
 //! ```
 
 use std::sync::Arc;
 
-use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorData};
+use kernels::{BATCH_ROWS, Batch, Column};
 use parking_lot::Mutex;
 use storage::{MemoryCategory, Reservation};
-use types::{Error, Result};
+use types::{Error, PhysicalType, Result};
 
-use super::grouper::table_view;
-use super::intern::Dictionary;
-use super::keys::{KeyForm, KeyTable, KeyView};
+use super::keys::{KeyForm, KeyTable};
+use super::late::{GroupRows, SetShape, Table};
 use super::local::{Dense, Groups, Run, SetLocal, new_states};
 use super::sink::{AggregateSink, SetPlan, null_column};
 use super::spill;
@@ -32,7 +31,7 @@ enum SetOutput {
     /// One row.
     Scalar(Vec<Box<dyn States>>),
     /// A table.
-    Whole(Box<SetLocal>),
+    Whole(Arc<GroupRows>),
     /// Arrays over the same range.
     Ranges(Vec<SetLocal>),
     /// Runs by partition, given to the work order that merges them; further rows are on disk.
@@ -41,26 +40,19 @@ enum SetOutput {
 
 struct SetGroups {
     output: SetOutput,
-    dictionaries: Vec<Option<Dictionary>>,
-    /// The set's keys among all keys.
-    ordinals: Vec<usize>,
+    shape: Arc<SetShape>,
 }
 
 /// All groups of an aggregation.
 pub(crate) struct GroupSource {
-    sink: Arc<AggregateSink>,
     sets: Vec<SetGroups>,
-    keys: Vec<types::PhysicalType>,
-    /// Key columns replaced by a state's value: intervals.
-    replaced: Vec<Option<usize>>,
-    numbered: bool,
     _memory: Vec<Reservation>,
 }
 
 /// How output columns are made beyond states.
 pub(crate) struct Shape {
     /// All keys.
-    pub(crate) keys: Vec<types::PhysicalType>,
+    pub(crate) keys: Vec<PhysicalType>,
     /// For each key the state that has its values, if not the key itself.
     pub(crate) replaced: Vec<Option<usize>>,
     /// For each set its keys among all.
@@ -80,84 +72,54 @@ impl GroupSource {
         shape: Shape,
         memory: Vec<Reservation>,
     ) -> Result<Self> {
+        let (keys, replaced) = (shape.keys.into(), shape.replaced.into());
+        let numbered = shape.numbered;
         let mut outputs = Vec::with_capacity(sets.len());
-        for ((parts, set), ordinals) in sets.into_iter().zip(&sink.sets).zip(shape.ordinals) {
-            let (parts, spilled) = parts;
-            let output = combine(sink, set, parts, spilled)?;
-            let dictionaries = set.shared.dictionaries();
-            outputs.push(SetGroups { output, dictionaries, ordinals });
+        let parts = sets.into_iter().zip(&sink.sets).zip(shape.ordinals).enumerate();
+        for (number, (((parts, spilled), set), ordinals)) in parts {
+            let combined = combine(sink, set, parts, spilled)?;
+            let shape = Arc::new(SetShape {
+                sink: Arc::clone(sink),
+                set: number,
+                keys: Arc::clone(&keys),
+                replaced: Arc::clone(&replaced),
+                ordinals,
+                numbered,
+                dictionaries: set.shared.dictionaries(),
+            });
+            let output = match combined {
+                Combined::Scalar(states) => SetOutput::Scalar(states),
+                Combined::Ranges(parts) => SetOutput::Ranges(parts),
+                Combined::Whole(part, form) => {
+                    let table = Table::Part(part);
+                    SetOutput::Whole(Arc::new(GroupRows::new(&shape, form, table, None)))
+                }
+                Combined::Partitions(runs, form, spilled) => {
+                    SetOutput::Partitions(runs, form, spilled)
+                }
+            };
+            outputs.push(SetGroups { output, shape });
         }
-        Ok(Self {
-            sink: Arc::clone(sink),
-            sets: outputs,
-            keys: shape.keys,
-            replaced: shape.replaced,
-            numbered: shape.numbered,
-            _memory: memory,
-        })
+        Ok(Self { sets: outputs, _memory: memory })
     }
+}
 
-    /// Pushes `groups`, whose keys are `keys`.
+impl SetGroups {
+    /// Pushes `groups`, whose only key is `key`, if there is one.
     fn emit(
         &self,
-        set: usize,
-        keys: Vec<Column>,
+        key: Option<&Column>,
         states: &[Box<dyn States>],
         groups: &[u32],
         push: &mut Push<'_>,
     ) -> Result<Demand> {
-        let rows = groups.len();
-        let mut columns: Vec<Column> = Vec::with_capacity(self.keys.len() + 8);
-        let mut own = keys.into_iter();
-        for (ordinal, &physical) in self.keys.iter().enumerate() {
-            if !self.sets[set].ordinals.contains(&ordinal) {
-                columns.push(null_column(physical, rows));
-                continue;
-            }
-            let key = own.next().ok_or_else(|| Error::internal("a column per key"))?;
-            columns.push(match self.replaced[ordinal] {
-                Some(state) => Column::plain(states[state].finish(groups)?),
-                None => key,
-            });
-        }
-        for result in &self.sink.plan.results {
-            columns.push(Column::plain(result.finish(states, groups)?));
-        }
-        if self.numbered {
-            let number = Arc::new(Vector::new(VectorData::I64(vec![set as i64])));
-            columns.push(Column::Constant(number, rows));
-        }
-        push(Flow::from_batch(Batch::new(columns, rows)))
+        let own = |_| key.cloned().unwrap_or_else(|| null_column(PhysicalType::Bool, groups.len()));
+        let column = |column| self.shape.column(column, states, groups, own);
+        let columns = (0..self.shape.width()).map(column).collect::<Result<_>>()?;
+        push(Flow::from_batch(Batch::new(columns, groups.len())))
     }
 
-    /// Pushes `groups` of a table.
-    fn emit_table(
-        &self,
-        set: usize,
-        view: KeyView<'_>,
-        form: KeyForm,
-        states: &[Box<dyn States>],
-        groups: std::ops::Range<u32>,
-        push: &mut Push<'_>,
-    ) -> Result<Demand> {
-        let layout = self.sink.sets[set].shared.layout(form);
-        let all: Vec<u32> = groups.collect();
-        for part in all.chunks(BATCH_ROWS) {
-            let keys = view.columns(&layout, &self.sets[set].dictionaries, part);
-            if self.emit(set, keys, states, part, push)? == Demand::Enough {
-                return Ok(Demand::Enough);
-            }
-        }
-        Ok(Demand::More)
-    }
-
-    fn run_range(
-        &self,
-        set: usize,
-        parts: &[SetLocal],
-        order: usize,
-        push: &mut Push<'_>,
-    ) -> Result<Demand> {
+    fn run_range(&self, parts: &[SetLocal], order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let range = order * ORDER_GROUPS..(order + 1) * ORDER_GROUPS;
         let mut found: Vec<(&Dense, &SetLocal, Vec<u32>)> = Vec::new();
         for part in parts {
@@ -168,14 +130,15 @@ impl GroupSource {
                 }
             }
         }
-        let physical = self.sink.sets[set].physical[0];
+        let sink = &self.shape.sink;
+        let physical = sink.sets[self.shape.set].physical[0];
         let Some((dense, part, groups)) = found.first() else {
             return Ok(Demand::More);
         };
         if found.len() == 1 {
             for groups in groups.chunks(BATCH_ROWS) {
-                let keys = dense.keys(groups, physical);
-                if self.emit(set, vec![keys], &part.states, groups, push)? == Demand::Enough {
+                let key = dense.keys(groups, physical);
+                if self.emit(Some(&key), &part.states, groups, push)? == Demand::Enough {
                     return Ok(Demand::Enough);
                 }
             }
@@ -188,7 +151,7 @@ impl GroupSource {
         for (place, &group) in all.iter().enumerate() {
             places[group as usize - range.start] = place as u32;
         }
-        let mut states = new_states(&self.sink.plan, Coverage::Sparse);
+        let mut states = new_states(&sink.plan, Coverage::Sparse);
         for (_, part, source) in &found {
             let target: Vec<u32> =
                 source.iter().map(|&g| places[g as usize - range.start]).collect();
@@ -198,10 +161,10 @@ impl GroupSource {
             }
         }
         for (start, groups) in all.chunks(BATCH_ROWS).enumerate() {
-            let keys = dense.keys(groups, physical);
+            let key = dense.keys(groups, physical);
             let start = (start * BATCH_ROWS) as u32;
             let rows: Vec<u32> = (start..start + groups.len() as u32).collect();
-            if self.emit(set, vec![keys], &states, &rows, push)? == Demand::Enough {
+            if self.emit(Some(&key), &states, &rows, push)? == Demand::Enough {
                 return Ok(Demand::Enough);
             }
         }
@@ -210,7 +173,6 @@ impl GroupSource {
 
     fn run_partition(
         &self,
-        set: usize,
         (runs, form): (&Mutex<Option<Vec<Run>>>, KeyForm),
         (spilled, partition): (&[Written], usize),
         push: &mut Push<'_>,
@@ -220,29 +182,40 @@ impl GroupSource {
         runs.retain(|run| run.keys.view().len() > 0);
         let rows: usize = runs.iter().map(|run| run.keys.view().len()).sum();
         let mut table = KeyTable::new(form, rows / 2);
-        let mut states = new_states(&self.sink.plan, Coverage::Dense);
-        let pool = &self.sink.context.pool;
+        let sink = &self.shape.sink;
+        let mut states = new_states(&sink.plan, Coverage::Dense);
+        let pool = &sink.context.pool;
         let mut memory = Reservation::empty(pool, MemoryCategory::Aggregation);
         let mut target = Vec::new();
         for run in &runs {
-            self.sink.context.check()?;
+            sink.context.check()?;
             merge_run(&mut table, &mut states, run, &mut target)?;
             let bytes = table.bytes() + states.iter().map(|s| s.bytes()).sum::<usize>();
             memory.resize(bytes as u64)?;
         }
         drop(runs);
-        let plan = &self.sink.sets[set];
-        spill::read(
-            &self.sink,
-            plan,
-            (spilled, partition),
-            (&mut table, &mut states),
-            &mut memory,
-        )?;
+        let plan = &sink.sets[self.shape.set];
+        spill::read(sink, plan, (spilled, partition), (&mut table, &mut states), &mut memory)?;
         states.iter_mut().for_each(|s| s.seal());
-        let groups = 0..table.len() as u32;
-        self.emit_table(set, table_view(&table), form, &states, groups, push)
+        let table = Table::Merged(table, states);
+        let rows = Arc::new(GroupRows::new(&self.shape, form, table, Some(memory)));
+        emit_table(&rows, 0..rows.len() as u32, push)
     }
+}
+
+/// Pushes `groups` of a table.
+fn emit_table(
+    rows: &Arc<GroupRows>,
+    groups: std::ops::Range<u32>,
+    push: &mut Push<'_>,
+) -> Result<Demand> {
+    for start in groups.clone().step_by(BATCH_ROWS) {
+        let len = (groups.end - start).min(BATCH_ROWS as u32);
+        if push(rows.flow(start, len))? == Demand::Enough {
+            return Ok(Demand::Enough);
+        }
+    }
+    Ok(Demand::More)
 }
 
 /// Adds the groups of `run`.
@@ -274,13 +247,21 @@ fn merge_states(
 /// Groups of all workers' tables up to which one thread merges them.
 const MERGED_GROUPS_MAX: usize = 1 << 14;
 
-/// What workers gathered for one set, as output.
+/// What workers gathered for one set.
+enum Combined {
+    Scalar(Vec<Box<dyn States>>),
+    Whole(Box<SetLocal>, KeyForm),
+    Ranges(Vec<SetLocal>),
+    Partitions(Vec<Mutex<Option<Vec<Run>>>>, KeyForm, Vec<Written>),
+}
+
+/// The parts of all workers together.
 fn combine(
     sink: &AggregateSink,
     set: &SetPlan,
     mut parts: Vec<SetLocal>,
     spilled: Vec<Written>,
-) -> Result<SetOutput> {
+) -> Result<Combined> {
     let mut context = set.context(&sink.plan);
     if !spilled.is_empty() {
         context.bits = set.spill_bits();
@@ -295,11 +276,11 @@ fn combine(
             merge_states(&mut first.states, &part.states, 1, &[0])?;
         }
         first.states.iter_mut().for_each(|s| s.seal());
-        return Ok(SetOutput::Scalar(first.states));
+        return Ok(Combined::Scalar(first.states));
     }
     if parts.iter().all(is_dense) {
         parts.iter_mut().for_each(|p| p.states.iter_mut().for_each(|s| s.seal()));
-        return Ok(SetOutput::Ranges(parts));
+        return Ok(Combined::Ranges(parts));
     }
     for part in &mut parts {
         part.become_hash(&context)?;
@@ -325,7 +306,7 @@ fn combine(
     let groups: usize = parts.iter().map(len).sum();
     let unsplit = spilled.is_empty() && parts.iter().all(|p| p.runs.is_empty());
     if unsplit && (parts.len() == 1 || groups <= MERGED_GROUPS_MAX) {
-        return whole(parts).map(|part| SetOutput::Whole(Box::new(part)));
+        return whole(parts).map(|part| Combined::Whole(Box::new(part), form));
     }
     let mut partitions: Vec<Vec<Run>> = (0..1 << context.bits).map(|_| Vec::new()).collect();
     for mut part in parts {
@@ -335,7 +316,7 @@ fn combine(
         }
     }
     let partitions = partitions.into_iter().map(|runs| Mutex::new(Some(runs))).collect();
-    Ok(SetOutput::Partitions(partitions, form, spilled))
+    Ok(Combined::Partitions(partitions, form, spilled))
 }
 
 /// All parts merged into the first.
@@ -359,10 +340,7 @@ impl SetOutput {
     fn orders(&self) -> usize {
         match self {
             Self::Scalar(_) => 1,
-            Self::Whole(part) => match &part.groups {
-                Groups::Hash(grouper) => grouper.len().div_ceil(ORDER_GROUPS),
-                _ => 0,
-            },
+            Self::Whole(rows) => rows.len().div_ceil(ORDER_GROUPS),
             Self::Ranges(parts) => match parts.first().map(|p| &p.groups) {
                 Some(Groups::Dense(dense)) => dense.exists.len().div_ceil(ORDER_GROUPS),
                 _ => 0,
@@ -379,28 +357,23 @@ impl Source for GroupSource {
 
     fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
         let mut order = order;
-        for (number, set) in self.sets.iter().enumerate() {
+        for set in &self.sets {
             let orders = set.output.orders();
             if order >= orders {
                 order -= orders;
                 continue;
             }
             return match &set.output {
-                SetOutput::Scalar(states) => self.emit(number, Vec::new(), states, &[0], push),
-                SetOutput::Whole(part) => {
-                    let Groups::Hash(grouper) = &part.groups else {
-                        return Err(Error::internal("a table"));
-                    };
+                SetOutput::Scalar(states) => set.emit(None, states, &[0], push),
+                SetOutput::Whole(rows) => {
                     let start = order * ORDER_GROUPS;
-                    let end = (start + ORDER_GROUPS).min(grouper.len());
-                    let groups = start as u32..end as u32;
-                    let form = grouper.form();
-                    self.emit_table(number, grouper.view(), form, &part.states, groups, push)
+                    let end = (start + ORDER_GROUPS).min(rows.len());
+                    emit_table(rows, start as u32..end as u32, push)
                 }
-                SetOutput::Ranges(parts) => self.run_range(number, parts, order, push),
+                SetOutput::Ranges(parts) => set.run_range(parts, order, push),
                 SetOutput::Partitions(partitions, form, spilled) => {
                     let runs = (&partitions[order], *form);
-                    self.run_partition(number, runs, (spilled, order), push)
+                    set.run_partition(runs, (spilled, order), push)
                 }
             };
         }

@@ -39,7 +39,7 @@ pub(crate) fn open_distinct_on(
         return Ok(Stream::new(Arc::new(source), Some(node.id)));
     }
     let physical: Vec<_> = on.iter().map(|e| e.physical).collect();
-    let keys = GroupKeys::new(&physical, &opener.context);
+    let keys = GroupKeys::new(&physical, node.rows, &opener.context);
     let mut grouper = Grouper::new(&Arc::new(keys));
     let mut kept = Vec::new();
     let mut groups = Vec::new();
