@@ -63,6 +63,7 @@ impl Statistics for StoredStatistics {
             bounds: if c.bounds_exact { Exactness::Exact } else { Exactness::Estimate },
             null_fraction: c.null_fraction,
             bytes_average: c.bytes_average,
+            frequent: Arc::clone(&c.frequent),
         };
         TableStatistics {
             rows: stored.rows as f64,

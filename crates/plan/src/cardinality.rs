@@ -12,6 +12,8 @@ mod joins;
 mod properties;
 mod selectivity;
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use sql::algebra::{
     AggregateFunction, ColumnId, Duplicates, Expr, ExprKind, JoinKind, Plan, SeriesFunction,
@@ -131,6 +133,7 @@ fn scanned(
             property.domain = property.distinct;
             property.null_fraction = known.null_fraction;
             property.bytes = known.bytes_average;
+            property.frequent = Some(Arc::clone(&known.frequent)).filter(|f| !f.is_empty());
             let ends = known.min.as_ref().zip(known.max.as_ref());
             property.spread = ends.and_then(|(a, b)| Some((as_number(a)?, as_number(b)?)));
             if known.bounds == Exactness::Exact {
@@ -345,6 +348,7 @@ pub(crate) fn aggregated(
         names.extend(tree::as_column(expr).map(|old| (old, *id)));
         let mut property = computed(expr, input);
         property.distinct = property.distinct.min(groups);
+        property.frequent = None;
         out.columns.insert(*id, property);
     }
     for (id, call) in aggregates {
@@ -411,6 +415,7 @@ fn distinct(input: &Plan, on: &[Expr], first: Properties) -> Properties {
     };
     let groups = group_count(&ids, &first);
     let mut out = first.scaled(groups);
+    out.columns.values_mut().for_each(|column| column.frequent = None);
     if let Some(columns) = ids.iter().map(|(_, e)| tree::as_column(e)).collect::<Option<_>>() {
         out.keys.push(Key { columns, domain: groups, nullable: false });
     }

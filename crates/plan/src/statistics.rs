@@ -1,5 +1,7 @@
 //! What the planner asks about the data. `engine` implements it over `storage`.
 
+use std::sync::Arc;
+
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::TableRef;
 use types::{Result, Value};
@@ -28,6 +30,9 @@ pub struct ColumnStatistics {
     pub null_fraction: f64,
     /// Average bytes of a string.
     pub bytes_average: f64,
+    /// Hashes of frequent values, ascending, and the share of each of the rows that are not NULL:
+    /// hashes of two columns are compared.
+    pub frequent: Arc<[(u64, f64)]>,
 }
 
 /// One table.

@@ -47,7 +47,7 @@ pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, Rest
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};
 pub use schema::{ColumnSpec, Layout, Schema};
 pub use snapshot::{BlockView, TableSnapshot};
-pub use statistics::{ColumnStatistics, TableStatistics};
+pub use statistics::{ColumnStatistics, FrequentValues, TableStatistics};
 pub use sub_block::{SubBlockKind, SubBlockSpec, WeaveForm};
 pub use table::{
     BlockCopy, BlockImage, BlockInfo, RowChange, RowChangeKind, RowChanges, SegmentInfo,

@@ -11,6 +11,7 @@
 //! values by row (2 ns); the sample takes at most 2,048 rows of a block.
 
 mod bounds;
+mod frequent;
 mod known;
 mod sample;
 mod sketch;
@@ -22,6 +23,7 @@ use types::{PhysicalType, Value};
 
 use crate::block::{Block, Fixed, float_key, with_fixed};
 pub(crate) use bounds::{Bounds, ColumnBounds};
+pub use frequent::FrequentValues;
 pub(crate) use known::Known;
 pub(crate) use sample::Sample;
 pub(crate) use sketch::{Sketch, hash_bytes, hash_number};
@@ -131,6 +133,8 @@ pub struct ColumnStatistics {
     pub null_fraction: f64,
     /// Average bytes of a string that is not NULL; 0 for other types.
     pub bytes_average: f64,
+    /// The most frequent values.
+    pub frequent: FrequentValues,
     /// Blocks hold nearly separate ranges of values, so that a range restriction skips most of
     /// them.
     pub clustered: bool,
@@ -165,6 +169,7 @@ impl TableStatistics {
         sample: &mut Sample,
     ) -> Self {
         let columns = columns.iter().zip(bounds);
+        let sampled = sample.columns();
         let statistics = columns.enumerate().map(|(i, (summary, bounds))| {
             let values = summary.rows - summary.nulls;
             let nulls = summary.nulls as f64 / summary.rows.max(1) as f64;
@@ -175,11 +180,12 @@ impl TableStatistics {
                 bounds_exact: bounds.is_exact,
                 null_fraction: if bounds.has_null { nulls } else { 0.0 },
                 bytes_average: summary.string_bytes as f64 / values.max(1) as f64,
+                frequent: frequent::frequent(&sampled[i]),
                 clustered: is_clustered(blocks, i),
             }
         });
         let columns: Vec<ColumnStatistics> = statistics.collect();
-        let sampled = sample.columns().iter().cloned().map(Column::plain).collect();
+        let sampled = sampled.iter().cloned().map(Column::plain).collect();
         Self {
             rows,
             range_epoch,

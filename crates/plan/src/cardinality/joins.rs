@@ -83,7 +83,10 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
     ];
     let mut product = 1.0;
     for pair in pairs {
-        product /= domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
+        let even = 1.0 / domain(pair.left, left).max(domain(pair.right, right)).max(1.0);
+        let columns = tree::as_column(pair.left).zip(tree::as_column(pair.right));
+        let known = columns.and_then(|(a, b)| skewed_share(left.column(a)?, right.column(b)?));
+        product *= known.unwrap_or(even);
     }
     if pairs.len() == 1 {
         return product;
@@ -95,6 +98,32 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
         }
     }
     product
+}
+
+/// Share of all pairs of rows with equal values, by the frequent values of both columns: few values
+/// that many rows of both have make most of a join. Others are as frequent as each other. None
+/// where one column has no frequent values.
+fn skewed_share(left: &ColumnProperty, right: &ColumnProperty) -> Option<f64> {
+    let (a, b) = (left.frequent.as_deref()?, right.frequent.as_deref()?);
+    let (mut both, mut common) = (0.0, 0.0);
+    let (mut a_common, mut b_common) = (0.0, 0.0);
+    for (hash, share) in a {
+        if let Ok(at) = b.binary_search_by_key(hash, |(hash, _)| *hash) {
+            both += share * b[at].1;
+            a_common += share;
+            b_common += b[at].1;
+            common += 1.0;
+        }
+    }
+    let sum = |values: &[(u64, f64)]| values.iter().map(|(_, share)| share).sum::<f64>();
+    let (a_frequent, b_frequent) = (sum(a), sum(b));
+    let (a_rest, b_rest) = ((1.0 - a_frequent).max(0.0), (1.0 - b_frequent).max(0.0));
+    // A frequent value of one side may be any of those of the other side that are not matched.
+    let others = |domain: f64| (domain - common).max(1.0);
+    let (a_others, b_others) = (others(left.domain), others(right.domain));
+    let unmatched =
+        (a_frequent - a_common) * b_rest / b_others + (b_frequent - b_common) * a_rest / a_others;
+    Some(both + unmatched + a_rest * b_rest / a_others.max(b_others))
 }
 
 /// Estimated rows of a join.
@@ -232,5 +261,33 @@ fn equate_distinct(out: &mut Properties, a: ColumnId, b: ColumnId) {
         if let Some(column) = out.columns.get_mut(&id) {
             column.distinct = least;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::DataType;
+
+    use super::{ColumnProperty, skewed_share};
+
+    /// A column of which `frequent` values have these shares, and 100 others the rest.
+    fn column(frequent: &[(u64, f64)]) -> ColumnProperty {
+        let domain = frequent.len() as f64 + 100.0;
+        let unknown = ColumnProperty::unknown(1e6, DataType::Integer);
+        ColumnProperty { domain, frequent: Some(frequent.into()), ..unknown }
+    }
+
+    #[test]
+    fn frequent_values_make_most_of_a_join() {
+        let skewed = column(&[(1, 0.5), (9, 0.1)]);
+        let alike = skewed_share(&skewed, &skewed).expect("both have frequent values");
+        let exact = 0.5 * 0.5 + 0.1 * 0.1 + 0.4 * 0.4 / 100.0;
+        assert!((alike - exact).abs() < 1e-12, "{alike}");
+        let other = column(&[(2, 0.5), (8, 0.1)]);
+        let apart = skewed_share(&skewed, &other).expect("both have frequent values");
+        // Two values of each side meet one of about a hundred on the other side.
+        let exact = 2.0 * 0.6 * 0.4 / 102.0 + 0.4 * 0.4 / 102.0;
+        assert!((apart - exact).abs() < 1e-12, "{apart}");
+        assert_eq!(skewed_share(&skewed, &ColumnProperty::unknown(9.0, DataType::Integer)), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The record of what is known and estimated about rows.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use sql::algebra::ColumnId;
 use types::DataType;
@@ -29,6 +31,9 @@ pub(crate) struct ColumnProperty {
     pub(crate) base_rows: f64,
     /// Average bytes of a string.
     pub(crate) bytes: f64,
+    /// Frequent values of the base table's column, as [`crate::ColumnStatistics`] has them; None
+    /// behind what changes their shares.
+    pub(crate) frequent: Option<Arc<[(u64, f64)]>>,
 }
 
 impl ColumnProperty {
@@ -45,6 +50,7 @@ impl ColumnProperty {
             null_fraction: 0.0,
             base_rows: 0.0,
             bytes: 16.0,
+            frequent: None,
         }
     }
 }

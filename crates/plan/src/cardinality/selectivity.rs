@@ -111,6 +111,7 @@ pub(crate) fn column_and_literal(expr: &Expr) -> Option<(ColumnId, CompareOp, &V
 fn restrict(out: &mut Properties, part: &Expr) {
     if let ExprKind::InList(operand, list) = &part.kind {
         if let Some(column) = tree::as_column(operand).and_then(|id| out.columns.get_mut(&id)) {
+            column.frequent = None;
             column.domain = column.domain.min(list.len() as f64);
             column.distinct = column.distinct.min(list.len() as f64);
         }
@@ -122,6 +123,9 @@ fn restrict(out: &mut Properties, part: &Expr) {
     let Some(column) = out.columns.get_mut(&id) else {
         return;
     };
+    if op != CompareOp::NotEqual {
+        column.frequent = None;
+    }
     if op == CompareOp::Equal {
         column.domain = 1.0;
         column.distinct = 1.0;

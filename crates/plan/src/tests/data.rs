@@ -167,6 +167,7 @@ impl Statistics for Exact {
                     bounds: Exactness::Exact,
                     null_fraction: 1.0 - values.len() as f64 / rows.len().max(1) as f64,
                     bytes_average: 8.0,
+                    frequent: Vec::new().into(),
                 }
             })
             .collect();

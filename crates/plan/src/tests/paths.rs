@@ -80,6 +80,7 @@ impl Statistics for Shop {
             bounds: Exactness::Estimate,
             null_fraction: 0.0,
             bytes_average: 8.0,
+            frequent: Vec::new().into(),
         };
         TableStatistics { rows, columns: (0..table.columns().len()).map(column).collect() }
     }

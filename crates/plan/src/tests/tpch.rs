@@ -175,6 +175,7 @@ impl Statistics for ScaleOne {
                     bounds: Exactness::Exact,
                     null_fraction: 0.0,
                     bytes_average: 20.0,
+                    frequent: Vec::new().into(),
                 }
             })
             .collect();
