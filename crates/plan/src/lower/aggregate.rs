@@ -77,7 +77,9 @@ impl Lowering<'_, '_> {
             reduce::computed_keys(&mut keys, &mut above);
             reduce::shifted_sums(self.context, &lowered.properties, &mut calls, &mut above);
             above.retain(|(id, _)| needed.contains(*id));
-            reduce_keys(&lowered.properties, &mut keys, &mut calls, needed);
+            let mut read = needed.clone();
+            above.iter().for_each(|(_, expr)| tree::mention(expr, &mut read));
+            reduce_keys(&lowered.properties, &mut keys, &mut calls, &read);
         }
         count_rows(&lowered.properties, &mut calls);
         let (lowered, keys, calls) = self.plain(lowered, keys, calls)?;
