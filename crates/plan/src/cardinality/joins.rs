@@ -1,5 +1,7 @@
 //! How many rows a join gives, and what stays known of them.
 
+use std::sync::Arc;
+
 use sql::algebra::{ColumnId, CompareOp, Expr, ExprKind, JoinKind};
 use types::DataType;
 
@@ -100,30 +102,56 @@ pub(crate) fn pair_share(pairs: &[EquiPair<'_>], left: &Properties, right: &Prop
     product
 }
 
+/// Hashes of values and the share of rows that have each.
+type Frequent = Arc<[(u64, f64)]>;
+
 /// Share of all pairs of rows with equal values, by the frequent values of both columns: few values
 /// that many rows of both have make most of a join. Others are as frequent as each other. None
 /// where one column has no frequent values.
 fn skewed_share(left: &ColumnProperty, right: &ColumnProperty) -> Option<f64> {
     let (a, b) = (left.frequent.as_deref()?, right.frequent.as_deref()?);
-    let (mut both, mut common) = (0.0, 0.0);
-    let (mut a_common, mut b_common) = (0.0, 0.0);
-    for (hash, share) in a {
-        if let Ok(at) = b.binary_search_by_key(hash, |(hash, _)| *hash) {
-            both += share * b[at].1;
-            a_common += share;
-            b_common += b[at].1;
-            common += 1.0;
-        }
+    let (a, b) = (Shares::of(a, b, left.domain), Shares::of(b, a, right.domain));
+    let both: f64 = a.common.iter().map(|(_, share, other)| share * other).sum();
+    let unmatched = a.apart * b.rest / b.others + b.apart * a.rest / a.others;
+    Some(both + unmatched + a.rest * b.rest / a.others.max(b.others))
+}
+
+/// The frequent values of equal columns of an inner join.
+fn joined_frequent(left: &ColumnProperty, right: &ColumnProperty) -> Option<Frequent> {
+    let (Some(a), Some(b)) = (&left.frequent, &right.frequent) else {
+        // Each value of the other column has as many rows as any.
+        return left.frequent.as_ref().or(right.frequent.as_ref()).map(Arc::clone);
+    };
+    let all = skewed_share(left, right)?;
+    let common = Shares::of(a, b, left.domain).common;
+    let joined = common.iter().map(|(hash, share, other)| (*hash, share * other / all));
+    Some(joined.collect())
+}
+
+/// The frequent values of one column against those of another.
+struct Shares {
+    /// Values that are frequent in both: hash, share here, share there.
+    common: Vec<(u64, f64, f64)>,
+    /// Rows with values that are frequent here only.
+    apart: f64,
+    /// Rows with values that are not frequent here.
+    rest: f64,
+    /// Values that are not frequent in both: one that is frequent there only may be any of them.
+    others: f64,
+}
+
+impl Shares {
+    fn of(here: &[(u64, f64)], there: &[(u64, f64)], domain: f64) -> Self {
+        let find = |hash: &u64| there.binary_search_by_key(hash, |(hash, _)| *hash).ok();
+        let common: Vec<_> = here
+            .iter()
+            .filter_map(|(hash, share)| Some((*hash, *share, there[find(hash)?].1)))
+            .collect();
+        let frequent: f64 = here.iter().map(|(_, share)| share).sum();
+        let apart = frequent - common.iter().map(|(_, share, _)| share).sum::<f64>();
+        let others = (domain - common.len() as f64).max(1.0);
+        Self { common, apart, rest: (1.0 - frequent).max(0.0), others }
     }
-    let sum = |values: &[(u64, f64)]| values.iter().map(|(_, share)| share).sum::<f64>();
-    let (a_frequent, b_frequent) = (sum(a), sum(b));
-    let (a_rest, b_rest) = ((1.0 - a_frequent).max(0.0), (1.0 - b_frequent).max(0.0));
-    // A frequent value of one side may be any of those of the other side that are not matched.
-    let others = |domain: f64| (domain - common).max(1.0);
-    let (a_others, b_others) = (others(left.domain), others(right.domain));
-    let unmatched =
-        (a_frequent - a_common) * b_rest / b_others + (b_frequent - b_common) * a_rest / a_others;
-    Some(both + unmatched + a_rest * b_rest / a_others.max(b_others))
 }
 
 /// Estimated rows of a join.
@@ -211,8 +239,17 @@ fn combine(
         _ => left.rows_max.zip(right.rows_max).map(|(a, b)| a * b + a + b),
     };
     let mut equal: Vec<(ColumnId, ColumnId)> = Vec::new();
+    let mut frequent = Vec::new();
     for pair in pairs {
-        equal.extend(tree::as_column(pair.left).zip(tree::as_column(pair.right)));
+        let Some((a, b)) = tree::as_column(pair.left).zip(tree::as_column(pair.right)) else {
+            continue;
+        };
+        equal.push((a, b));
+        if kind == JoinKind::Inner
+            && let Some(both) = left.column(a).zip(right.column(b))
+        {
+            frequent.push((a, b, joined_frequent(both.0, both.1)));
+        }
     }
     let mut out = Properties { rows, rows_max, ..Properties::default() };
     let keep_left = right_unique || kind == JoinKind::Single;
@@ -238,6 +275,13 @@ fn combine(
     }
     for (a, b) in equal {
         equate_distinct(&mut out, a, b);
+    }
+    for (a, b, values) in frequent {
+        for id in [a, b] {
+            if let Some(column) = out.columns.get_mut(&id) {
+                column.frequent.clone_from(&values);
+            }
+        }
     }
     if kind == JoinKind::Inner {
         tree::conjuncts(condition.clone()).iter().for_each(|part| note_facts(&mut out, part));
@@ -268,7 +312,7 @@ fn equate_distinct(out: &mut Properties, a: ColumnId, b: ColumnId) {
 mod tests {
     use types::DataType;
 
-    use super::{ColumnProperty, skewed_share};
+    use super::{ColumnProperty, joined_frequent, skewed_share};
 
     /// A column of which `frequent` values have these shares, and 100 others the rest.
     fn column(frequent: &[(u64, f64)]) -> ColumnProperty {
@@ -288,6 +332,11 @@ mod tests {
         // Two values of each side meet one of about a hundred on the other side.
         let exact = 2.0 * 0.6 * 0.4 / 102.0 + 0.4 * 0.4 / 102.0;
         assert!((apart - exact).abs() < 1e-12, "{apart}");
-        assert_eq!(skewed_share(&skewed, &ColumnProperty::unknown(9.0, DataType::Integer)), None);
+        let even = ColumnProperty::unknown(9.0, DataType::Integer);
+        assert_eq!(skewed_share(&skewed, &even), None);
+        let behind = joined_frequent(&even, &skewed).expect("the shares of the other side");
+        assert_eq!(*behind, [(1, 0.5), (9, 0.1)]);
+        let behind = joined_frequent(&skewed, &skewed).expect("both have frequent values");
+        assert!((behind[0].1 - 0.25 / alike).abs() < 1e-12 && behind[0].1 > 0.9, "{behind:?}");
     }
 }

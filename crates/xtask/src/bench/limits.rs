@@ -44,7 +44,7 @@ impl Memory {
             })
         });
         let random = SIZES.map(|bytes| {
-            let ms = median_of(|| together(threads, bytes, |area| at_random(area)));
+            let ms = median_of(|| together(threads, bytes, at_random));
             ms / (READS * threads) as f64
         });
         Self { bytes_per_ms: (AREA_BYTES * threads) as f64 / in_order, random_ms: random }
