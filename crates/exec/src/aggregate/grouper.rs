@@ -19,6 +19,11 @@ use super::intern::{Dictionary, Interner, STRINGS_MAX, SharedInterner};
 use super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack};
 use crate::context::QueryContext;
 
+/// Groups of a table that are split: with keys and states some megabytes, more than the
+/// second-level cache, but few enough that frequent groups are met again before.
+pub(super) const TABLE_GROUPS_MAX: usize = 1 << 17;
+/// Expected groups from which on a table has room for them at once.
+const ROOM_MIN: usize = 1 << 14;
 /// Bits of the index into a direct array at most.
 const DIRECT_BITS_MAX: u32 = 16;
 
@@ -28,6 +33,8 @@ pub(crate) struct Keys {
     layout: KeyLayout,
     /// Per column, for strings.
     interners: Vec<Option<Arc<SharedInterner>>>,
+    /// Groups that a worker's table has room for at first.
+    room: usize,
 }
 
 impl Keys {
@@ -41,7 +48,9 @@ impl Keys {
         }
         let text = |p: &PhysicalType| *p == PhysicalType::Str && layout.form() != KeyForm::Bytes;
         let interners = physical.iter().map(|p| text(p).then(Arc::default)).collect();
-        Self { layout, interners }
+        // Few groups are cheap to make room for when they come.
+        let many = groups.min(TABLE_GROUPS_MAX as f64) as usize;
+        Self { layout, interners, room: if many < ROOM_MIN { 0 } else { many } }
     }
 
     /// The layout in `form`.
@@ -197,7 +206,7 @@ impl Grouper {
         Self {
             keys: Arc::clone(keys),
             interners,
-            table: KeyTable::new(form, 0),
+            table: KeyTable::new(form, keys.room),
             appended: RunKeys::new(form),
             lookup: Lookup::Find,
             direct,

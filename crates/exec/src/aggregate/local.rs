@@ -13,13 +13,10 @@ use kernels::{Bitmap, Column, VectorData};
 use types::Result;
 
 use super::finish::StatePlan;
-use super::grouper::{Grouper, Keys, Lookup, RunKeys, to_bytes};
+use super::grouper::{Grouper, Keys, Lookup, RunKeys, TABLE_GROUPS_MAX, to_bytes};
 use super::keys::{KeyForm, KeyView};
 use super::states::{Coverage, Mapping, States, grow_zeroed};
 
-/// Groups of a table that are split: with keys and states some megabytes, more than the
-/// second-level cache, but few enough that frequent groups are met again before.
-const TABLE_GROUPS_MAX: usize = 1 << 17;
 /// Rows that are split when keys are not looked up: a part of the second-level cache.
 const APPENDED_ROWS_MAX: usize = 1 << 14;
 /// Rows per group below which looking keys up does not pay.

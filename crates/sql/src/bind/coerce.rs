@@ -60,6 +60,15 @@ impl Binder<'_> {
                 (Some(numeric), _) => expr.cast(DataType::Numeric(numeric)),
             });
         }
+        let is_hidden = context == Context::Implicit
+            && has_mixed_operators(from, to)
+            && self.levels.last().is_some_and(|level| level.has_sets);
+        if is_hidden {
+            // PostgreSQL compares and adds such types without a conversion: what stands here is not
+            // the key of a grouping set that is written as one. Planning drops the inner cast.
+            let inner = Expr { ty: from, kind: ExprKind::Cast(Box::new(expr)) };
+            return Ok(inner.cast(to));
+        }
         Ok(expr.cast(to))
     }
 
@@ -329,6 +338,15 @@ fn literal_as(
         }
         _ => types::cast::cast_value(value, from, to).map(Some),
     }
+}
+
+/// Whether PostgreSQL has operators between these types, which convert neither side.
+fn has_mixed_operators(from: DataType, to: DataType) -> bool {
+    let is_float = |ty| matches!(ty, DataType::Real | DataType::Double);
+    let is_time = |ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz);
+    from.is_integer() && to.is_integer()
+        || is_float(from) && is_float(to)
+        || is_time(from) && is_time(to)
 }
 
 /// True when text of type `from` may be too long for `to`.

@@ -477,3 +477,15 @@ fn nested_sets(function: &ast::Function) -> Option<(String, Vec<Vec<ast::Expr>>)
     let lists: Option<Vec<Vec<ast::Expr>>> = list.args.iter().map(element).collect();
     Some((name, lists?))
 }
+
+/// Whether GROUP BY names grouping sets.
+pub(super) fn has_sets(group_by: &ast::GroupByExpr) -> bool {
+    fn is_set(item: &ast::Expr) -> bool {
+        match item {
+            ast::Expr::GroupingSets(_) | ast::Expr::Rollup(_) | ast::Expr::Cube(_) => true,
+            ast::Expr::Nested(inner) => is_set(inner),
+            _ => false,
+        }
+    }
+    matches!(group_by, ast::GroupByExpr::Expressions(items, _) if items.iter().any(is_set))
+}

@@ -119,6 +119,8 @@ pub(super) struct Level {
     pub(super) named_windows: Vec<(String, ast::WindowSpec)>,
     /// Every reference to a column of the level, in the order met.
     pub(super) references: Vec<(ColumnId, Place)>,
+    /// Whether GROUP BY has grouping sets: a conversion that no one wrote is then no key.
+    pub(super) has_sets: bool,
 }
 
 impl Level {
@@ -132,6 +134,7 @@ impl Level {
             series: Vec::new(),
             named_windows: Vec::new(),
             references: Vec::new(),
+            has_sets: false,
         }
     }
 }

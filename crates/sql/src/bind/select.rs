@@ -10,6 +10,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::from::join;
+use super::group::has_sets;
 use super::name::{column_name, folded, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
@@ -70,6 +71,7 @@ impl Binder<'_> {
             plan = filter(plan, predicate);
         }
         self.define_windows(&select.named_window)?;
+        self.level()?.has_sets = has_sets(&select.group_by);
         let mut targets =
             self.in_clause(Clause::Select, |binder| binder.bind_items(&select.projection))?;
         let keep = unknowns == Unknowns::Keep && select.distinct.is_none() && order_by.is_empty();
