@@ -238,19 +238,13 @@ fn combine(
         JoinKind::Inner => product,
         _ => left.rows_max.zip(right.rows_max).map(|(a, b)| a * b + a + b),
     };
-    let mut equal: Vec<(ColumnId, ColumnId)> = Vec::new();
-    let mut frequent = Vec::new();
-    for pair in pairs {
-        let Some((a, b)) = tree::as_column(pair.left).zip(tree::as_column(pair.right)) else {
-            continue;
-        };
-        equal.push((a, b));
-        if kind == JoinKind::Inner
-            && let Some(both) = left.column(a).zip(right.column(b))
-        {
-            frequent.push((a, b, joined_frequent(both.0, both.1)));
-        }
-    }
+    let columns = |p: &EquiPair<'_>| tree::as_column(p.left).zip(tree::as_column(p.right));
+    let equal: Vec<(ColumnId, ColumnId)> = pairs.iter().filter_map(columns).collect();
+    let frequent = |&(a, b): &(ColumnId, ColumnId)| {
+        let (a, b) = left.column(a).zip(right.column(b)).filter(|_| kind == JoinKind::Inner)?;
+        Some(joined_frequent(a, b))
+    };
+    let frequent: Vec<Option<Option<Frequent>>> = equal.iter().map(frequent).collect();
     let mut out = Properties { rows, rows_max, ..Properties::default() };
     let keep_left = right_unique || kind == JoinKind::Single;
     if keep_left && kind != JoinKind::Full && kind != JoinKind::Right {
@@ -273,15 +267,8 @@ fn combine(
         out.dependencies.append(&mut side.dependencies);
         out.columns.extend(side.columns);
     }
-    for (a, b) in equal {
-        equate_distinct(&mut out, a, b);
-    }
-    for (a, b, values) in frequent {
-        for id in [a, b] {
-            if let Some(column) = out.columns.get_mut(&id) {
-                column.frequent.clone_from(&values);
-            }
-        }
+    for ((a, b), frequent) in equal.into_iter().zip(frequent) {
+        equate(&mut out, a, b, frequent);
     }
     if kind == JoinKind::Inner {
         tree::conjuncts(condition.clone()).iter().for_each(|part| note_facts(&mut out, part));
@@ -298,12 +285,16 @@ fn extend_with_nulls(side: &mut Properties) {
     side.columns.values_mut().for_each(|column| column.nullable = true);
 }
 
-fn equate_distinct(out: &mut Properties, a: ColumnId, b: ColumnId) {
+/// The columns `a` and `b` have the same values, and these frequent ones if that is known.
+fn equate(out: &mut Properties, a: ColumnId, b: ColumnId, frequent: Option<Option<Frequent>>) {
     let distinct = |id: &ColumnId| out.columns.get(id).map_or(1.0, |c| c.distinct);
     let least = distinct(&a).min(distinct(&b));
     for id in [a, b] {
         if let Some(column) = out.columns.get_mut(&id) {
             column.distinct = least;
+            if let Some(values) = &frequent {
+                column.frequent.clone_from(values);
+            }
         }
     }
 }
