@@ -14,6 +14,7 @@ pub mod checkpoint;
 pub mod versions;
 pub mod waterfall;
 pub mod join_order;
+pub mod storage;
 
 use std::process::Command;
 use std::sync::Arc;

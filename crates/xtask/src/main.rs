@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs, WaterfallArgs,
+    CheckpointArgs, JoinOrderArgs, RecoveryArgs, RecoveryChildArgs, StorageArgs, VersionsArgs,
+    WaterfallArgs,
 };
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
@@ -84,6 +85,8 @@ enum Bench {
     Waterfall(WaterfallArgs),
     /// SSB with joins in the best, the text's and the worst order, with and without LIP
     JoinOrder(JoinOrderArgs),
+    /// The storage explorer: layouts, sizes of blocks, indexes, compression, and twelve rules
+    Storage(StorageArgs),
 }
 
 #[derive(Args)]
@@ -346,6 +349,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
         Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
         Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
+        Command::Bench(Bench::Storage(args)) => return bench::storage::run(&args),
         Command::Verify(args) => {
             use xtask::variants::Variant;
             let oracle = match args.oracle {
