@@ -67,6 +67,8 @@ pub(super) const FILE_KINDS: [&str; 3] = ["row", "column", "frozen sorted"];
 /// Runs the parts of the grid that are wanted.
 pub(super) struct Grid<'s> {
     settings: &'s Settings,
+    /// What is measured now.
+    part: StoragePart,
     outputs: Outputs,
     measured: Measured,
 }
@@ -78,8 +80,10 @@ impl<'s> Grid<'s> {
     /// An answer that is not the model's; what storage says.
     pub(super) fn run(settings: &'s Settings) -> Result<Measured, String> {
         let outputs = Outputs::new(settings.threads);
-        let mut grid = Self { settings, outputs, measured: Measured::default() };
-        for part in &settings.parts {
+        let (part, measured) = (StoragePart::NarrowU, Measured::default());
+        let mut grid = Self { settings, part, outputs, measured };
+        for &part in &settings.parts {
+            grid.part = part;
             eprintln!("part {part:?} of {:?}", settings.parts);
             match part {
                 StoragePart::NarrowU => grid.table(&NARROW_U)?,
@@ -123,7 +127,8 @@ impl<'s> Grid<'s> {
                 if query.percent == 100.0 && uses_index(way) {
                     continue;
                 }
-                let point = measure(stored, query, way, self.settings, &mut self.outputs)?;
+                let (settings, part) = (self.settings, self.part);
+                let point = measure(stored, query, way, settings, part, &mut self.outputs)?;
                 self.measured.points.push(point);
             }
         }

@@ -24,6 +24,7 @@ use super::organisations::{SORT_INDEX, Stored};
 use super::queries::{Answer, Cell, Query, Role};
 use super::tables::{Text, text_of};
 use super::{Outcome, Settings};
+use crate::bench_args::StoragePart;
 use crate::text;
 
 /// By which path rows are found: what storage may use.
@@ -69,10 +70,13 @@ impl Way {
     }
 }
 
-/// Mean and standard deviation of runs.
+/// What some runs took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
+    /// What rules compare: other work on the machine disturbs it least.
+    pub(super) least: f64,
     pub(super) mean: f64,
+    /// The standard deviation.
     pub(super) deviation: f64,
 }
 
@@ -83,13 +87,15 @@ impl Sample {
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
-        Self { mean, deviation }
+        Self { least: values.iter().copied().fold(f64::INFINITY, f64::min), mean, deviation }
     }
 }
 
 /// One measured point of the grid.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
+    /// Of the grid.
+    pub(super) part: StoragePart,
     pub(super) table: &'static str,
     pub(super) organisation: String,
     pub(super) role: Role,
@@ -439,6 +445,7 @@ pub(super) fn measure(
     query: &Query,
     way: Way,
     settings: &Settings,
+    part: StoragePart,
     outputs: &mut Outputs,
 ) -> Result<Point, String> {
     let threads = outputs.numbers.len();
@@ -475,6 +482,7 @@ pub(super) fn measure(
         .zip(after)
         .map(|(a, b)| Misses { l2: (b.l2 - a.l2) / each, l3: (b.l3 - a.l3) / each });
     Ok(Point {
+        part,
         table: stored.build.table,
         organisation: name.clone(),
         role: query.role,

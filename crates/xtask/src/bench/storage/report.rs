@@ -10,6 +10,7 @@ use super::queries::{CONJUNCTION_PERCENTS, PERCENTS, Role};
 use super::rules::{Claim, Rule};
 use super::tables::{NARROW_E, NARROW_U, TableSpec, WIDE_E};
 use super::{Outcome, Settings};
+use crate::bench_args::StoragePart;
 use crate::chart::Chart;
 use crate::text;
 
@@ -21,6 +22,9 @@ pub(super) struct Report<'r> {
     /// What is checked besides the rules.
     pub(super) remarks: Vec<Claim>,
 }
+
+/// What one table of the report is about.
+type Group = (StoragePart, &'static str, Role);
 
 /// Who answers: an organisation and a way.
 type Series<'s> = (&'s str, Way);
@@ -46,9 +50,7 @@ impl Report<'_> {
         self.rules(&mut out);
         self.absent(&mut out);
         self.builds(&mut out);
-        for (table, role) in self.groups() {
-            self.points(&mut out, table, role);
-        }
+        self.groups().into_iter().for_each(|group| self.points(&mut out, group));
         out
     }
 
@@ -59,8 +61,8 @@ impl Report<'_> {
                 writeln!(out, "| {} | {} | {} |", rule.number, rule.title, rule.verdict().text());
         }
         out.push_str(
-            "\nEach inequality over its points, of milliseconds unless it says otherwise; a claim \
-             holds where nine of ten points do:\n\n\
+            "\nEach inequality over its points, of the least milliseconds unless it says otherwise; \
+             a claim holds where nine of ten points do:\n\n\
              | rule | inequality | points | hold | left : right, least, median, most | |\n\
              | --- | --- | --- | --- | --- | --- |\n",
         );
@@ -110,23 +112,31 @@ impl Report<'_> {
         }
     }
 
-    /// Tables and roles, as they were measured.
-    fn groups(&self) -> Vec<(&'static str, Role)> {
-        let mut groups: Vec<(&'static str, Role)> = Vec::new();
+    /// Parts, tables and roles, as they were measured.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
         for point in &self.measured.points {
-            if !groups.contains(&(point.table, point.role)) {
-                groups.push((point.table, point.role));
+            let group = (point.part, point.table, point.role);
+            if !groups.contains(&group) {
+                groups.push(group);
             }
         }
         groups
     }
 
-    fn points(&self, out: &mut String, table: &str, role: Role) {
-        let points = self.measured.points.iter().filter(|p| p.table == table && p.role == role);
-        let points: Vec<&Point> = points.collect();
+    /// A table of the points of a group, the longer of cells and series downwards.
+    fn points(&self, out: &mut String, group: Group) {
+        let is_in = |p: &&Point| (p.part, p.table, p.role) == group;
+        let points: Vec<&Point> = self.measured.points.iter().filter(is_in).collect();
+        let (part, table, role) = group;
+        let what = match part {
+            StoragePart::Sizes => "sizes of blocks, ",
+            StoragePart::Files => "files and blocks, ",
+            _ => "",
+        };
         let _ = writeln!(
             out,
-            "\n## {table}, {}\n\nMilliseconds, mean ± standard deviation.",
+            "\n## {table}, {what}{}\n\nMilliseconds, mean ± standard deviation.",
             role.name()
         );
         if points.iter().any(|point| point.misses.is_some()) {
@@ -135,10 +145,6 @@ impl Report<'_> {
         let mut cells: Vec<(f64, usize)> = points.iter().map(|p| (p.percent, p.width)).collect();
         cells.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         cells.dedup();
-        let head: Vec<String> =
-            cells.iter().map(|(share, width)| format!("{}, {width}", percent(*share))).collect();
-        let _ = writeln!(out, "\n| selected, columns | {} |", head.join(" | "));
-        let _ = writeln!(out, "| --- |{}", " --- |".repeat(cells.len()));
         let mut series: Vec<(&str, Way, usize)> = Vec::new();
         for point in &points {
             let key = (&point.organisation[..], point.way, point.threads);
@@ -146,25 +152,28 @@ impl Report<'_> {
                 series.push(key);
             }
         }
-        for (organisation, way, threads) in series {
-            let mut name = format!("{organisation}, {}", way.name());
-            if threads != self.settings.threads {
-                let _ = write!(name, ", {threads} thread");
-            }
-            let _ = write!(out, "| {name} |");
-            for &(share, width) in &cells {
-                let point = points.iter().find(|p| {
-                    p.organisation == organisation
-                        && (p.way, p.threads, p.percent, p.width) == (way, threads, share, width)
-                });
-                let cell = point.map_or(String::new(), |point| figures(point));
-                let _ = write!(out, " {cell} |");
-            }
-            out.push('\n');
+        let cell_names = cells.iter().map(|(p, w)| format!("{}, {w} columns", percent(*p)));
+        let series_names = series.iter().map(|(organisation, way, threads)| {
+            let other = *threads != self.settings.threads;
+            let threads = if other { format!(", {threads} thread") } else { String::new() };
+            format!("{organisation}, {}{threads}", way.name())
+        });
+        let text = |cell: (f64, usize), one: (&str, Way, usize)| {
+            let point = points.iter().find(|p| {
+                (p.percent, p.width) == cell && (&p.organisation[..], p.way, p.threads) == one
+            });
+            point.map_or(String::new(), |point| figures(point))
+        };
+        let cell_names: Vec<String> = cell_names.collect();
+        let series_names: Vec<String> = series_names.collect();
+        if cells.len() >= series.len() {
+            grid_lines(out, &cell_names, &series_names, |i, j| text(cells[i], series[j]));
+        } else {
+            grid_lines(out, &series_names, &cell_names, |i, j| text(cells[j], series[i]));
         }
     }
 
-    /// Milliseconds with all threads.
+    /// The least milliseconds with all threads.
     fn ms(&self, spec: &TableSpec, series: Series<'_>, cell: (Role, f64, usize)) -> Option<f64> {
         let found = self.measured.points.iter().find(|p| {
             p.table == spec.name
@@ -172,7 +181,7 @@ impl Report<'_> {
                 && (p.role, p.percent, p.width) == cell
                 && p.threads == self.settings.threads
         });
-        found.map(|point| point.ms.mean)
+        found.map(|point| point.ms.least)
     }
 
     /// Draws the charts of the parts that were measured.
@@ -302,6 +311,21 @@ fn claim_line(out: &mut String, number: &str, claim: &Claim) {
         checks.len(),
         claim.verdict().text()
     );
+}
+
+/// A table of Markdown: `text(i, j)` of row `i` and column `j`.
+fn grid_lines(
+    out: &mut String,
+    rows: &[String],
+    columns: &[String],
+    text: impl Fn(usize, usize) -> String,
+) {
+    let _ = writeln!(out, "\n| | {} |", columns.join(" | "));
+    let _ = writeln!(out, "| --- |{}", " --- |".repeat(columns.len()));
+    for (i, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = (0..columns.len()).map(|j| text(i, j)).collect();
+        let _ = writeln!(out, "| {row} | {} |", cells.join(" | "));
+    }
 }
 
 fn figures(point: &Point) -> String {
