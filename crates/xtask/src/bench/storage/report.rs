@@ -61,8 +61,8 @@ impl Report<'_> {
                 writeln!(out, "| {} | {} | {} |", rule.number, rule.title, rule.verdict().text());
         }
         out.push_str(
-            "\nEach inequality over its points, of the least milliseconds unless it says otherwise; \
-             a claim holds where nine of ten points do:\n\n\
+            "\nEach inequality over its points, of the least milliseconds unless it says \
+             otherwise; a claim holds where nine of ten points do:\n\n\
              | rule | inequality | points | hold | left : right, least, median, most | |\n\
              | --- | --- | --- | --- | --- | --- |\n",
         );

@@ -449,7 +449,7 @@ impl Known<'_> {
         }
         Rule {
             number: 8,
-            title: "in files it depends on selectivity, width and index whether rows or columns win",
+            title: "in files it depends on selectivity, width and index which layout wins",
             claims,
             limits: small_files(),
         }
