@@ -23,6 +23,7 @@ mod symbols;
 mod tests;
 mod validate;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -57,6 +58,9 @@ pub struct Block {
     /// By column, frozen blocks only: the dictionary or the single value as a vector, or smallest
     /// and largest of compressed strings; made when first asked for.
     pub(crate) cache: Box<[OnceLock<Arc<Vector>>]>,
+    /// By column, frozen blocks only: whether codes ascend from row to row; looked at when first
+    /// asked for, which ends at the first row that does not.
+    ascending: Box<[OnceLock<bool>]>,
     pub(crate) hot: Option<Hot>,
     pub(crate) versions: Versions,
     /// Index sub-blocks, of frozen blocks only. Latched for as long as a scan opens the block.
@@ -98,6 +102,7 @@ impl Block {
     pub(crate) fn new(id: u64, memory: Arc<Memory>, header: Header, hot: Option<Hot>) -> Self {
         let cached = if hot.is_none() { header.segments.len() } else { 0 };
         let cache = (0..cached).map(|_| OnceLock::new()).collect();
+        let ascending = (0..cached).map(|_| OnceLock::new()).collect();
         let room = if hot.is_some() { header.capacity } else { header.rows };
         let versions = Versions::new(room as usize);
         Self {
@@ -105,6 +110,7 @@ impl Block {
             memory,
             header,
             cache,
+            ascending,
             hot,
             versions,
             sub_blocks: RwLock::default(),
@@ -298,6 +304,21 @@ impl Block {
             2 => Codes::U16(self.memory.slice_of(at, rows)),
             _ => Codes::U32(self.memory.slice_of(at, rows)),
         }
+    }
+
+    /// The rows whose code is one of `lo..=hi`, when the codes of a frozen segment ascend.
+    ///
+    /// Source: Patel 2013, section 3.3.1 (binary search on the sort column).
+    pub(crate) fn sorted_rows(&self, column: usize, lo: u32, hi: u32) -> Option<Range<u32>> {
+        let codes = self.codes(column);
+        let ascending =
+            self.ascending[column].get_or_init(|| with_codes!(codes, codes => codes.is_sorted()));
+        ascending.then(|| {
+            with_codes!(codes, codes => {
+                let before = |end: u64| codes.partition_point(|&code| u64::from(code) < end) as u32;
+                before(lo.into())..before(u64::from(hi) + 1).max(before(lo.into()))
+            })
+        })
     }
 
     /// Plain values of a frozen segment.

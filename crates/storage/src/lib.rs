@@ -40,7 +40,7 @@ pub use index::{
     Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeyRange, KeyRun, RangeCursor,
     RangeState, TableIndex, Uniqueness,
 };
-pub use load::{BulkWriter, TableLoad, batch_of};
+pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};

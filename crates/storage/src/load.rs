@@ -4,8 +4,10 @@
 //! BulkWriter -- push --> columns of up to 65,536 rows -- freeze -> blocks -. finish
 //! BulkWriter -- push --> ...                                        +--> TableLoad -- commit
 //! ```
-//! Invariants: rows of one writer keep their order; a load that is dropped leaves nothing; blocks
-//! are made on the thread that pushes.
+//! Invariants: rows of one writer keep their order, within a block unless its [`BlockShape`] says
+//! otherwise; a load that is dropped leaves nothing; blocks are made on the thread that pushes.
+
+mod order;
 
 use std::sync::Arc;
 
@@ -24,6 +26,25 @@ use crate::undo::UndoBuffer;
 
 /// String bytes of one column after which a block is full before it has all its rows.
 const STRING_BYTES_MAX: usize = 256 << 20;
+
+/// How a writer cuts its rows into blocks.
+///
+/// Source: Patel 2013, sections 3.3.1 and 4.1 (sorted column stores; sizes of blocks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockShape {
+    /// Rows of a block: from 1 to [`BLOCK_ROWS_MAX`], which is usual.
+    pub rows_max: usize,
+    /// Ordinal of the column by which the rows of each block are sorted: ascending, NULLs last,
+    /// rows of one value as they were pushed. Without it rows stay as they were pushed. Scans of
+    /// frozen blocks find ranges of a sorted column by binary search.
+    pub sorted_by: Option<usize>,
+}
+
+impl Default for BlockShape {
+    fn default() -> Self {
+        Self { rows_max: BLOCK_ROWS_MAX, sorted_by: None }
+    }
+}
 
 /// What one writer made.
 struct Written {
@@ -67,13 +88,24 @@ impl TableLoad {
 
     /// A writer, for one thread. Writers made earlier come first in the table.
     pub fn writer(self: &Arc<Self>) -> BulkWriter {
+        self.writer_of(BlockShape::default())
+    }
+
+    /// As [`Self::writer`], of blocks of this shape.
+    ///
+    /// # Panics
+    /// If a block cannot have so many rows, or the table has no such column.
+    pub fn writer_of(self: &Arc<Self>, shape: BlockShape) -> BulkWriter {
+        assert!((1..=BLOCK_ROWS_MAX).contains(&shape.rows_max), "rows of a block");
+        let columns = self.table.schema().len();
+        assert!(shape.sorted_by.is_none_or(|column| column < columns), "a column of the table");
         let mut state = self.state.lock();
         state.writers += 1;
-        BulkWriter::new(Arc::clone(self), state.writers - 1, OnFinish::HandOver)
+        BulkWriter::new(Arc::clone(self), state.writers - 1, OnFinish::HandOver, shape)
     }
 
     pub(crate) fn sole_writer(self: &Arc<Self>) -> BulkWriter {
-        BulkWriter::new(Arc::clone(self), 0, OnFinish::Commit)
+        BulkWriter::new(Arc::clone(self), 0, OnFinish::Commit, BlockShape::default())
     }
 
     /// Makes the rows of all finished writers part of the transaction of `undo`; returns how many.
@@ -85,6 +117,17 @@ impl TableLoad {
     /// was committed before.
     pub fn commit(&self, undo: &mut UndoBuffer) -> Result<u64, WriteError> {
         self.publish(Some(undo))
+    }
+
+    /// As [`Self::commit`], without a transaction: everybody sees the rows at once.
+    ///
+    /// # Errors
+    /// XX000 when the load was committed before, or there are unique indexes.
+    pub fn commit_for_all(&self) -> Result<u64> {
+        self.publish(None).map_err(|error| match error {
+            WriteError::Failed(error) => error,
+            other => Error::internal(format!("{other:?} in a load without a transaction")),
+        })
     }
 
     fn publish(&self, undo: Option<&mut UndoBuffer>) -> Result<u64, WriteError> {
@@ -123,6 +166,7 @@ pub struct BulkWriter {
     load: Arc<TableLoad>,
     number: usize,
     on_finish: OnFinish,
+    shape: BlockShape,
     builders: Vec<VectorBuilder>,
     /// Rows in the builders.
     buffered: usize,
@@ -131,11 +175,11 @@ pub struct BulkWriter {
 }
 
 impl BulkWriter {
-    fn new(load: Arc<TableLoad>, number: usize, on_finish: OnFinish) -> Self {
+    fn new(load: Arc<TableLoad>, number: usize, on_finish: OnFinish, shape: BlockShape) -> Self {
         let written = Written::new(&load.table, load.threshold);
         let builders = empty_builders(&load.table);
         let reservation = None;
-        Self { load, number, on_finish, builders, buffered: 0, reservation, written }
+        Self { load, number, on_finish, shape, builders, buffered: 0, reservation, written }
     }
 
     /// Adds the rows of `batch`, whose columns are in schema order. After an error drop the writer.
@@ -146,7 +190,7 @@ impl BulkWriter {
         let vectors = self.load.table.conform(batch)?;
         let mut from = 0;
         while from < batch.rows {
-            let taken = (BLOCK_ROWS_MAX - self.buffered).min(batch.rows - from);
+            let taken = (self.shape.rows_max - self.buffered).min(batch.rows - from);
             for (builder, vector) in self.builders.iter_mut().zip(&vectors) {
                 if taken == vector.len() {
                     builder.append(vector, None);
@@ -156,7 +200,7 @@ impl BulkWriter {
             }
             from += taken;
             self.buffered += taken;
-            let full = self.buffered == BLOCK_ROWS_MAX
+            let full = self.buffered == self.shape.rows_max
                 || self.builders.iter().any(|b| b.bytes() > STRING_BYTES_MAX);
             self.count_memory()?;
             if full {
@@ -182,7 +226,11 @@ impl BulkWriter {
     fn flush(&mut self) -> Result<()> {
         let table = Arc::clone(&self.load.table);
         let builders = std::mem::replace(&mut self.builders, empty_builders(&table));
-        let vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
+        let mut vectors: Vec<Vector> = builders.into_iter().map(VectorBuilder::finish).collect();
+        if let Some(column) = self.shape.sorted_by {
+            let order = order::sorted_rows(&vectors[column]);
+            vectors.iter_mut().for_each(|vector| *vector = vector.gather(&order));
+        }
         let vectors: Vec<&Vector> = vectors.iter().collect();
         let rows = std::mem::take(&mut self.buffered);
         if rows == 0 {
@@ -216,10 +264,7 @@ impl BulkWriter {
         let rows = written.rows;
         load.state.lock().finished.push((number, written));
         if on_finish == OnFinish::Commit {
-            load.publish(None).map_err(|error| match error {
-                WriteError::Failed(error) => error,
-                other => Error::internal(format!("{other:?} in a load without a transaction")),
-            })?;
+            load.commit_for_all()?;
         }
         Ok(rows)
     }

@@ -22,6 +22,7 @@ mod paths;
 mod tests;
 mod values;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kernels::select::{
@@ -54,7 +55,8 @@ pub struct ScanTechniques {
     pub codes: bool,
     /// Predicates and filters are decided once per entry of a dictionary; on codes only.
     pub dictionaries: bool,
-    /// Blocks and ranges of rows are skipped by smallest and largest value and lookup table.
+    /// Blocks and ranges of rows are skipped by smallest and largest value, binary search on sorted
+    /// columns, and lookup table.
     pub skipping: bool,
 }
 
@@ -344,22 +346,32 @@ impl<'a> BlockCursor<'a> {
         self.next < self.end
     }
 
-    /// Adds test `number` as a step on codes and narrows the rows by the lookup table; returns its
-    /// selectivity.
+    /// Adds test `number` as a step on codes and narrows the rows, by binary search where codes
+    /// ascend, else by the lookup table; returns the share of the rows left that should pass.
     fn add(&mut self, number: usize, test: CodeTest) -> f64 {
         let column = self.plan.tests[number].0;
         let segment = self.block.segment(column);
         if self.plan.techniques.skipping
-            && segment.lookup != 0
             && let Some((lo, hi)) = test.bounds()
         {
-            let rows = LookupTable::new(&self.block.memory, segment).rows(lo, hi);
-            self.next = self.next.max(rows.start);
-            self.end = self.end.min(rows.end).max(self.next);
+            if let Some(rows) = self.block.sorted_rows(column, lo, hi) {
+                self.narrow(&rows);
+                if matches!(test, CodeTest::Range(..)) {
+                    return 1.0;
+                }
+            } else if segment.lookup != 0 {
+                self.narrow(&LookupTable::new(&self.block.memory, segment).rows(lo, hi));
+            }
         }
         let selectivity = codes::selectivity(self.block, column, &test);
         self.steps.push(Step::new(number, column, StepKind::Codes(test), selectivity));
         selectivity
+    }
+
+    /// Leaves the rows of `rows` only.
+    fn narrow(&mut self, rows: &Range<u32>) {
+        self.next = self.next.max(rows.start);
+        self.end = self.end.min(rows.end).max(self.next);
     }
 
     /// Rows that the cursor will still look at, most of which may fail.

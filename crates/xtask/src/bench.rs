@@ -15,6 +15,7 @@ pub mod versions;
 pub mod waterfall;
 pub mod join_order;
 pub mod limits;
+pub mod storage;
 
 use std::process::Command;
 use std::sync::Arc;

@@ -139,3 +139,48 @@ pub struct VersionsArgs {
     #[arg(long, value_delimiter = ',', default_value = "row,column,frozen")]
     pub layouts: Vec<String>,
 }
+
+/// Arguments of `bench storage`.
+#[derive(Args, Clone, Debug)]
+pub struct StorageArgs {
+    /// Rows of tables of ten numbers; those of wide rows and of strings have a fifth
+    #[arg(long, default_value_t = 5_000_000)]
+    pub rows: usize,
+    /// Timed runs of each point, after one that is checked
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// Worker threads; all cores without
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Where chance begins
+    #[arg(long, default_value_t = 18)]
+    pub seed: u64,
+    /// Milliseconds that a run takes at least: shorter queries are repeated within it
+    #[arg(long, default_value_t = 5.0)]
+    pub run_ms: f64,
+    /// Parts of the grid; all of them without
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub only: Vec<StoragePart>,
+    /// Where the tables and charts go; they are printed and not drawn without
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// Parts of the grid of `bench storage`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoragePart {
+    /// Ten numbers of one range; also conjunctions
+    NarrowU,
+    /// Ten numbers of growing ranges: compression
+    NarrowE,
+    /// Fifty numbers
+    WideE,
+    /// Ten strings of 20 bytes
+    Strings,
+    /// The smallest number of each of 100 groups
+    Aggregate,
+    /// Sizes of blocks, and threads
+    Sizes,
+    /// One block a worker beside many
+    Files,
+}

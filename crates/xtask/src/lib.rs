@@ -10,7 +10,7 @@
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
 //! verify, bench -> Tessera beside DuckDB, DataFusion or PostgreSQL on the same data
 //! bench tpcc    -> transactions on Tessera, SQLite or PostgreSQL (feature `peers`)
-//! bench recovery, checkpoint, versions, waterfall, join-order, limits -> Tessera alone
+//! bench recovery, checkpoint, versions, waterfall, join-order, limits, storage -> Tessera alone
 //! ```
 //! Invariant: without the feature `tessera` nothing of the product is compiled, so that the checks
 //! work while the product does not.

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
-    CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs, VersionsArgs,
-    WaterfallArgs, Which,
+    CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs, StorageArgs,
+    VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
 use xtask::python::Extension;
@@ -87,6 +87,8 @@ enum Bench {
     JoinOrder(JoinOrderArgs),
     /// What memory allows, and how far from it the queries of TPC-H and SSB are
     Limits(LimitsArgs),
+    /// The storage explorer: layouts, sizes of blocks, indexes, compression, and twelve rules
+    Storage(StorageArgs),
 }
 
 #[derive(Args)]
@@ -336,6 +338,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
         Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
         Command::Bench(Bench::Limits(args)) => return bench::limits::run(&args),
+        Command::Bench(Bench::Storage(args)) => return bench::storage::run(&args),
         Command::Verify(args) => {
             use xtask::variants::Variant;
             let usual = || vec![Variant::without("all on", &[])];

@@ -36,16 +36,18 @@ enum Shape {
     Wide,
     FewFarApart,
     Clustered,
+    Ascending,
     Extreme,
 }
 
-const SHAPES: [Shape; 7] = [
+const SHAPES: [Shape; 8] = [
     Shape::Same,
     Shape::Narrow,
     Shape::Middle,
     Shape::Wide,
     Shape::FewFarApart,
     Shape::Clustered,
+    Shape::Ascending,
     Shape::Extreme,
 ];
 
@@ -57,6 +59,7 @@ fn number(random: &mut Random, shape: Shape, row: usize) -> i128 {
         Shape::Wide => i128::from(random.bits() as i32),
         Shape::FewFarApart => i128::from(random.below(40)) * 40_000_003 - 700_000_000,
         Shape::Clustered => row as i128 * 3 + i128::from(random.below(9)),
+        Shape::Ascending => row as i128 / 3,
         Shape::Extreme => match random.below(6) {
             0 => i128::MIN,
             1 => i128::MAX,

@@ -9,7 +9,7 @@ use types::{DataType, SqlState, Value};
 use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
-use crate::{ColumnSpec, batch_of};
+use crate::{BlockShape, ColumnSpec, batch_of};
 
 fn numbers(range: std::ops::Range<i64>) -> Batch {
     let texts: Vec<String> = range.clone().map(|i| format!("the text of row number {i}")).collect();
@@ -76,6 +76,31 @@ fn loads_appear_whole_and_in_order() {
         assert_eq!(infos.iter().map(|b| b.rows).sum::<usize>(), 300_000);
         manager.append(&table, &numbers(300_000..300_010)).expect("fits");
         assert_eq!(keys(&table.snapshot(Snapshot::ALL)), (0..300_010).collect::<Vec<i64>>());
+    }
+}
+
+#[test]
+fn blocks_have_the_shape_of_their_writer() {
+    for layout in LAYOUTS {
+        let table = table(layout, 1 << 30);
+        let load = table.begin_load();
+        let mut writer = load.writer_of(BlockShape { rows_max: 1500, sorted_by: Some(0) });
+        for start in [3000, 2000, 1000, 0] {
+            writer.push(&numbers(start..start + 1000)).expect("fits");
+        }
+        writer.finish().expect("fits");
+        assert_eq!(load.commit_for_all().expect("once"), 4000);
+        assert!(load.commit_for_all().is_err());
+        let rows: Vec<usize> = table.block_infos().iter().map(|block| block.rows).collect();
+        assert_eq!(rows, [1500, 1500, 1000]);
+        let mut expected: Vec<i64> = (3000..4000).chain(2000..2500).collect();
+        expected.sort_unstable();
+        let found = keys(&table.snapshot(Snapshot::ALL));
+        assert_eq!(found[..1500], expected);
+        assert!([&found[..1500], &found[1500..3000], &found[3000..]].iter().all(|b| b.is_sorted()));
+        let mut all = found;
+        all.sort_unstable();
+        assert_eq!(all, (0..4000).collect::<Vec<i64>>());
     }
 }
 
