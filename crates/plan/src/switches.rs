@@ -26,6 +26,10 @@ pub enum Technique {
     Lip,
     /// Tests of a scan are ordered by the share of rows that they were seen to pass.
     LipAdaptive,
+    /// Rows are grouped below joins where that leaves fewer of them.
+    EagerAggregation,
+    /// Rows are grouped by the row of a join's build side that they met.
+    GroupJoin,
     /// Joins by an array over the range of an integer key.
     DenseJoins,
     /// Grouping by an array over the range of an integer key.
@@ -48,13 +52,15 @@ use Technique as T;
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         T::PartialPushDown,
         T::CommonSubexpressions,
         T::KeyReduction,
         T::ExactFilters,
         T::Lip,
         T::LipAdaptive,
+        T::EagerAggregation,
+        T::GroupJoin,
         T::DenseJoins,
         T::DenseAggregation,
         T::CompactKeys,
@@ -74,6 +80,8 @@ impl Technique {
             T::ExactFilters => "exact_filters",
             T::Lip => "lip",
             T::LipAdaptive => "lip_adaptive",
+            T::EagerAggregation => "eager_aggregation",
+            T::GroupJoin => "group_join",
             T::DenseJoins => "dense_joins",
             T::DenseAggregation => "dense_aggregation",
             T::CompactKeys => "compact_keys",
@@ -94,6 +102,8 @@ impl Technique {
             T::ExactFilters => "makes joins that give no column tests of keys in the probe's scan",
             T::Lip => "tests the keys of build sides in the scans below the probe side",
             T::LipAdaptive => "orders the tests of a scan by the share of rows seen to pass",
+            T::EagerAggregation => "groups rows below joins where that leaves fewer of them",
+            T::GroupJoin => "groups rows by the row of a join's build side that they met",
             T::DenseJoins => "joins by arrays over ranges of integer keys",
             T::DenseAggregation => "groups by arrays over ranges of integer keys",
             T::CompactKeys => "packs grouping keys into words",
