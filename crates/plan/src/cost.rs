@@ -1,4 +1,4 @@
-//! What joins cost, in units of one row passing through a pipeline.
+//! What joins and groups cost, in units of one row passing through a pipeline.
 
 use sql::algebra::{ColumnId, Expr, JoinKind};
 
@@ -48,15 +48,40 @@ const KEY: f64 = 0.5;
 
 /// Grouping the rows of `input` by `keys` with so many aggregates.
 pub(crate) fn group(input: &Properties, keys: &[(ColumnId, Expr)], calls: usize) -> f64 {
-    let updates = UPDATE * calls.max(1) as f64;
     let groups = cardinality::group_count(keys, input);
-    let row = match keys {
-        [] => 0.0,
-        _ if groups <= FEW_GROUPS => GROUP_FEW,
-        [(_, key)] if is_dense_key(input, key) => GROUP_DENSE * miss_factor(groups / 2.0),
-        _ => GROUP_HASH * miss_factor(groups * 2.0),
+    let table = match keys {
+        [] => GroupTable::None,
+        [(_, key)] if is_dense_key(input, key) => GroupTable::Dense,
+        _ => GroupTable::Hash,
     };
-    input.rows * (row + updates + KEY * keys.len().saturating_sub(1) as f64)
+    grouped(input.rows, groups, (table, keys.len(), calls))
+}
+
+/// How groups are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupTable {
+    /// There is one.
+    None,
+    /// In an array.
+    Dense,
+    /// By hash.
+    Hash,
+}
+
+/// Grouping `rows` rows into `groups` by so many keys with so many aggregates.
+pub(crate) fn grouped(
+    rows: f64,
+    groups: f64,
+    (table, keys, calls): (GroupTable, usize, usize),
+) -> f64 {
+    let row = match table {
+        GroupTable::None => 0.0,
+        _ if groups <= FEW_GROUPS => GROUP_FEW,
+        GroupTable::Dense => GROUP_DENSE * miss_factor(groups / 2.0),
+        GroupTable::Hash => GROUP_HASH * miss_factor(groups * 2.0),
+    };
+    let updates = UPDATE * calls.max(1) as f64;
+    rows * (row + updates + KEY * keys.saturating_sub(1) as f64)
 }
 
 /// Whether groups of `key` are in an array.

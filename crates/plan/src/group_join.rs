@@ -6,8 +6,9 @@
 //!     HashJoin            one table; gives each pair the number of its build row
 //! ```
 //! So there is one table instead of two, and columns of the build side come from there once per
-//! group instead of travelling with every row. The plan keeps the keys, by which the executor groups
-//! where build rows have no numbers (a join on disk) or are not one per group (keys that repeat).
+//! group instead of travelling with every row. The plan keeps the keys, by which the executor
+//! groups where build rows have no numbers (a join on disk) or are not one per group (keys that
+//! repeat).
 //!
 //! Elsewhere: running it (`exec::aggregate`), the numbers (`exec::join`).
 //! Sources: Moerkotte and Neumann 2011, "Accelerating queries with group-by and join by groupjoin";
@@ -45,8 +46,7 @@ impl<'a> JoinBelow<'a> {
         let Operator::HashJoin { probe, kind, keys, output_columns, .. } = &join.operator else {
             return None;
         };
-        let build_keys: Option<Vec<usize>> =
-            keys.iter().map(|key| as_column(&key.build)).collect();
+        let build_keys: Option<Vec<usize>> = keys.iter().map(|key| as_column(&key.build)).collect();
         let build_keys = build_keys?;
         let width = probe.output.len();
         let equal = |column: usize| {

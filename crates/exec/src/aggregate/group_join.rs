@@ -65,11 +65,7 @@ impl Operator for GroupRows {
 ///
 /// # Errors
 /// As [`super::open`].
-pub(super) fn open(
-    opener: &mut Opener,
-    node: &Node,
-    filters: Vec<PushedFilter>,
-) -> Result<Stream> {
+pub(super) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
     let PlanOperator::Aggregate { input, keys, aggregates, mode, .. } = &node.operator else {
         return Err(Error::internal("not an aggregation"));
     };
@@ -142,11 +138,8 @@ fn by_number(
             }
         }
     }
-    let number = OutputColumn {
-        name: "number".into(),
-        ty: DataType::Integer,
-        physical: PhysicalType::I32,
-    };
+    let number =
+        OutputColumn { name: "number".into(), ty: DataType::Integer, physical: PhysicalType::I32 };
     let key = column(width, number.ty, number.physical);
     let mut input = (**input).clone();
     input.output.push(number);

@@ -62,8 +62,10 @@ struct JoinStep {
 /// A place.
 pub(super) struct Candidate {
     steps: Vec<Step>,
-    /// Keys there.
+    /// Columns that are keys there.
     below: Vec<(ColumnId, Expr)>,
+    /// All keys there, of which those that are computed have no name yet.
+    grouped: Vec<(ColumnId, Expr)>,
     /// The query's keys over columns of the place, or a key there that has the value.
     keys: Vec<FinalKey>,
     /// The aggregates over columns of the place.
@@ -260,16 +262,17 @@ fn candidate(plan: &Plan, known: &Known, walk: &Walk) -> Option<Candidate> {
         return None;
     }
     let below: Vec<_> = below.into_iter().map(|(id, ty)| (id, tree::column(id, ty))).collect();
-    let mut all = below.clone();
+    let mut grouped = below.clone();
     for key in &keys {
         if let FinalKey::Below(expr) = key {
-            all.push((ColumnId(u32::MAX - 1), expr.clone()));
+            grouped.push((ColumnId(u32::MAX - 1), expr.clone()));
         }
     }
-    let groups = cardinality::group_count(&all, properties);
+    let groups = cardinality::group_count(&grouped, properties);
     Some(Candidate {
         steps: walk.steps.clone(),
         below,
+        grouped,
         keys,
         calls: walk.calls.clone(),
         padded: walk.padded,
@@ -288,18 +291,13 @@ impl Candidate {
 
     /// The cost of grouping here, of the joins then and of the aggregation above by `keys`, whose
     /// input was `top`; without bound when it would not group enough.
-    pub(super) fn cost(
-        &self,
-        keys: &[(ColumnId, Expr)],
-        calls: usize,
-        top: &Properties,
-    ) -> f64 {
+    pub(super) fn cost(&self, keys: &[(ColumnId, Expr)], calls: usize, top: &Properties) -> f64 {
         let share = self.groups / self.properties.rows.max(1.0);
         if !self.keeps || share > GROUPS {
             return f64::INFINITY;
         }
         let joins: f64 = self.joins.iter().map(|join| join.cost(share)).sum();
-        let here = cost::group(&self.properties, &self.below, calls);
+        let here = cost::group(&self.properties, &self.grouped, calls);
         let above = cost::group(&top.clone().scaled(top.rows * share), keys, calls);
         here + joins + above
     }
@@ -338,12 +336,12 @@ impl Candidate {
 }
 
 impl JoinStep {
-    /// The cost of the join with a share of the rows of the side on the way.
+    /// The cost of the join with a share of the rows of the side on the way: at least, since that
+    /// of a direct array.
     fn cost(self, share: f64) -> f64 {
         let side = (self.side * share).max(1.0);
-        let joined =
-            cost::hash_join(self.other, side, false).min(cost::hash_join(side, self.other, false));
-        joined + self.out * share
+        let cost = |build, probe| cost::hash_join(build, probe, true);
+        cost(self.other, side).min(cost(side, self.other)) + self.out * share
     }
 }
 

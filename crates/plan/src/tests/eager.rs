@@ -7,8 +7,8 @@ use types::{DataType, Result, Value};
 
 use super::{data, logical};
 use crate::{
-    AggregatePlace, ColumnStatistics, Exactness, PlanOptions, Statistics, Switches, TableStatistics,
-    Technique, explain, plan,
+    AggregatePlace, ColumnStatistics, Exactness, PlanOptions, Statistics, Switches,
+    TableStatistics, Technique, explain, plan,
 };
 
 /// `customer (id, nation, name)` of 100,000 rows, `orders (id, customer, price, weight, status)` of
@@ -26,9 +26,8 @@ impl Shop {
         let orders = vec![int("id"), int("customer"), money, weight, int("status")];
         let customer = vec![int("id"), int("nation"), text("name")];
         let nation = vec![int("id"), text("name")];
-        let table = |name, columns, rows| {
-            (data::keyed_table(name, columns, &[0], Vec::new()), rows)
-        };
+        let table =
+            |name, columns, rows| (data::keyed_table(name, columns, &[0], Vec::new()), rows);
         let tables = vec![
             table("customer", customer, 1e5),
             table("orders", orders, 1e6),
