@@ -35,7 +35,7 @@ enum Step {
 #[derive(Clone)]
 pub(super) struct Walk {
     steps: Vec<Step>,
-    /// The keys, over columns of the operator that was reached.
+    /// The keys, over columns of the operator that was reached or of a projection above it.
     keys: Vec<Expr>,
     /// The aggregates, likewise.
     calls: Vec<AggregateCall>,
@@ -134,10 +134,20 @@ impl Walk {
         }
     }
 
-    /// Goes through a projection: everything is over its input's columns then.
+    /// Goes through a projection: everything is over its input's columns then, but keys above an
+    /// outer join, which gives NULLs for what is computed here.
     fn through(&mut self, columns: &[(ColumnId, Expr)]) {
         let map: HashMap<ColumnId, Expr> = columns.iter().cloned().collect();
-        self.keys.iter_mut().for_each(|e| tree::substitute(e, &map));
+        for key in &mut self.keys {
+            if self.padded == Padded::No {
+                tree::substitute(key, &map);
+                continue;
+            }
+            tree::mention(key, &mut self.read);
+            if tree::as_column(key).is_none() {
+                tree::mention(key, &mut self.computed);
+            }
+        }
         for call in &mut self.calls {
             tree::aggregate_exprs_mut(call, &mut |e| tree::substitute(e, &map));
         }
@@ -240,7 +250,9 @@ fn candidate(plan: &Plan, known: &Known, walk: &Walk) -> Option<Candidate> {
         let mentioned = tree::mentioned(expr);
         let is_here = !mentioned.is_empty() && mentioned.is_subset(&here);
         let is_column = tree::as_column(expr).is_some();
-        if is_here && !is_column && safe::cannot_fail(expr, properties) {
+        // Computed below, it is NULL where a group is missing.
+        let same = walk.padded == Padded::No || nulls::is_null(expr, &here);
+        if is_here && !is_column && same && safe::cannot_fail(expr, properties) {
             keys.push(FinalKey::Below(expr.clone()));
             continue;
         }
@@ -299,7 +311,7 @@ impl Candidate {
         let joins: f64 = self.joins.iter().map(|join| join.cost(share)).sum();
         let here = cost::group(&self.properties, &self.grouped, calls);
         let above = cost::group(&top.clone().scaled(top.rows * share), keys, calls);
-        here + joins + above
+        cost::START + here + joins + above
     }
 
     /// Puts the aggregation of `calls` at its place in `plan`; gives the query's keys, named as
