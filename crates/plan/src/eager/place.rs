@@ -202,13 +202,10 @@ fn find_in_join(plan: &Plan, known: &Known, (step, walk): (Step, &Walk), out: &m
     let Plan::Join { left, right, kind, condition } = plan else {
         return;
     };
-    let visible = match (kind, step) {
-        (JoinKind::Inner | JoinKind::Left, _) => true,
-        (JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) | JoinKind::Single, Step::Left) => {
-            true
-        }
-        _ => false,
-    };
+    let left_only =
+        matches!(kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) | JoinKind::Single);
+    let both = matches!(kind, JoinKind::Inner | JoinKind::Left);
+    let visible = both || (left_only && step == Step::Left);
     let (side, at) = if step == Step::Left { (left, 0) } else { (right, 1) };
     let columns = tree::output_set(side);
     let lateral = tree::free(right);
