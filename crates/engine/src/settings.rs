@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plan::{IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
+use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
 use types::{Error, Result, SqlState};
 
@@ -40,6 +40,7 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
 /// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
 /// technique of queries has a switch (`plan::Technique`).
 const KNOWN: &[Known] = &[
+    known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
     known("client_encoding", "UTF8", Access::Fixed),
     known("client_min_messages", "notice", Access::Any),
@@ -238,10 +239,21 @@ impl Settings {
             Some("prefer") => WideTables::Prefer,
             _ => WideTables::Consider,
         };
+        let aggregate_place = match self.changed("aggregate_place") {
+            Some("early") => AggregatePlace::Early,
+            _ => AggregatePlace::Cost,
+        };
         let is_off = |t: &Technique| self.changed(t.name()) == Some("off");
         let off = Technique::ALL.into_iter().filter(is_off);
         let switches = off.fold(Switches::default(), Switches::without);
-        PlanOptions { index_paths, switches, join_order, wide_tables, ..PlanOptions::default() }
+        PlanOptions {
+            index_paths,
+            switches,
+            join_order,
+            wide_tables,
+            aggregate_place,
+            ..PlanOptions::default()
+        }
     }
 
     /// Bytes that an operator of a worker may hold before it spills, if that was said.

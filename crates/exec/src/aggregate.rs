@@ -23,6 +23,7 @@
 //! Elsewhere: tables and loops (`kernels::group_table`).
 
 mod finish;
+mod group_join;
 mod grouper;
 mod input;
 mod intern;
@@ -71,10 +72,12 @@ const BITS_HEAVY: u32 = 3;
 /// # Errors
 /// Whatever the input and the aggregates meet, 53200 when groups do not fit in memory.
 pub fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
-    let Operator::Aggregate { input, keys, aggregates, grouping_sets, mode } = &node.operator
-    else {
+    let Operator::Aggregate { input, keys, grouping_sets, mode, .. } = &node.operator else {
         return Err(Error::internal("not an aggregation"));
     };
+    if matches!(mode, AggregateMode::GroupJoin(_)) {
+        return group_join::open(opener, node, filters);
+    }
     let stream = match distinct_input(node) {
         Some(inner) => {
             // Filters on keys go with them to the inner aggregation, whose first columns they are;
@@ -98,7 +101,6 @@ pub fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>) -> Res
             opener.open(input, filters.into_iter().filter_map(below).collect())?
         }
     };
-    let _ = (aggregates, mode);
     group(opener, node, stream)
 }
 

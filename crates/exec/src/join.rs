@@ -40,6 +40,7 @@ use storage::{MemoryCategory, Reservation};
 use types::{Error, Result};
 
 use crate::context::QueryContext;
+use crate::flow::RowSource;
 use crate::open::{Opener, PushedFilter, columns_of};
 use crate::pipeline::Stream;
 
@@ -50,6 +51,45 @@ use residual::Residual;
 use unmatched::{MatchedRows, Wanted};
 
 pub(crate) use table::KeyTable;
+
+/// Whether pairs carry the number of their build row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Numbering {
+    /// They do not.
+    None,
+    /// They do, where build rows stay in memory and keys do not repeat.
+    Wanted,
+}
+
+/// A join whose flows have the number of the build row, an I32, behind its output.
+pub(crate) struct Numbered {
+    /// The flows.
+    pub(crate) stream: Stream,
+    /// The build rows, by number.
+    pub(crate) build: Arc<dyn RowSource>,
+    /// How many there are.
+    pub(crate) rows: usize,
+    /// Ordinals of the build side's columns and the columns of `build` that they are.
+    pub(crate) places: Vec<(usize, usize)>,
+}
+
+/// An opened join.
+pub(crate) enum Opened {
+    /// Whose output is the plan's.
+    Plain(Stream),
+    /// With numbers behind it.
+    Numbered(Numbered),
+}
+
+impl Opened {
+    /// The flows.
+    fn into_stream(self) -> Stream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Numbered(numbered) => numbered.stream,
+        }
+    }
+}
 
 /// What both join operators have.
 struct Join<'a> {
@@ -66,6 +106,7 @@ struct Spec {
     condition: Option<Expr>,
     method: JoinMethod,
     layout: Layout,
+    numbering: Numbering,
 }
 
 /// Opens [`Operator::HashJoin`]: stores and indexes the build side, then gives the stream of the
@@ -78,6 +119,28 @@ pub(crate) fn open_hash_join(
     node: &Node,
     filters: Vec<PushedFilter>,
 ) -> Result<Stream> {
+    open_hash_join_as(opener, node, filters, Numbering::None).map(Opened::into_stream)
+}
+
+/// As [`open_hash_join`], with the number of the build row behind the output where no two build
+/// rows have equal keys, NULL included, all are in memory, and the kind gives pairs.
+///
+/// # Errors
+/// As [`open_hash_join`].
+pub(crate) fn open_numbered(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+) -> Result<Opened> {
+    open_hash_join_as(opener, node, filters, Numbering::Wanted)
+}
+
+fn open_hash_join_as(
+    opener: &mut Opener,
+    node: &Node,
+    filters: Vec<PushedFilter>,
+    numbering: Numbering,
+) -> Result<Opened> {
     let Operator::HashJoin { probe, build, kind, keys, residual, method, output_columns, .. } =
         &node.operator
     else {
@@ -91,7 +154,7 @@ pub(crate) fn open_hash_join(
     let condition = residual.as_ref().map(|r| opener.resolve(r)).transpose()?;
     let (kind, method) = (*kind, *method);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
-    let spec = Spec { id: node.id, kind, keys, condition, method, layout };
+    let spec = Spec { id: node.id, kind, keys, condition, method, layout, numbering };
     Join { probe, build, spec }.open(opener, filters)
 }
 
@@ -111,8 +174,9 @@ pub(crate) fn open_nested_loop_join(
     let condition = condition.as_ref().map(|c| opener.resolve(c)).transpose()?;
     let (kind, keys, method) = (*kind, Vec::new(), JoinMethod::Hash);
     let layout = layout(probe, build, kind, condition.as_ref(), output_columns);
-    let spec = Spec { id: node.id, kind, keys, condition, method, layout };
-    Join { probe, build, spec }.open(opener, filters)
+    let numbering = Numbering::None;
+    let spec = Spec { id: node.id, kind, keys, condition, method, layout, numbering };
+    Join { probe, build, spec }.open(opener, filters).map(Opened::into_stream)
 }
 
 fn layout(
@@ -146,7 +210,7 @@ fn null_code(nulls: NullKeys) -> NullCode {
 }
 
 impl Join<'_> {
-    fn open(mut self, opener: &mut Opener, filters: Vec<PushedFilter>) -> Result<Stream> {
+    fn open(mut self, opener: &mut Opener, filters: Vec<PushedFilter>) -> Result<Opened> {
         let spec = &mut self.spec;
         let exprs: Vec<&Expr> = spec.keys.iter().map(|key| &key.build).collect();
         let partitioned = spill::partitioned(spec.kind, &spec.keys, spec.condition.as_ref());
@@ -167,11 +231,12 @@ impl Join<'_> {
         let build = match built {
             Built::Memory(build) => build,
             Built::Disk(written) => {
-                return spill::open(self, opener, (input, written), probe_filters);
+                return spill::open(self, opener, (input, written), probe_filters)
+                    .map(Opened::Plain);
             }
         };
         if build.rows() == 0 && needs_build_rows(spec.kind) {
-            return Ok(Stream::default());
+            return Ok(Opened::Plain(Stream::default()));
         }
         let mut memory = Reservation::empty(&opener.context.pool, MemoryCategory::HashTables);
         let table = match spec.index(opener, &build, &mut memory) {
@@ -180,7 +245,8 @@ impl Join<'_> {
                 build.write(&input, &mut partitions)?;
                 drop((build, memory));
                 let written = vec![partitions.finish()?];
-                return spill::open(self, opener, (input, written), probe_filters);
+                return spill::open(self, opener, (input, written), probe_filters)
+                    .map(Opened::Plain);
             }
             table => table?,
         };
@@ -193,14 +259,22 @@ impl Join<'_> {
         }
         let mut stream = opener.open(self.probe, filters)?;
         let probe_types = self.probe.output.iter().map(|c| c.physical).collect();
-        let stage = spec.stage(&opener.context, Arc::new(build), table, memory)?;
+        let numbered = table.as_ref().is_some_and(|table| spec.can_number(&build, table));
+        let layout = spec.layout.clone();
+        let layout = if numbered { layout.with_numbers() } else { layout };
+        let build = Arc::new(build);
+        let stage = spec.stage(&opener.context, (Arc::clone(&build), layout), table, memory)?;
         stream.push_operator(Arc::new(stage.probe));
         if let Some((rows, wanted)) = stage.matched {
             let (build, layout) = (stage.build, stage.layout);
             let source = unmatched::source(rows, wanted, build, layout, probe_types);
             stream.push_source(source, Some(id));
         }
-        Ok(stream)
+        if !numbered {
+            return Ok(Opened::Plain(stream));
+        }
+        let (rows, places) = (build.rows(), input.places());
+        Ok(Opened::Numbered(Numbered { stream, build, rows, places }))
     }
 }
 
@@ -221,11 +295,28 @@ impl Spec {
         Ok(Some(Arc::new(table)))
     }
 
+    /// Whether numbers are wanted and tell the keys of build rows apart.
+    fn can_number(&self, build: &BuildRows, table: &KeyTable) -> bool {
+        let kept = match self.kind {
+            // Rows whose key is NULL meet no row.
+            JoinKind::Inner => true,
+            JoinKind::BuildOuter => {
+                let mut keys = self.keys.iter().zip(build.keys());
+                keys.all(|(key, rows)| key.nulls == NullKeys::Match || rows.validity.is_none())
+            }
+            _ => false,
+        };
+        self.numbering == Numbering::Wanted
+            && kept
+            && table.table().is_unique()
+            && i32::try_from(build.rows()).is_ok()
+    }
+
     /// What probe rows pass.
     fn stage(
         &self,
         context: &Arc<QueryContext>,
-        build: Arc<BuildRows>,
+        (build, layout): (Arc<BuildRows>, Layout),
         table: Option<Arc<KeyTable>>,
         memory: Reservation,
     ) -> Result<Stage> {
@@ -237,12 +328,12 @@ impl Spec {
         };
         let matched = wanted.map(|wanted| (Arc::new(MatchedRows::new(build.rows())), wanted));
         let condition = self.condition.as_ref();
-        let residual = condition.filter(|c| !is_true(c)).map(|c| Residual::new(c, &self.layout));
+        let residual = condition.filter(|c| !is_true(c)).map(|c| Residual::new(c, &layout));
         let matcher = match table {
             Some(table) => Matcher::Keys(probe::Keys::new(&self.keys, table)?),
             None => Matcher::All,
         };
-        let layout = Arc::new(self.layout.clone());
+        let layout = Arc::new(layout);
         let probe = Probe {
             context: Arc::clone(context),
             id: self.id,

@@ -24,6 +24,17 @@ pub struct PushedFilter {
     pub filter: Arc<dyn KeyFilter>,
 }
 
+impl PushedFilter {
+    /// The same below `exprs`, if the one that it is about is a column.
+    #[must_use]
+    pub fn through(self, exprs: &[Expr]) -> Option<Self> {
+        match exprs.get(self.column)?.kind {
+            ExprKind::Column(column) => Some(Self { column, ..self }),
+            _ => None,
+        }
+    }
+}
+
 /// Rows of a table function, in work orders that may run in parallel.
 pub trait BatchSource: Send + Sync {
     /// Work orders.

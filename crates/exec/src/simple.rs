@@ -118,11 +118,25 @@ pub(crate) fn open_project(
     let PlanOperator::Project { input, exprs } = &node.operator else {
         return Err(Error::internal("not a projection"));
     };
-    let below = |pushed: PushedFilter| match exprs[pushed.column].kind {
-        ExprKind::Column(column) => Some(PushedFilter { column, ..pushed }),
-        _ => None,
+    let below = filters.into_iter().filter_map(|pushed| pushed.through(exprs)).collect();
+    let mut stream = opener.open(input, below)?;
+    push_project(opener, node, None, &mut stream)?;
+    Ok(stream)
+}
+
+/// Lets `stream` pass the projection `node`, and its column `passed` behind the projection's.
+///
+/// # Errors
+/// As [`Opener::resolve`] and [`Evaluator::new`].
+pub(crate) fn push_project(
+    opener: &Opener,
+    node: &Node,
+    passed: Option<usize>,
+    stream: &mut Stream,
+) -> Result<()> {
+    let PlanOperator::Project { exprs, .. } = &node.operator else {
+        return Err(Error::internal("not a projection"));
     };
-    let mut stream = opener.open(input, filters.into_iter().filter_map(below).collect())?;
     let mut used = Vec::new();
     let mut outputs = Vec::with_capacity(exprs.len());
     for expr in exprs {
@@ -134,10 +148,11 @@ pub(crate) fn open_project(
         used.extend(columns_of(&expr));
         outputs.push(Projected::Computed(Evaluator::new(&expr)?));
     }
+    outputs.extend(passed.map(Projected::Kept));
     used.sort_unstable();
     used.dedup();
     stream.push_operator(Arc::new(ProjectOperator { outputs, used, id: node.id }));
-    Ok(stream)
+    Ok(())
 }
 
 /// Some columns of the input, in another order perhaps.

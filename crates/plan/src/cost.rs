@@ -1,6 +1,9 @@
-//! What joins cost, in units of one row passing through a pipeline.
+//! What joins and groups cost, in units of one row passing through a pipeline.
 
-use sql::algebra::JoinKind;
+use sql::algebra::{ColumnId, Expr, JoinKind};
+
+use crate::cardinality::{self, Properties};
+use crate::tree;
 
 /// Bytes of one row in a hash table, roughly.
 const ROW_BYTES: f64 = 24.0;
@@ -30,6 +33,65 @@ pub(crate) fn is_dense(slots: f64, build: f64, base_rows: f64) -> bool {
 pub(crate) fn hash_join(build: f64, probe: f64, dense: bool) -> f64 {
     let (per_build, per_probe) = if dense { (2.0, 0.5) } else { (4.0, 1.0) };
     (build * per_build + probe * per_probe) * miss_factor(build)
+}
+
+/// Starting one more pipeline with its breaker: some 20 microseconds.
+pub(crate) const START: f64 = 10_000.0;
+
+/// Grouping a row when there are few groups, in an array over the range of a key, in a hash table.
+const GROUP_FEW: f64 = 0.8;
+const GROUP_DENSE: f64 = 0.8;
+const GROUP_HASH: f64 = 2.0;
+/// Groups whose table and states stay in the first-level cache.
+const FEW_GROUPS: f64 = 1024.0;
+/// Updating the state of one aggregate.
+const UPDATE: f64 = 0.3;
+/// Bringing one more key to its group.
+const KEY: f64 = 0.5;
+
+/// Grouping the rows of `input` by `keys` with so many aggregates.
+pub(crate) fn group(input: &Properties, keys: &[(ColumnId, Expr)], calls: usize) -> f64 {
+    let groups = cardinality::group_count(keys, input);
+    let table = match keys {
+        [] => GroupTable::None,
+        [(_, key)] if is_dense_key(input, key) => GroupTable::Dense,
+        _ => GroupTable::Hash,
+    };
+    grouped(input.rows, groups, (table, keys.len(), calls))
+}
+
+/// How groups are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GroupTable {
+    /// There is one.
+    None,
+    /// In an array.
+    Dense,
+    /// By hash.
+    Hash,
+}
+
+/// Grouping `rows` rows into `groups` by so many keys with so many aggregates.
+pub(crate) fn grouped(
+    rows: f64,
+    groups: f64,
+    (table, keys, calls): (GroupTable, usize, usize),
+) -> f64 {
+    let row = match table {
+        GroupTable::None => 0.0,
+        _ if groups <= FEW_GROUPS => GROUP_FEW,
+        GroupTable::Dense => GROUP_DENSE * miss_factor(groups / 2.0),
+        GroupTable::Hash => GROUP_HASH * miss_factor(groups * 2.0),
+    };
+    let updates = UPDATE * calls.max(1) as f64;
+    rows * (row + updates + KEY * keys.saturating_sub(1) as f64)
+}
+
+/// Whether groups of `key` are in an array.
+fn is_dense_key(input: &Properties, key: &Expr) -> bool {
+    let column = tree::as_column(key).and_then(|id| input.column(id));
+    let range = column.and_then(|column| column.range);
+    range.is_some_and(|range| range.width() as f64 <= 4.0 * input.rows)
 }
 
 /// Descending an index once.

@@ -1,8 +1,9 @@
 //! What a whole physical plan costs, to choose between plans that read different tables.
 //!
-//! Only what reads, finds and joins rows counts: what stands above is the same in both.
+//! Only what reads, finds, joins and groups rows counts: what stands above is the same in both.
 
-use crate::physical::{JoinMethod, Node, Operator, PhysicalPlan};
+use crate::cost::GroupTable;
+use crate::physical::{AggregateMode, JoinMethod, Node, Operator, PhysicalPlan};
 use crate::{Statistics, cost};
 
 /// Bringing one value of a row that a scan found to those above it.
@@ -37,6 +38,15 @@ fn node_cost(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
             below(build, 1.0)
                 + below(probe, share)
                 + share * cost::nested_loops(build.rows, probe.rows)
+        }
+        Operator::Aggregate { input, keys, aggregates, mode, .. } => {
+            let table = match mode {
+                AggregateMode::Scalar => GroupTable::None,
+                AggregateMode::Hash => GroupTable::Hash,
+                AggregateMode::Dense { .. } | AggregateMode::GroupJoin(_) => GroupTable::Dense,
+            };
+            let parts = (table, keys.len(), aggregates.len());
+            below(input, 1.0) + cost::grouped(input.rows, node.rows, parts)
         }
         Operator::Limit { input, .. } => {
             below(input, share * (node.rows / input.rows.max(1.0)).min(1.0))

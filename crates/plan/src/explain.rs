@@ -332,6 +332,7 @@ fn describe_aggregate(node: &Node) -> (String, Vec<String>) {
         AggregateMode::Scalar => "Scalar".to_string(),
         AggregateMode::Dense { min, max } => format!("Dense {min}..{max}"),
         AggregateMode::Hash => "Hash".to_string(),
+        AggregateMode::GroupJoin(_) => "Group join".to_string(),
     };
     let mut details = Vec::new();
     if !keys.is_empty() {

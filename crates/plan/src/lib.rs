@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Query -> fold -> cte -> unnest -> fold -> push_down -> fold -> prune -> wide
-//!       -> join_order -> lower
+//!       -> join_order -> eager -> lower
 //! ```
 //! Every pass but the last rewrites `sql::algebra::Plan`; `lower` makes ordinals, physical types
 //! and methods. Columns have ids that are unique in the query, so passes never renumber.
@@ -28,7 +28,9 @@ mod wide;
 mod fingerprint;
 mod join_order;
 mod cost;
+mod eager;
 mod lower;
+mod group_join;
 mod estimate;
 mod reads;
 pub mod point;
@@ -36,8 +38,9 @@ mod explain;
 mod planner;
 
 pub use explain::{explain, explain_below};
+pub use group_join::JoinBelow;
 pub use lower::lower;
-pub use planner::{IndexPaths, PlanOptions, WideTables, plan};
+pub use planner::{AggregatePlace, IndexPaths, PlanOptions, WideTables, plan};
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};
 pub use switches::{JoinOrder, Switches, Technique};

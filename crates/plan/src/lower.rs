@@ -28,6 +28,7 @@ use sql::algebra::{ColumnId, CteId, Expr, Plan, Query};
 use types::{PhysicalType, Result};
 
 pub(crate) use expr::{held_as, value_as};
+pub(crate) use reduce::has_one_form;
 pub(crate) use scan::same_values;
 pub use standalone::lower;
 pub(crate) use standalone::lower_with;

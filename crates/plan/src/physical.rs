@@ -328,6 +328,9 @@ pub enum AggregateMode {
     },
     /// Thread-local hash tables, merged by partition.
     Hash,
+    /// By the build row of the join below ([`crate::JoinBelow`]): states in an array over the
+    /// numbers of build rows. By this mode where they have no numbers.
+    GroupJoin(Box<AggregateMode>),
 }
 
 /// A window function over the input's columns.

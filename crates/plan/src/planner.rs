@@ -9,8 +9,8 @@ use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
-    JoinOrder, Statistics, Switches, cte, estimate, fold, join_order, lower, prune, push_down,
-    tree, unnest, wide,
+    JoinOrder, Statistics, Switches, Technique, cte, eager, estimate, fold, join_order, lower,
+    prune, push_down, tree, unnest, wide,
 };
 
 /// What may be decided differently, for tests and comparison.
@@ -26,6 +26,18 @@ pub struct PlanOptions {
     pub join_order: JoinOrder,
     /// Whether wide tables are read in the place of joins.
     pub wide_tables: WideTables,
+    /// Where rows are grouped.
+    pub aggregate_place: AggregatePlace,
+}
+
+/// Where rows are grouped, on which side of joins and by which operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AggregatePlace {
+    /// Where it costs least.
+    #[default]
+    Cost,
+    /// Below and in joins wherever that is possible, whatever it costs.
+    Early,
 }
 
 /// Whether plans read wide tables.
@@ -54,8 +66,16 @@ pub enum IndexPaths {
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        let (index_paths, switches, join_order, wide_tables) = Default::default();
-        Self { exhaustive_relations: 12, index_paths, switches, join_order, wide_tables }
+        let (index_paths, switches, join_order) = Default::default();
+        let (wide_tables, aggregate_place) = Default::default();
+        Self {
+            exhaustive_relations: 12,
+            index_paths,
+            switches,
+            join_order,
+            wide_tables,
+            aggregate_place,
+        }
     }
 }
 
@@ -131,7 +151,23 @@ fn rewrite_all(context: &mut Context<'_>, root: &mut Plan, query: &Query) {
 fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<PhysicalPlan> {
     let mut estimator = Estimator::default();
     join_order::order_all(&mut context, &mut estimator, &mut root);
+    if context.options.switches.has(Technique::EagerAggregation) {
+        push_aggregates(&mut context, &mut estimator, &mut root);
+    }
     lower::lower_query(&mut context, &mut estimator, root, query)
+}
+
+/// Groups early in the query and in what it computes first.
+fn push_aggregates(context: &mut Context<'_>, estimator: &mut Estimator, root: &mut Plan) {
+    let mut scalars = std::mem::take(&mut context.scalars);
+    scalars.iter_mut().for_each(|plan| eager::push_aggregates(context, estimator, plan));
+    context.scalars = scalars;
+    let mut ctes = std::mem::take(&mut context.ctes);
+    for cte in &mut ctes {
+        cte.body.plans_mut(&mut |plan| eager::push_aggregates(context, estimator, plan));
+    }
+    context.ctes = ctes;
+    eager::push_aggregates(context, estimator, root);
 }
 
 /// Unnests the query and what it computes first, which unnesting adds to.

@@ -125,6 +125,16 @@ pub(crate) fn of(expr: &Expr, input: &Properties) -> Option<Range> {
     Some(found.map_or(limits, |range| range.within(limits)))
 }
 
+/// True when the result of the arithmetic operator `expr` on numbers is proved to fit its type.
+pub(crate) fn is_within_type(expr: &Expr, input: &Properties) -> bool {
+    let ExprKind::Call(function, arguments) = &expr.kind else {
+        return false;
+    };
+    let found = scale(expr.ty).and_then(|_| call(*function, arguments, expr.ty, input));
+    let limits = of_type(expr.ty);
+    found.zip(limits).is_some_and(|(v, ty)| ty.low <= v.low && v.high <= ty.high)
+}
+
 /// Bounds of `expr` converted to `ty`.
 pub(crate) fn of_scaled(expr: &Expr, ty: DataType, input: &Properties) -> Option<Range> {
     let found = of(expr, input)?;

@@ -28,6 +28,10 @@ pub enum Technique {
     LipAdaptive,
     /// Scans are tried with and without the filters of joins, and stay with the faster way.
     MicroAdaptive,
+    /// Rows are grouped below joins where that leaves fewer of them.
+    EagerAggregation,
+    /// Rows are grouped by the row of a join's build side that they met.
+    GroupJoin,
     /// Joins by an array over the range of an integer key.
     DenseJoins,
     /// Grouping by an array over the range of an integer key.
@@ -50,7 +54,7 @@ use Technique as T;
 
 impl Technique {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         T::PartialPushDown,
         T::CommonSubexpressions,
         T::KeyReduction,
@@ -58,6 +62,8 @@ impl Technique {
         T::Lip,
         T::LipAdaptive,
         T::MicroAdaptive,
+        T::EagerAggregation,
+        T::GroupJoin,
         T::DenseJoins,
         T::DenseAggregation,
         T::CompactKeys,
@@ -78,6 +84,8 @@ impl Technique {
             T::Lip => "lip",
             T::LipAdaptive => "lip_adaptive",
             T::MicroAdaptive => "micro_adaptive",
+            T::EagerAggregation => "eager_aggregation",
+            T::GroupJoin => "group_join",
             T::DenseJoins => "dense_joins",
             T::DenseAggregation => "dense_aggregation",
             T::CompactKeys => "compact_keys",
@@ -99,6 +107,8 @@ impl Technique {
             T::Lip => "tests the keys of build sides in the scans below the probe side",
             T::LipAdaptive => "orders the tests of a scan by the share of rows seen to pass",
             T::MicroAdaptive => "tries scans with and without the filters of joins",
+            T::EagerAggregation => "groups rows below joins where that leaves fewer of them",
+            T::GroupJoin => "groups rows by the row of a join's build side that they met",
             T::DenseJoins => "joins by arrays over ranges of integer keys",
             T::DenseAggregation => "groups by arrays over ranges of integer keys",
             T::CompactKeys => "packs grouping keys into words",

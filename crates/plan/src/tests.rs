@@ -14,3 +14,4 @@ mod equivalence;
 mod build;
 mod tpch;
 mod paths;
+mod eager;

@@ -1,5 +1,5 @@
 //! Ways to run a query that must not change its answer: techniques switched off, joins in other
-//! orders.
+//! orders, groups in other places.
 //!
 //! ```text
 //! all on | all off | without a | without b | ... | order of the text | worst order
@@ -15,15 +15,20 @@ pub struct Variant {
     pub name: String,
     off: Vec<Technique>,
     join_order: &'static str,
+    aggregate_place: &'static str,
 }
 
 /// What `join_order` may be.
 const JOIN_ORDERS: [&str; 3] = ["cost", "text", "worst"];
 
+/// What `aggregate_place` may be.
+const AGGREGATE_PLACES: [&str; 2] = ["cost", "early"];
+
 impl Variant {
     /// Everything is used but `off`.
     pub fn without(name: &str, off: &[Technique]) -> Self {
-        Self { name: name.to_owned(), off: off.to_vec(), join_order: JOIN_ORDERS[0] }
+        let (join_order, aggregate_place) = (JOIN_ORDERS[0], AGGREGATE_PLACES[0]);
+        Self { name: name.to_owned(), off: off.to_vec(), join_order, aggregate_place }
     }
 
     /// Everything is used, and joins are ordered by `join_order`.
@@ -37,12 +42,17 @@ impl Variant {
         Self { join_order, ..self }
     }
 
-    /// All techniques, none of them, all but each; then the other orders of joins.
+    /// All techniques, none of them, all but each; then the other orders of joins, and grouping
+    /// below and in joins wherever that is possible.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
         let each = |t: Technique| Self::without(&format!("without {}", t.name()), &[t]);
         all.extend(Technique::ALL.into_iter().map(each));
         all.extend(JOIN_ORDERS[1..].iter().copied().map(Self::ordered_by));
+        let early = Self::without("aggregate_place = early", &[]);
+        all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..early });
+        let without = Self::without("group joins early", &[Technique::EagerAggregation]);
+        all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..without });
         all
     }
 
@@ -50,7 +60,9 @@ impl Variant {
     pub fn drawn(random: &mut Random) -> Self {
         let off = Technique::ALL.into_iter().filter(|_| random.chance(50)).collect();
         let join_order = JOIN_ORDERS[random.below(JOIN_ORDERS.len() as u64) as usize];
-        Self { name: "drawn".to_owned(), off, join_order }
+        let aggregate_place =
+            AGGREGATE_PLACES[random.below(AGGREGATE_PLACES.len() as u64) as usize];
+        Self { name: "drawn".to_owned(), off, join_order, aggregate_place }
     }
 
     /// The statements that make a session, in whatever state, run queries so.
@@ -59,6 +71,7 @@ impl Variant {
         let set = |t: Technique| format!("SET tessera.{} = {}", t.name(), state(&t));
         let mut settings: Vec<String> = Technique::ALL.into_iter().map(set).collect();
         settings.push(format!("SET tessera.join_order = {}", self.join_order));
+        settings.push(format!("SET tessera.aggregate_place = {}", self.aggregate_place));
         settings
     }
 }

@@ -79,6 +79,11 @@ impl BuildInput {
         self.types.iter().map(|&t| width(t)).sum::<u64>() * rows as u64
     }
 
+    /// The build child's ordinals that are stored, each with its place.
+    pub(super) fn places(&self) -> Vec<(usize, usize)> {
+        self.columns.iter().copied().enumerate().map(|(place, column)| (column, place)).collect()
+    }
+
     /// Places of the keys among stored columns.
     pub(super) fn keys(&self) -> &[usize] {
         &self.keys

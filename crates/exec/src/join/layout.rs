@@ -17,6 +17,8 @@ pub(super) struct Layout {
     pub(super) residual_build: Vec<usize>,
     /// Per output column its place in `probe`, or `probe.len()` plus its place in `build`.
     pub(super) output: Vec<usize>,
+    /// Whether the number of the build row follows the output.
+    numbered: bool,
     /// Columns of the probe side.
     pub(super) probe_width: usize,
     /// The columns of the kind's full output that are put out, probe ordinals first; build ordinals
@@ -64,7 +66,23 @@ impl Layout {
         let build_used = used.iter().copied().filter(|&c| c >= probe_width);
         let residual_build = build_used.map(|c| place_of(&mut build, c - probe_width)).collect();
         debug_assert!(build.iter().all(|&c| c < build_width));
-        Self { probe, build, residual_probe, residual_build, output, probe_width, full }
+        let numbered = false;
+        Self { probe, build, residual_probe, residual_build, output, numbered, probe_width, full }
+    }
+
+    /// The same, and behind the output the number of the build row, an I32, for kinds that give
+    /// pairs.
+    #[must_use]
+    pub(super) fn with_numbers(mut self) -> Self {
+        // While rows pass, it stands behind the stored build columns.
+        self.output.push(self.probe.len() + self.build.len());
+        self.numbered = true;
+        self
+    }
+
+    /// Whether the number of the build row follows the output.
+    pub(super) fn is_numbered(&self) -> bool {
+        self.numbered
     }
 
     /// Per output column, its ordinal in probe columns followed by build columns.

@@ -122,6 +122,12 @@ enum Cursor {
     ByBuild { build: usize },
 }
 
+/// The numbers of build rows as a column; all are in the range of I32.
+pub(super) fn row_numbers(rows: &[u32]) -> Column {
+    let numbers = rows.iter().map(|&row| row as i32).collect();
+    Column::plain(Vector::new(VectorData::I32(numbers)))
+}
+
 /// The rows of `0..rows` that are not in `sorted`.
 fn others(sorted: &[u32], rows: usize) -> Vec<u32> {
     let mut others = Vec::with_capacity(rows - sorted.len());
@@ -295,9 +301,13 @@ impl Probe {
     /// `flow` has the kept probe columns, row `i` beside build row `build[i]`.
     fn push_joined(&self, mut flow: Flow, build: Vec<u32>, push: &mut Push<'_>) -> Result<Demand> {
         let width = self.layout.build.len();
+        let numbers = self.layout.is_numbered().then(|| row_numbers(&build));
         if width > 0 {
             let source = Arc::clone(&self.build) as Arc<dyn RowSource>;
             flow.append_source(source, width, Positions::List(build));
+        }
+        if let Some(numbers) = numbers {
+            flow.append_column(numbers);
         }
         push(flow.project(&self.layout.output))
     }

@@ -240,7 +240,8 @@ impl SpilledJoin {
         let nulls = spec.keys.iter().map(|key| null_code(key.nulls)).collect();
         let keys = build.keys().to_vec();
         let table = KeyTable::build_alone(&self.context, keys, nulls, &mut memory)?;
-        spec.stage(&self.context, Arc::new(build), Some(Arc::new(table)), memory)
+        let layout = spec.layout.clone();
+        spec.stage(&self.context, (Arc::new(build), layout), Some(Arc::new(table)), memory)
     }
 
     /// Joins `pair` in smaller parts.

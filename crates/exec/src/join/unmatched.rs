@@ -12,6 +12,7 @@ use crate::pipeline::{Demand, Push, Source};
 
 use super::build::BuildRows;
 use super::layout::Layout;
+use super::probe::row_numbers;
 
 /// A bit per build row, set by all workers.
 pub(super) struct MatchedRows {
@@ -83,8 +84,12 @@ pub(super) fn source(
     let null = |&c: &usize| Arc::new(Vector::repeat(probe_types[c], &Value::Null, 1));
     let nulls: Vec<_> = layout.probe.iter().map(null).collect();
     let kept = layout.probe.len();
-    let swap = |&c: &usize| {
-        if c < kept { layout.build.len() + c } else { c - kept }
+    let stored = layout.build.len();
+    let swap = |&c: &usize| match c {
+        _ if c < kept => stored + c,
+        // The number stands last on either way.
+        _ if c == kept + stored => c,
+        _ => c - kept,
     };
     let output = layout.output.iter().map(swap).collect();
     Arc::new(MarkedSource { matched, wanted, build, layout, nulls, output })
@@ -96,10 +101,14 @@ impl MarkedSource {
         if count == 0 {
             return Ok(Demand::More);
         }
+        let numbers = self.layout.is_numbered().then(|| row_numbers(&rows));
         let source = Arc::clone(&self.build) as Arc<dyn RowSource>;
         let mut flow = Flow::from_source(source, self.layout.build.len(), Positions::List(rows));
         for null in &self.nulls {
             flow.append_column(Column::Constant(Arc::clone(null), count));
+        }
+        if let Some(numbers) = numbers {
+            flow.append_column(numbers);
         }
         push(flow.project(&self.output))
     }

@@ -13,10 +13,12 @@ use super::{Lowered, Lowering, reduce};
 use crate::cardinality::{self, Properties};
 use crate::column_set::ColumnSet;
 use crate::physical::{Aggregate, AggregateMode, Operator, OutputColumn, SortKey};
-use crate::{Technique, range, tree};
+use crate::{AggregatePlace, JoinBelow, Technique, range, tree};
 
 /// Most slots of a dense aggregation.
 const DENSE_SLOTS: u128 = 16 << 20;
+/// Most build rows per joined row of a group join, whose arrays have a state for each.
+const BUILD_ROWS: f64 = 4.0;
 
 pub(super) type Keys = Vec<(ColumnId, Logical)>;
 pub(super) type Calls = Vec<(ColumnId, AggregateCall)>;
@@ -86,6 +88,9 @@ impl Lowering<'_, '_> {
         let dense = self.has(Technique::DenseAggregation);
         let mode = mode(&keys, dense.then_some(&lowered.properties));
         let mut out = self.aggregate_node(lowered, &keys, &calls, None, mode)?;
+        if self.has(Technique::GroupJoin) {
+            join_groups(&mut out.node.operator, self.context.options.aggregate_place);
+        }
         out.node.rows = properties.rows;
         out.properties = properties;
         if above.is_empty() {
@@ -313,6 +318,22 @@ fn count_rows(input: &Properties, calls: &mut Calls) {
             call.function = AggregateFunction::CountRows;
             call.arguments.clear();
         }
+    }
+}
+
+/// Makes the aggregation a group join where its groups are build rows of the join below and most
+/// of these become groups.
+fn join_groups(operator: &mut Operator, place: AggregatePlace) {
+    let Operator::Aggregate { input, keys, aggregates, mode, .. } = operator else {
+        return;
+    };
+    let below = JoinBelow::of(input).filter(|below| below.groups_by_rows(keys, aggregates));
+    let Some(Operator::HashJoin { build, .. }) = below.map(|below| &below.join.operator) else {
+        return;
+    };
+    if place == AggregatePlace::Early || build.rows <= BUILD_ROWS * input.rows {
+        let otherwise = std::mem::replace(mode, AggregateMode::Hash);
+        *mode = AggregateMode::GroupJoin(Box::new(otherwise));
     }
 }
 

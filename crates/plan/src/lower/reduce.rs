@@ -46,7 +46,7 @@ pub(super) fn computed_keys(keys: &mut Keys, above: &mut Above) {
 
 /// Whether equal values are the same in every respect, so that functions cannot tell them apart:
 /// not 0.0 and -0.0, 1 month and 30 days, texts of CHAR(n) with fewer blanks.
-fn has_one_form(ty: DataType) -> bool {
+pub(crate) fn has_one_form(ty: DataType) -> bool {
     !matches!(
         ty,
         DataType::Real

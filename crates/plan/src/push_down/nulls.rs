@@ -19,6 +19,11 @@ pub(crate) fn rejects(predicate: &Expr, columns: &ColumnSet) -> bool {
     known(predicate, columns) != Known::Nothing
 }
 
+/// True when `expr` is NULL in a row whose `columns` are all NULL.
+pub(crate) fn is_null(expr: &Expr, columns: &ColumnSet) -> bool {
+    known(expr, columns) == Known::Null
+}
+
 fn known(expr: &Expr, columns: &ColumnSet) -> Known {
     let null = |e: &Expr| known(e, columns) == Known::Null;
     let strict = |found: bool| if found { Known::Null } else { Known::Nothing };

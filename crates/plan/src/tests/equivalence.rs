@@ -6,7 +6,7 @@ use types::Value;
 
 use super::data::{Exact, random_table};
 use super::{eval, generate, logical, physical};
-use crate::{IndexPaths, PlanOptions, explain, plan};
+use crate::{AggregatePlace, IndexPaths, PlanOptions, Technique, explain, plan};
 
 /// Queries tried by one test run.
 const QUERIES: u64 = 4000;
@@ -38,6 +38,8 @@ struct PathsSeen {
     scans: u64,
     joins: u64,
     ranges: u64,
+    /// Plans that differ from those without eager aggregation.
+    eager: u64,
 }
 
 impl PathsSeen {
@@ -49,6 +51,11 @@ impl PathsSeen {
         self.scans += u64::from(text.contains("IndexScan"));
         self.joins += u64::from(text.contains("index join"));
         self.ranges += u64::from(text.contains("range "));
+        let switches = options.switches.without(Technique::EagerAggregation);
+        let Ok(late) = plan(query, &Exact, &PlanOptions { switches, ..*options }) else {
+            return;
+        };
+        self.eager += u64::from(explain(&late, None) != text);
     }
 }
 
@@ -98,6 +105,12 @@ fn index_paths_give_the_rows_of_naive_evaluation() {
     compare_queries(&PlanOptions { index_paths: IndexPaths::Prefer, ..PlanOptions::default() });
 }
 
+#[test]
+fn early_aggregates_give_the_rows_of_naive_evaluation() {
+    let aggregate_place = AggregatePlace::Early;
+    compare_queries(&PlanOptions { aggregate_place, ..PlanOptions::default() });
+}
+
 fn compare_queries(options: &PlanOptions) {
     let first: u64 = std::env::var("PLAN_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     let count = std::env::var("PLAN_QUERIES").ok().and_then(|s| s.parse().ok()).unwrap_or(QUERIES);
@@ -122,6 +135,9 @@ fn compare_queries(options: &PlanOptions) {
     assert!(failed.is_empty(), "{} queries fail, the smallest first: {failed:?}", failed.len());
     if options.index_paths == IndexPaths::Prefer && count >= QUERIES {
         assert!(seen.scans > 200 && seen.joins > 400 && seen.ranges > 20, "{seen:?}");
+    }
+    if options.aggregate_place == AggregatePlace::Early && count >= QUERIES {
+        assert!(seen.eager > 300, "{seen:?}");
     }
     assert!(compared * 2 > count, "only {compared} of {count} queries could be compared");
 }
