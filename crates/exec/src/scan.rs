@@ -71,7 +71,7 @@ pub(crate) fn open(opener: &mut Opener, node: &Node, filters: Vec<PushedFilter>)
         }
         _ => {
             let tries = context.has(Technique::MicroAdaptive)
-                && plan.has_filters()
+                && plan.has_free_filters()
                 && snapshot.rows() >= SCAN_ROWS_MIN;
             let flavours = tries.then(Flavours::default);
             Arc::new(ScanSource { context, snapshot, plan, columns, id, flavours })

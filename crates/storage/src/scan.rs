@@ -105,9 +105,13 @@ impl ScanPlan {
         self.tests.iter().map(|(column, _)| *column)
     }
 
-    /// True when the plan has filters that have not given up.
-    pub fn has_filters(&self) -> bool {
-        self.tests.iter().any(|(_, test)| matches!(test, Test::Filter(_)) && test.is_active())
+    /// True when the plan has filters that have not given up, and no predicates, which would be asked
+    /// about more rows without them and might fail.
+    pub fn has_free_filters(&self) -> bool {
+        let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
+        let is_filter = |(_, test): &(usize, Test)| matches!(test, Test::Filter(_));
+        !self.tests.iter().any(is_predicate)
+            && self.tests.iter().any(|test| is_filter(test) && test.1.is_active())
     }
 
     /// True when no block can have a row that satisfies the restrictions.

@@ -85,6 +85,7 @@ impl Statistics for Shop {
                 bounds: Exactness::Exact,
                 null_fraction: 0.0,
                 bytes_average: 10.0,
+                frequent: Vec::new().into(),
             }
         };
         TableStatistics { rows, columns: table.columns().iter().map(column).collect() }

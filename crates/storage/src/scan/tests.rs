@@ -545,6 +545,67 @@ fn a_filter_that_has_given_up_is_not_asked() {
     }
 }
 
+#[test]
+fn windows_without_filters_have_all_rows_that_other_tests_leave() {
+    for layout in [Layout::Row, Layout::Column, Layout::Frozen] {
+        let table = two_columns(layout);
+        let snapshot = table.snapshot(Snapshot::ALL);
+        let bound = RestrictionKind::Compare(CompareKind::Lt, Value::I64(900_000));
+        let filter = RestrictionKind::KeyFilter(Arc::new(Thirds));
+        let plan = |kinds: Vec<(usize, RestrictionKind)>| {
+            let restrictions = kinds.into_iter().map(|(column, kind)| Restriction { column, kind });
+            ScanPlan::new(table.schema(), restrictions.collect()).expect("well typed")
+        };
+        let all = plan(vec![(0, bound.clone())]);
+        let some = plan(vec![(0, bound), (1, filter)]);
+        assert!(some.has_free_filters() && !all.has_free_filters());
+        let mut rows = [0; 2];
+        for block in 0..snapshot.block_count() {
+            let open =
+                |plan: &'_ ScanPlan| plan.open(&snapshot, block).expect("no errors").is_some();
+            assert!(open(&all) && open(&some));
+            let mut expected = Positions::default();
+            let mut found = Positions::default();
+            let (Some(mut plain), Some(mut cursor)) = (
+                all.open(&snapshot, block).expect("no errors"),
+                some.open(&snapshot, block).expect("no errors"),
+            ) else {
+                continue;
+            };
+            // One window after the other, with the filter and without in turn.
+            for window in 0.. {
+                let uses = window % 2 == 0;
+                cursor.use_filters(uses);
+                let before = cursor.rows_left();
+                if !cursor.next(64, &mut found).expect("no errors") {
+                    break;
+                }
+                let looked = before - cursor.rows_left();
+                let mut wanted = Vec::new();
+                let end = snapshot.block(block).rows() - cursor.rows_left();
+                while snapshot.block(block).rows() - plain.rows_left() < end {
+                    let left = end - (snapshot.block(block).rows() - plain.rows_left());
+                    assert!(plain.next(left, &mut expected).expect("no errors"));
+                    wanted.extend(expected.to_list());
+                }
+                if uses {
+                    let keys = snapshot.unpack(block, 1, &Positions::List(wanted.clone()));
+                    let keys = keys.expect("no errors").to_vector().into_owned();
+                    let mut row = 0..;
+                    let passes = |_: &u32| {
+                        let key = row.next().and_then(|row| keys.value(row).as_integer());
+                        key.is_some_and(in_filter)
+                    };
+                    wanted.retain(passes);
+                }
+                assert_eq!(found.to_list(), wanted, "{layout:?} {window} of {looked} rows");
+                rows[usize::from(uses)] += wanted.len();
+            }
+        }
+        assert!(rows[0] > 2 * rows[1] && rows[1] > 0, "{layout:?}: {rows:?}");
+    }
+}
+
 /// True for odd keys below `bound`; fails for others.
 struct Odds {
     bound: i64,
