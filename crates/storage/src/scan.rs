@@ -105,8 +105,8 @@ impl ScanPlan {
         self.tests.iter().map(|(column, _)| *column)
     }
 
-    /// True when the plan has filters that have not given up, and no predicates, which would be asked
-    /// about more rows without them and might fail.
+    /// True when the plan has filters that have not given up, and no predicates, which would be
+    /// asked about more rows without them and might fail.
     pub fn has_free_filters(&self) -> bool {
         let is_predicate = |(_, test): &(usize, Test)| matches!(test, Test::Predicate(_));
         let is_filter = |(_, test): &(usize, Test)| matches!(test, Test::Filter(_));
