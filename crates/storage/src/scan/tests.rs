@@ -602,7 +602,7 @@ fn windows_without_filters_have_all_rows_that_other_tests_leave() {
                 rows[usize::from(uses)] += wanted.len();
             }
         }
-        assert!(rows[0] > 2 * rows[1] && rows[1] > 0, "{layout:?}: {rows:?}");
+        assert!(rows.iter().all(|&rows| rows > 10_000), "{layout:?}: {rows:?}");
     }
 }
 
