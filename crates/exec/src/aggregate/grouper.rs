@@ -18,12 +18,16 @@ use types::PhysicalType;
 use super::intern::{Dictionary, Interner, STRINGS_MAX, SharedInterner};
 use super::keys::{KeyColumn, KeyForm, KeyLayout, KeyTable, KeyView, encode_rows, pack};
 use crate::context::QueryContext;
+use crate::spill::Room;
 
 /// Groups of a table that are split: with keys and states some megabytes, more than the
 /// second-level cache, but few enough that frequent groups are met again before.
 pub(super) const TABLE_GROUPS_MAX: usize = 1 << 17;
 /// Expected groups from which on a table has room for them at once.
 const ROOM_MIN: usize = 1 << 14;
+/// Bytes of a place in a table, and the share of the memory left that such room may take.
+const GROUP_BYTES: u64 = 64;
+const ROOM_SHARE: u64 = 64;
 /// Bits of the index into a direct array at most.
 const DIRECT_BITS_MAX: u32 = 16;
 
@@ -50,7 +54,10 @@ impl Keys {
         let interners = physical.iter().map(|p| text(p).then(Arc::default)).collect();
         // Few groups are cheap to make room for when they come.
         let many = groups.min(TABLE_GROUPS_MAX as f64) as usize;
-        Self { layout, interners, room: if many < ROOM_MIN { 0 } else { many } }
+        let left = context.pool.limit().saturating_sub(context.pool.total());
+        let is_free = many as u64 * GROUP_BYTES < left / ROOM_SHARE
+            && context.room(many as u64 * GROUP_BYTES) == Room::Left;
+        Self { layout, interners, room: if many < ROOM_MIN || !is_free { 0 } else { many } }
     }
 
     /// The layout in `form`.
