@@ -151,7 +151,8 @@ fn operators(session: &mut Session, query: &str) -> Result<Vec<Line>, String> {
     for at in 0..lines.len() {
         let below = lines[at + 1..].iter().take_while(|line| line.depth > lines[at].depth);
         let next = below.clone().map(|line| line.depth).min();
-        lines[at].rows_in = below.filter(|l| Some(l.depth) == next).map(|line| line.rows).sum();
+        let rows = below.filter(|l| Some(l.depth) == next).map(|line| line.rows);
+        lines[at].rows_in = rows.fold(0.0, |sum, rows| sum + rows);
     }
     Ok(lines)
 }
