@@ -36,7 +36,7 @@ enum Origin {
 }
 
 /// Gives numbered groups the columns of their build rows.
-struct GroupRows {
+struct BuildColumns {
     build: Arc<dyn RowSource>,
     /// Stored columns that the output has.
     stored: usize,
@@ -44,7 +44,7 @@ struct GroupRows {
     output: Vec<usize>,
 }
 
-impl Operator for GroupRows {
+impl Operator for BuildColumns {
     fn process(&self, _: &mut dyn Any, mut flow: Flow, push: &mut Push<'_>) -> Result<Demand> {
         let numbers = flow.column(0)?.to_vector();
         let VectorData::I32(numbers) = &numbers.data else {
@@ -161,6 +161,6 @@ fn by_number(
         Origin::Build(place) => 1 + results + place,
     });
     let output = output.collect();
-    stream.push_operator(Arc::new(GroupRows { build, stored, output }));
+    stream.push_operator(Arc::new(BuildColumns { build, stored, output }));
     Ok(stream)
 }

@@ -1,6 +1,5 @@
 //! Values that many rows have, found in a sample: by them joins of skewed columns are estimated.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use kernels::{Vector, VectorData};
@@ -8,7 +7,7 @@ use kernels::{Vector, VectorData};
 use super::{hash_bytes, hash_number};
 
 /// Rows of the sample that a frequent value has at least.
-const ROWS_MIN: u32 = 5;
+const ROWS_MIN: usize = 5;
 /// Most frequent values kept.
 const VALUES_MAX: usize = 64;
 
@@ -18,30 +17,23 @@ pub type FrequentValues = Arc<[(u64, f64)]>;
 
 /// The frequent values of a column of the sample; none for types that are not integers or strings.
 pub(crate) fn frequent(column: &Vector) -> FrequentValues {
-    let mut counts: HashMap<u64, u32> = HashMap::new();
-    let mut count = |hashes: &mut dyn Iterator<Item = u64>| {
-        for (row, hash) in hashes.enumerate() {
-            if !column.is_null(row) {
-                *counts.entry(hash).or_default() += 1;
-            }
-        }
-    };
+    let valid = (0..column.len()).filter(|&row| !column.is_null(row));
     let integer = |value: i128| hash_number(value as u128);
-    match &column.data {
-        VectorData::I32(values) => count(&mut values.iter().map(|&v| integer(v.into()))),
-        VectorData::I64(values) => count(&mut values.iter().map(|&v| integer(v.into()))),
-        VectorData::I128(values) => count(&mut values.iter().map(|&v| integer(v))),
-        VectorData::Str(values) => {
-            count(&mut (0..column.len()).map(|row| hash_bytes(values.get(row))));
-        }
-        _ => {}
-    }
-    let rows: u32 = counts.values().sum();
-    let mut found: Vec<(u64, u32)> = counts.into_iter().filter(|(_, n)| *n >= ROWS_MIN).collect();
-    found.sort_unstable_by_key(|&(hash, n)| (std::cmp::Reverse(n), hash));
+    let mut hashes: Vec<u64> = match &column.data {
+        VectorData::I32(values) => valid.map(|row| integer(values[row].into())).collect(),
+        VectorData::I64(values) => valid.map(|row| integer(values[row].into())).collect(),
+        VectorData::I128(values) => valid.map(|row| integer(values[row])).collect(),
+        VectorData::Str(values) => valid.map(|row| hash_bytes(values.get(row))).collect(),
+        _ => Vec::new(),
+    };
+    hashes.sort_unstable();
+    let runs = hashes.chunk_by(|a, b| a == b).filter(|run| run.len() >= ROWS_MIN);
+    let mut found: Vec<(u64, usize)> = runs.map(|run| (run[0], run.len())).collect();
+    found.sort_unstable_by_key(|&(hash, rows)| (std::cmp::Reverse(rows), hash));
     found.truncate(VALUES_MAX);
     found.sort_unstable();
-    found.into_iter().map(|(hash, n)| (hash, f64::from(n) / f64::from(rows))).collect()
+    let share = |rows: usize| rows as f64 / hashes.len() as f64;
+    found.into_iter().map(|(hash, rows)| (hash, share(rows))).collect()
 }
 
 #[cfg(test)]
