@@ -5,6 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+/// The threads asked for; all cores without.
+pub fn threads_or_cores(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// A system to compare with, and where it keeps its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Which {

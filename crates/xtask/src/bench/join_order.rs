@@ -8,7 +8,7 @@ use engine::{Config, Session};
 
 use super::waterfall::timed;
 use super::{circumstances, median};
-use crate::bench_args::JoinOrderArgs;
+use crate::bench_args::{JoinOrderArgs, threads_or_cores};
 use crate::suite::Suite;
 use crate::variants::Variant;
 use crate::{Outcome, tessera, text};
@@ -35,8 +35,7 @@ fn ways() -> Vec<(&'static str, Variant)> {
 /// # Errors
 /// What the database says.
 pub fn run(args: &JoinOrderArgs) -> Outcome {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or(cores);
+    let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());
     println!("run      ssb sf {}, {threads} threads, medians of {} runs", args.sf, args.runs);
     let database = tessera::open(Config { threads, ..Config::default() }).map_err(text)?;

@@ -16,7 +16,7 @@ use engine::Session;
 
 use super::waterfall::timed;
 use super::{circumstances, median};
-use crate::bench_args::LimitsArgs;
+use crate::bench_args::{LimitsArgs, threads_or_cores};
 use crate::suite::{self, Options, Suite};
 use crate::{Outcome, text};
 
@@ -162,8 +162,7 @@ fn operators(session: &mut Session, query: &str) -> Result<Vec<Line>, String> {
 /// # Errors
 /// What the database says.
 pub fn run(args: &LimitsArgs) -> Outcome {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or(cores);
+    let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());
     let memory = Memory::measure(threads);
     println!("\nmemory, {threads} threads: {:.1} GB/s in order", memory.bytes_per_ms / 1e6);

@@ -20,7 +20,7 @@ use workloads::tpcc::{self, Scale};
 
 use super::circumstances;
 use super::durable::{Scratch, audit_tpcc, bytes_below, load_tpcc, open};
-use crate::bench_args::{Log, RecoveryArgs, RecoveryChildArgs};
+use crate::bench_args::{Log, RecoveryArgs, RecoveryChildArgs, threads_or_cores};
 use crate::{Outcome, text};
 
 /// Rows of one INSERT.
@@ -81,8 +81,7 @@ pub fn child(args: &RecoveryChildArgs) -> Outcome {
 /// What the database says, or what is wrong after recovery.
 pub fn run(args: &RecoveryArgs) -> Outcome {
     println!("{}", circumstances());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or(cores);
+    let threads = threads_or_cores(args.threads);
     println!("run      recovery, {threads} threads, {} MiB of log", args.mib);
     println!(
         "{:>5} {:>10} {:>8} {:>8} {:>8} {:>8} {:>10} {:>9} {:>10}",

@@ -12,7 +12,7 @@ use engine::{Config, Database, Session};
 use storage::Layout;
 
 use super::{circumstances, median};
-use crate::bench_args::VersionsArgs;
+use crate::bench_args::{VersionsArgs, threads_or_cores};
 use crate::{Outcome, text};
 
 /// Percentages of rows updated.
@@ -30,8 +30,7 @@ const VERSION_BYTES: &str = "SELECT bytes FROM tessera_memory() WHERE category =
 /// What the database says, or a reader that does not see its snapshot.
 pub fn run(args: &VersionsArgs) -> Outcome {
     println!("{}", circumstances());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or(cores);
+    let threads = threads_or_cores(args.threads);
     println!(
         "run      versions, {} rows, {threads} threads, medians of {} runs; {SCAN}",
         args.rows, args.runs

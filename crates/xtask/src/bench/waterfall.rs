@@ -15,7 +15,7 @@ use plan::Technique as T;
 use storage::Layout;
 
 use super::{circumstances, median};
-use crate::bench_args::WaterfallArgs;
+use crate::bench_args::{WaterfallArgs, threads_or_cores};
 use crate::chart::Chart;
 use crate::suite::Suite;
 use crate::variants::Variant;
@@ -73,8 +73,7 @@ struct Measured {
 /// # Errors
 /// What the database says; ways that differ in their rows; charts that cannot be written.
 pub fn run(args: &WaterfallArgs) -> Outcome {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.unwrap_or(cores);
+    let threads = threads_or_cores(args.threads);
     println!("{}", circumstances());
     println!("run      sf {}, {threads} threads, medians of {} runs", args.sf, args.runs);
     for name in &args.suites {
