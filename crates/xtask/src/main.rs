@@ -15,6 +15,11 @@ use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
 use xtask::{Outcome, check, clients, histories, python, slt, test, torture, wire};
 
+/// The allocator of the binary `tessera`: what is measured here is what users run.
+#[cfg(feature = "tessera")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tessera's development commands")]
 struct Cli {

@@ -79,7 +79,7 @@ fn batches(rows: &[Vec<Value>]) -> Vec<Batch> {
                 let codes: Vec<u32> = part
                     .iter()
                     .map(|row| {
-                        let known = distinct.iter().position(|v| same_text(v, &row[c]));
+                        let known = distinct.iter().position(|v| identical(v, &row[c]));
                         known.unwrap_or_else(|| {
                             distinct.push(&row[c]);
                             distinct.len() - 1
@@ -90,7 +90,7 @@ fn batches(rows: &[Vec<Value>]) -> Vec<Batch> {
                 distinct.iter().for_each(|v| entries.push_value(v));
                 Column::Dictionary(Arc::new(codes), Arc::new(entries.finish()))
             }
-            _ if part.iter().all(|row| same_text(&row[c], &part[0][c])) => {
+            _ if part.iter().all(|row| identical(&row[c], &part[0][c])) => {
                 Column::Constant(Arc::new(Vector::repeat(physical, &part[0][c], 1)), part.len())
             }
             _ => Column::plain(plain),
@@ -103,8 +103,14 @@ fn batches(rows: &[Vec<Value>]) -> Vec<Batch> {
     rows.chunks(700).enumerate().map(batch).collect()
 }
 
-fn same_text(a: &Value, b: &Value) -> bool {
-    format!("{a:?}") == format!("{b:?}")
+/// Whether two values are the same also where they compare equal: zeros with their sign, intervals
+/// by their fields.
+fn identical(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+        (Value::Interval(_), Value::Interval(_)) => format!("{a:?}") == format!("{b:?}"),
+        _ => a == b,
+    }
 }
 
 fn column(c: usize) -> Expr {
@@ -366,10 +372,11 @@ fn check(data: &[Vec<Value>], node: &Node, keys: &[usize], workers: usize) {
     for (key, rows) in &expected {
         for (i, aggregate) in aggregates.iter().enumerate() {
             let (got, expected) = (&got[key][i], twin(aggregate, rows));
-            let message = format!("{:?} of {:?}", aggregate.function, aggregate.arguments);
             assert!(
                 close(got, &expected, aggregate),
-                "{key}: {message}: {got:?}, not {expected:?}"
+                "{key}: {:?} of {:?}: {got:?}, not {expected:?}",
+                aggregate.function,
+                aggregate.arguments
             );
         }
     }
