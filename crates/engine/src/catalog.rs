@@ -544,13 +544,23 @@ pub(crate) struct StatementCatalog<'a> {
 impl StatementCatalog<'_> {
     /// The rows of the system table that the one argument names.
     fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
-        let name = match arguments.positional.as_slice() {
+        self.rows_of(match arguments.positional.as_slice() {
             [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
             _ => "",
-        };
-        let (sessions, cursors) = (self.database.sessions(), self.cursors);
+        })
+    }
+
+    /// The rows of the system table `name`.
+    fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
         let (state, settings) = (&*self.state, self.settings);
-        pg_catalog::rows(name, &Subject { state, settings, cursors, sessions })
+        let (cursors, database) = (self.cursors, self.database);
+        pg_catalog::rows(name, &Subject { state, settings, cursors, database })
+    }
+
+    /// `tessera_memory` for `tessera_memory()`: the functions about the database are tables, too.
+    fn function_view(&self, name: &str) -> Option<String> {
+        let is_meant = name.starts_with("tessera_") && self.registry.function(name).is_some();
+        is_meant.then(|| format!("SELECT * FROM {name}()"))
     }
 }
 
@@ -624,7 +634,8 @@ impl Catalog for StatementCatalog<'_> {
             };
             return Some(Relation::View { sql, columns, rights });
         }
-        schema.is_none().then(|| pg_catalog::view(None, name)).flatten().map(system_view)
+        let view = || pg_catalog::view(None, name).or_else(|| self.function_view(name));
+        schema.is_none().then(view).flatten().map(system_view)
     }
 
     fn table_function(
@@ -635,6 +646,9 @@ impl Catalog for StatementCatalog<'_> {
         self.is_enough.set(false);
         if name == pg_catalog::FUNCTION {
             return Some(self.system_rows(arguments));
+        }
+        if let Some(table) = pg_catalog::as_function(name, arguments) {
+            return Some(self.rows_of(&table));
         }
         let function = self.registry.function(name)?;
         if function.reads_files() && !self.state.is_superuser(self.settings.who()) {

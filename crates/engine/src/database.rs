@@ -281,6 +281,11 @@ impl Database {
         sessions.iter().filter_map(|(id, info)| Some((*id, info.upgrade()?))).collect()
     }
 
+    /// Runs of work orders that have not ended.
+    pub(crate) fn pending_orders(&self) -> Vec<sched::Pending> {
+        self.0.scheduler.read().pending()
+    }
+
     /// Where table functions, procedures and formats are added.
     pub fn registry(&self) -> &Registry {
         &self.0.registry

@@ -7,6 +7,7 @@
 //! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
 //! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are.
 
+mod activity;
 mod columns;
 mod functions;
 mod numbers;
@@ -15,18 +16,16 @@ mod rights;
 mod schema;
 mod tables;
 
-use std::sync::Arc;
-
-use sql::catalog::TableFunctionRef;
+use sql::catalog::{Arguments, TableFunctionRef};
 use types::array::ArrayBuilder;
 use types::{DataType, ElementType, Error, Result, SqlState, Value};
 
 pub(crate) use functions::template;
 
+use crate::Database;
 use crate::catalog::{Role, State};
 use crate::cursor::Cursors;
 use crate::rights::{Object, Who};
-use crate::session::SessionInfo;
 use crate::settings::Settings;
 use crate::system::rows_function;
 
@@ -38,8 +37,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) state: &'a State,
     pub(crate) settings: &'a Settings,
     pub(crate) cursors: &'a Cursors,
-    /// Sessions by their numbers.
-    pub(crate) sessions: Vec<(u64, Arc<SessionInfo>)>,
+    pub(crate) database: &'a Database,
 }
 
 impl Subject<'_> {
@@ -163,6 +161,14 @@ pub(crate) fn view(schema: Option<&str>, name: &str) -> Option<String> {
     };
     schema::find(schema, name)?;
     Some(format!("SELECT * FROM {FUNCTION}('{schema}.{name}')"))
+}
+
+/// The name in the catalog of a table of Tessera's own that stands in FROM as a function does.
+pub(crate) fn as_function(name: &str, arguments: &Arguments) -> Option<String> {
+    let is_meant = name.starts_with("tessera_")
+        && arguments.positional.is_empty()
+        && arguments.named.is_empty();
+    (is_meant && schema::find("pg_catalog", name).is_some()).then(|| format!("pg_catalog.{name}"))
 }
 
 /// The rows of a table of the catalog, named with its schema.

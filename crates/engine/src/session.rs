@@ -85,7 +85,7 @@ impl CancelHandle {
 }
 
 /// Shows how far the running statement is: work orders done and known.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ProgressHandle(Arc<Mutex<Option<Arc<Progress>>>>);
 
 impl ProgressHandle {
@@ -113,7 +113,6 @@ pub struct Session {
     database: Database,
     pub(crate) settings: Settings,
     cancel: CancelHandle,
-    progress: ProgressHandle,
     /// The transaction that runs; always there while a statement does.
     pub(crate) work: Option<Work>,
     pub(crate) prepared: PreparedStatements,
@@ -143,7 +142,7 @@ pub struct Session {
     pub(crate) outside: Option<Arc<dyn Outside>>,
 }
 
-/// What a session does, for `tessera_sessions()`.
+/// What a session does, for `tessera_sessions()` and `tessera_queries`.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
     /// Its number.
@@ -154,6 +153,8 @@ pub(crate) struct SessionInfo {
     pub(crate) txn: AtomicU64,
     /// Cancels its statements.
     pub(crate) cancel: CancelHandle,
+    /// How far its statement is.
+    pub(crate) progress: ProgressHandle,
     /// What is shown of it.
     pub(crate) seen: Mutex<Seen>,
 }
@@ -188,7 +189,6 @@ impl Session {
             calls: Arc::new(calls),
             cursors: Cursors::default(),
             inbox: Arc::default(),
-            progress: ProgressHandle::default(),
             work: None,
             prepared: PreparedStatements::default(),
             compiled: None,
@@ -223,7 +223,7 @@ impl Session {
 
     /// A handle to watch this session's queries.
     pub fn progress_handle(&self) -> ProgressHandle {
-        self.progress.clone()
+        self.info.progress.clone()
     }
 
     /// True inside BEGIN ... COMMIT.
@@ -259,6 +259,7 @@ impl Session {
         mut each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
         let statements = self.parse(text)?;
+        self.show_query(&Arc::from(text));
         for statement in statements {
             let result = self.statement_by(&mut |session| session.bind_and_run(&statement, &[]))?;
             each(result)?;
@@ -698,7 +699,7 @@ impl Session {
     pub(crate) fn context(&self, operator_count: usize, run: Run) -> Arc<QueryContext> {
         let inner = self.database.inner();
         let scheduler = Arc::clone(&inner.scheduler.read());
-        let ticket = Ticket::new(Priority::default());
+        let ticket = Ticket::of(Priority::default(), self.info.id);
         let pool = Arc::clone(&inner.pool);
         let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
         context.cancel = Arc::clone(&self.cancel.0);
@@ -725,7 +726,7 @@ impl Session {
             self.calls.begin(&self.settings);
             context.sequences = Some(SequencesRef(Arc::new(sequences)));
         }
-        *self.progress.0.lock() = Some(Arc::clone(&context.progress));
+        *self.info.progress.0.lock() = Some(Arc::clone(&context.progress));
         Arc::new(context)
     }
 
@@ -743,7 +744,7 @@ impl Session {
     pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
         let (plan, context) = self.plan_query(query, run)?;
         let result = exec::execute(&plan, &context);
-        *self.progress.0.lock() = None;
+        *self.info.progress.0.lock() = None;
         result
     }
 }

@@ -30,14 +30,37 @@ pub enum RunError {
 #[derive(Debug)]
 pub struct Ticket {
     priority: Priority,
+    owner: u64,
     history: Mutex<History>,
 }
 
 impl Ticket {
-    /// A ticket for one query.
+    /// A ticket for one query of nobody in particular.
     pub fn new(priority: Priority) -> Arc<Self> {
-        Arc::new(Self { priority, history: Mutex::new(History::default()) })
+        Self::of(priority, 0)
     }
+
+    /// A ticket for one query of `owner`, a number that [`Scheduler::pending`] repeats.
+    pub fn of(priority: Priority, owner: u64) -> Arc<Self> {
+        Arc::new(Self { priority, owner, history: Mutex::new(History::default()) })
+    }
+}
+
+/// The work orders of one run that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pending {
+    /// Whose query it is, as its ticket says.
+    pub owner: u64,
+    /// The query's priority.
+    pub priority: Priority,
+    /// All orders of the run.
+    pub orders: usize,
+    /// Those that workers have begun.
+    pub begun: usize,
+    /// Those that workers have now.
+    pub running: usize,
+    /// Mean nanoseconds of the query's last orders; None before the first has ended.
+    pub predicted_nanos: Option<f64>,
 }
 
 struct Container {
@@ -201,6 +224,21 @@ impl Scheduler {
         self.workers.len() + 1
     }
 
+    /// The runs that have not ended, in no particular order. Single orders, which run on the
+    /// threads of their sessions, are not among them.
+    pub fn pending(&self) -> Vec<Pending> {
+        let state = self.shared.state.lock();
+        let pending = |container: &Container| Pending {
+            owner: container.ticket.owner,
+            priority: container.ticket.priority,
+            orders: container.count,
+            begun: container.next,
+            running: container.running,
+            predicted_nanos: container.ticket.history.lock().predict(),
+        };
+        state.containers.iter().map(pending).collect()
+    }
+
     /// How workers are shared from now on, also by running queries.
     pub fn set_policy(&self, policy: Policy) {
         self.shared.state.lock().policy = policy;
@@ -315,6 +353,44 @@ mod tests {
         let error = scheduler.run(&ticket, count(100, None), 100);
         assert_eq!(error, Err(RunError::Panicked("order 77".to_owned())));
         scheduler.run(&ticket, count(50, None), 50).expect("the workers are alive");
+    }
+
+    #[test]
+    fn pending_runs_are_seen() {
+        struct Held(Mutex<()>);
+        impl WorkOrders for Held {
+            fn run(&self, _worker: usize, _order: usize) {
+                let _held = self.0.lock();
+            }
+            fn stopped(&self) -> bool {
+                false
+            }
+        }
+        let scheduler = Scheduler::new(2);
+        let orders = Arc::new(Held(Mutex::new(())));
+        let held = orders.0.lock();
+        std::thread::scope(|scope| {
+            let run = Arc::clone(&orders) as Arc<dyn WorkOrders>;
+            let run = scope.spawn(|| scheduler.run(&Ticket::of(Priority(3), 7), run, 5));
+            let seen = loop {
+                match scheduler.pending()[..] {
+                    [one] if one.running == 2 => break one,
+                    _ => std::thread::yield_now(),
+                }
+            };
+            let expected = Pending {
+                owner: 7,
+                priority: Priority(3),
+                orders: 5,
+                begun: 2,
+                running: 2,
+                predicted_nanos: None,
+            };
+            assert_eq!(seen, expected);
+            drop(held);
+            run.join().expect("no panic").expect("runs");
+        });
+        assert!(scheduler.pending().is_empty());
     }
 
     #[test]

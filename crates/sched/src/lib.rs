@@ -16,5 +16,5 @@ mod foreman;
 mod policy;
 mod worker;
 
-pub use foreman::{RunError, Scheduler, Ticket, WorkOrders};
+pub use foreman::{Pending, RunError, Scheduler, Ticket, WorkOrders};
 pub use policy::{Policy, Priority};

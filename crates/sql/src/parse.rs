@@ -9,6 +9,7 @@ mod grant;
 mod reserved;
 mod role;
 mod session;
+pub(crate) mod visit;
 mod wide;
 
 pub use effect::Effect;

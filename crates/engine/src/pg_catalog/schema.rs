@@ -86,6 +86,15 @@ const TABLES: &[(&str, &str)] = &[
         "datid:o datname:n pid:i usesysid:o usename:n application_name:n client_addr:n state:n \
          query:n query_start:t backend_type:n",
     ),
+    (
+        "pg_catalog.tessera_queries",
+        "session_id:l usename:n application_name:n query:n query_start:t elapsed_ms:l \
+         orders_done:l orders_known:l",
+    ),
+    (
+        "pg_catalog.tessera_work_orders",
+        "session_id:l usename:n priority:l orders:l begun:l running:l predicted_us:l",
+    ),
     ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n class:n"),
     ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n class:n"),
     ("pg_catalog.pg_inherits", "inhrelid:o inhparent:o inhseqno:i inhdetachpending:b"),

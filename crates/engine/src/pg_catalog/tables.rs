@@ -1,14 +1,7 @@
 //! Rows of each table of the catalog.
-
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use types::Value;
-
-use super::{Row, Subject, columns, numbers, relations, rights};
+use super::{Row, Subject, activity, columns, numbers, relations, rights};
 use crate::comments::Commented;
 use crate::rights::Object;
-use crate::session::SessionInfo;
 
 /// The rows of the table `name`, which is written with its schema.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -32,7 +25,9 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_tables" => tables(subject),
         "pg_catalog.pg_views" => views(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
-        "pg_catalog.pg_stat_activity" => activity(subject),
+        "pg_catalog.pg_stat_activity" => activity::sessions(subject),
+        "pg_catalog.tessera_queries" => activity::queries(subject),
+        "pg_catalog.tessera_work_orders" => activity::work_orders(subject),
         "pg_catalog.pg_auth_members" => rights::members(subject),
         "pg_catalog.tessera_privileges" => rights::privileges(subject),
         "pg_catalog.tessera_members" => rights::closures(subject),
@@ -254,47 +249,6 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
-}
-
-fn activity(subject: &Subject<'_>) -> Vec<Row> {
-    let (state, who) = (subject.state, subject.settings.who());
-    let row = |(number, info): &(u64, Arc<SessionInfo>)| {
-        let seen = info.seen.lock().clone();
-        let is_active = info.active.load(Ordering::Relaxed);
-        let in_transaction = info.txn.load(Ordering::Relaxed) != 0;
-        let shown = match (is_active, in_transaction) {
-            (true, _) => "active",
-            (false, true) => "idle in transaction",
-            (false, false) => "idle",
-        };
-        let row = Row::default()
-            .number("datid", numbers::DATABASE)
-            .text("datname", "tessera")
-            .set("pid", Value::I32(i32::try_from(*number).unwrap_or(i32::MAX)))
-            .set(
-                "usesysid",
-                seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u))),
-            )
-            .set("usename", seen.user.as_deref().map_or(Value::Null, Value::text))
-            .text("application_name", &seen.application);
-        // What others run is theirs, as in PostgreSQL.
-        let is_shown = match &seen.user {
-            Some(user) => state.has_rights_of(who, user),
-            None => state.is_superuser(who),
-        };
-        if !is_shown {
-            return row.text("query", "<insufficient privilege>");
-        }
-        let (query, start) = match &seen.query {
-            Some((text, start)) => (Value::text(text), Value::I64(*start)),
-            None => (Value::text(""), Value::Null),
-        };
-        row.text("state", shown)
-            .set("query", query)
-            .set("query_start", start)
-            .text("backend_type", "client backend")
-    };
-    subject.sessions.iter().map(row).collect()
 }
 
 fn cursors(subject: &Subject<'_>) -> Vec<Row> {

@@ -2,8 +2,6 @@
 //!
 //! CHECK and FOREIGN KEY wait until all columns and keys are known ([`Definition::waiting`]).
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
@@ -15,6 +13,7 @@ use crate::catalog::{
     CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls, ReferentialAction,
     Relation, TableRef, Uniqueness,
 };
+use crate::parse::visit::rewrite_expressions;
 use crate::statement::{ColumnSequence, Privilege, RelationName};
 
 /// Bytes of a name that PostgreSQL keeps.
@@ -517,13 +516,12 @@ pub(super) fn object_name(table: &str, columns: &[&str], label: &str) -> String 
 /// `expr` with column names that no table name qualifies, so that it outlives a new table name.
 pub(super) fn unqualified(expr: &ast::Expr) -> ast::Expr {
     let mut expr = expr.clone();
-    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+    rewrite_expressions(&mut expr, &mut |inner| {
         if let ast::Expr::CompoundIdentifier(parts) = inner
             && let Some(last) = parts.pop()
         {
             *inner = ast::Expr::Identifier(last);
         }
-        ControlFlow::Continue(())
     });
     expr
 }
@@ -531,13 +529,12 @@ pub(super) fn unqualified(expr: &ast::Expr) -> ast::Expr {
 /// The SQL text of a condition in which column `from` is called `to`.
 pub(super) fn renamed_column(sql: &str, from: &str, to: &ast::Ident) -> Result<String> {
     let mut expr = crate::parse::parse_expr(sql)?;
-    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+    rewrite_expressions(&mut expr, &mut |inner| {
         if let ast::Expr::Identifier(ident) = inner
             && folded(ident) == from
         {
             *ident = to.clone();
         }
-        ControlFlow::Continue(())
     });
     Ok(expr.to_string())
 }

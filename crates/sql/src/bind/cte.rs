@@ -1,7 +1,6 @@
 //! WITH and WITH RECURSIVE.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast;
@@ -12,6 +11,7 @@ use super::scope::{ScopeColumn, ScopeRelation};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{CteId, Duplicates, Expr, Place, Plan};
+use crate::parse::visit::names_relation;
 
 /// A CTE in sight.
 #[derive(Clone, Debug)]
@@ -228,14 +228,10 @@ fn recursive_parts<'q>(
 
 /// True when `query` names the relation `name` anywhere.
 fn reads(query: &ast::Query, name: &str) -> bool {
-    let flow =
-        ast::visit_relations(query, |relation: &ast::ObjectName| match relation.0.as_slice() {
-            [ast::ObjectNamePart::Identifier(ident)] if folded(ident) == name => {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        });
-    flow.is_break()
+    names_relation(query, |relation| match relation.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(ident)] => folded(ident) == name,
+        _ => false,
+    })
 }
 
 /// `columns` with the names of an alias list, which may be shorter.

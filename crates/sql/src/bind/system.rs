@@ -1,12 +1,11 @@
 //! Functions and casts of the system catalog: each stands for an expression over its tables.
 
-use std::ops::ControlFlow;
-
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result};
 
 use super::name::object_parts;
 use super::{Binder, Bound};
+use crate::parse::visit::rewrite_expressions;
 
 impl Binder<'_> {
     /// The call as the expression that it stands for; None for any other function.
@@ -134,7 +133,7 @@ fn type_name(ty: &ast::DataType) -> Option<String> {
 /// The expression `template` with `arguments` for `$1`...
 fn filled(template: &str, arguments: &[&Ast]) -> Result<Ast> {
     let mut expr = crate::parse::parse_expr(template)?;
-    let _: ControlFlow<()> = ast::visit_expressions_mut(&mut expr, |inner| {
+    rewrite_expressions(&mut expr, &mut |inner| {
         let number = match inner {
             Ast::Value(value) => match &value.value {
                 ast::Value::Placeholder(name) => {
@@ -148,7 +147,6 @@ fn filled(template: &str, arguments: &[&Ast]) -> Result<Ast> {
         if let Some(argument) = argument {
             *inner = Ast::Nested(Box::new((*argument).clone()));
         }
-        ControlFlow::Continue(())
     });
     Ok(expr)
 }

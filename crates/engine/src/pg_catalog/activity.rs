@@ -1,0 +1,118 @@
+//! What sessions do: pg_stat_activity, and Tessera's own tables of queries and work orders.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sched::Pending;
+use types::Value;
+
+use super::{Row, Subject, numbers};
+use crate::session::{Seen, SessionInfo};
+
+/// What a role without rights sees in the place of a statement.
+const HIDDEN: &str = "<insufficient privilege>";
+
+/// True when the one who asks may know what a session of `seen` runs: those of roles whose rights
+/// it has, as in PostgreSQL.
+fn is_shown(subject: &Subject<'_>, seen: &Seen) -> bool {
+    let who = subject.settings.who();
+    match &seen.user {
+        Some(user) => subject.state.has_rights_of(who, user),
+        None => subject.state.is_superuser(who),
+    }
+}
+
+fn user(seen: &Seen) -> Value {
+    seen.user.as_deref().map_or(Value::Null, Value::text)
+}
+
+/// pg_stat_activity.
+pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(number, info): (u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let is_active = info.active.load(Ordering::Relaxed);
+        let in_transaction = info.txn.load(Ordering::Relaxed) != 0;
+        let state = match (is_active, in_transaction) {
+            (true, _) => "active",
+            (false, true) => "idle in transaction",
+            (false, false) => "idle",
+        };
+        let role = seen.user.as_ref().map_or(Value::Null, |u| Value::I64(numbers::role(u)));
+        let row = Row::default()
+            .number("datid", numbers::DATABASE)
+            .text("datname", "tessera")
+            .set("pid", Value::I32(i32::try_from(number).unwrap_or(i32::MAX)))
+            .set("usesysid", role)
+            .set("usename", user(&seen))
+            .text("application_name", &seen.application);
+        if !is_shown(subject, &seen) {
+            return row.text("query", HIDDEN);
+        }
+        let (query, start) = match &seen.query {
+            Some((text, start)) => (Value::text(text), Value::I64(*start)),
+            None => (Value::text(""), Value::Null),
+        };
+        row.text("state", state)
+            .set("query", query)
+            .set("query_start", start)
+            .text("backend_type", "client backend")
+    };
+    subject.database.sessions().into_iter().map(row).collect()
+}
+
+/// `tessera_queries`: the statements that run, with the work orders done and known of each.
+pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let row = |(number, info): (u64, Arc<SessionInfo>)| {
+        let seen = info.seen.lock().clone();
+        let row = Row::default()
+            .number("session_id", i64::try_from(number).unwrap_or(i64::MAX))
+            .set("usename", user(&seen))
+            .text("application_name", &seen.application);
+        if !is_shown(subject, &seen) {
+            return row.text("query", HIDDEN).set("elapsed_ms", Value::Null);
+        }
+        let (done, known) = info.progress.get().unwrap_or_default();
+        let row = row
+            .number("orders_done", i64::try_from(done).unwrap_or(i64::MAX))
+            .number("orders_known", i64::try_from(known).unwrap_or(i64::MAX));
+        match &seen.query {
+            Some((text, start)) => row
+                .text("query", text)
+                .set("query_start", Value::I64(*start))
+                .number("elapsed_ms", (now - start).max(0) / 1000),
+            None => row.set("elapsed_ms", Value::Null),
+        }
+    };
+    let sessions = subject.database.sessions().into_iter();
+    sessions.filter(|(_, info)| info.active.load(Ordering::Relaxed)).map(row).collect()
+}
+
+/// `tessera_work_orders`: the runs of work orders that workers share, one for each pipeline.
+pub(super) fn work_orders(subject: &Subject<'_>) -> Vec<Row> {
+    let users: HashMap<u64, Value> = {
+        let sessions = subject.database.sessions().into_iter();
+        sessions.map(|(number, info)| (number, user(&info.seen.lock()))).collect()
+    };
+    let row = |pending: Pending| {
+        let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        // 0 stands for what no session asked for: loads, checkpoints.
+        let session = match pending.owner {
+            0 => Value::Null,
+            number => Value::I64(i64::try_from(number).unwrap_or(i64::MAX)),
+        };
+        let predicted = pending.predicted_nanos.map(|nanos| Value::I64((nanos / 1e3) as i64));
+        Row::default()
+            .set("session_id", session)
+            .set("usename", users.get(&pending.owner).cloned().unwrap_or(Value::Null))
+            .number("priority", i64::from(pending.priority.0))
+            .number("orders", count(pending.orders))
+            .number("begun", count(pending.begun))
+            .number("running", count(pending.running))
+            .set("predicted_us", predicted.unwrap_or(Value::Null))
+    };
+    subject.database.pending_orders().into_iter().map(row).collect()
+}

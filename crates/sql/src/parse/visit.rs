@@ -1,0 +1,45 @@
+//! Walks over syntax trees.
+//!
+//! The grammar's library makes its walks anew for each visitor, two thousand functions each time:
+//! here is the only one.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{self, VisitMut as _};
+
+/// What is done at the parts of a tree.
+struct Walk<'a> {
+    expr: &'a mut dyn FnMut(&mut ast::Expr),
+    relation: &'a mut dyn FnMut(&ast::ObjectName) -> ControlFlow<()>,
+}
+
+impl ast::VisitorMut for Walk<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        (self.expr)(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<()> {
+        (self.relation)(relation)
+    }
+}
+
+/// Changes `expr` and every expression inside it, the inner ones first.
+pub(crate) fn rewrite_expressions(expr: &mut ast::Expr, each: &mut dyn FnMut(&mut ast::Expr)) {
+    let mut walk = Walk { expr: each, relation: &mut |_| ControlFlow::Continue(()) };
+    let _: ControlFlow<()> = expr.visit(&mut walk);
+}
+
+/// True when a relation that `query` names anywhere is one that `is_wanted`.
+pub(crate) fn names_relation(
+    query: &ast::Query,
+    is_wanted: impl Fn(&ast::ObjectName) -> bool,
+) -> bool {
+    let mut relation = |name: &ast::ObjectName| {
+        if is_wanted(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut walk = Walk { expr: &mut |_| (), relation: &mut relation };
+    query.clone().visit(&mut walk).is_break()
+}
