@@ -22,6 +22,7 @@ pub mod histories;
 pub mod torture;
 pub mod test;
 pub mod clients;
+pub mod fuzz_wire;
 mod server;
 pub mod wire;
 pub mod python;

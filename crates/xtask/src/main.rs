@@ -10,10 +10,11 @@ use xtask::bench_args::{
     VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
+use xtask::fuzz_wire::FuzzWireArgs;
 use xtask::python::Extension;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
-use xtask::{Outcome, check, clients, histories, python, slt, test, torture, wire};
+use xtask::{Outcome, check, clients, fuzz_wire, histories, python, slt, test, torture, wire};
 
 /// The allocator of the binary `tessera`: what is measured here is what users run.
 #[cfg(feature = "tessera")]
@@ -41,6 +42,8 @@ enum Command {
     Histories(HistoriesArgs),
     /// Runs random queries on Tessera and on another database system
     FuzzQueries(FuzzArgs),
+    /// Sends a server what no client would, and watches it
+    FuzzWire(FuzzWireArgs),
     /// Kills a database at random points and audits what it recovers
     Torture(TortureArgs),
     /// What `torture` starts and kills
@@ -286,6 +289,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Check { full } => check::run(full),
         Command::Clients(args) => clients::run(&args),
+        Command::FuzzWire(args) => fuzz_wire::run(&args),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
@@ -356,6 +360,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Clickbench(args)) => (Suite::Clickbench, args),
         Command::Check { .. }
         | Command::Clients(_)
+        | Command::FuzzWire(_)
         | Command::Python { .. }
         | Command::Test
         | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),

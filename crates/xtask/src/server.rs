@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Outcome, root, text};
 
@@ -34,7 +35,9 @@ impl Drop for Server {
 impl Server {
     /// Starts `program`, or what cargo built last, with `options`.
     pub(crate) fn start(program: Option<&Path>, options: Vec<OsString>) -> Result<Self, String> {
-        let directory = format!("tessera-served-{}", std::process::id());
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let directory = format!("tessera-served-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(directory);
         let built = || root().join("target/release/tessera");
         let program = program.map_or_else(built, Path::to_owned);
@@ -43,6 +46,11 @@ impl Server {
         let mut server = Self { program, options, child, directory, password, port };
         server.listen()?;
         Ok(server)
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Kills it, and starts it again where it was.
