@@ -15,7 +15,7 @@ use sql::catalog::{
     Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
     SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
 };
-use sql::statement::{Access, Persistence};
+use sql::statement::{Access, OnCommit, Persistence};
 use storage::{Layout, Table, TableIndex};
 use types::{DataType, Error, Result, SqlState};
 
@@ -50,6 +50,8 @@ pub(crate) struct TableDef {
     pub(crate) block_indexes: Vec<IndexMeta>,
     pub(crate) layout: Layout,
     pub(crate) persistence: Persistence,
+    /// What COMMIT does with it, if it is temporary.
+    pub(crate) on_commit: OnCommit,
     /// What it holds, if it is a wide table.
     pub(crate) wide: Option<WideDef>,
 }
@@ -68,6 +70,7 @@ impl TableDef {
             block_indexes: Vec::new(),
             layout,
             persistence: Persistence::Permanent,
+            on_commit: OnCommit::Keep,
             wide: None,
         }
     }

@@ -120,6 +120,15 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
     Ok(QueryResult::command(tag))
 }
 
+/// Does with the session's temporary tables what ON COMMIT says.
+///
+/// # Errors
+/// 0A000 when foreign keys refer to a table that is to be empty; then nothing is committed.
+pub(crate) fn on_commit(session: &mut Session) -> Result<()> {
+    let has_any = session.work.as_ref().is_some_and(|work| !work.temporary.is_empty());
+    if has_any { drop::on_commit(session) } else { Ok(()) }
+}
+
 /// The name without schema; only `public` (and `main`, as DuckDB calls it) exists.
 pub(crate) fn local_name(name: &RelationName) -> Result<&str> {
     match name.schema.as_deref() {

@@ -393,6 +393,10 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
+        if let Err(error) = define::on_commit(self) {
+            self.rollback_work();
+            return Err(error);
+        }
         let durability = match (self.settings.changed("synchronous_commit"), &self.commits) {
             (Some("off"), _) => Durability::Later,
             (_, Some(commits)) => Durability::Noted(commits),

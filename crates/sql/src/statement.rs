@@ -15,7 +15,7 @@ pub use cursor::{
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Naming, Nullability,
-    SequenceChange, Truncate, TruncateIdentity, WithData,
+    OnCommit, SequenceChange, Truncate, TruncateIdentity, WithData,
 };
 pub use privilege::{
     Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,

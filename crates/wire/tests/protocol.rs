@@ -216,7 +216,8 @@ fn many_idle_connections_hold_no_threads() {
         };
         names.filter_map(name).filter(|name| name.trim() == "session").count()
     };
-    assert!(threads() < 10, "{} threads", threads());
+    // Those of the other tests' servers are among them.
+    assert!(threads() < 60, "{} threads", threads());
     for raw in all.iter_mut().rev() {
         raw.send(&query("select 1"));
         assert_eq!(raw.kinds(), "TDCZI");

@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::statement::{DropBehaviour, DropRelations, IfMissing, Persistence};
+use sql::catalog::{TableMeta, TableRef};
+use sql::statement::{
+    DropBehaviour, DropRelations, IfMissing, OnCommit, Persistence, RelationName, Truncate,
+    TruncateIdentity,
+};
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
@@ -166,6 +170,33 @@ pub(super) fn relying(state: &State, entry: &TableEntry, position: usize) -> Vec
         }
     }
     all
+}
+
+/// What ON COMMIT says of the session's temporary tables: before its transaction commits.
+pub(super) fn on_commit(session: &mut Session) -> Result<()> {
+    let (mut dropped, mut emptied) = (Vec::new(), Vec::new());
+    for table in session.work().temporary.tables.values() {
+        match table.def.on_commit {
+            OnCommit::Keep => {}
+            OnCommit::Drop => {
+                dropped.push(RelationName { schema: None, name: table.def.name.clone() })
+            }
+            // What was never written needs no new storage.
+            OnCommit::DeleteRows if table.storage().block_infos().is_empty() => {}
+            OnCommit::DeleteRows => {
+                emptied.push(TableRef(Arc::clone(table) as Arc<dyn TableMeta>));
+            }
+        }
+    }
+    if !dropped.is_empty() {
+        let (if_missing, behaviour) = (IfMissing::Fail, DropBehaviour::Cascade);
+        tables(session, &DropRelations { names: dropped, if_missing, behaviour })?;
+    }
+    if !emptied.is_empty() {
+        let (identity, behaviour) = (TruncateIdentity::Continue, DropBehaviour::Restrict);
+        table::truncate(session, &Truncate { tables: emptied, identity, behaviour })?;
+    }
+    Ok(())
 }
 
 /// DISCARD TEMPORARY.

@@ -124,6 +124,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
     (def.keys, def.checks) = (create.keys, create.checks);
     (def.foreign_keys, def.persistence) = (create.foreign_keys, persistence);
+    def.on_commit = create.on_commit;
     names::name_keys(&mut def, &session.state())?;
     for key in &def.foreign_keys {
         check_persistence(&session.state(), &def, key)?;
@@ -167,7 +168,7 @@ pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }
     let mut def = TableDef::new(&name, create.columns, layout_of(session, &create.options)?);
-    def.persistence = persistence;
+    (def.persistence, def.on_commit) = (persistence, create.on_commit);
     let query = (create.data == WithData::Fill).then_some((&create.query, Run::default()));
     let (entry, rows) = new_filled(session, def, Arc::default(), query)?;
     session.change_catalog(|state| {

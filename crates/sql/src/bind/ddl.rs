@@ -13,7 +13,7 @@ use crate::algebra::Place;
 use crate::catalog::ColumnDef;
 use crate::statement::{
     CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
-    Persistence, RelationName, Statement, WithData,
+    OnCommit, Persistence, RelationName, Statement, WithData,
 };
 
 impl Binder<'_> {
@@ -28,9 +28,10 @@ impl Binder<'_> {
         };
         let persistence =
             if create.temporary { Persistence::Temporary } else { Persistence::Permanent };
+        let on_commit = on_commit(create, &name, at)?;
         let options = table_options(&create.table_options, at)?;
         if let Some(query) = &create.query {
-            let head = TableHead { name, if_exists, options, persistence };
+            let head = TableHead { name, if_exists, options, persistence, on_commit };
             return self.bind_create_as(create, query, head);
         }
         let mut definition = Definition::new(name.clone());
@@ -53,6 +54,7 @@ impl Binder<'_> {
             if_exists,
             options,
             persistence,
+            on_commit,
         })))
     }
 
@@ -77,7 +79,7 @@ impl Binder<'_> {
         }
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
         let data = if no_data { WithData::Empty } else { WithData::Fill };
-        let TableHead { name, if_exists, options, persistence } = head;
+        let TableHead { name, if_exists, options, persistence, on_commit } = head;
         Ok(Statement::CreateTableAs(Box::new(CreateTableAs {
             name,
             query,
@@ -85,6 +87,7 @@ impl Binder<'_> {
             if_exists,
             options,
             persistence,
+            on_commit,
             data,
         })))
     }
@@ -164,6 +167,21 @@ struct TableHead {
     if_exists: IfExists,
     options: Vec<(String, String)>,
     persistence: Persistence,
+    on_commit: OnCommit,
+}
+
+/// ON COMMIT, which only temporary tables have.
+fn on_commit(create: &ast::CreateTable, name: &RelationName, at: Place) -> Result<OnCommit> {
+    let is_temporary = create.temporary || name.schema.as_deref() == Some("pg_temp");
+    if create.on_commit.is_some() && !is_temporary {
+        let message = "ON COMMIT can only be used on temporary tables";
+        return fail(SqlState(*b"42P16"), message, at);
+    }
+    Ok(match create.on_commit {
+        None | Some(ast::OnCommit::PreserveRows) => OnCommit::Keep,
+        Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
+        Some(ast::OnCommit::Drop) => OnCommit::Drop,
+    })
 }
 
 fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
@@ -207,7 +225,6 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
         (create.partition_by.is_some(), "PARTITION BY"),
         (create.partition_of.is_some(), "PARTITION OF"),
         (create.inherits.is_some(), "INHERITS"),
-        (create.on_commit.is_some(), "ON COMMIT"),
     ];
     match what.iter().find(|(present, _)| *present) {
         Some((_, what)) => unsupported(what, at),

@@ -44,6 +44,20 @@ pub struct CreateTable {
     pub options: Vec<(String, String)>,
     /// TEMPORARY or not.
     pub persistence: Persistence,
+    /// ON COMMIT.
+    pub on_commit: OnCommit,
+}
+
+/// What the end of a transaction does with a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// Nothing: PRESERVE ROWS.
+    #[default]
+    Keep,
+    /// It has no rows afterwards.
+    DeleteRows,
+    /// It is dropped.
+    Drop,
 }
 
 /// CREATE TABLE AS.
@@ -61,6 +75,8 @@ pub struct CreateTableAs {
     pub options: Vec<(String, String)>,
     /// TEMPORARY or not.
     pub persistence: Persistence,
+    /// ON COMMIT.
+    pub on_commit: OnCommit,
     /// WITH DATA or WITH NO DATA.
     pub data: WithData,
 }

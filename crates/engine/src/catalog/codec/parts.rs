@@ -9,7 +9,7 @@ use sql::catalog::{
     KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef,
     WideLink, WideNode,
 };
-use sql::statement::{Persistence, Privileges, RelationName};
+use sql::statement::{OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
 use types::{DataType, NumericDisplay, NumericType, Result};
 
@@ -124,6 +124,8 @@ impl Decode for TableDef {
             indexes: from.field()?,
             layout: from.field()?,
             persistence: from.field()?,
+            // Temporary tables are not written.
+            on_commit: OnCommit::Keep,
             block_indexes: Vec::new(),
             wide: None,
         };

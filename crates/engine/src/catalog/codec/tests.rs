@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::*;
-use sql::statement::{Persistence, RelationName};
+use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::Layout;
 use types::{DataType, NumericDisplay, NumericType, SqlState};
 
@@ -144,6 +144,7 @@ fn table() -> impl Strategy<Value = TableDef> {
                 block_indexes,
                 layout,
                 persistence,
+                on_commit: OnCommit::Keep,
                 wide: None,
             }
         })
