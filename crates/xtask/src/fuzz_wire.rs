@@ -23,9 +23,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use testkit::Random;
+use testkit::postgres::Wire;
+use testkit::slt::{Answer, Connection as _, SqlError};
+use testkit::{Random, Scratch};
 
-use self::link::{Answers, Control, End};
+use self::link::{Answers, End, PATIENCE};
 use self::seeds::{Input, Seeds};
 use crate::server::Server;
 use crate::{Outcome, root, test, text};
@@ -103,6 +105,8 @@ impl Findings {
 struct Servers {
     trusting: Server,
     asking: Server,
+    /// Where their sockets are.
+    folder: Scratch,
 }
 
 impl Servers {
@@ -110,22 +114,45 @@ impl Servers {
         if args.program.is_none() {
             test::cargo(&["build", "--release", "-p", "server"])?;
         }
-        let memory = MEMORY_BYTES.to_string();
+        let (memory, folder) = (MEMORY_BYTES.to_string(), Scratch::new("fuzz-wire"));
         let start = |auth: &str| {
             let options = ["--auth", auth, "--memory", &memory, "--statement-timeout", "3"];
-            let options = options.iter().map(OsString::from).collect();
+            let socket = ["--unix-socket".into(), folder.path().into()];
+            let options = options.iter().map(OsString::from).chain(socket).collect();
             Server::start(args.program.as_deref(), options)
         };
-        let servers = Self { trusting: start("trust")?, asking: start("scram")? };
-        let mut control = Control::open(&servers.trusting.port)?;
-        control.query("CREATE ROLE fuzz LOGIN")?;
-        control.query("GRANT CREATE ON SCHEMA public TO fuzz")?;
+        let (trusting, asking) = (start("trust")?, start("scram")?);
+        let servers = Self { trusting, asking, folder };
+        let mut control = servers.control()?;
+        ask(&mut control, "CREATE ROLE fuzz LOGIN")?;
+        ask(&mut control, "GRANT CREATE ON SCHEMA public TO fuzz")?;
         Ok(servers)
+    }
+
+    /// A superuser's connection, which has to be answered in good time.
+    fn control(&self) -> Result<Wire, String> {
+        let socket = self.folder.join(format!(".s.PGSQL.{}", self.trusting.port));
+        let wire = Wire::connect_within(&socket, "tessera", "tessera", Some(PATIENCE));
+        wire.map_err(|error| said(&error))
     }
 
     fn of(&self, input: &Input) -> &Server {
         if input.is_seated { &self.trusting } else { &self.asking }
     }
+}
+
+/// The first column of what `sql` gives.
+fn ask(control: &mut Wire, sql: &str) -> Result<Vec<String>, String> {
+    match control.run(sql).map_err(|error| said(&error))? {
+        Answer::Rows { rows, .. } => {
+            Ok(rows.into_iter().filter_map(|mut row| row.remove(0)).collect())
+        }
+        Answer::Done(_) => Ok(Vec::new()),
+    }
+}
+
+fn said(error: &SqlError) -> String {
+    format!("the control connection: {} {}", error.sqlstate, error.message)
 }
 
 /// Runs it.
@@ -216,11 +243,11 @@ fn watch(servers: &Servers, shared: &Shared, end: Instant) -> Outcome {
                 shared.findings.lock().expect("no thread panics").add(&message, None);
             }
         }
-        Control::open(&servers.trusting.port)?.query("SELECT 1")?;
+        ask(&mut servers.control()?, "SELECT 1")?;
         if said.elapsed() > Duration::from_secs(60) {
             said = Instant::now();
             println!("{}", report(servers, shared, start)?);
-            tidy(&servers.trusting.port)?;
+            tidy(servers)?;
         }
     }
     println!("{}", report(servers, shared, start)?);
@@ -228,13 +255,13 @@ fn watch(servers: &Servers, shared: &Shared, end: Instant) -> Outcome {
 }
 
 /// Drops the tables that inputs left, so that memory that stays is a leak.
-fn tidy(port: &str) -> Outcome {
-    let mut control = Control::open(port)?;
+fn tidy(servers: &Servers) -> Outcome {
+    let mut control = servers.control()?;
     let drops = "SELECT 'DROP TABLE IF EXISTS ' || quote_ident(tablename) || ' CASCADE' \
                  FROM pg_tables WHERE schemaname = 'public'";
-    for drop in control.query(drops)? {
+    for drop in ask(&mut control, drops)? {
         // Somebody may hold it for longer than a statement may wait; the next time will do.
-        let _ = control.query(&drop);
+        let _ = ask(&mut control, &drop);
     }
     Ok(())
 }
@@ -263,10 +290,10 @@ fn resident_bytes(id: u32) -> Result<u64, String> {
 
 /// Without clients nothing of them is left.
 fn over(servers: &Servers, shared: &Shared) -> Outcome {
-    let mut control = Control::open(&servers.trusting.port)?;
-    let sessions = || "SELECT count(*) FROM tessera_sessions()";
+    let mut control = servers.control()?;
+    let sessions = "SELECT count(*) FROM tessera_sessions()";
     let deadline = Instant::now() + Duration::from_secs(20);
-    while control.query(sessions())? != ["1"] {
+    while ask(&mut control, sessions)? != ["1"] {
         if Instant::now() > deadline {
             let mut findings = shared.findings.lock().expect("no thread panics");
             findings.add("sessions whose clients are gone", None);
@@ -275,7 +302,7 @@ fn over(servers: &Servers, shared: &Shared) -> Outcome {
         std::thread::sleep(Duration::from_millis(100));
     }
     let memory = "SELECT category || ' ' || bytes FROM tessera_memory()";
-    println!("memory: {}", control.query(memory)?.join(", "));
+    println!("memory: {}", ask(&mut control, memory)?.join(", "));
     match shared.findings.lock().expect("no thread panics").known.len() {
         0 => Ok(()),
         count => Err(format!("{count} findings")),

@@ -121,7 +121,7 @@ fn check_block(random: &mut Random, rows: usize, bits: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn trees_and_woven_codes_find_what_comparisons_find(

@@ -722,7 +722,7 @@ proptest! {
         failure_persistence: None,
         // A seed has no smaller one.
         max_shrink_iters: 0,
-        ..ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 32 })
+        ..ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 })
     })]
 
     #[test]
@@ -735,6 +735,6 @@ proptest! {
 #[cfg_attr(miri, ignore)]
 fn longer_histories_equal_the_model() {
     for (i, layout) in LAYOUTS.into_iter().enumerate() {
-        run(i as u64, layout, 1500, 50);
+        run(i as u64, layout, 3000, 50);
     }
 }

@@ -9,6 +9,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::slt::{Answer, Connection, SqlError};
 
@@ -30,7 +31,21 @@ impl Wire {
     /// # Errors
     /// What the system or the server says.
     pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Self, SqlError> {
+        Self::connect_within(socket, user, database, None)
+    }
+
+    /// As [`Self::connect`]; the server may be silent for `patience` at most, always when None.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub fn connect_within(
+        socket: &Path,
+        user: &str,
+        database: &str,
+        patience: Option<Duration>,
+    ) -> Result<Self, SqlError> {
         let stream = UnixStream::connect(socket).map_err(SqlError::internal)?;
+        stream.set_read_timeout(patience).map_err(SqlError::internal)?;
         let copy = stream.try_clone().map_err(SqlError::internal)?;
         let reader = BufReader::with_capacity(READ_BYTES, copy);
         let mut wire = Self { reader, writer: stream };

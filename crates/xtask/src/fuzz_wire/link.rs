@@ -9,7 +9,7 @@ use super::seeds::Input;
 use crate::text;
 
 /// After this a connection is cancelled.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// And after this more it hangs.
 const CANCELLED: Duration = Duration::from_secs(20);
@@ -162,51 +162,4 @@ fn cancel(port: &str, key: &[u8]) {
     let length = (body.len() as u32 + 4).to_be_bytes();
     // Best effort: what does not end is seen anyway.
     let _ = stream.write_all(&[&length[..], &body].concat());
-}
-
-/// A superuser's connection.
-pub(super) struct Control {
-    stream: TcpStream,
-    messages: Messages,
-}
-
-impl Control {
-    /// Opens it; the server has to answer in good time.
-    pub(super) fn open(port: &str) -> Result<Self, String> {
-        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).map_err(text)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
-        let mut control = Self { stream, messages: Messages(Vec::new()) };
-        control.stream.write_all(&startup("tessera")).map_err(text)?;
-        control.answer()?;
-        Ok(control)
-    }
-
-    /// The first column of what `sql` gives.
-    pub(super) fn query(&mut self, sql: &str) -> Result<Vec<String>, String> {
-        let body = [sql.as_bytes(), b"\0"].concat();
-        self.stream.write_all(&message(b'Q', &body)).map_err(text)?;
-        self.answer()
-    }
-
-    fn answer(&mut self) -> Result<Vec<String>, String> {
-        let (mut rows, mut failed, mut buffer) = (Vec::new(), None, [0; 4096]);
-        loop {
-            while let Some((kind, body)) = self.messages.next() {
-                match kind {
-                    b'Z' => return failed.map_or(Ok(rows), Err),
-                    b'E' => {
-                        failed = Some(format!("the control connection: {}", field(&body, b'M')));
-                    }
-                    b'D' => rows.push(String::from_utf8_lossy(&body[6..]).into_owned()),
-                    _ => {}
-                }
-            }
-            let n = self.stream.read(&mut buffer);
-            let n = n.map_err(|error| format!("the server does not answer: {error}"))?;
-            if n == 0 {
-                return Err("the server ended the control connection".into());
-            }
-            self.messages.0.extend_from_slice(&buffer[..n]);
-        }
-    }
 }

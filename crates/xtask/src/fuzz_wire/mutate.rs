@@ -37,8 +37,14 @@ const PIECES: [&str; 28] = [
     "DISTINCT",
 ];
 
+/// A place below `length`; 0 when there is none.
 fn at(random: &mut Random, length: usize) -> usize {
     random.below(length.max(1) as u64) as usize
+}
+
+/// One of `all`, which are not empty.
+pub(super) fn one_of<'a, T>(random: &mut Random, all: &'a [T]) -> &'a T {
+    &all[at(random, all.len())]
 }
 
 /// Up to `most` bytes of any kind.
@@ -66,7 +72,7 @@ pub(super) fn bytes(random: &mut Random, bytes: &mut Vec<u8>) {
             bytes.drain(place..end);
         }
         _ => {
-            let extreme = EXTREMES[at(random, EXTREMES.len())].to_be_bytes();
+            let extreme = one_of(random, &EXTREMES).to_be_bytes();
             let end = (place + 4).min(bytes.len());
             bytes[place..end].copy_from_slice(&extreme[..end - place]);
         }
@@ -79,7 +85,7 @@ pub(super) fn messages(random: &mut Random, all: &mut Vec<Vec<u8>>, others: &[Ve
         all.extend_from_slice(others);
         return;
     }
-    let (place, other) = (at(random, all.len()), others[at(random, others.len())].clone());
+    let (place, other) = (at(random, all.len()), one_of(random, others).clone());
     match random.below(7) {
         0 => drop(all.remove(place)),
         1 => all.insert(place, other),
@@ -129,8 +135,8 @@ pub(super) fn statement(random: &mut Random, statement: &mut String, other: &str
     let (mut all, other) = (pieces(&old), pieces(other));
     let place = at(random, all.len());
     let piece = match random.chance(60) {
-        true => PIECES[at(random, PIECES.len())],
-        false => other[at(random, other.len())],
+        true => one_of(random, &PIECES),
+        false => one_of(random, &other),
     };
     match random.below(7) {
         0 => drop(all.remove(place)),

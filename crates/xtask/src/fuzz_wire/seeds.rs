@@ -129,7 +129,7 @@ impl Seeds {
         }
         let is_old = !self.added.is_empty() && random.chance(35);
         let mut input = match is_old {
-            true => self.added[random.below(self.added.len() as u64) as usize].clone(),
+            true => mutate::one_of(random, &self.added).clone(),
             false => self.session(random),
         };
         if is_old || random.chance(25) {
@@ -143,7 +143,7 @@ impl Seeds {
 
     /// Statements of one script, some of them damaged, as messages.
     fn session(&self, random: &mut Random) -> Input {
-        let script = &self.scripts[random.below(self.scripts.len() as u64) as usize];
+        let script = mutate::one_of(random, &self.scripts);
         let mut messages = Vec::new();
         if random.chance(50) {
             messages.push(query("BEGIN"));
@@ -155,8 +155,8 @@ impl Seeds {
         for statement in script.iter().skip(first).take(1 + random.below(3) as usize) {
             let mut statement = statement.clone();
             for _ in 0..random.below(4) {
-                let other = &self.scripts[random.below(self.scripts.len() as u64) as usize];
-                let other = &other[random.below(other.len() as u64) as usize];
+                let other = mutate::one_of(random, &self.scripts);
+                let other = mutate::one_of(random, other);
                 mutate::statement(random, &mut statement, other);
             }
             match random.chance(50) {
@@ -198,12 +198,11 @@ fn extended(random: &mut Random, sql: &str, messages: &mut Vec<Vec<u8>>) {
     parse.extend(types.to_be_bytes());
     for _ in 0..types {
         let oids = [0_u32, 16, 17, 20, 21, 23, 25, 701, 1007, 1082, 1114, 1184, 1700, 9_999_999];
-        parse.extend(oids[random.below(oids.len() as u64) as usize].to_be_bytes());
+        parse.extend(mutate::one_of(random, &oids).to_be_bytes());
     }
     messages.push(message(b'P', &parse));
     let mut bind = [portal, name].concat();
-    let format = [random.below(2) as u16; 1];
-    bind.extend([1_u16.to_be_bytes(), format[0].to_be_bytes()].concat());
+    bind.extend([1_u16.to_be_bytes(), (random.below(2) as u16).to_be_bytes()].concat());
     let values = random.below(4) as u16;
     bind.extend(values.to_be_bytes());
     for _ in 0..values {
@@ -213,7 +212,7 @@ fn extended(random: &mut Random, sql: &str, messages: &mut Vec<Vec<u8>>) {
         }
         let value = match random.below(3) {
             0 => random.below(1000).to_string().into_bytes(),
-            1 => random.bits().to_be_bytes()[..[2, 4, 8][random.below(3) as usize]].to_vec(),
+            1 => random.bits().to_be_bytes()[..*mutate::one_of(random, &[2, 4, 8])].to_vec(),
             _ => mutate::noise(random, 24),
         };
         bind.extend((value.len() as i32).to_be_bytes());
@@ -226,7 +225,7 @@ fn extended(random: &mut Random, sql: &str, messages: &mut Vec<Vec<u8>>) {
         let named = if what == b"P" { portal } else { name };
         messages.push(message(b'D', &[what, named].concat()));
     }
-    let rows = [0_u32, 0, 1, 7, u32::MAX][random.below(5) as usize];
+    let rows = mutate::one_of(random, &[0_u32, 0, 1, 7, u32::MAX]);
     messages.push(message(b'E', &[portal, &rows.to_be_bytes()].concat()));
     if random.chance(80) {
         messages.push(message(b'S', b""));
