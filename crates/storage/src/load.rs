@@ -21,7 +21,7 @@ use crate::hot;
 use crate::memory::{MemoryCategory, Reservation};
 use crate::schema::Layout;
 use crate::statistics::{ColumnSummary, Sample};
-use crate::table::{Loaded, Table, WriteError};
+use crate::table::{Loaded, Publication, Table, WriteError};
 use crate::undo::UndoBuffer;
 
 /// String bytes of one column after which a block is full before it has all its rows.
@@ -78,7 +78,10 @@ struct LoadState {
     writers: usize,
     /// By number of the writer.
     finished: Vec<(usize, Written)>,
-    committed: bool,
+    /// Once commit was called: what it makes visible, and the rows of that.
+    publication: Option<(Publication, u64)>,
+    /// The rows are the table's, or cannot be.
+    ended: bool,
 }
 
 impl TableLoad {
@@ -109,8 +112,9 @@ impl TableLoad {
     }
 
     /// Makes the rows of all finished writers part of the transaction of `undo`; returns how many.
-    /// Rows of writers that did not finish are dropped. After an error the caller rolls back to
-    /// before.
+    /// Rows of writers that did not finish are dropped. After [`WriteError::Wait`] the caller calls
+    /// again, and the load goes on at the row that had to wait; after any other error the caller
+    /// rolls back to before.
     ///
     /// # Errors
     /// [`WriteError::Wait`] and [`WriteError::Duplicate`] by unique indexes; XX000 when the load
@@ -132,10 +136,18 @@ impl TableLoad {
 
     fn publish(&self, undo: Option<&mut UndoBuffer>) -> Result<u64, WriteError> {
         let mut state = self.state.lock();
-        if std::mem::replace(&mut state.committed, true) {
+        if state.ended {
             return Err(Error::internal("the load was committed before").into());
         }
-        let mut finished = std::mem::take(&mut state.finished);
+        let finished = std::mem::take(&mut state.finished);
+        let (publication, rows) = state.publication.get_or_insert_with(|| self.gather(finished));
+        let (published, rows) = (self.table.publish(publication, undo), *rows);
+        state.ended = !matches!(published, Err(WriteError::Wait(_)));
+        published.map(|()| rows)
+    }
+
+    /// The blocks of all writers, and their rows.
+    fn gather(&self, mut finished: Vec<(usize, Written)>) -> (Publication, u64) {
         finished.sort_by_key(|(number, _)| *number);
         let mut all = Written::new(&self.table, self.threshold);
         for (_, written) in finished {
@@ -150,8 +162,7 @@ impl TableLoad {
         let renumber = |block: Block| Arc::new(block.with_id(self.table.next_block_id()));
         let blocks = all.blocks.into_iter().map(renumber).collect();
         let loaded = Loaded { blocks, summaries: &all.summaries, sample: &all.sample };
-        self.table.publish(loaded, undo)?;
-        Ok(all.rows)
+        (self.table.admit(loaded), all.rows)
     }
 }
 

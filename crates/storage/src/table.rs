@@ -51,7 +51,7 @@ use crate::statistics::{Bounds, Known, TableStatistics};
 use crate::sub_block::SubBlockSpec;
 use crate::tid::Tid;
 use crate::version::{Snapshot, TxnId};
-pub(crate) use batch::Loaded;
+pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
 pub use image::{BlockCopy, BlockImage};

@@ -6,6 +6,7 @@
 //! TableLoad    -> blocks, one record each
 //! ```
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,6 +34,14 @@ pub(crate) struct Loaded<'l> {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) summaries: &'l [ColumnSummary],
     pub(crate) sample: &'l Sample,
+}
+
+/// A load on its way into its table: each block first, then the index entries of its rows.
+pub(crate) struct Publication {
+    /// The blocks that do not have all their entries.
+    blocks: VecDeque<Arc<Block>>,
+    /// Once the first of them is in the table: how many of its rows have their entries.
+    entered: Option<u32>,
 }
 
 impl Table {
@@ -170,56 +179,76 @@ impl Table {
             let id = block.id();
             let blocks = vec![Arc::new(block)];
             let loaded = Loaded { blocks, summaries: &summaries, sample: &sample };
-            self.publish(loaded, Some(&mut *undo))?;
+            self.publish(&mut self.admit(loaded), Some(&mut *undo))?;
             tids.extend((0..len as u32).map(|row| Tid::new(id, row)));
         }
         Ok(())
     }
 
-    /// Adds whole blocks, as part of a transaction or for everybody at once. After an error the
-    /// caller rolls the transaction back to before; without one the rows stay.
-    ///
-    /// # Errors
-    /// As [`Self::insert`].
-    pub(crate) fn publish(
-        self: &Arc<Self>,
-        loaded: Loaded<'_>,
-        mut undo: Option<&mut UndoBuffer>,
-    ) -> Result<(), WriteError> {
+    /// Takes note of what `loaded` has, before the first of its rows is seen.
+    pub(crate) fn admit(&self, loaded: Loaded<'_>) -> Publication {
         let guard = epoch::pin();
         for (column, summary) in loaded.summaries.iter().enumerate() {
             self.bounds.admit_summary(column, summary, &guard);
         }
         self.known.lock().add_loaded(&loaded.blocks, loaded.summaries, loaded.sample);
-        drop(guard);
+        Publication { blocks: loaded.blocks.into(), entered: None }
+    }
+
+    /// Adds whole blocks, as part of a transaction or for everybody at once. After
+    /// [`WriteError::Wait`] the caller calls again, or rolls back as after any other error:
+    /// the transaction to before; without one the rows stay.
+    ///
+    /// # Errors
+    /// As [`Self::insert`].
+    pub(crate) fn publish(
+        self: &Arc<Self>,
+        publication: &mut Publication,
+        mut undo: Option<&mut UndoBuffer>,
+    ) -> Result<(), WriteError> {
         let txn = undo.as_ref().map_or(TxnId::NONE, |undo| undo.txn());
-        for block in loaded.blocks {
-            self.build_sub_blocks(&block)?;
-            block.set_created(txn.0);
-            let rows = block.rows();
-            self.add_block(Arc::clone(&block));
-            let guard = epoch::pin();
-            if let Some(undo) = undo.as_deref_mut() {
-                let place = self.directory.get(block.id(), &guard).expect("added above");
-                let record = undo.add(self, place, 0, Kind::Block, 0)?;
-                undo.count(record, rows as i64);
-            } else {
-                self.note_commit(rows as i64, rows as u64);
+        while let Some(block) = publication.blocks.front() {
+            if publication.entered.is_none() {
+                self.add_loaded(block, undo.as_deref_mut())?;
             }
-            drop(guard);
-            self.enter_block(&block, txn)?;
+            self.enter_block(block, publication.entered.get_or_insert(0), txn)?;
+            publication.blocks.pop_front();
+            publication.entered = None;
         }
         Ok(())
     }
 
-    /// Makes the index entries of all rows of a new block.
-    fn enter_block(&self, block: &Block, txn: TxnId) -> Result<(), WriteError> {
-        for row in 0..block.rows() as u32 {
+    /// Adds a block without its index entries.
+    fn add_loaded(
+        self: &Arc<Self>,
+        block: &Arc<Block>,
+        undo: Option<&mut UndoBuffer>,
+    ) -> Result<(), WriteError> {
+        let rows = block.rows();
+        self.build_sub_blocks(block)?;
+        block.set_created(undo.as_ref().map_or(TxnId::NONE, |undo| undo.txn()).0);
+        self.add_block(Arc::clone(block));
+        let guard = epoch::pin();
+        let Some(undo) = undo else {
+            self.note_commit(rows as i64, rows as u64);
+            return Ok(());
+        };
+        let place = self.directory.get(block.id(), &guard).expect("added above");
+        let record = undo.add(self, place, 0, Kind::Block, 0)?;
+        undo.count(record, rows as i64);
+        Ok(())
+    }
+
+    /// Makes the index entries of the rows of a new block from row `entered`, which says at any
+    /// time how many rows have theirs.
+    fn enter_block(&self, block: &Block, entered: &mut u32, txn: TxnId) -> Result<(), WriteError> {
+        while *entered < block.rows() as u32 {
             let guard = epoch::pin();
             let indexes = self.index_list(&guard);
             if indexes.is_empty() {
                 return Ok(());
             }
+            let row = *entered;
             let tid = Tid::new(block.id(), row);
             with_scratch(|scratch| {
                 for (i, index) in indexes.iter().enumerate() {
@@ -232,6 +261,7 @@ impl Table {
                 let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
                 self.add_entries(indexes, (&scratch.keys, &latches), |_| true, tid)
             })?;
+            *entered += 1;
         }
         Ok(())
     }
