@@ -108,8 +108,13 @@ impl Binder<'_> {
             other => self.bind_expr(other)?,
         };
         let mut depth = 0;
+        let mut before = match without_parentheses(leftmost) {
+            Ast::BinaryOp { op, .. } => conjunction(op),
+            _ => None,
+        };
         for (op, right) in chain.into_iter().rev() {
-            depth += usize::from(!matches!(op, ast::BinaryOperator::And | ast::BinaryOperator::Or));
+            let conjunction = conjunction(op);
+            depth += usize::from(conjunction.is_none());
             if depth > CHAIN_MAX {
                 return Err(too_deep());
             }
@@ -121,7 +126,11 @@ impl Binder<'_> {
                 Some(number) => number,
                 None => self.bind_expr(right)?,
             };
-            bound = self.bind_binary(op, bound, right)?;
+            bound = match conjunction {
+                Some(and) => self.bind_logic(and, (bound, right), before == conjunction)?,
+                None => self.bind_binary(op, bound, right)?,
+            };
+            before = conjunction;
         }
         Ok(bound)
     }
@@ -130,10 +139,7 @@ impl Binder<'_> {
         if let Some(bound) = self.system_cast(expr, ty)? {
             return Ok(bound);
         }
-        let mut inner = expr;
-        while let Ast::Nested(nested) = inner {
-            inner = nested;
-        }
+        let inner = without_parentheses(expr);
         if let (Ast::Array(array), ast::DataType::Array(_)) = (inner, ty) {
             let at = expr_at(expr);
             let element = data_type(ty, at)?.element();
@@ -226,6 +232,22 @@ impl Binder<'_> {
             }
             _ => None,
         }
+    }
+}
+
+fn without_parentheses(mut expr: &Ast) -> &Ast {
+    while let Ast::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+/// True for AND, false for OR.
+fn conjunction(op: &ast::BinaryOperator) -> Option<bool> {
+    match op {
+        ast::BinaryOperator::And => Some(true),
+        ast::BinaryOperator::Or => Some(false),
+        _ => None,
     }
 }
 

@@ -15,12 +15,6 @@ impl Binder<'_> {
     pub(super) fn bind_binary(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
         let expr = match op {
-            Op::And | Op::Or => {
-                let name = if matches!(op, Op::And) { "AND" } else { "OR" };
-                let left = self.coerce_clause(left, DataType::Boolean, name)?;
-                let right = self.coerce_clause(right, DataType::Boolean, name)?;
-                connect(op, left, right)
-            }
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
                 self.comparison(op, left, right)?
             }
@@ -51,6 +45,23 @@ impl Binder<'_> {
             other => return unsupported(format!("operator {other}"), at),
         };
         Ok(Bound::new(expr, at))
+    }
+
+    /// `left AND right`, or OR, operands bound. `is_chain` says that `left` was written as such a
+    /// connection itself and takes one more term. Anything else that is one only by meaning, as
+    /// BETWEEN is, stays an operand: expressions of GROUP BY and ORDER BY are found by their form,
+    /// as in PostgreSQL.
+    pub(super) fn bind_logic(
+        &mut self,
+        conjunction: bool,
+        (left, right): (Bound, Bound),
+        is_chain: bool,
+    ) -> Result<Bound> {
+        let at = super::first(left.at, || right.at);
+        let name = if conjunction { "AND" } else { "OR" };
+        let left = self.coerce_clause(left, DataType::Boolean, name)?;
+        let right = self.coerce_clause(right, DataType::Boolean, name)?;
+        Ok(Bound::new(connect(conjunction, left, right, is_chain), at))
     }
 
     /// A comparison of two bound operands.
@@ -367,19 +378,17 @@ fn negated(value: &Value, ty: DataType) -> Option<Value> {
     })
 }
 
-fn connect(op: &Op, left: Expr, right: Expr) -> Expr {
+/// `left AND right` or `left OR right`.
+fn connect(conjunction: bool, left: Expr, right: Expr, is_chain: bool) -> Expr {
     // Literal TRUE and FALSE stay for the planner: folding them is not the binder's business.
-    let (kind_and, mut list) = (matches!(op, Op::And), Vec::new());
-    for term in [left, right] {
-        match (term.kind, kind_and) {
-            (ExprKind::And(inner), true) | (ExprKind::Or(inner), false) if list.is_empty() => {
-                list = inner;
-            }
-            (ExprKind::And(inner), true) | (ExprKind::Or(inner), false) => list.extend(inner),
-            (kind, _) => list.push(Expr { kind, ty: term.ty }),
+    let terms = match (left.kind, conjunction) {
+        (ExprKind::And(mut list), true) | (ExprKind::Or(mut list), false) if is_chain => {
+            list.push(right);
+            list
         }
-    }
-    let kind = if kind_and { ExprKind::And(list) } else { ExprKind::Or(list) };
+        (kind, _) => vec![Expr { kind, ty: left.ty }, right],
+    };
+    let kind = if conjunction { ExprKind::And(terms) } else { ExprKind::Or(terms) };
     Expr { kind, ty: DataType::Boolean }
 }
 
