@@ -23,10 +23,12 @@ mod windows;
 mod from;
 mod generate;
 mod shrink;
+mod rounding;
 mod compare;
 
 pub use compare::{RowOrder, difference};
 pub use generate::{Dialect, Generator, Query};
+pub use rounding::rounded;
 pub use shrink::shrunk;
 pub use tables::{Schema, setup};
 pub use tree::{Kind, Node};

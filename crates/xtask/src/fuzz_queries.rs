@@ -16,7 +16,7 @@ use testkit::Random;
 use testkit::peer::{Options as PeerOptions, Peer, System};
 use testkit::postgres::Postgres;
 use testkit::queries::{
-    Dialect, Generator, Kind, Node, Query, RowOrder, Schema, difference, setup, shrunk,
+    Dialect, Generator, Kind, Node, Query, RowOrder, Schema, difference, rounded, setup, shrunk,
 };
 use testkit::slt::{Answer, Backend, Connection, Database, SqlError};
 
@@ -240,8 +240,23 @@ impl Pair {
         ways
     }
 
-    /// Runs `tree`, a form of `query`, everywhere.
+    /// Runs `tree`, a form of `query`, everywhere. Rows that differ only where the order of a
+    /// floating-point sum decides say nothing.
     fn compare(&mut self, tree: &Node, query: &Query) -> Outcomes {
+        let outcome = self.compare_exactly(tree, query);
+        let (Outcomes::Different(message), Some(form)) = (&outcome, rounded(tree)) else {
+            return outcome;
+        };
+        match (class(message), self.compare_exactly(&form, query)) {
+            ("rows", Outcomes::Equal { .. }) => {
+                Outcomes::Unclear("last digits of floating-point sums".into())
+            }
+            _ => outcome,
+        }
+    }
+
+    /// Runs `tree`, a form of `query`, everywhere.
+    fn compare_exactly(&mut self, tree: &Node, query: &Query) -> Outcomes {
         let sql = tree.to_string();
         let kinds = match &tree.kind {
             Kind::Query(kinds) => kinds,
