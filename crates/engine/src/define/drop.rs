@@ -181,20 +181,27 @@ pub(super) fn on_commit(session: &mut Session) -> Result<()> {
             OnCommit::Drop => {
                 dropped.push(RelationName { schema: None, name: table.def.name.clone() })
             }
-            // What was never written needs no new storage.
-            OnCommit::DeleteRows if table.storage().block_infos().is_empty() => {}
-            OnCommit::DeleteRows => {
-                emptied.push(TableRef(Arc::clone(table) as Arc<dyn TableMeta>));
-            }
+            OnCommit::DeleteRows => emptied.push(Arc::clone(table)),
         }
     }
     if !dropped.is_empty() {
         let (if_missing, behaviour) = (IfMissing::Fail, DropBehaviour::Cascade);
         tables(session, &DropRelations { names: dropped, if_missing, behaviour })?;
     }
-    if !emptied.is_empty() {
+    // Tables that were never written need no new storage, but their referrers are looked at.
+    let state = session.state();
+    let is_emptied = |name: &str| emptied.iter().any(|table| table.def.name == name);
+    let needs_work = emptied.iter().any(|table| {
+        let referrers = table::referrers(&state, &table.def.name);
+        !table.storage().block_infos().is_empty()
+            || !referrers.iter().all(|(name, _)| is_emptied(name))
+    });
+    drop(state);
+    if needs_work {
+        let as_ref = |table| TableRef(table as Arc<dyn TableMeta>);
+        let tables = emptied.into_iter().map(as_ref).collect();
         let (identity, behaviour) = (TruncateIdentity::Continue, DropBehaviour::Restrict);
-        table::truncate(session, &Truncate { tables: emptied, identity, behaviour })?;
+        table::truncate(session, &Truncate { tables, identity, behaviour })?;
     }
     Ok(())
 }
