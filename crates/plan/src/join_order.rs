@@ -50,7 +50,7 @@ fn is_movable(plan: &Plan) -> bool {
         return false;
     };
     matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti)
-        && !tree::free(right).intersects(&tree::output_set(left))
+        && !tree::is_lateral(left, right)
 }
 
 impl Ordering<'_, '_> {

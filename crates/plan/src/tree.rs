@@ -348,7 +348,10 @@ pub(crate) fn mentioned(expr: &Expr) -> ColumnSet {
 
 /// True when any part of `expr` satisfies `test`; plans of sub-queries are not looked into.
 pub(crate) fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
-    let mut found = test(expr);
+    if test(expr) {
+        return true;
+    }
+    let mut found = false;
     operands(expr, &mut |operand| found = found || any(operand, test));
     found
 }
@@ -452,7 +455,51 @@ pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
 
 /// The ids of [`output`] as a set.
 pub(crate) fn output_set(plan: &Plan) -> ColumnSet {
-    output(plan).into_iter().map(|(id, _)| id).collect()
+    let mut set = ColumnSet::default();
+    add_output(plan, &mut set);
+    set
+}
+
+fn add_output(plan: &Plan, set: &mut ColumnSet) {
+    match plan {
+        Plan::Filter { input, .. }
+        | Plan::Distinct { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Limit { input, .. } => add_output(input, set),
+        Plan::Project { columns, .. } => columns.iter().for_each(|(id, _)| set.insert(*id)),
+        Plan::Join { left, right, kind, .. } => {
+            add_output(left, set);
+            match kind {
+                JoinKind::Semi | JoinKind::Anti => {}
+                JoinKind::Mark(id) => set.insert(*id),
+                _ => add_output(right, set),
+            }
+        }
+        Plan::Aggregate { keys, aggregates, set_column, .. } => {
+            keys.iter().for_each(|(id, _)| set.insert(*id));
+            aggregates.iter().for_each(|(id, _)| set.insert(*id));
+            set_column.iter().for_each(|id| set.insert(*id));
+        }
+        Plan::Window { input, calls } => {
+            add_output(input, set);
+            calls.iter().for_each(|(id, _)| set.insert(*id));
+        }
+        Plan::With { body, .. } | Plan::RecursiveWith { body, .. } => add_output(body, set),
+        // They output what they define.
+        Plan::Scan { .. }
+        | Plan::FunctionScan { .. }
+        | Plan::Input { .. }
+        | Plan::Series { .. }
+        | Plan::Values { .. }
+        | Plan::SetOperation { .. }
+        | Plan::CteScan { .. } => define(plan, &mut |id| set.insert(id)),
+    }
+}
+
+/// True when `right` mentions columns of `left`.
+pub(crate) fn is_lateral(left: &Plan, right: &Plan) -> bool {
+    let free = free(right);
+    !free.is_empty() && free.intersects(&output_set(left))
 }
 
 /// Replaces columns by expressions, in sub-queries too.

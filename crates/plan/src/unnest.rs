@@ -32,15 +32,10 @@ pub(crate) fn unnest(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     resolve(context, plan)
 }
 
-/// True when the right side refers to columns of the left.
-fn is_dependent(left: &Plan, right: &Plan) -> bool {
-    tree::free(right).intersects(&tree::output_set(left))
-}
-
 /// Resolves every dependent join of `plan`, which has no free columns.
 fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let dependent = match plan {
-        Plan::Join { left, right, kind, .. } if is_dependent(left, right) => {
+        Plan::Join { left, right, kind, .. } if tree::is_lateral(left, right) => {
             // A series over columns of its left side is an operator of its own.
             !(matches!(**right, Plan::Series { .. }) && *kind == JoinKind::Inner)
         }

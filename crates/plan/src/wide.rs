@@ -124,7 +124,7 @@ fn replace_fact(plan: &mut Plan, left: &mut usize, scan: &mut dyn FnMut(&Plan) -
 
 /// Whether the right side of a join does not depend on the left one.
 fn are_apart(left: &Plan, right: &Plan) -> bool {
-    !tree::free(right).intersects(&tree::output_set(left))
+    !tree::is_lateral(left, right)
 }
 
 /// True for an inner join whose sides do not depend on each other.

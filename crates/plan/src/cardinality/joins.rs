@@ -265,7 +265,11 @@ fn combine(
             extend_with_nulls(&mut side);
         }
         out.dependencies.append(&mut side.dependencies);
-        out.columns.extend(side.columns);
+        if out.columns.is_empty() {
+            out.columns = side.columns;
+        } else {
+            out.columns.extend(side.columns);
+        }
     }
     for ((a, b), frequent) in equal.into_iter().zip(frequent) {
         equate(&mut out, a, b, frequent);

@@ -128,10 +128,12 @@ impl Properties {
         let rows = rows.max(1.0);
         let share = rows / self.rows.max(1.0);
         if share < 1.0 {
+            let lost = (1.0 - share).ln();
             for column in self.columns.values_mut() {
-                let per_value = (self.rows / column.distinct).max(1.0);
-                let kept = column.distinct * (1.0 - (1.0 - share).powf(per_value));
-                column.distinct = kept.min(rows).max(1.0);
+                let per_value = self.rows / column.distinct;
+                // A value goes when all its rows do.
+                let gone = if per_value > 1.0 { (lost * per_value).exp() } else { 1.0 - share };
+                column.distinct = (column.distinct * (1.0 - gone)).min(rows).max(1.0);
             }
         }
         self.rows = rows;

@@ -226,14 +226,12 @@ impl Cluster {
         (left, right): (Relations, Relations),
         rules: Vec<Rule>,
     ) -> Edge {
-        let (a, b) = (self.merged(left), self.merged(right));
         let condition = tree::and_all(predicates);
+        let mentioned = tree::mentioned(&condition);
+        let (a, b) = (self.merged(left, &mentioned), self.merged(right, &mentioned));
         let (in_left, in_right) = (self.columns(left), self.columns(right));
         let (pairs, rest) = cardinality::split_condition(&condition, &in_left, &in_right);
-        let mut both = a.clone();
-        both.columns.extend(b.columns.iter().map(|(id, c)| (*id, c.clone())));
-        both.rows = a.rows.max(b.rows);
-        let rest_share: f64 = rest.iter().map(|e| cardinality::selectivity(e, &both)).product();
+        let rest_share = self.share_of(&rest, left | right, &mentioned);
         let share = cardinality::pair_share(&pairs, &a, &b) * rest_share;
         let dense = match &pairs[..] {
             [pair] if rest.is_empty() => {
@@ -254,14 +252,24 @@ impl Cluster {
         Edge { kind, left, right, predicates, share, rules, class: None, equal, dense, keys }
     }
 
-    /// Properties of all relations of `set` as one, for estimates of single columns.
-    fn merged(&self, set: Relations) -> Properties {
+    /// Share of the pairs of rows of `set` that satisfy the conjuncts.
+    fn share_of(&self, conjuncts: &[&Expr], set: Relations, mentioned: &ColumnSet) -> f64 {
+        if conjuncts.is_empty() {
+            return 1.0;
+        }
+        let both = self.merged(set, mentioned);
+        conjuncts.iter().map(|e| cardinality::selectivity(e, &both)).product()
+    }
+
+    /// Properties of all relations of `set` as one, for estimates about `columns`.
+    fn merged(&self, set: Relations, columns: &ColumnSet) -> Properties {
         let mut out = Properties { rows: 1.0, ..Properties::default() };
         for (i, relation) in self.relations.iter().enumerate() {
             if set >> i & 1 == 1 {
                 let from = &relation.properties;
                 out.rows = out.rows.max(from.rows);
-                out.columns.extend(from.columns.iter().map(|(id, c)| (*id, c.clone())));
+                let wanted = columns.iter().filter_map(|id| Some((id, from.column(id)?.clone())));
+                out.columns.extend(wanted);
                 if set.count_ones() == 1 {
                     out.keys.clone_from(&from.keys);
                 }

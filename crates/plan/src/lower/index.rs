@@ -7,6 +7,8 @@
 //! Only columns without a computation on them are looked up; NULLs never match, so conditions
 //! with IS NOT DISTINCT FROM stay where they are.
 
+use std::borrow::Cow;
+
 use sql::algebra::{CompareOp, Expr as Logical, JoinKind as Logic, NullsOrder, Plan};
 use sql::catalog::{IndexKind, IndexMeta, TableRef, Uniqueness};
 use types::Result;
@@ -374,7 +376,9 @@ impl Lowering<'_, '_> {
         right: Lowered,
     ) -> Result<Lowered> {
         let (outer, mut inner) = if choice.swap { (right, left) } else { (left, right) };
-        inner.node = as_scan(&inner.node);
+        if let Cow::Owned(scan) = as_scan(&inner.node) {
+            inner.node = scan;
+        }
         let kind = physical_kind(join.kind, false)?;
         let mut parts = join.rest.clone();
         for (at, (left, right, nulls)) in join.pairs.iter().enumerate() {
@@ -454,7 +458,7 @@ fn apply(node: &mut Node, access: Access) {
 }
 
 /// An index scan as the scan it was made of; other nodes as they are.
-fn as_scan(node: &Node) -> Node {
+fn as_scan(node: &Node) -> Cow<'_, Node> {
     let Operator::IndexScan {
         table,
         index,
@@ -468,7 +472,7 @@ fn as_scan(node: &Node) -> Node {
         ..
     } = &node.operator
     else {
-        return node.clone();
+        return Cow::Borrowed(node);
     };
     let mut all = Vec::with_capacity(keys.len() + restrictions.len() + 1);
     if let Some(index) = table.indexes().get(*index) {
@@ -500,7 +504,7 @@ fn as_scan(node: &Node) -> Node {
         residual: residual.clone(),
         alias: alias.clone(),
     };
-    Node { operator, ..node.clone() }
+    Cow::Owned(Node { operator, output: node.output.clone(), ..*node })
 }
 
 impl IndexRange {

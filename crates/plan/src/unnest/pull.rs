@@ -333,7 +333,7 @@ fn pull_join(
     };
     let right_outer = tree::free(right).intersects(outer);
     let condition_outer = tree::mentioned(condition).intersects(outer);
-    let lateral = tree::free(right).intersects(&tree::output_set(left));
+    let lateral = tree::is_lateral(left, right);
     match kind {
         JoinKind::Inner => {
             if right_outer && lateral {
