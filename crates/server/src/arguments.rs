@@ -9,7 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "tessera", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
-    /// Database directory; without it the database is in memory and ends with the program
+    /// Database directory; without it, or with `:memory:`, the database is in memory and ends with
+    /// the program
     pub(crate) path: Option<PathBuf>,
 
     /// Run this SQL and exit; may be given several times

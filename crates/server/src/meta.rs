@@ -16,8 +16,15 @@ pub(crate) enum After {
     Quit,
     /// Run the statements of this file.
     Include(String),
-    /// Switch the display of times.
-    Timing,
+    /// Show times, or do not; None for the other way round.
+    Timing(Option<Timing>),
+}
+
+/// Whether times are shown after each statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    On,
+    Off,
 }
 
 const HELP: &str = "\
@@ -26,7 +33,8 @@ const HELP: &str = "\
 \\dt         tables, with rows and bytes
 \\di         indexes
 \\ds         sequences
-\\timing     switch the display of times on or off
+\\timing     switch the display of times on or off; \\timing on, \\timing off
+\\echo TEXT  print the text
 \\i FILE     run the statements of a file
 \\?          this list
 \\q          quit
@@ -39,7 +47,11 @@ pub(crate) fn run(database: &Database, line: &str) -> After {
     match (command, argument) {
         ("\\q" | "\\quit" | "\\exit", _) => return After::Quit,
         ("\\?" | "\\h" | "\\help", _) => println!("{HELP}"),
-        ("\\timing", _) => return After::Timing,
+        ("\\timing", None) => return After::Timing(None),
+        ("\\timing", Some("on")) => return After::Timing(Some(Timing::On)),
+        ("\\timing", Some("off")) => return After::Timing(Some(Timing::Off)),
+        ("\\timing", Some(other)) => eprintln!("\\timing takes on or off, not {other}"),
+        ("\\echo", _) => println!("{}", line.trim().trim_start_matches("\\echo").trim()),
         ("\\i" | "\\include", Some(path)) => return After::Include(path.to_owned()),
         ("\\i" | "\\include", None) => eprintln!("\\i needs a file name"),
         ("\\d", Some(name)) => describe(database, name),

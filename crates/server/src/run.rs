@@ -43,10 +43,13 @@ fn config_of(limits: &Limits) -> Config {
     config
 }
 
+/// The path that means a database in memory, as for SQLite and DuckDB.
+const IN_MEMORY: &str = ":memory:";
+
 /// A database with formats and workloads registered: that in `path`, or one in memory.
 pub(crate) fn open(path: Option<&Path>, limits: &Limits) -> Result<Database> {
     let config = config_of(limits);
-    let database = match path {
+    let database = match path.filter(|path| *path != Path::new(IN_MEMORY)) {
         Some(path) => Database::open(path, config)?,
         None => Database::open_in_memory(config)?,
     };
@@ -94,7 +97,7 @@ fn run_session(arguments: &Arguments, mut session: Session) -> ExitCode {
                 return ExitCode::from(USAGE_ERROR);
             }
         };
-        return status(run_text(&mut session, &text, arguments.format));
+        return status(shell::run_script(&mut session, &text, arguments.format));
     }
     if !arguments.commands.is_empty() {
         return ExitCode::SUCCESS;

@@ -13,55 +13,96 @@ pub(crate) enum Ending {
 
 /// How `text` ends.
 pub(crate) fn ending(text: &str) -> Ending {
-    let bytes = text.as_bytes();
-    let mut ending = Ending::Blank;
-    let mut i = 0;
-    while i < bytes.len() {
-        let rest = &bytes[i..];
-        let (length, next) = match rest[0] {
-            b';' => (1, Ending::Complete),
-            b'-' if rest.starts_with(b"--") => (line_length(rest), ending),
-            b'/' if rest.starts_with(b"/*") => match comment_length(rest) {
-                Some(length) => (length, ending),
-                None => return Ending::Open,
-            },
-            quote @ (b'\'' | b'"') => match rest[1..].iter().position(|b| *b == quote) {
-                Some(length) => (length + 2, Ending::Open),
-                None => return Ending::Open,
-            },
-            byte if byte.is_ascii_whitespace() => (1, ending),
-            _ => (1, Ending::Open),
-        };
-        ending = next;
-        i += length;
+    let mut scanner = Scanner::default();
+    scanner.read(text);
+    scanner.ending()
+}
+
+/// What a [`Scanner`] is within.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Within {
+    #[default]
+    Nothing,
+    /// A quotation that ends with this character.
+    Quotation(u8),
+    /// So many comments.
+    Comments(usize),
+}
+
+/// Reads a text in pieces, each up to the end of a line, and knows how it ends so far.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    within: Within,
+    ending: Ending,
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self { within: Within::Nothing, ending: Ending::Blank }
     }
-    ending
+}
+
+impl Scanner {
+    /// How the text ends.
+    pub(crate) fn ending(&self) -> Ending {
+        match self.within {
+            Within::Nothing => self.ending,
+            _ => Ending::Open,
+        }
+    }
+
+    /// Reads on.
+    pub(crate) fn read(&mut self, text: &str) {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let length = match self.within {
+                Within::Nothing => self.plain(rest),
+                Within::Quotation(quote) => match rest.iter().position(|b| *b == quote) {
+                    Some(at) => {
+                        self.within = Within::Nothing;
+                        at + 1
+                    }
+                    None => rest.len(),
+                },
+                Within::Comments(depth) => self.comment(rest, depth),
+            };
+            rest = &rest[length..];
+        }
+    }
+
+    /// Reads the next token outside quotations and comments, or one character of it; its length.
+    fn plain(&mut self, rest: &[u8]) -> usize {
+        match rest[0] {
+            b';' => self.ending = Ending::Complete,
+            b'-' if rest.starts_with(b"--") => return line_length(rest),
+            b'/' if rest.starts_with(b"/*") => {
+                self.within = Within::Comments(1);
+                return 2;
+            }
+            quote @ (b'\'' | b'"') => {
+                (self.within, self.ending) = (Within::Quotation(quote), Ending::Open);
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            _ => self.ending = Ending::Open,
+        }
+        1
+    }
+
+    /// Reads up to the next bound of a comment, and that.
+    fn comment(&mut self, rest: &[u8], depth: usize) -> usize {
+        let bound = rest.windows(2).position(|two| two == b"/*" || two == b"*/");
+        let Some(at) = bound else { return rest.len() };
+        self.within = match (rest[at], depth) {
+            (b'/', _) => Within::Comments(depth + 1),
+            (_, 1) => Within::Nothing,
+            _ => Within::Comments(depth - 1),
+        };
+        at + 2
+    }
 }
 
 fn line_length(text: &[u8]) -> usize {
     text.iter().position(|b| *b == b'\n').unwrap_or(text.len())
-}
-
-/// Length of the (nested) comment that `text` begins with.
-fn comment_length(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut i) = (0, 0);
-    while i + 1 < text.len() {
-        match &text[i..i + 2] {
-            b"/*" => {
-                depth += 1;
-                i += 2;
-            }
-            b"*/" => {
-                depth -= 1;
-                i += 2;
-                if depth == 0 {
-                    return Some(i);
-                }
-            }
-            _ => i += 1,
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -78,5 +119,19 @@ mod tests {
         assert_eq!(ending("select 'it''s';"), Ending::Complete);
         assert_eq!(ending("select 1; /* ; /* nested */"), Ending::Open);
         assert_eq!(ending("select 1; select \"a;b\""), Ending::Open);
+    }
+    #[test]
+    fn a_text_read_in_lines_ends_as_a_whole_one() {
+        let text = "-- a; 'b\nselect 'it''s;\n'\n  ;/* ; /* 'x\n */ ; */\nselect \"a;\n\";\n\nx";
+        let mut scanner = Scanner::default();
+        let mut read = String::new();
+        for line in text.split_inclusive('\n') {
+            scanner.read(line);
+            read.push_str(line);
+            assert_eq!(scanner.ending(), ending(&read), "{read}");
+        }
+        assert_eq!(ending("-- a\n/* b */ \n"), Ending::Blank);
+        assert_eq!(ending("select 1;\n-- a\n/* b"), Ending::Open);
+        assert_eq!(ending("select 1;\n-- a\n/* b */"), Ending::Complete);
     }
 }

@@ -10,16 +10,9 @@ use rustyline::{Config, Editor};
 
 use crate::arguments::Format;
 use crate::complete::ShellHelper;
-use crate::meta::{self, After};
+use crate::meta::{self, After, Timing};
 use crate::run::run_text;
-use crate::scan::{Ending, ending};
-
-/// Whether times are shown after each statement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Timing {
-    On,
-    Off,
-}
+use crate::scan::{Ending, Scanner, ending};
 
 /// What a shell remembers between inputs.
 struct Shell<'a> {
@@ -82,7 +75,8 @@ pub(crate) fn run(session: &mut Session, format: Format) {
     }
 }
 
-/// Runs a script from standard input; false when a statement failed. Stops at the first error.
+/// Runs a script, from standard input or a file; false when a statement failed. Stops at the first
+/// error.
 pub(crate) fn run_script(session: &mut Session, text: &str, format: Format) -> bool {
     let mut shell = Shell { session, format, timing: Timing::Off, depth: 0 };
     shell.script(text) != Next::Failed
@@ -105,13 +99,12 @@ impl Shell<'_> {
         match meta::run(self.session.database(), text) {
             After::Continue => Next::More,
             After::Quit => Next::Quit,
-            After::Timing => {
-                let (timing, word) = match self.timing {
-                    Timing::On => (Timing::Off, "off"),
-                    Timing::Off => (Timing::On, "on"),
-                };
-                self.timing = timing;
-                println!("Timing is {word}.");
+            After::Timing(wanted) => {
+                self.timing = wanted.unwrap_or(match self.timing {
+                    Timing::On => Timing::Off,
+                    Timing::Off => Timing::On,
+                });
+                println!("Timing is {}.", if self.timing == Timing::On { "on" } else { "off" });
                 Next::More
             }
             After::Include(path) => self.include(&path),
@@ -139,29 +132,27 @@ impl Shell<'_> {
 
     /// Statements and backslash commands, each on lines of its own.
     fn script(&mut self, text: &str) -> Next {
-        let mut pending = String::new();
-        for line in text.lines() {
-            let fresh = ending(&pending) != Ending::Open;
-            if fresh && line.trim_start().starts_with('\\') {
-                let next = self.flush(&mut pending);
-                if next != Next::More {
-                    return next;
-                }
-                match self.input(line) {
-                    Next::More => {}
-                    other => return other,
-                }
+        let (mut pending, mut scanner) = (String::new(), Scanner::default());
+        for line in text.split_inclusive('\n') {
+            if !line.trim_start().starts_with('\\') || scanner.ending() == Ending::Open {
+                scanner.read(line);
+                pending.push_str(line);
                 continue;
             }
-            pending.push_str(line);
-            pending.push('\n');
+            let next = self.flush(&mut pending, &mut scanner);
+            let next = if next == Next::More { self.input(line) } else { next };
+            if next != Next::More {
+                return next;
+            }
         }
-        self.flush(&mut pending)
+        self.flush(&mut pending, &mut scanner)
     }
 
-    fn flush(&mut self, pending: &mut String) -> Next {
+    /// Runs what was read.
+    fn flush(&mut self, pending: &mut String, scanner: &mut Scanner) -> Next {
         let text = std::mem::take(pending);
-        if ending(&text) == Ending::Blank { Next::More } else { self.statements(&text) }
+        let ending = std::mem::take(scanner).ending();
+        if ending == Ending::Blank { Next::More } else { self.statements(&text) }
     }
 
     fn statements(&mut self, text: &str) -> Next {

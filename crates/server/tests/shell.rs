@@ -1,0 +1,45 @@
+//! What the shell does with scripts and its command line.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testkit::Scratch;
+
+fn tessera(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));
+    command.current_dir(directory).args(["--threads", "1", "--format", "csv"]).args(arguments);
+    command.output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_file_has_statements_and_backslash_commands() {
+    let directory = Scratch::new("shell-script");
+    let script = "CREATE TABLE t (a text); INSERT INTO t VALUES ('x\n\\echo no\n');\n\
+                  \\echo yes\n\
+                  \\timing off\n\
+                  SELECT length(a) AS n\nFROM t; -- the end\n\
+                  \\q\n\
+                  SELECT 'not run';\n";
+    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
+    let output = tessera(directory.path(), &[":memory:", "-f", "a.sql"]);
+    assert_eq!(text(&output.stdout), "yes\nTiming is off.\nn\n11\n", "{output:?}");
+    assert!(output.status.success());
+    let left = std::fs::read_dir(directory.path()).expect("readable").count();
+    assert_eq!(left, 1, "a database in memory leaves nothing");
+}
+
+#[test]
+fn a_script_ends_at_its_first_error() {
+    let directory = Scratch::new("shell-error");
+    let script = "SELECT 1 AS a;\nSELECT b;\n\\echo not here\n";
+    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
+    let output = tessera(directory.path(), &["-f", "a.sql"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "a\n1\n");
+    let message = text(&output.stderr);
+    assert!(message.contains("42703") && message.contains("LINE 2"), "{message}");
+}
