@@ -13,6 +13,7 @@ pub mod recovery;
 pub mod checkpoint;
 pub mod versions;
 pub mod waterfall;
+pub mod switches;
 pub mod join_order;
 pub mod limits;
 pub mod storage;

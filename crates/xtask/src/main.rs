@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use xtask::bench_args::{
     CheckpointArgs, JoinOrderArgs, LimitsArgs, RecoveryArgs, RecoveryChildArgs, StorageArgs,
-    VersionsArgs, WaterfallArgs, Which,
+    SwitchesArgs, VersionsArgs, WaterfallArgs, Which,
 };
 use xtask::clients::ClientsArgs;
 use xtask::fuzz_wire::FuzzWireArgs;
@@ -91,6 +91,8 @@ enum Bench {
     Versions(VersionsArgs),
     /// What layouts, late columns and filters are worth on TPC-H and SSB, each alone and together
     Waterfall(WaterfallArgs),
+    /// What each technique is worth on TPC-H and SSB, by switching it off alone
+    Switches(SwitchesArgs),
     /// SSB with joins in the best, the text's and the worst order, with and without LIP
     JoinOrder(JoinOrderArgs),
     /// What memory allows, and how far from it the queries of TPC-H and SSB are
@@ -345,6 +347,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Bench(Bench::Checkpoint(args)) => return bench::checkpoint::run(&args),
         Command::Bench(Bench::Versions(args)) => return bench::versions::run(&args),
         Command::Bench(Bench::Waterfall(args)) => return bench::waterfall::run(&args),
+        Command::Bench(Bench::Switches(args)) => return bench::switches::run(&args),
         Command::Bench(Bench::JoinOrder(args)) => return bench::join_order::run(&args),
         Command::Bench(Bench::Limits(args)) => return bench::limits::run(&args),
         Command::Bench(Bench::Storage(args)) => return bench::storage::run(&args),

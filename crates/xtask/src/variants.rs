@@ -46,14 +46,19 @@ impl Variant {
     /// below and in joins wherever that is possible.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::without("all on", &[]), Self::without("all off", &Technique::ALL)];
-        let each = |t: Technique| Self::without(&format!("without {}", t.name()), &[t]);
-        all.extend(Technique::ALL.into_iter().map(each));
+        all.extend(Self::each());
         all.extend(JOIN_ORDERS[1..].iter().copied().map(Self::ordered_by));
         let early = Self::without("aggregate_place = early", &[]);
         all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..early });
         let without = Self::without("group joins early", &[Technique::EagerAggregation]);
         all.push(Self { aggregate_place: AGGREGATE_PLACES[1], ..without });
         all
+    }
+
+    /// All techniques but each.
+    pub fn each() -> impl Iterator<Item = Self> {
+        let without = |t: Technique| Self::without(&format!("without {}", t.name()), &[t]);
+        Technique::ALL.into_iter().map(without)
     }
 
     /// Each technique with even chance, any order of joins.

@@ -143,7 +143,8 @@ fn measure(suite: &Suite, args: &WaterfallArgs, threads: usize) -> Result<Vec<Me
     Ok(measured)
 }
 
-fn geometric(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+/// The geometric mean.
+pub(super) fn geometric(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     (values.map(f64::ln).sum::<f64>() / count).exp()
 }

@@ -1,0 +1,80 @@
+//! `cargo xtask bench switches`: what each technique is worth alone, by switching it off.
+//!
+//! ```text
+//! query -> all on, without a, without b, ... in turn -> medians -> ratios to all on
+//! ```
+//! A ratio above 1 says that queries are slower without the technique.
+
+use engine::{Config, Session};
+
+use super::waterfall::{geometric, timed};
+use super::{circumstances, median};
+use crate::bench_args::{SwitchesArgs, threads_or_cores};
+use crate::suite::Suite;
+use crate::variants::Variant;
+use crate::{Outcome, tessera, text};
+
+/// Measures and prints a table for each suite.
+///
+/// # Errors
+/// What the database says; a suite that does not exist.
+pub fn run(args: &SwitchesArgs) -> Outcome {
+    let threads = threads_or_cores(args.threads);
+    println!("{}", circumstances());
+    println!("run      sf {}, {threads} threads, medians of {} runs", args.sf, args.runs);
+    for name in &args.suites {
+        let suite = match name.as_str() {
+            "ssb" => Suite::ssb(),
+            "tpch" => Suite::tpch(),
+            other => return Err(format!("there is no benchmark {other}")),
+        };
+        let database = tessera::open(Config { threads, ..Config::default() }).map_err(text)?;
+        let mut session = database.session();
+        session.execute(&format!("CALL {}(sf => {})", suite.name, args.sf)).map_err(text)?;
+        let mut ways = vec![Variant::without("all on", &[])];
+        ways.extend(Variant::each());
+        let mut ratios: Vec<Vec<(String, f64)>> = vec![Vec::new(); ways.len()];
+        for (query, sql) in &suite.queries {
+            let times = alternating(&mut session, sql, &ways, args.runs)?;
+            for (ratios, time) in ratios.iter_mut().zip(&times) {
+                ratios.push((query.clone(), time / times[0]));
+            }
+        }
+        println!("\n{}:\n\n| | mean ratio | most | least |\n| --- | --- | --- | --- |", suite.name);
+        ways.iter().zip(&ratios).skip(1).for_each(|(way, ratios)| print_line(&way.name, ratios));
+    }
+    Ok(())
+}
+
+/// The mean of the ratios of all queries, the largest and the smallest.
+fn print_line(name: &str, ratios: &[(String, f64)]) {
+    let by_ratio = |a: &&(String, f64), b: &&(String, f64)| a.1.total_cmp(&b.1);
+    let cell = |found: Option<&(String, f64)>| {
+        found.map_or_else(String::new, |(query, ratio)| format!("{ratio:.2} (query {query})"))
+    };
+    let mean = geometric(ratios.iter().map(|(_, ratio)| *ratio));
+    let most = cell(ratios.iter().max_by(by_ratio));
+    println!("| {name} | {mean:.3} | {most} | {} |", cell(ratios.iter().min_by(by_ratio)));
+}
+
+/// The median of each way; runs of all ways alternate.
+pub(super) fn alternating(
+    session: &mut Session,
+    query: &str,
+    ways: &[Variant],
+    runs: usize,
+) -> Result<Vec<f64>, String> {
+    let mut times = vec![Vec::new(); ways.len()];
+    for run in 0..=runs.max(1) {
+        for (variant, times) in ways.iter().zip(&mut times) {
+            for setting in variant.settings() {
+                session.execute(&setting).map_err(text)?;
+            }
+            let time = timed(session, query)?;
+            if run > 0 {
+                times.push(time);
+            }
+        }
+    }
+    Ok(times.iter_mut().map(|times| median(times)).collect())
+}
