@@ -7,6 +7,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
+use crate::meta;
 use crate::scan::{Ending, ending};
 
 const KEYWORDS: &[&str] = &[
@@ -96,7 +97,7 @@ impl Hinter for ShellHelper {
 impl Validator for ShellHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let input = context.input();
-        let open = ending(input) == Ending::Open && !input.trim_start().starts_with('\\');
+        let open = ending(input) == Ending::Open && meta::command(input).is_none();
         Ok(if open { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }

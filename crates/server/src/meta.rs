@@ -1,5 +1,7 @@
 //! Backslash commands.
 
+use std::borrow::Cow;
+
 use comfy_table::{Table, presets};
 use engine::{Database, TableInfo};
 use sql::algebra::{Direction, NullsOrder};
@@ -37,10 +39,41 @@ const HELP: &str = "\
 \\echo TEXT  print the text
 \\i FILE     run the statements of a file
 \\?          this list
-\\q          quit
+\\q          quit; so do quit and exit
 Statements end with a semicolon. Ctrl-C cancels what runs, Ctrl-D quits.";
 
-/// Runs the command in `line`, which begins with a backslash.
+/// What users of other shells type, and what it is here.
+const TWINS: [(&str, &str); 9] = [
+    (".tables", "\\dt"),
+    (".schema", "\\d"),
+    (".indexes", "\\di"),
+    (".indices", "\\di"),
+    (".timer", "\\timing"),
+    (".read", "\\i"),
+    (".help", "\\?"),
+    (".quit", "\\q"),
+    (".exit", "\\q"),
+];
+
+/// The backslash command that `line` is or stands for, where a statement could begin; None for
+/// SQL, which never begins with a point and a letter.
+pub(crate) fn command(line: &str) -> Option<Cow<'_, str>> {
+    let line = line.trim();
+    if line.starts_with('\\') {
+        return Some(line.into());
+    }
+    match line.trim_end_matches(';').to_ascii_lowercase().as_str() {
+        "quit" | "exit" => return Some("\\q".into()),
+        "help" => return Some("\\?".into()),
+        _ => {}
+    }
+    let named = line.strip_prefix('.')?.starts_with(|c: char| c.is_ascii_alphabetic());
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let twin = TWINS.iter().find(|(name, _)| *name == word);
+    named.then(|| twin.map_or(line.into(), |(_, twin)| format!("{twin} {rest}").into()))
+}
+
+/// Runs the command in `line`, which [`command`] gave.
 pub(crate) fn run(database: &Database, line: &str) -> After {
     let mut words = line.trim().trim_end_matches(';').split_whitespace();
     let (command, argument) = (words.next().unwrap_or(""), words.next());
@@ -292,5 +325,19 @@ mod tests {
         );
         let sequence = info("p_a_seq").sequence.clone().unwrap();
         assert_eq!(sequence_text(&sequence), "integer from 1 by 1, 1 to 2147483647, owned by p.a");
+    }
+
+    #[test]
+    fn commands_of_other_shells_are_known() {
+        let found = |line| command(line).map(Cow::into_owned);
+        assert_eq!(found(" \\dt ").as_deref(), Some("\\dt"));
+        assert_eq!(found("exit;").as_deref(), Some("\\q"));
+        assert_eq!(found("Help").as_deref(), Some("\\?"));
+        assert_eq!(found(".schema t").as_deref(), Some("\\d t"));
+        assert_eq!(found(".timer on").as_deref(), Some("\\timing on"));
+        assert_eq!(found(".unknown x").as_deref(), Some(".unknown x"));
+        assert_eq!(found("select 1"), None);
+        assert_eq!(found(".5 + 1"), None);
+        assert_eq!(found("help me"), None);
     }
 }

@@ -93,10 +93,10 @@ enum Next {
 impl Shell<'_> {
     /// One input of the user: a backslash command or statements.
     fn input(&mut self, text: &str) -> Next {
-        if !text.trim_start().starts_with('\\') {
+        let Some(command) = meta::command(text) else {
             return self.statements(text);
-        }
-        match meta::run(self.session.database(), text) {
+        };
+        match meta::run(self.session.database(), &command) {
             After::Continue => Next::More,
             After::Quit => Next::Quit,
             After::Timing(wanted) => {
@@ -134,7 +134,7 @@ impl Shell<'_> {
     fn script(&mut self, text: &str) -> Next {
         let (mut pending, mut scanner) = (String::new(), Scanner::default());
         for line in text.split_inclusive('\n') {
-            if !line.trim_start().starts_with('\\') || scanner.ending() == Ending::Open {
+            if meta::command(line).is_none() || scanner.ending() == Ending::Open {
                 scanner.read(line);
                 pending.push_str(line);
                 continue;

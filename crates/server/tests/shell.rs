@@ -43,3 +43,14 @@ fn a_script_ends_at_its_first_error() {
     let message = text(&output.stderr);
     assert!(message.contains("42703") && message.contains("LINE 2"), "{message}");
 }
+
+#[test]
+fn commands_of_other_shells_work() {
+    let directory = Scratch::new("shell-others");
+    let script = ".timer on\n.timer off\n.nothing\nSELECT 1 +\n.5 AS a;\nquit\nSELECT 2;\n";
+    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
+    let output = tessera(directory.path(), &["-f", "a.sql"]);
+    assert_eq!(text(&output.stdout), "Timing is on.\nTiming is off.\na\n1.5\n", "{output:?}");
+    assert!(text(&output.stderr).contains("unknown command .nothing"));
+    assert!(output.status.success());
+}
