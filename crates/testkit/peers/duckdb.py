@@ -2,6 +2,8 @@
 # little on every query, or bring them to Python, which costs per row. "warm" tries both, and "time"
 # then uses the faster one, so that DuckDB is measured at its best.
 
+import threading
+
 import duckdb
 
 
@@ -28,10 +30,17 @@ class DuckDb:
         self.connection.execute(f"SET threads = {threads}")
         self.fastest = {}
 
-    def rows(self, sql):
-        """The rows of a query."""
-        result = self.connection.sql(sql).materialize()
-        rows = [[cell(value) for value in row] for row in result.fetchall()]
+    def rows(self, sql, limit=None):
+        """The rows of a query, which is interrupted after `limit` seconds."""
+        timer = threading.Timer(limit, self.connection.interrupt) if limit else None
+        if timer:
+            timer.start()
+        try:
+            result = self.connection.sql(sql).materialize()
+            rows = [[cell(value) for value in row] for row in result.fetchall()]
+        finally:
+            if timer:
+                timer.cancel()
         return {"types": [str(kind) for kind in result.types], "rows": rows}
 
     def warm(self, sql):

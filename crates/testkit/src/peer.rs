@@ -10,6 +10,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -134,7 +135,19 @@ impl Peer {
     /// # Errors
     /// What the system says.
     pub fn rows(&mut self, sql: &str) -> io::Result<Rows> {
-        let reply = self.ask(&json!({"sql": sql, "want": "rows"}))?;
+        self.read(&json!({"sql": sql, "want": "rows"}))
+    }
+
+    /// As [`Self::rows`], interrupted after `limit`: DuckDB only.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn rows_within(&mut self, sql: &str, limit: Duration) -> io::Result<Rows> {
+        self.read(&json!({"sql": sql, "want": "rows", "limit": limit.as_secs_f64()}))
+    }
+
+    fn read(&mut self, request: &Value) -> io::Result<Rows> {
+        let reply = self.ask(request)?;
         let row =
             |cells: &Value| list(cells).map(|cell| cell.as_str().map(str::to_owned)).collect();
         Ok(Rows {

@@ -44,6 +44,9 @@ const SETTINGS: [&[&str]; 4] = [
 /// Milliseconds after which the oracle gives up: such a query says nothing.
 const ORACLE_MS: u32 = 1000;
 
+/// Memory of DuckDB: a query that takes more says nothing.
+const DUCKDB_MEMORY: &str = "2GB";
+
 /// The same for Tessera, which may have been built without optimisation.
 const STATEMENT_TIME: Duration = Duration::from_secs(4);
 
@@ -181,10 +184,7 @@ impl Pair {
             connection = Some(session);
         }
         if oracle == Oracle::Duckdb {
-            let options = PeerOptions { threads: 1, file: None };
-            connection = Some(Box::new(Duck(
-                Peer::start(&peers_home(), System::DuckDb, &options).map_err(text)?,
-            )));
+            connection = Some(Box::new(Duck::start()?));
         }
         if let Some(connection) = &mut connection {
             fill(connection.as_mut(), &setup(&schema, seed, &[]))?;
@@ -370,16 +370,34 @@ fn fill(connection: &mut dyn Connection, statements: &[String]) -> Outcome {
 /// DuckDB as a connection.
 struct Duck(Peer);
 
+impl Duck {
+    fn start() -> Result<Self, String> {
+        let options = PeerOptions { threads: 1, file: None };
+        let mut peer = Peer::start(&peers_home(), System::DuckDb, &options).map_err(text)?;
+        peer.run(&format!("SET memory_limit = '{DUCKDB_MEMORY}'")).map_err(text)?;
+        Ok(Self(peer))
+    }
+}
+
+/// Its error: it has no SQLSTATE.
+fn duckdb_error(error: &std::io::Error) -> SqlError {
+    let message = error.to_string();
+    let sqlstate = match () {
+        () if message.contains("INTERRUPT") => "57014",
+        () if message.contains("Out of Memory") => "53200",
+        () => "22000",
+    };
+    SqlError { sqlstate: sqlstate.to_owned(), message }
+}
+
 impl Connection for Duck {
     fn run(&mut self, sql: &str) -> Run {
-        let error = |error: std::io::Error| SqlError {
-            sqlstate: "22000".to_owned(),
-            message: error.to_string(),
-        };
         if !sql.starts_with("SELECT") && !sql.starts_with("WITH") && !sql.starts_with('(') {
-            return self.0.run(sql).map(|_| Answer::Done(0)).map_err(error);
+            let done = self.0.run(sql).map(|_| Answer::Done(0));
+            return done.map_err(|error| duckdb_error(&error));
         }
-        let result = self.0.rows(sql).map_err(error)?;
+        let limit = Duration::from_millis(ORACLE_MS.into());
+        let result = self.0.rows_within(sql, limit).map_err(|error| duckdb_error(&error))?;
         Ok(Answer::Rows { columns: result.types.len(), rows: result.rows })
     }
 }
