@@ -1,94 +1,65 @@
 //! Sets of column ids as bits: ids are dense, so a set is a few words.
 
+use smallvec::SmallVec;
 use sql::algebra::ColumnId;
 
-/// Words that a set has without an allocation: most queries have no more columns.
-const INLINE: usize = 2;
-
-/// A set of columns.
+/// A set of columns; most queries have no more than fit without an allocation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ColumnSet {
-    /// The first columns.
-    low: [u64; INLINE],
-    /// The others.
-    high: Vec<u64>,
-}
-
-/// The place of `id` and its bit there.
-fn place(id: ColumnId) -> (usize, u64) {
-    (id.0 as usize / 64, 1 << (id.0 % 64))
-}
+pub(crate) struct ColumnSet(SmallVec<[u64; 2]>);
 
 impl ColumnSet {
     /// Adds `id`.
     pub(crate) fn insert(&mut self, id: ColumnId) {
-        let (word, bit) = place(id);
-        let Some(word) = word.checked_sub(INLINE) else {
-            self.low[word] |= bit;
-            return;
-        };
-        if self.high.len() <= word {
-            self.high.resize(word + 1, 0);
+        let word = id.0 as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
         }
-        self.high[word] |= bit;
+        self.0[word] |= 1 << (id.0 % 64);
     }
 
     /// True when `id` is in it.
     pub(crate) fn contains(&self, id: ColumnId) -> bool {
-        let (word, bit) = place(id);
-        self.word(word) & bit != 0
-    }
-
-    fn word(&self, word: usize) -> u64 {
-        match word.checked_sub(INLINE) {
-            None => self.low[word],
-            Some(word) => self.high.get(word).copied().unwrap_or(0),
-        }
-    }
-
-    fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        self.low.iter().chain(&self.high).copied()
+        self.0.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
     }
 
     /// Adds all of `other`.
     pub(crate) fn union(&mut self, other: &Self) {
-        if self.high.len() < other.high.len() {
-            self.high.resize(other.high.len(), 0);
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
         }
-        self.low.iter_mut().zip(&other.low).for_each(|(a, b)| *a |= b);
-        self.high.iter_mut().zip(&other.high).for_each(|(a, b)| *a |= b);
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
     /// Removes all of `other`.
     pub(crate) fn subtract(&mut self, other: &Self) {
-        self.low.iter_mut().zip(&other.low).for_each(|(a, b)| *a &= !b);
-        self.high.iter_mut().zip(&other.high).for_each(|(a, b)| *a &= !b);
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
     }
 
     /// True when nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.words().all(|word| word == 0)
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// True when both share a column.
     pub(crate) fn intersects(&self, other: &Self) -> bool {
-        let shared = |(a, b): (&u64, &u64)| a & b != 0;
-        self.low.iter().zip(&other.low).any(shared) || self.high.iter().zip(&other.high).any(shared)
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 
     /// True when all of it is in `other`.
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
-        self.words().enumerate().all(|(i, word)| word & !other.word(i) == 0)
+        let outside = |(i, word): (usize, &u64)| word & !other.0.get(i).copied().unwrap_or(0) != 0;
+        !self.0.iter().enumerate().any(outside)
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.words().map(|word| word.count_ones() as usize).sum()
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// The columns in order of id.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
-        self.words().enumerate().flat_map(|(i, mut word)| {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            let mut word = word;
             std::iter::from_fn(move || {
                 let bit = (word != 0).then(|| word.trailing_zeros())?;
                 word &= word - 1;
@@ -100,6 +71,7 @@ impl ColumnSet {
 
 impl PartialEq for ColumnSet {
     fn eq(&self, other: &Self) -> bool {
+        // Words of zeros at the end mean nothing.
         self.is_subset(other) && other.is_subset(self)
     }
 }

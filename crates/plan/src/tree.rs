@@ -415,85 +415,14 @@ pub(crate) fn free(plan: &Plan) -> ColumnSet {
 
 /// Output columns of `plan`, in order.
 pub(crate) fn output(plan: &Plan) -> Vec<(ColumnId, DataType)> {
-    match plan {
-        Plan::Scan { .. } => plan.output_types(),
-        Plan::FunctionScan { function, columns } => {
-            columns.iter().map(|&(id, i)| (id, function.0.columns()[i].1)).collect()
-        }
-        Plan::Input { columns, .. } => columns.iter().map(|c| (c.id, c.ty)).collect(),
-        Plan::Series { column, .. } => vec![*column],
-        Plan::Values { columns, .. }
-        | Plan::SetOperation { columns, .. }
-        | Plan::CteScan { columns, .. } => columns.clone(),
-        Plan::Filter { input, .. }
-        | Plan::Distinct { input, .. }
-        | Plan::Sort { input, .. }
-        | Plan::Limit { input, .. } => output(input),
-        Plan::Project { columns, .. } => columns.iter().map(|(id, e)| (*id, e.ty)).collect(),
-        Plan::Join { left, right, kind, .. } => {
-            let mut columns = output(left);
-            match kind {
-                JoinKind::Semi | JoinKind::Anti => {}
-                JoinKind::Mark(id) => columns.push((*id, DataType::Boolean)),
-                _ => columns.extend(output(right)),
-            }
-            columns
-        }
-        Plan::Aggregate { keys, aggregates, set_column, .. } => {
-            let keys = keys.iter().map(|(id, e)| (*id, e.ty));
-            let set = set_column.map(|id| (id, DataType::BigInt));
-            keys.chain(aggregates.iter().map(|(id, call)| (*id, call.ty))).chain(set).collect()
-        }
-        Plan::Window { input, calls } => {
-            let mut columns = output(input);
-            columns.extend(calls.iter().map(|(id, call)| (*id, call.ty)));
-            columns
-        }
-        Plan::With { body, .. } | Plan::RecursiveWith { body, .. } => output(body),
-    }
+    plan.output_types()
 }
 
 /// The ids of [`output`] as a set.
 pub(crate) fn output_set(plan: &Plan) -> ColumnSet {
     let mut set = ColumnSet::default();
-    add_output(plan, &mut set);
+    plan.each_output(&mut |id, _| set.insert(id));
     set
-}
-
-fn add_output(plan: &Plan, set: &mut ColumnSet) {
-    match plan {
-        Plan::Filter { input, .. }
-        | Plan::Distinct { input, .. }
-        | Plan::Sort { input, .. }
-        | Plan::Limit { input, .. } => add_output(input, set),
-        Plan::Project { columns, .. } => columns.iter().for_each(|(id, _)| set.insert(*id)),
-        Plan::Join { left, right, kind, .. } => {
-            add_output(left, set);
-            match kind {
-                JoinKind::Semi | JoinKind::Anti => {}
-                JoinKind::Mark(id) => set.insert(*id),
-                _ => add_output(right, set),
-            }
-        }
-        Plan::Aggregate { keys, aggregates, set_column, .. } => {
-            keys.iter().for_each(|(id, _)| set.insert(*id));
-            aggregates.iter().for_each(|(id, _)| set.insert(*id));
-            set_column.iter().for_each(|id| set.insert(*id));
-        }
-        Plan::Window { input, calls } => {
-            add_output(input, set);
-            calls.iter().for_each(|(id, _)| set.insert(*id));
-        }
-        Plan::With { body, .. } | Plan::RecursiveWith { body, .. } => add_output(body, set),
-        // They output what they define.
-        Plan::Scan { .. }
-        | Plan::FunctionScan { .. }
-        | Plan::Input { .. }
-        | Plan::Series { .. }
-        | Plan::Values { .. }
-        | Plan::SetOperation { .. }
-        | Plan::CteScan { .. } => define(plan, &mut |id| set.insert(id)),
-    }
 }
 
 /// True when `right` mentions columns of `left`.

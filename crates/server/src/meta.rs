@@ -62,10 +62,10 @@ pub(crate) fn command(line: &str) -> Option<Cow<'_, str>> {
     if line.starts_with('\\') {
         return Some(line.into());
     }
-    match line.trim_end_matches(';').to_ascii_lowercase().as_str() {
-        "quit" | "exit" => return Some("\\q".into()),
-        "help" => return Some("\\?".into()),
-        _ => {}
+    let words = [("quit", "\\q"), ("exit", "\\q"), ("help", "\\?")];
+    let typed = line.trim_end_matches(';');
+    if let Some((_, twin)) = words.iter().find(|(word, _)| typed.eq_ignore_ascii_case(word)) {
+        return Some((*twin).into());
     }
     let named = line.strip_prefix('.')?.starts_with(|c: char| c.is_ascii_alphabetic());
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -84,7 +84,7 @@ pub(crate) fn run(database: &Database, line: &str) -> After {
         ("\\timing", Some("on")) => return After::Timing(Some(Timing::On)),
         ("\\timing", Some("off")) => return After::Timing(Some(Timing::Off)),
         ("\\timing", Some(other)) => eprintln!("\\timing takes on or off, not {other}"),
-        ("\\echo", _) => println!("{}", line.trim().trim_start_matches("\\echo").trim()),
+        ("\\echo", _) => println!("{}", line.trim().strip_prefix(command).unwrap_or("").trim()),
         ("\\i" | "\\include", Some(path)) => return After::Include(path.to_owned()),
         ("\\i" | "\\include", None) => eprintln!("\\i needs a file name"),
         ("\\d", Some(name)) => describe(database, name),

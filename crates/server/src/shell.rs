@@ -134,7 +134,7 @@ impl Shell<'_> {
     fn script(&mut self, text: &str) -> Next {
         let (mut pending, mut scanner) = (String::new(), Scanner::default());
         for line in text.split_inclusive('\n') {
-            if meta::command(line).is_none() || scanner.ending() == Ending::Open {
+            if scanner.ending() == Ending::Open || meta::command(line).is_none() {
                 scanner.read(line);
                 pending.push_str(line);
                 continue;

@@ -5,10 +5,12 @@ use std::process::{Command, Output};
 
 use testkit::Scratch;
 
-fn tessera(directory: &Path, arguments: &[&str]) -> Output {
+/// What the program does with `script` in a file, which it finds alone in `directory`.
+fn run(directory: &Path, script: &str) -> Output {
+    std::fs::write(directory.join("a.sql"), script).expect("writable");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tessera"));
-    command.current_dir(directory).args(["--threads", "1", "--format", "csv"]).args(arguments);
-    command.output().expect("the program starts")
+    command.current_dir(directory).args(["--threads", "1", "--format", "csv"]);
+    command.args([":memory:", "-f", "a.sql"]).output().expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -24,8 +26,7 @@ fn a_file_has_statements_and_backslash_commands() {
                   SELECT length(a) AS n\nFROM t; -- the end\n\
                   \\q\n\
                   SELECT 'not run';\n";
-    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
-    let output = tessera(directory.path(), &[":memory:", "-f", "a.sql"]);
+    let output = run(directory.path(), script);
     assert_eq!(text(&output.stdout), "yes\nTiming is off.\nn\n11\n", "{output:?}");
     assert!(output.status.success());
     let left = std::fs::read_dir(directory.path()).expect("readable").count();
@@ -36,8 +37,7 @@ fn a_file_has_statements_and_backslash_commands() {
 fn a_script_ends_at_its_first_error() {
     let directory = Scratch::new("shell-error");
     let script = "SELECT 1 AS a;\nSELECT b;\n\\echo not here\n";
-    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
-    let output = tessera(directory.path(), &["-f", "a.sql"]);
+    let output = run(directory.path(), script);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "a\n1\n");
     let message = text(&output.stderr);
@@ -48,8 +48,7 @@ fn a_script_ends_at_its_first_error() {
 fn commands_of_other_shells_work() {
     let directory = Scratch::new("shell-others");
     let script = ".timer on\n.timer off\n.nothing\nSELECT 1 +\n.5 AS a;\nquit\nSELECT 2;\n";
-    std::fs::write(directory.path().join("a.sql"), script).expect("writable");
-    let output = tessera(directory.path(), &["-f", "a.sql"]);
+    let output = run(directory.path(), script);
     assert_eq!(text(&output.stdout), "Timing is on.\nTiming is off.\na\n1.5\n", "{output:?}");
     assert!(text(&output.stderr).contains("unknown command .nothing"));
     assert!(output.status.success());

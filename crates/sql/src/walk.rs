@@ -221,11 +221,20 @@ impl Expr {
 impl Plan {
     /// The columns that the plan gives, in order.
     pub fn output(&self) -> Vec<ColumnId> {
-        self.output_types().into_iter().map(|(id, _)| id).collect()
+        let mut output = Vec::new();
+        self.each_output(&mut |id, _| output.push(id));
+        output
     }
 
     /// The columns that the plan gives, in order, with their types.
     pub fn output_types(&self) -> Vec<(ColumnId, DataType)> {
+        let mut output = Vec::new();
+        self.each_output(&mut |id, ty| output.push((id, ty)));
+        output
+    }
+
+    /// Calls `visit` with the columns that the plan gives, in order, and their types.
+    pub fn each_output(&self, visit: &mut dyn FnMut(ColumnId, DataType)) {
         match self {
             Self::Scan { table, columns, .. } => {
                 let defs = table.columns();
@@ -233,36 +242,45 @@ impl Plan {
                     TID_COLUMN => DataType::BigInt,
                     _ => defs.get(ordinal).map_or(DataType::Unknown, |column| column.ty),
                 };
-                columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
+                columns.iter().for_each(|(id, ordinal)| visit(*id, ty(*ordinal)));
             }
             Self::FunctionScan { function, columns } => {
                 let defs = function.0.columns();
                 let ty = |ordinal: usize| defs.get(ordinal).map_or(DataType::Unknown, |c| c.1);
-                columns.iter().map(|(id, ordinal)| (*id, ty(*ordinal))).collect()
+                columns.iter().for_each(|(id, ordinal)| visit(*id, ty(*ordinal)));
             }
-            Self::Input { columns, .. } => columns.iter().map(|c| (c.id, c.ty)).collect(),
-            Self::Series { column, .. } => vec![*column],
+            Self::Input { columns, .. } => columns.iter().for_each(|c| visit(c.id, c.ty)),
+            Self::Series { column, .. } => visit(column.0, column.1),
             Self::Values { columns, .. }
             | Self::SetOperation { columns, .. }
-            | Self::CteScan { columns, .. } => columns.clone(),
+            | Self::CteScan { columns, .. } => columns.iter().for_each(|(id, ty)| visit(*id, *ty)),
             Self::Filter { input, .. }
             | Self::Distinct { input, .. }
             | Self::Sort { input, .. }
-            | Self::Limit { input, .. } => input.output_types(),
-            Self::Project { columns, .. } => columns.iter().map(|(id, e)| (*id, e.ty)).collect(),
-            Self::Join { left, right, kind, .. } => join_output(left, right, *kind),
+            | Self::Limit { input, .. } => input.each_output(visit),
+            Self::Project { columns, .. } => columns.iter().for_each(|(id, e)| visit(*id, e.ty)),
+            Self::Join { left, right, kind, .. } => {
+                left.each_output(visit);
+                match kind {
+                    JoinKind::Semi | JoinKind::Anti => {}
+                    JoinKind::Mark(id) => visit(*id, DataType::Boolean),
+                    JoinKind::Inner
+                    | JoinKind::Left
+                    | JoinKind::Right
+                    | JoinKind::Full
+                    | JoinKind::Single => right.each_output(visit),
+                }
+            }
             Self::Aggregate { keys, aggregates, set_column, .. } => {
-                let keys = keys.iter().map(|(id, e)| (*id, e.ty));
-                let calls = aggregates.iter().map(|(id, call)| (*id, call.ty));
-                let set = set_column.iter().map(|id| (*id, DataType::BigInt));
-                keys.chain(calls).chain(set).collect()
+                keys.iter().for_each(|(id, e)| visit(*id, e.ty));
+                aggregates.iter().for_each(|(id, call)| visit(*id, call.ty));
+                set_column.iter().for_each(|id| visit(*id, DataType::BigInt));
             }
             Self::Window { input, calls } => {
-                let mut output = input.output_types();
-                output.extend(calls.iter().map(|(id, call)| (*id, call.ty)));
-                output
+                input.each_output(visit);
+                calls.iter().for_each(|(id, call)| visit(*id, call.ty));
             }
-            Self::With { body, .. } | Self::RecursiveWith { body, .. } => body.output_types(),
+            Self::With { body, .. } | Self::RecursiveWith { body, .. } => body.each_output(visit),
         }
     }
 
@@ -396,18 +414,6 @@ impl Plan {
     pub fn one_row() -> Self {
         Self::Values { columns: Vec::new(), rows: vec![Vec::new()] }
     }
-}
-
-fn join_output(left: &Plan, right: &Plan, kind: JoinKind) -> Vec<(ColumnId, DataType)> {
-    let mut output = left.output_types();
-    match kind {
-        JoinKind::Semi | JoinKind::Anti => {}
-        JoinKind::Mark(id) => output.push((id, DataType::Boolean)),
-        JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
-            output.extend(right.output_types())
-        }
-    }
-    output
 }
 
 impl AggregateCall {

@@ -100,23 +100,6 @@ pub struct WaterfallArgs {
     pub charts: Option<PathBuf>,
 }
 
-/// Arguments of `bench switches`.
-#[derive(Args, Clone, Debug)]
-pub struct SwitchesArgs {
-    /// Scale factor
-    #[arg(long, default_value_t = 1.0)]
-    pub sf: f64,
-    /// Worker threads; all cores without
-    #[arg(long)]
-    pub threads: Option<usize>,
-    /// Timed runs of each query in each way, after one to warm up
-    #[arg(long, default_value_t = 7)]
-    pub runs: usize,
-    /// Benchmarks
-    #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
-    pub suites: Vec<String>,
-}
-
 /// Arguments of `bench join-order`.
 #[derive(Args, Clone, Debug)]
 pub struct JoinOrderArgs {
@@ -129,6 +112,17 @@ pub struct JoinOrderArgs {
     /// Timed runs of each query in each way, after one to warm up
     #[arg(long, default_value_t = 7)]
     pub runs: usize,
+}
+
+/// Arguments of `bench switches`.
+#[derive(Args, Clone, Debug)]
+pub struct SwitchesArgs {
+    /// As of `bench join-order`.
+    #[command(flatten)]
+    pub ways: JoinOrderArgs,
+    /// Benchmarks
+    #[arg(long, value_delimiter = ',', default_value = "ssb,tpch")]
+    pub suites: Vec<String>,
 }
 
 /// Arguments of `bench limits`.

@@ -382,11 +382,8 @@ impl Duck {
 /// Its error: it has no SQLSTATE.
 fn duckdb_error(error: &std::io::Error) -> SqlError {
     let message = error.to_string();
-    let sqlstate = match () {
-        () if message.contains("INTERRUPT") => "57014",
-        () if message.contains("Out of Memory") => "53200",
-        () => "22000",
-    };
+    let known = [("INTERRUPT", "57014"), ("Out of Memory", "53200")];
+    let sqlstate = known.iter().find(|(text, _)| message.contains(text)).map_or("22000", |k| k.1);
     SqlError { sqlstate: sqlstate.to_owned(), message }
 }
 

@@ -47,6 +47,18 @@ impl Suite {
         }
     }
 
+    /// TPC-H or SSB, by name.
+    ///
+    /// # Errors
+    /// For other names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "ssb" => Ok(Self::ssb()),
+            "tpch" => Ok(Self::tpch()),
+            other => Err(format!("there is no benchmark {other}")),
+        }
+    }
+
     /// Joins of many tables with skewed and dependent columns, queries 1 to 20.
     pub fn job() -> Self {
         Self {

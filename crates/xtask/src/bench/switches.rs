@@ -9,7 +9,7 @@ use engine::{Config, Session};
 
 use super::waterfall::{geometric, timed};
 use super::{circumstances, median};
-use crate::bench_args::{SwitchesArgs, threads_or_cores};
+use crate::bench_args::{JoinOrderArgs, SwitchesArgs, threads_or_cores};
 use crate::suite::Suite;
 use crate::variants::Variant;
 use crate::{Outcome, tessera, text};
@@ -19,23 +19,20 @@ use crate::{Outcome, tessera, text};
 /// # Errors
 /// What the database says; a suite that does not exist.
 pub fn run(args: &SwitchesArgs) -> Outcome {
-    let threads = threads_or_cores(args.threads);
+    let JoinOrderArgs { sf, threads, runs } = args.ways;
+    let threads = threads_or_cores(threads);
     println!("{}", circumstances());
-    println!("run      sf {}, {threads} threads, medians of {} runs", args.sf, args.runs);
+    println!("run      sf {sf}, {threads} threads, medians of {runs} runs");
     for name in &args.suites {
-        let suite = match name.as_str() {
-            "ssb" => Suite::ssb(),
-            "tpch" => Suite::tpch(),
-            other => return Err(format!("there is no benchmark {other}")),
-        };
+        let suite = Suite::named(name)?;
         let database = tessera::open(Config { threads, ..Config::default() }).map_err(text)?;
         let mut session = database.session();
-        session.execute(&format!("CALL {}(sf => {})", suite.name, args.sf)).map_err(text)?;
+        session.execute(&format!("CALL {}(sf => {sf})", suite.name)).map_err(text)?;
         let mut ways = vec![Variant::without("all on", &[])];
         ways.extend(Variant::each());
         let mut ratios: Vec<Vec<(String, f64)>> = vec![Vec::new(); ways.len()];
         for (query, sql) in &suite.queries {
-            let times = alternating(&mut session, sql, &ways, args.runs)?;
+            let times = alternating(&mut session, sql, &ways, runs)?;
             for (ratios, time) in ratios.iter_mut().zip(&times) {
                 ratios.push((query.clone(), time / times[0]));
             }

@@ -77,11 +77,7 @@ pub fn run(args: &WaterfallArgs) -> Outcome {
     println!("{}", circumstances());
     println!("run      sf {}, {threads} threads, medians of {} runs", args.sf, args.runs);
     for name in &args.suites {
-        let suite = match name.as_str() {
-            "ssb" => Suite::ssb(),
-            "tpch" => Suite::tpch(),
-            other => return Err(format!("there is no benchmark {other}")),
-        };
+        let suite = Suite::named(name)?;
         let measured = measure(&suite, args, threads)?;
         report(&suite, &measured);
         if let Some(folder) = &args.charts {
