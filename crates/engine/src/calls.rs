@@ -5,7 +5,7 @@
 //! session's settings are there as they were when it began.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -21,6 +21,7 @@ use crate::database::WeakDatabase;
 use crate::rights::{Who, denied};
 use crate::session::SessionInfo;
 use crate::settings::Settings;
+use crate::work::now_micros;
 use crate::{CancelHandle, Session};
 
 /// What queries asked of their session.
@@ -40,6 +41,8 @@ pub(crate) struct SessionCalls {
     is_asked: AtomicBool,
     /// The session's, as they were when the last query began.
     settings: Mutex<Settings>,
+    /// When its statement began, microseconds since 1970.
+    began: AtomicI64,
     /// It may hold advisory locks until its transaction ends.
     pub(crate) locks_transaction: AtomicBool,
     /// Or until it ends.
@@ -59,9 +62,15 @@ impl SessionCalls {
             asked: Mutex::default(),
             is_asked: AtomicBool::new(false),
             settings: Mutex::default(),
+            began: AtomicI64::new(0),
             locks_transaction: AtomicBool::new(false),
             locks_session: AtomicBool::new(false),
         }
+    }
+
+    /// A statement begins.
+    pub(crate) fn begin_statement(&self) {
+        self.began.store(now_micros(), Ordering::Relaxed);
     }
 
     /// A query begins with these settings.
@@ -125,6 +134,10 @@ impl SessionCalls {
                     waiting(|| std::thread::sleep(left.min(Duration::from_millis(5))));
                 }
                 Ok(nothing())
+            }
+            (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(now_micros())),
+            (SessionFunction::StatementTimestamp, []) => {
+                Ok(Value::I64(self.began.load(Ordering::Relaxed)))
             }
             (SessionFunction::CancelBackend, [Value::I32(pid)]) => {
                 self.end_other(*pid, state, who, Ending::Statement)

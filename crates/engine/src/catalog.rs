@@ -525,7 +525,10 @@ impl State {
 pub(crate) struct StatementCatalog<'a> {
     pub(crate) state: Arc<State>,
     pub(crate) registry: &'a Registry,
-    pub(crate) now_micros: i64,
+    /// The start of the transaction; None when the statement is bound for others too.
+    pub(crate) now_micros: Option<i64>,
+    /// The time was asked for.
+    pub(crate) asks_time: Cell<bool>,
     /// The session's prepared statements.
     pub(crate) prepared: &'a PreparedStatements,
     /// The session's number.
@@ -540,7 +543,7 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) outside: Option<&'a dyn Outside>,
     /// Which wide tables may be read.
     pub(crate) wide: WideReader,
-    /// Nothing was asked for but what stays as it is while the catalog does.
+    /// Nothing was asked for but the time and what stays as it is while the catalog does.
     pub(crate) is_enough: Cell<bool>,
 }
 
@@ -699,8 +702,8 @@ impl Catalog for StatementCatalog<'_> {
         }
     }
 
-    fn now_micros(&self) -> i64 {
-        self.is_enough.set(false);
+    fn now_micros(&self) -> Option<i64> {
+        self.asks_time.set(true);
         self.now_micros
     }
 }

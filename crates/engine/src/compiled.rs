@@ -6,16 +6,17 @@
 //!    Planned    plan of one of its queries -- ranges and sizes of the tables asked about
 //!    Point      one row by key, without a plan's pipelines
 //! ```
-//! Invariants: what binding reads besides the catalog (the time, the value of a sequence) makes a
-//! statement one that is bound each time; plans are kept of queries of the statement itself only,
-//! whose addresses are theirs as long as it lives.
+//! Invariants: what binding reads besides the catalog (files, the value of a sequence) makes a
+//! statement one that is bound each time. So does the time where a plan is better for knowing it;
+//! elsewhere it is a parameter behind the statement's own. Plans are kept of queries of the
+//! statement itself only, whose addresses are theirs as long as it lives.
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
-use sql::algebra::Query;
+use sql::algebra::{Plan, Query};
 use sql::statement::{ConflictAction, Statement};
 use storage::Table;
 
@@ -57,10 +58,21 @@ impl Reliance {
     }
 }
 
+/// What a statement is bound with that asks for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// A parameter, if its plan is good at any time.
+    AnyTime,
+    /// The time it is: planning with it is better.
+    Now,
+}
+
 /// A prepared statement, ready to run.
 pub(crate) enum Ready {
     /// This time only: binding read more than the catalog.
     Once(Box<Statement>),
+    /// As before, and always so: its plan is one for this time.
+    Now(Box<Statement>),
     /// Until it is not current.
     Again(Arc<Compiled>),
 }
@@ -85,14 +97,21 @@ pub(crate) struct Compiled {
     who: Who,
     plans: Mutex<Vec<Planned>>,
     pub(crate) point: Option<Point>,
+    /// The time is a parameter behind its own.
+    pub(crate) asks_time: bool,
     /// Tables whose indexes were put off: when they are there, other plans may be better.
     unindexed: Vec<Arc<TableEntry>>,
 }
 
 impl Compiled {
     /// `statement` as it was bound in the session's transaction.
-    /// The catalog was of `version` or newer.
-    pub(crate) fn new(session: &Session, statement: Statement, version: u64) -> Self {
+    /// The catalog was of `version` or newer. `asks_time`: there is a parameter for the time.
+    pub(crate) fn new(
+        session: &Session,
+        statement: Statement,
+        version: u64,
+        asks_time: bool,
+    ) -> Self {
         let point = Point::new(session, &statement, version);
         let state = session.state();
         let unindexed = state.tables.values().filter(|table| !table.is_indexed());
@@ -105,8 +124,26 @@ impl Compiled {
             who: session.who(),
             plans: Mutex::default(),
             point,
+            asks_time,
             unindexed: unindexed.cloned().collect(),
         }
+    }
+
+    /// Whether there is nothing to plan for which the time would matter: rows are found by key, or
+    /// come from VALUES.
+    pub(crate) fn is_good_at_any_time(&self) -> bool {
+        fn are_values(plan: &Plan) -> bool {
+            match plan {
+                Plan::Values { .. } => true,
+                Plan::Project { input, .. } => are_values(input),
+                _ => false,
+            }
+        }
+        let inserts_values = match &self.statement {
+            Statement::Insert(insert) => are_values(&insert.source.plan),
+            _ => false,
+        };
+        self.point.is_some() || inserts_values
     }
 
     /// Whether session, catalog, settings and indexes are those it was bound with.

@@ -2,7 +2,6 @@
 //! the last of them unless BEGIN makes it one that lasts.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use sql::statement::{Privilege, Privileges};
 use types::{DataType, Error, Result, SqlState};
@@ -11,7 +10,7 @@ use crate::channels::{Notification, Wake};
 use crate::notice::{Notice, Severity};
 use crate::registry::{CopyClient, Outside};
 use crate::rights::Object;
-use crate::work::Begun;
+use crate::work::{Begun, now_micros};
 use crate::{QueryResult, Session};
 
 impl Session {
@@ -142,10 +141,8 @@ impl Session {
 
     /// Shows others what the session runs from now on.
     pub fn show_query(&self, text: &Arc<str>) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
         let mut seen = self.info().seen.lock();
-        seen.query = Some((Arc::clone(text), now));
+        seen.query = Some((Arc::clone(text), now_micros()));
     }
 
     /// Shows others its application_name as it is now.

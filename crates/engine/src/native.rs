@@ -17,7 +17,7 @@ use crate::catalog::{TableEntry, undefined_table};
 use crate::locks::{Asked, LockMode};
 use crate::session::Session;
 use crate::work::{Begun, Modes, Work, stale};
-use crate::write::rows::{RowReader, attempt, newest, push};
+use crate::write::rows::{RowReader, attempt, newest, one_row, push};
 use crate::write::{change, foreign, wide};
 use crate::{CancelHandle, Database};
 
@@ -311,7 +311,7 @@ impl NativeSession {
     fn insert_constrained(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
         let storage = table.entry.storage();
         let batch = one_row(storage, row);
-        table.entry.checks.verify(&table.entry.def, &batch)?;
+        table.entry.checks.verify(&table.entry.def, &batch, self.running()?.now_micros)?;
         let tid = self.write(table, |undo, _| storage.insert(undo, row))?;
         foreign::check_present(&mut self.session, &table.entry, &batch, None)?;
         wide::inserted(&mut self.session, &table.entry, &batch)?;
@@ -394,15 +394,6 @@ impl NativeSession {
         reader.keep();
         Ok(Some(Batch::new(reader.finish(), 1)))
     }
-}
-
-fn one_row(table: &storage::Table, row: &[Datum<'_>]) -> Batch {
-    let column = |(spec, datum): (&storage::ColumnSpec, &Datum<'_>)| {
-        let mut builder = VectorBuilder::new(spec.physical());
-        push(&mut builder, *datum);
-        Column::plain(builder.finish())
-    };
-    Batch::new(table.schema().columns().iter().zip(row).map(column).collect(), 1)
 }
 
 fn tid_column(tid: Tid) -> Column {

@@ -3,11 +3,12 @@
 //! ```text
 //! parameters -> key -> index -> row -> residual -> result, or the row's new values -> write
 //! ```
-//! Invariant: what is not the same on this path as on the general one is left to it: constraints,
-//! keys of other tables, the level of isolation that notes what it reads.
+//! Invariant: what is not the same on this path as on the general one is left to it: constraints
+//! of rows that change, keys of other tables, the level of isolation that notes what it reads.
 //!
-//! Elsewhere: which statements these are (`plan::point`).
+//! Elsewhere: which statements these are (`plan::point`); rows of INSERT (`insert`).
 
+mod insert;
 mod simple;
 
 use std::ops::ControlFlow;
@@ -18,10 +19,8 @@ use exec::expr::Evaluator;
 use exec::open::{children_mut, fit};
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use parking_lot::Mutex;
-use plan::PlanOptions;
-use plan::physical::{Expr, ExprKind, Operator};
+use plan::physical::{Expr, ExprKind};
 use plan::point::{PointAction, PointOutput, PointPlan, PointRows};
-use sql::algebra::Query;
 use sql::catalog::{TableMeta, TableRef};
 use sql::statement::Statement;
 use storage::{Datum, KeyBuffer, RowBuffer, Snapshot, Table, TableIndex, Tid};
@@ -29,11 +28,11 @@ use txn::manager::Isolation;
 use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
 use crate::catalog::TableEntry;
-use crate::statistics::StoredStatistics;
 use crate::wide;
 use crate::write::foreign;
 use crate::write::rows::{attempt, push};
 use crate::{QueryResult, Session};
+use insert::NewRow;
 use simple::Simple;
 
 /// A statement on one row.
@@ -50,7 +49,7 @@ enum Action {
     Select(Find, Output),
     Update(Find, Vec<usize>, Values, Option<Output>),
     Delete(Find, Option<Output>),
-    Insert(Values),
+    Insert(NewRow),
 }
 
 /// Result columns: of SELECT, or of RETURNING over the row after an update or before a delete.
@@ -124,19 +123,8 @@ impl Point {
     pub(crate) fn new(session: &Session, statement: &Statement, version: u64) -> Option<Self> {
         if let Statement::Insert(insert) = statement {
             let entry = entry_of(session, &insert.table)?;
-            let is_plain = insert.on_conflict.is_none()
-                && insert.returning.is_none()
-                && entry.checks().is_empty()
-                && entry.foreign_keys().is_empty();
-            let exprs = inserted(&insert.source).filter(|_| is_plain)?;
-            let mut values = Values::new(exprs, Vec::new())?;
-            let storage = Arc::clone(entry.storage());
-            let schema = storage.schema().columns();
-            if schema.len() != values.operands.len() {
-                return None;
-            }
-            values.physical = schema.iter().map(|column| column.physical()).collect();
-            let (table, action) = (insert.table.clone(), Action::Insert(values));
+            let (table, storage) = (insert.table.clone(), Arc::clone(entry.storage()));
+            let action = Action::Insert(NewRow::new(&entry, insert)?);
             return Some(Self { table, storage, version, action, memory: Mutex::default() });
         }
         let plan = plan::point::point(statement)?;
@@ -173,10 +161,12 @@ impl Point {
     /// # Errors
     /// As on the general way.
     pub(crate) fn run(&self, session: &mut Session) -> Result<Option<QueryResult>> {
-        let parameters = std::mem::take(&mut session.parameters);
+        let mut parameters = std::mem::take(&mut session.parameters);
+        let count = parameters.len();
         let mut memory = std::mem::take(&mut *self.memory.lock());
-        let result = self.run_with(session, &parameters, &mut memory);
+        let result = self.run_with(session, &mut parameters, &mut memory);
         *self.memory.lock() = memory;
+        parameters.truncate(count);
         session.parameters = parameters;
         result
     }
@@ -184,7 +174,7 @@ impl Point {
     fn run_with(
         &self,
         session: &mut Session,
-        parameters: &[Value],
+        parameters: &mut Vec<Value>,
         memory: &mut Memory,
     ) -> Result<Option<QueryResult>> {
         session.cancel_handle().check()?;
@@ -211,6 +201,9 @@ impl Point {
         if session.inner().relations.version() != self.version {
             return Ok(None);
         }
+        if let Action::Insert(new) = &self.action {
+            new.draw(session, parameters)?;
+        }
         session.work_mut().statements += 1;
         let (at, tid) = loop {
             let at = session.work().txn.snapshot();
@@ -224,15 +217,24 @@ impl Point {
             match self.write(session, &entry, (at, tid), parameters, &memory.row) {
                 Ok(tid) => break (at, tid),
                 // Nothing but this row was read: the statement begins again, later.
-                Err(error) if error.state() == LOST && isolation == Isolation::ReadCommitted => {
+                Err(error)
+                    if error.state() == LOST
+                        && isolation == Isolation::ReadCommitted
+                        && find.is_some() =>
+                {
                     session.cancel_handle().check()?;
                     session.work_mut().txn.refresh();
                 }
                 Err(error) => return Err(error),
             }
         };
-        if let Action::Update(find, _, _, Some(_)) = &self.action
-            && !self.storage.read(at, tid, &find.columns, &mut memory.row)
+        let read_back = match &self.action {
+            Action::Update(find, _, _, Some(_)) => Some(&find.columns),
+            Action::Insert(new) => new.returned(),
+            _ => None,
+        };
+        if let Some(columns) = read_back
+            && !self.storage.read(at, tid, columns, &mut memory.row)
         {
             return Err(Error::internal("a transaction sees what it wrote"));
         }
@@ -247,7 +249,9 @@ impl Point {
         parameters: &[Value],
     ) -> Result<QueryResult> {
         match &self.action {
-            Action::Update(.., Some(output)) | Action::Delete(_, Some(output)) => {
+            Action::Update(.., Some(output))
+            | Action::Delete(_, Some(output))
+            | Action::Insert(NewRow { returning: Some((_, output)), .. }) => {
                 Ok(QueryResult::tagged(tag.to_owned(), output.rows(row, parameters)?))
             }
             _ => Ok(QueryResult::command(tag)),
@@ -258,7 +262,7 @@ impl Point {
     fn write(
         &self,
         session: &mut Session,
-        entry: &TableEntry,
+        entry: &Arc<TableEntry>,
         (at, tid): (Snapshot, Tid),
         parameters: &[Value],
         row: &RowBuffer,
@@ -275,17 +279,7 @@ impl Point {
                 }
                 attempt(work, &cancel, |undo| storage.update(undo, at, tid, &changes))
             }
-            Action::Insert(values) => {
-                let computed = values.compute(row, parameters)?;
-                let count = values.operands.len();
-                let datum = |i| values.datum(i, row, parameters, &computed);
-                let row = (0..count).map(datum).collect::<Result<Vec<_>>>()?;
-                let mark = work.txn.mark();
-                let insert = |undo: &mut storage::UndoBuffer| {
-                    storage.insert(undo, &row).inspect_err(|_| undo.rollback_to(mark))
-                };
-                attempt(work, &cancel, insert)
-            }
+            Action::Insert(new) => return new.write(session, entry, parameters),
             Action::Delete(..) => {
                 attempt(work, &cancel, |undo| storage.delete(undo, at, tid)).map(|()| tid)
             }
@@ -341,25 +335,6 @@ fn entry_of(session: &Session, table: &TableRef) -> Option<Arc<TableEntry>> {
     let entry = session.state().tables.get(table.name()).cloned()?;
     let storage = table.object().downcast::<Table>().ok()?;
     Arc::ptr_eq(entry.storage(), &storage).then_some(entry)
-}
-
-/// The values of the one row that an INSERT writes, when nothing has to be read for it.
-fn inserted(source: &Query) -> Option<Vec<Expr>> {
-    let statistics = StoredStatistics::default();
-    let plan = plan::plan(source, &statistics, &PlanOptions::default()).ok()?;
-    let Operator::Values { rows } = &plan.root.operator else { return None };
-    let [row] = rows.as_slice() else { return None };
-    let is_plain = plan.preludes.is_empty() && row.iter().all(is_plain);
-    is_plain.then(|| row.clone())
-}
-
-/// True for a parameter or a literal, converted perhaps.
-fn is_plain(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
-        ExprKind::Cast(operand) => is_plain(operand),
-        _ => false,
-    }
 }
 
 impl Find {

@@ -8,7 +8,7 @@ use sql::statement::{Execute, Prepare};
 use storage::Datum;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::compiled::{Compiled, Ready};
+use crate::compiled::{Compiled, Ready, Timing};
 use crate::point::Point;
 use crate::session::Run;
 use crate::{QueryResult, Session, describe, transaction};
@@ -19,13 +19,15 @@ pub struct PreparedStatement {
     pub(crate) types: Vec<DataType>,
     pub(crate) statement: Arc<ParsedStatement>,
     compiled: Option<Arc<Compiled>>,
+    timing: Timing,
     /// What its rows look like, if it has any; not known of those of PREPARE.
     columns: Option<Vec<(String, DataType)>>,
 }
 
 impl PreparedStatement {
     fn new(types: Vec<DataType>, statement: ParsedStatement) -> Self {
-        Self { types, statement: Arc::new(statement), compiled: None, columns: None }
+        let (statement, timing) = (Arc::new(statement), Timing::AnyTime);
+        Self { types, statement, compiled: None, timing, columns: None }
     }
 
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
@@ -114,17 +116,33 @@ fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Resu
     prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
     let compiled = match &prepared.compiled {
         Some(compiled) => Arc::clone(compiled),
-        None => match session.compile(&prepared.statement, &prepared.types)? {
+        None => match session.compile(&prepared.statement, &prepared.types, prepared.timing)? {
             Ready::Once(statement) => return session.run(*statement),
+            Ready::Now(statement) => {
+                prepared.timing = Timing::Now;
+                return session.run(*statement);
+            }
             Ready::Again(compiled) => Arc::clone(prepared.compiled.insert(compiled)),
         },
     };
+    if !compiled.asks_time {
+        return run_ready(session, &compiled);
+    }
+    let now = Value::I64(session.work().now_micros);
+    session.parameters.push(now);
+    let result = run_ready(session, &compiled);
+    session.parameters.pop();
+    result
+}
+
+/// Runs it with all of its parameters.
+fn run_ready(session: &mut Session, compiled: &Arc<Compiled>) -> Result<QueryResult> {
     if let Some(point) = &compiled.point
         && let Some(result) = point.run(session)?
     {
         return Ok(result);
     }
-    let outer = session.compiled.replace(Arc::clone(&compiled));
+    let outer = session.compiled.replace(Arc::clone(compiled));
     let result = session.run_rows(&compiled.statement);
     session.compiled = outer;
     result.unwrap_or_else(|| Err(Error::internal("a statement about rows")))

@@ -19,7 +19,7 @@ use plan::physical::PhysicalPlan;
 use sched::{Priority, Ticket};
 use sql::ParsedStatement;
 use sql::algebra::Query;
-use sql::catalog::{SequencesRef, TableRef};
+use sql::catalog::{Sequences, SequencesRef, TableRef};
 use sql::statement::{AccessMode, SetScope, SetValue, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
@@ -290,6 +290,7 @@ impl Session {
         run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
     ) -> Result<QueryResult> {
         self.info.active.store(true, Ordering::Relaxed);
+        self.calls.begin_statement();
         let result = self.try_statement(run);
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
@@ -719,19 +720,32 @@ impl Session {
             if work.txn.isolation() == Isolation::Serializable {
                 context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
             }
-            let sequences = SessionSequences {
-                state: self.state(),
-                memory: Arc::clone(&self.sequences),
-                used: Arc::clone(work.sequences.get_or_init(Arc::default)),
-                access: work.access,
-                who: self.who(),
-                calls: Arc::clone(&self.calls),
-            };
             self.calls.begin(&self.settings);
-            context.sequences = Some(SequencesRef(Arc::new(sequences)));
+            context.sequences = Some(SequencesRef(Arc::new(self.sequences_of(work))));
         }
         *self.info.progress.0.lock() = Some(Arc::clone(&context.progress));
         Arc::new(context)
+    }
+
+    fn sequences_of(&self, work: &Work) -> SessionSequences {
+        SessionSequences {
+            state: self.state(),
+            memory: Arc::clone(&self.sequences),
+            used: Arc::clone(work.sequences.get_or_init(Arc::default)),
+            access: work.access,
+            who: self.who(),
+            calls: Arc::clone(&self.calls),
+        }
+    }
+
+    /// The next value of the sequence called `name`, quoted where SQL needs it.
+    ///
+    /// # Errors
+    /// Those of nextval.
+    pub(crate) fn next_value(&self, name: &str) -> Result<i64> {
+        let mut value = [0];
+        self.sequences_of(self.work()).next(name, &mut value)?;
+        Ok(value[0])
     }
 
     /// Where queries of this session put what does not fit in memory.

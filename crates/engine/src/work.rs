@@ -162,6 +162,12 @@ pub(crate) fn stale() -> Error {
     Error::new(STALE, "a table changed while the statement waited for it")
 }
 
+/// Microseconds since 1970.
+pub(crate) fn now_micros() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
+}
+
 /// The state of [`stale`]; it never leaves the session.
 pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 
@@ -173,7 +179,6 @@ impl Work {
         begun: Begun,
         temporary: Arc<State>,
     ) -> Result<Self> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let txn = inner.transactions.begin(modes.isolation)?;
         let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
         Ok(Self {
@@ -181,7 +186,7 @@ impl Work {
             begun,
             health: Health::Good,
             access: modes.access,
-            now_micros: i64::try_from(now.as_micros()).unwrap_or(0),
+            now_micros: now_micros(),
             statements: 0,
             catalog: None,
             temporary,

@@ -10,7 +10,7 @@
 use hashbrown::HashMap;
 use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan, Query};
 use sql::catalog::{IndexKind, IndexMeta, TID_COLUMN, TableRef, Uniqueness};
-use sql::statement::{Matches, Returning, RowLock, Statement};
+use sql::statement::{Insert, Matches, Returning, RowLock, Statement};
 use types::{DataType, PhysicalType};
 
 use crate::lower::{held_as, lower_with, same_values};
@@ -113,6 +113,22 @@ pub fn point(statement: &Statement) -> Option<PointPlan> {
         }
         _ => None,
     }
+}
+
+/// What RETURNING says of an inserted row: the ordinals of the columns that it reads, and its
+/// output over them; nothing without RETURNING. None when it is not simple.
+pub fn returned(insert: &Insert) -> Option<(Vec<usize>, Vec<PointOutput>)> {
+    let query = insert.returning.as_ref().map_or(&insert.source, |returning| &returning.query);
+    let mut build = Build {
+        table: insert.table.clone(),
+        parameters: &query.parameters,
+        ordinals: HashMap::new(),
+        made: HashMap::new(),
+        conjuncts: Vec::new(),
+        columns: Vec::new(),
+    };
+    let output = build.returning(insert.returning.as_ref())?;
+    Some((build.columns, output))
 }
 
 /// A point plan being made of Project over Filter over Scan.

@@ -13,6 +13,7 @@
 
 mod types;
 mod literal;
+mod clock;
 mod coerce;
 mod scope;
 mod statement;
@@ -161,6 +162,8 @@ struct Binder<'a> {
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
+    /// What stands for the time, once it was asked for.
+    clock: Option<Expr>,
 }
 
 impl<'a> Binder<'a> {
@@ -178,6 +181,7 @@ impl<'a> Binder<'a> {
             overriding: Overriding::No,
             required: Vec::new(),
             on_behalf: None,
+            clock: None,
         }
     }
 

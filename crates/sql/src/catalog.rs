@@ -545,6 +545,8 @@ pub trait Catalog {
         Ok(())
     }
 
-    /// Seconds and microseconds of the transaction's start since 1970 UTC: now() and its kin.
-    fn now_micros(&self) -> i64;
+    /// Microseconds since 1970 UTC at the transaction's start: now() and its kin. None when the
+    /// statement is bound for more than one transaction: the time is then the value of a parameter
+    /// behind those that [`bind`](crate::bind) was given, a TIMESTAMPTZ.
+    fn now_micros(&self) -> Option<i64>;
 }

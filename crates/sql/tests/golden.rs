@@ -182,8 +182,8 @@ impl Catalog for TestCatalog {
         (name == "p").then(|| vec![DataType::Integer, DataType::Text])
     }
 
-    fn now_micros(&self) -> i64 {
-        NOW
+    fn now_micros(&self) -> Option<i64> {
+        Some(NOW)
     }
 }
 

@@ -62,7 +62,7 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.inner.sequence(schema, name)
     }
 
-    fn now_micros(&self) -> i64 {
+    fn now_micros(&self) -> Option<i64> {
         self.inner.now_micros()
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use sched::Pending;
 use types::Value;
 
 use super::{Row, Subject, numbers};
 use crate::session::{Seen, SessionInfo};
+use crate::work::now_micros;
 
 /// What a role without rights sees in the place of a statement.
 const HIDDEN: &str = "<insufficient privilege>";
@@ -64,8 +64,7 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
 
 /// `tessera_queries`: the statements that run, with the work orders done and known of each.
 pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    let now = now_micros();
     let row = |(number, info): (u64, Arc<SessionInfo>)| {
         let seen = info.seen.lock().clone();
         let row = Row::default()

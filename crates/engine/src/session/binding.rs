@@ -9,7 +9,7 @@ use types::{DataType, Result};
 
 use super::Session;
 use crate::catalog::{Checking, StatementCatalog};
-use crate::compiled::{Compiled, Ready};
+use crate::compiled::{Compiled, Ready, Timing};
 use crate::rights::Who;
 use crate::wide::WideReader;
 use crate::work::Work;
@@ -20,7 +20,8 @@ impl Session {
         StatementCatalog {
             state: self.state(),
             registry: self.database.registry(),
-            now_micros: self.work.as_ref().map_or(0, |work| work.now_micros),
+            now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
+            asks_time: Cell::new(false),
             prepared: &self.prepared,
             session: self.info.id,
             settings: &self.settings,
@@ -57,11 +58,19 @@ impl Session {
         self.settings.who().clone()
     }
 
-    /// Binds a prepared statement.
-    pub(crate) fn compile(&self, parsed: &ParsedStatement, types: &[DataType]) -> Result<Ready> {
+    /// Binds a prepared statement; `timing` is what was found when it was bound before.
+    pub(crate) fn compile(
+        &self,
+        parsed: &ParsedStatement,
+        types: &[DataType],
+        timing: Timing,
+    ) -> Result<Ready> {
         // Before the catalog is looked at: it may be newer, never older.
         let version = self.inner().relations.version();
-        let catalog = self.catalog_for(parsed);
+        let mut catalog = self.catalog_for(parsed);
+        if timing == Timing::AnyTime {
+            catalog.now_micros = None;
+        }
         let statement = sql::bind(parsed, &catalog, types)?;
         let is_about_rows = matches!(
             statement,
@@ -72,10 +81,21 @@ impl Session {
                 | Statement::Delete(_)
                 | Statement::Merge(_)
         );
-        if is_about_rows && catalog.is_enough.get() && self.sees_committed_catalog() {
-            return Ok(Ready::Again(Arc::new(Compiled::new(self, statement, version))));
+        let asks_time = catalog.asks_time.get();
+        if is_about_rows
+            && catalog.is_enough.get()
+            && self.sees_committed_catalog()
+            && (timing == Timing::AnyTime || !asks_time)
+        {
+            let compiled = Compiled::new(self, statement, version, asks_time);
+            if !asks_time || compiled.is_good_at_any_time() {
+                return Ok(Ready::Again(Arc::new(compiled)));
+            }
+        } else if timing == Timing::Now || !asks_time {
+            return Ok(Ready::Once(Box::new(statement)));
         }
-        Ok(Ready::Once(Box::new(statement)))
+        let now = sql::bind(parsed, &self.catalog_for(parsed), types)?;
+        Ok(Ready::Now(Box::new(now)))
     }
 
     /// Whether the session sees the relations that everybody does, and no others.

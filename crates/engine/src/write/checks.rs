@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use exec::expr::Evaluator;
-use kernels::Batch;
+use exec::open::columns_of;
+use kernels::{Batch, Column, Vector};
 use sql::algebra::ColumnId;
-use types::{Error, Result, SqlState, Value, text};
+use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::{StatementCatalog, TableDef};
 
@@ -16,7 +17,14 @@ struct Check {
 
 /// The conditions of one table entry.
 #[derive(Default)]
-pub(crate) struct Checks(OnceLock<Vec<Check>>);
+pub(crate) struct Checks(OnceLock<Compiled>);
+
+#[derive(Default)]
+struct Compiled {
+    checks: Vec<Check>,
+    /// One of them asks for the time.
+    reads_clock: bool,
+}
 
 impl Checks {
     /// Compiles the conditions, before the first [`Self::verify`].
@@ -29,22 +37,31 @@ impl Checks {
         }
         let exprs = sql::bind_row_exprs(&def.checks, &def.name, &def.columns, catalog)?;
         let position = |id: ColumnId| Some(id.0 as usize);
-        let compile = |(check, expr): (&sql::catalog::CheckDef, &sql::algebra::Expr)| {
+        let mut compiled = Compiled::default();
+        for (check, expr) in def.checks.iter().zip(&exprs) {
             let expr = plan::lower(expr, &position)?;
-            Ok(Check { name: check.name.clone(), evaluator: Evaluator::new(&expr)? })
-        };
-        let checks = def.checks.iter().zip(&exprs).map(compile).collect::<Result<_>>()?;
-        self.0.get_or_init(|| checks);
+            compiled.reads_clock |= columns_of(&expr).contains(&def.columns.len());
+            let (name, evaluator) = (check.name.clone(), Evaluator::new(&expr)?);
+            compiled.checks.push(Check { name, evaluator });
+        }
+        self.0.get_or_init(|| compiled);
         Ok(())
     }
 
-    /// Tests the rows of `batch`, all columns of the table.
+    /// Tests the rows of `batch`, all columns of the table, in a transaction that began at `now`,
+    /// microseconds since 1970.
     ///
     /// # Errors
     /// 23514 for the first row that a condition is false for; what a condition raises.
-    pub(crate) fn verify(&self, def: &TableDef, batch: &Batch) -> Result<()> {
-        for check in self.0.get().into_iter().flatten() {
-            let passes = check.evaluator.evaluate(batch)?;
+    pub(crate) fn verify(&self, def: &TableDef, batch: &Batch, now: i64) -> Result<()> {
+        let Some(Compiled { checks, reads_clock }) = self.0.get() else { return Ok(()) };
+        let timed = reads_clock.then(|| {
+            let clock = Vector::repeat(PhysicalType::I64, &Value::I64(now), batch.rows);
+            let columns = batch.columns.iter().cloned().chain([Column::plain(clock)]);
+            Batch::new(columns.collect(), batch.rows)
+        });
+        for check in checks {
+            let passes = check.evaluator.evaluate(timed.as_ref().unwrap_or(batch))?;
             let fails = |&row: &usize| matches!(passes.value(row), Value::Bool(false));
             if let Some(row) = (0..batch.rows).find(fails) {
                 let message = format!(

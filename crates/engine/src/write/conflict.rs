@@ -40,7 +40,7 @@ pub(crate) fn insert(
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     for (number, batch) in result.batches.iter().enumerate() {
-        entry.checks.verify(&entry.def, batch)?;
+        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
         for row in 0..rows.count {
@@ -188,7 +188,7 @@ fn update(
     }
     let rows = read_rows(&storage, newest(session.work()), &changed)?;
     let updated = Batch::new(rows, changed.len());
-    entry.checks.verify(&entry.def, &updated)?;
+    entry.checks.verify(&entry.def, &updated, session.work().now_micros)?;
     if foreign::refers_by(entry, columns) {
         foreign::check_present(session, entry, &updated, Some(columns))?;
     }

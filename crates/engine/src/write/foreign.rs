@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
-use storage::{Datum, RowBuffer, Tid};
+use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
 
@@ -124,16 +124,25 @@ pub(crate) fn check_present(
         }
         let parent = session.write_table_named(&fk.table.name)?;
         let (index, positions) = unique_index(&parent, &fk.references)?;
-        let (mut known, mut fitted) = (HashSet::new(), RowBuffer::new());
+        let (mut known, mut encoded) = (HashSet::new(), KeyBuffer::new());
+        let mut fitted = RowBuffer::new();
         for row in 0..rows.count {
             let key: Vec<Datum<'_>> =
                 positions.iter().map(|&p| rows.get(fk.columns[p], row)).collect();
-            if key.iter().any(Datum::is_null) || !known.insert(key_bytes(&key)) {
+            if key.iter().any(Datum::is_null) {
                 continue;
             }
             let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
             let is_there = match fit(&parent, index, from, &key, &mut fitted) {
-                Some(key) => !find(session, &parent, index, &key, 1)?.is_empty(),
+                Some(key) => {
+                    if rows.count > 1 {
+                        parent.storage().indexes()[index].encode(&key, &mut encoded);
+                        if !known.insert(encoded.to_vec()) {
+                            continue;
+                        }
+                    }
+                    !find(session, &parent, index, &key, 1)?.is_empty()
+                }
                 None => false,
             };
             if !is_there {
@@ -142,14 +151,6 @@ pub(crate) fn check_present(
         }
     }
     Ok(())
-}
-
-fn key_bytes(key: &[Datum<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for datum in key {
-        bytes.extend(format!("{datum:?};").into_bytes());
-    }
-    bytes
 }
 
 fn missing(entry: &TableEntry, fk: &ForeignKeyDef, rows: &Rows, row: usize) -> Error {
@@ -201,10 +202,10 @@ pub(crate) fn keys_gone(
 
 /// Whether a key has the same values in the changed row.
 fn same_key(fk: &ForeignKeyDef, key: &[Datum<'_>], new: &RowBuffer) -> bool {
-    fk.references
-        .iter()
-        .zip(key)
-        .all(|(&column, old)| key_bytes(&[new.get(column)]) == key_bytes(&[*old]))
+    fk.references.iter().zip(key).all(|(&column, old)| match (new.get(column), old) {
+        (Datum::F64(new), Datum::F64(old)) => new == *old || new.is_nan() && old.is_nan(),
+        (new, old) => new == *old,
+    })
 }
 
 fn new_rows(session: &Session, entry: &TableEntry, tids: &[Tid]) -> Result<Vec<Option<RowBuffer>>> {

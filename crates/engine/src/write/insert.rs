@@ -24,6 +24,8 @@ pub(crate) const BULK_ROWS: f64 = 20_000.0;
 struct BulkSink {
     load: Arc<TableLoad>,
     entry: Arc<TableEntry>,
+    /// The time of the transaction.
+    now: i64,
 }
 
 impl Sink for BulkSink {
@@ -35,7 +37,7 @@ impl Sink for BulkSink {
 
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
         let batch = flow.into_batch()?;
-        self.entry.checks.verify(&self.entry.def, &batch)?;
+        self.entry.checks.verify(&self.entry.def, &batch, self.now)?;
         local.push(&batch)?;
         Ok(Demand::More)
     }
@@ -50,7 +52,8 @@ pub(crate) fn load_stream(
     entry: &Arc<TableEntry>,
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
-    let sink = Arc::new(BulkSink { load: Arc::clone(&load), entry: Arc::clone(entry) });
+    let now = session.work().now_micros;
+    let sink = Arc::new(BulkSink { load: Arc::clone(&load), entry: Arc::clone(entry), now });
     for writer in drive(context, stream, &sink)? {
         writer.finish()?;
     }
@@ -153,7 +156,7 @@ pub(crate) fn insert_result(
 ) -> Result<Written> {
     let mut written = Written::default();
     for batch in &result.batches {
-        entry.checks.verify(&entry.def, batch)?;
+        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
         write_batch(session, entry, batch)?;
         written.count += batch.rows as u64;
     }

@@ -75,7 +75,7 @@ fn act(
         MergeAction::Insert { values_from } => {
             let range = *values_from..*values_from + entry.def.columns.len();
             let batch = Batch::new(rows.pick(range, wanted), wanted.len());
-            entry.checks.verify(&entry.def, &batch)?;
+            entry.checks.verify(&entry.def, &batch, session.work().now_micros)?;
             write_batch(session, entry, &batch)?;
             foreign::check_present(session, entry, &batch, None)?;
             wide::inserted(session, entry, &batch)?;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ColumnDef, IndexMeta};
-use storage::{Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError};
+use storage::{
+    ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError,
+};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState, text};
 
@@ -257,6 +259,16 @@ pub(crate) fn read_rows(table: &Table, at: Snapshot, tids: &[Tid]) -> Result<Vec
         reader.keep();
     }
     Ok(reader.finish())
+}
+
+/// A row of `table` as a batch.
+pub(crate) fn one_row(table: &Table, row: &[Datum<'_>]) -> Batch {
+    let column = |(spec, datum): (&ColumnSpec, &Datum<'_>)| {
+        let mut builder = VectorBuilder::new(spec.physical());
+        push(&mut builder, *datum);
+        Column::plain(builder.finish())
+    };
+    Batch::new(table.schema().columns().iter().zip(row).map(column).collect(), 1)
 }
 
 /// Appends a value.

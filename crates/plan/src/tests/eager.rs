@@ -57,8 +57,8 @@ impl Catalog for Shop {
         None
     }
 
-    fn now_micros(&self) -> i64 {
-        0
+    fn now_micros(&self) -> Option<i64> {
+        Some(0)
     }
 }
 

@@ -149,8 +149,8 @@ impl Catalog for Schema {
     fn table_function(&self, _: &str, _: &Arguments) -> Option<Result<TableFunctionRef>> {
         None
     }
-    fn now_micros(&self) -> i64 {
-        0
+    fn now_micros(&self) -> Option<i64> {
+        Some(0)
     }
 }
 

@@ -17,6 +17,10 @@ pub enum SessionFunction {
     TerminateBackend,
     /// pg_sleep(DOUBLE seconds): nothing.
     Sleep,
+    /// clock_timestamp() -> TIMESTAMPTZ: the time of the call.
+    ClockTimestamp,
+    /// statement_timestamp() -> TIMESTAMPTZ: the time at which the statement began.
+    StatementTimestamp,
     /// pg_advisory_lock and its kin.
     Advisory(Advisory),
 }
@@ -64,6 +68,8 @@ impl SessionFunction {
             "pg_cancel_backend" => Self::CancelBackend,
             "pg_terminate_backend" => Self::TerminateBackend,
             "pg_sleep" => Self::Sleep,
+            "clock_timestamp" => Self::ClockTimestamp,
+            "statement_timestamp" => Self::StatementTimestamp,
             "pg_advisory_lock" => Self::Advisory(Advisory::Lock(Exclusive, Session)),
             "pg_advisory_lock_shared" => Self::Advisory(Advisory::Lock(Shared, Session)),
             "pg_advisory_xact_lock" => Self::Advisory(Advisory::Lock(Exclusive, Transaction)),
@@ -91,6 +97,8 @@ impl SessionFunction {
             (Self::Notify, 2) => &[Text, Text],
             (Self::CancelBackend | Self::TerminateBackend, 1) => &[Integer],
             (Self::Sleep, 1) => &[Double],
+            (Self::ClockTimestamp | Self::StatementTimestamp, 0) => &[],
+            (Self::ClockTimestamp | Self::StatementTimestamp, _) => return None,
             (Self::Advisory(Advisory::UnlockAll), 0) => &[],
             (Self::Advisory(Advisory::UnlockAll), _) => return None,
             (Self::Advisory(_), 1) => &[BigInt],
@@ -105,6 +113,7 @@ impl SessionFunction {
             Self::CancelBackend
             | Self::TerminateBackend
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
+            Self::ClockTimestamp | Self::StatementTimestamp => DataType::TimestampTz,
             _ => DataType::Text,
         }
     }

@@ -145,13 +145,12 @@ impl Binder<'_> {
     }
 
     /// Arguments with the defaults that short forms leave out.
-    fn completed(&self, function: Function, mut list: Vec<Expr>) -> Vec<Expr> {
+    fn completed(&mut self, function: Function, mut list: Vec<Expr>) -> Vec<Expr> {
         match (function, list.len()) {
             (Function::TrimBoth | Function::TrimLeft | Function::TrimRight, 1)
             | (Function::PadLeft | Function::PadRight, 2) => list.push(Expr::text(" ")),
             (Function::Age, 1) => {
-                let midnight = self.catalog.now_micros().div_euclid(DAY) * DAY;
-                list.insert(0, Expr::literal(Value::I64(midnight), DataType::Timestamp));
+                list.insert(0, self.midnight());
             }
             _ => {}
         }
@@ -297,22 +296,14 @@ impl Binder<'_> {
     }
 
     /// Functions without arguments that are constant for a statement.
-    fn constant_function(&self, name: &str) -> Option<Expr> {
-        let now = self.catalog.now_micros();
+    fn constant_function(&mut self, name: &str) -> Option<Expr> {
         Some(match name {
-            "now"
-            | "current_timestamp"
-            | "transaction_timestamp"
-            | "statement_timestamp"
-            | "clock_timestamp" => Expr::literal(Value::I64(now), DataType::TimestampTz),
-            "localtimestamp" => Expr::literal(Value::I64(now), DataType::Timestamp),
-            "current_time" | "localtime" => {
-                Expr::literal(Value::I64(now.rem_euclid(DAY)), DataType::Time)
+            "now" | "current_timestamp" | "transaction_timestamp" => {
+                self.clock_as(DataType::TimestampTz)
             }
-            "current_date" => {
-                let days = i32::try_from(now.div_euclid(DAY)).ok()?;
-                Expr::literal(Value::I32(days), DataType::Date)
-            }
+            "localtimestamp" => self.clock_as(DataType::Timestamp),
+            "current_time" | "localtime" => self.clock_as(DataType::Time),
+            "current_date" => self.clock_as(DataType::Date),
             "version" => Expr::text(concat!(
                 "PostgreSQL 15.0 (Tessera ",
                 env!("CARGO_PKG_VERSION"),
@@ -364,9 +355,6 @@ impl Binder<'_> {
         Ok(list)
     }
 }
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
 
 /// The overload that PostgreSQL's rules choose.
 ///

@@ -8,7 +8,8 @@ use crate::algebra::{ColumnId, Expr};
 use crate::catalog::{Catalog, CheckDef, ColumnDef};
 
 /// Binds the conditions of `checks` over a row of table `table` with `columns`: column `i` of the
-/// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false.
+/// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false. The time, a
+/// TIMESTAMPTZ, is the column behind the last one.
 ///
 /// # Errors
 /// Whatever is wrong with a condition; none when it was bound before and the columns are the same.
@@ -22,7 +23,9 @@ pub fn bind_row_exprs(
     for check in checks {
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
-        binder.next_column = u32::try_from(columns.len()).unwrap_or(u32::MAX);
+        let clock = ColumnId(u32::try_from(columns.len()).unwrap_or(u32::MAX - 1));
+        binder.next_column = clock.0 + 1;
+        binder.clock = Some(Expr::column(clock, DataType::TimestampTz));
         exprs.push(binder.check_condition(&tree, table, columns)?);
     }
     Ok(exprs)
