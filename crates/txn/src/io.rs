@@ -20,7 +20,7 @@ use std::sync::Arc;
 use types::Result;
 
 pub use real::RealIo;
-pub use sim::{Fault, SimIo, Tear};
+pub use sim::{Fault, HeldSyncs, SimIo, Tear};
 
 /// How [`Io::open`] opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

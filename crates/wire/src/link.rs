@@ -210,12 +210,12 @@ impl Link {
         }
     }
 
-    /// Gives buffers back, while the client is idle.
+    /// Gives empty buffers back. Answers may wait however long the disk takes.
     pub(crate) fn shrink(&mut self) {
         if !self.has_part() {
             (self.incoming, self.start, self.end) = (Vec::new(), 0, 0);
         }
-        self.outgoing = Vec::new();
+        self.outgoing.shrink_to_fit();
     }
 
     /// Writes everything that waits.
@@ -272,5 +272,40 @@ impl Link {
     pub(crate) fn farewell(&mut self, error: &Error) {
         message::error(&mut self.outgoing, Severity::Fatal, error, "");
         let _ = self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use engine::{Config, Database};
+
+    use super::*;
+    use crate::activity::Activities;
+    use crate::socket::{SharedSocket, Socket};
+
+    #[test]
+    fn what_waits_stays_when_buffers_are_given_back() {
+        let (ours, mut theirs) = UnixStream::pair().expect("sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        let socket = SharedSocket(Arc::new(Socket::Unix(ours)));
+        let session = Database::open_in_memory(Config::default()).expect("a database").session();
+        let activities = Activities::default();
+        let activity = activities.add(1, 1, session.cancel_handle(), Arc::clone(&socket.0));
+        let mut link = Link::new(Transport::Plain(socket), activity);
+        // An answer that waits for the disk, and the first half of what is asked next.
+        theirs.write_all(b"S\0\0\0").expect("sent");
+        assert_eq!(link.receive(&mut Vec::new()).expect("read"), Received::Nothing);
+        link.outgoing.extend_from_slice(b"an answer");
+        link.shrink();
+        theirs.write_all(b"\x04").expect("sent");
+        assert_eq!(link.receive(&mut Vec::new()).expect("written"), Received::Nothing);
+        let mut said = [0; 9];
+        theirs.read_exact(&mut said).expect("an answer");
+        assert_eq!(&said, b"an answer");
+        assert_eq!(link.receive(&mut Vec::new()).expect("read"), Received::Message(b'S'));
+        link.shrink();
+        assert!(link.incoming.is_empty() && link.outgoing.capacity() == 0);
     }
 }

@@ -14,7 +14,7 @@ mod state;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use types::{Error, Result, SqlState};
 
 use super::real::{error, in_use};
@@ -46,12 +46,32 @@ pub enum Fault {
 #[derive(Clone, Debug)]
 pub struct SimIo {
     state: Arc<Mutex<State>>,
+    disk: Arc<Disk>,
+}
+
+/// What syncs wait for.
+#[derive(Debug, Default)]
+struct Disk {
+    is_held: Mutex<bool>,
+    moved: Condvar,
+}
+
+/// Syncs of files wait while this lives, as on a disk that stalls.
+#[derive(Debug)]
+pub struct HeldSyncs(Arc<Disk>);
+
+impl Drop for HeldSyncs {
+    fn drop(&mut self) {
+        *self.0.is_held.lock() = false;
+        self.0.moved.notify_all();
+    }
 }
 
 /// A handle; dies with its machine.
 #[derive(Debug)]
 struct SimFile {
     state: Arc<Mutex<State>>,
+    disk: Arc<Disk>,
     boot: u64,
     inode: u64,
     path: std::path::PathBuf,
@@ -79,7 +99,17 @@ impl Drop for SimLock {
 impl SimIo {
     /// An empty file system.
     pub fn new(seed: u64, tear: Tear) -> Self {
-        Self { state: Arc::new(Mutex::new(State::new(seed, tear))) }
+        Self::of(State::new(seed, tear))
+    }
+
+    fn of(state: State) -> Self {
+        Self { state: Arc::new(Mutex::new(state)), disk: Arc::default() }
+    }
+
+    /// Holds the syncs of files up.
+    pub fn hold_syncs(&self) -> HeldSyncs {
+        *self.disk.is_held.lock() = true;
+        HeldSyncs(Arc::clone(&self.disk))
     }
 
     /// Loses power and starts again. Only what was durable is there, and what chance kept.
@@ -128,7 +158,7 @@ impl SimIo {
 
     /// A copy of the disk as it is, which goes its own way.
     pub fn fork(&self, seed: u64) -> Self {
-        Self { state: Arc::new(Mutex::new(self.state.lock().fork(seed))) }
+        Self::of(self.state.lock().fork(seed))
     }
 }
 
@@ -162,6 +192,7 @@ impl Io for SimIo {
         };
         Ok(Arc::new(SimFile {
             state: Arc::clone(&self.state),
+            disk: Arc::clone(&self.disk),
             boot: state.boot,
             inode,
             path: path.to_owned(),
@@ -278,6 +309,9 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> Result<()> {
+        let mut is_held = self.disk.is_held.lock();
+        self.disk.moved.wait_while(&mut is_held, |is_held| *is_held);
+        drop(is_held);
         let mut state = self.live("sync")?;
         state.change().map_err(|()| powerless("sync", &self.path))?;
         if state.due(|fault| matches!(fault, Fault::Sync(1))) {
