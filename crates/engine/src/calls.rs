@@ -229,7 +229,14 @@ impl SessionCalls {
         Ok(match function {
             Advisory::Lock(mode, span) => {
                 note(span);
-                locks.lock(session, key, mode, span, || self.cancel.check())?;
+                let limit = self.settings.lock().lock_limit();
+                let deadline = limit.map(|limit| Instant::now() + limit);
+                locks.lock(session, key, mode, span, || match deadline {
+                    Some(deadline) if Instant::now() >= deadline => {
+                        Err(txn::manager::lock_timeout())
+                    }
+                    _ => self.cancel.check(),
+                })?;
                 Value::text("")
             }
             Advisory::Try(mode, span) => {

@@ -363,7 +363,9 @@ impl Session {
 
     /// Begins a transaction for one statement unless there is one, and takes the snapshot.
     pub(crate) fn begin_statement(&mut self) -> Result<Begun> {
+        let limit = self.settings.lock_limit();
         if let Some(work) = &mut self.work {
+            work.txn.limit_waits(limit);
             let first = work.statements == 0;
             let each = work.txn.isolation() == Isolation::ReadCommitted;
             if work.health == Health::Good && (first || each) {
@@ -373,6 +375,7 @@ impl Session {
         }
         let modes = self.modes()?;
         self.begin_work(modes, Begun::ForOneStatement)?;
+        self.work_mut().txn.limit_waits(limit);
         Ok(Begun::ForOneStatement)
     }
 

@@ -1,6 +1,7 @@
 //! SET and SHOW: what a session may say about itself.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
@@ -42,9 +43,12 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
 const KNOWN: &[Known] = &[
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
+    known("check_function_bodies", "on", Access::OneOf(&["on", "off", "true", "false"])),
     known("client_encoding", "UTF8", Access::Fixed),
     known("client_min_messages", "notice", Access::Any),
     known("datestyle", "ISO, MDY", Access::Any),
+    known("default_table_access_method", "heap", Access::Fixed),
+    known("default_tablespace", "", Access::Fixed),
     known("default_transaction_isolation", "repeatable read", Access::Any),
     known("default_transaction_read_only", "off", Access::Any),
     known("extra_float_digits", "1", Access::Any),
@@ -56,9 +60,11 @@ const KNOWN: &[Known] = &[
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
     known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
+    known("lock_timeout", "0", Access::Milliseconds),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
     known("role", "none", Access::Any),
+    known("row_security", "on", Access::OneOf(&["on", "off", "true", "false"])),
     known("search_path", "\"$user\", public", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
@@ -67,10 +73,12 @@ const KNOWN: &[Known] = &[
     known("standard_conforming_strings", "on", Access::Fixed),
     known("statement_timeout", "0", Access::Milliseconds),
     known("synchronous_commit", "on", Access::Any),
+    known("synchronize_seqscans", "on", Access::OneOf(&["on", "off", "true", "false"])),
     known("temp_directory", "", Access::Any),
     known("timezone", "UTC", Access::Fixed),
     known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
+    known("xmloption", "content", Access::OneOf(&["content", "document"])),
 ];
 
 /// A name that is known, or one of those with a point that clients make up.
@@ -260,6 +268,12 @@ impl Settings {
     pub(crate) fn work_bytes(&self) -> Option<u64> {
         let text = self.changed("work_mem")?;
         parse_bytes("work_mem", text).ok().filter(|bytes| *bytes > 0)
+    }
+
+    /// How long a statement waits for a lock, if not for ever.
+    pub(crate) fn lock_limit(&self) -> Option<Duration> {
+        let ms = self.changed("lock_timeout")?.parse().ok().filter(|ms| *ms > 0)?;
+        Some(Duration::from_millis(ms))
     }
 
     /// The value of `name`.

@@ -57,6 +57,8 @@ mod aggregate;
 mod window;
 mod name;
 
+use std::collections::VecDeque;
+
 use ::types::{DataType, Error, Position, Result, SqlState};
 use sqlparser::ast;
 
@@ -158,6 +160,8 @@ struct Binder<'a> {
     /// Set while the SELECT is bound whose rows are locked.
     locking: Option<lock::Locking>,
     overriding: Overriding,
+    /// The names of sequences of identity columns that are still to be bound.
+    identity_names: VecDeque<Option<ast::ObjectName>>,
     /// What the statement needs of relations.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
@@ -179,6 +183,7 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             locking: None,
             overriding: Overriding::No,
+            identity_names: VecDeque::new(),
             required: Vec::new(),
             on_behalf: None,
             clock: None,

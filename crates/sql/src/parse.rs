@@ -68,6 +68,8 @@ pub(crate) struct SqlTree {
     /// FOR UPDATE and its kin at the end of the statement.
     pub(crate) locks: Vec<LockTree>,
     pub(crate) overriding: Overriding,
+    /// The names that identity columns give their sequences, in order.
+    pub(crate) identity_names: Vec<Option<ast::ObjectName>>,
 }
 
 /// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
@@ -343,7 +345,7 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let locks = session::take_locks(&mut tokens).map_err(syntax_error)?;
     let overriding = session::take_overriding(&mut tokens);
-    session::order_identity_options(&mut tokens);
+    let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
     let tree = if parser.peek_keyword(Keyword::COPY) {
         Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
@@ -351,7 +353,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         Tree::Session(Box::new(tree))
     } else {
         let statement = parser.parse_statement().map_err(syntax_error)?;
-        Tree::Sql(Box::new(SqlTree { statement, locks, overriding }))
+        Tree::Sql(Box::new(SqlTree { statement, locks, overriding, identity_names }))
     };
     expect_end(&parser)?;
     Ok(tree)

@@ -18,7 +18,7 @@ mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use storage::{Snapshot, Timestamp, TxnId, UndoBuffer, UndoMark};
@@ -118,6 +118,7 @@ impl TransactionManager {
             snapshot: Snapshot { ts, txn: id },
             undo: None,
             isolation,
+            wait_limit: None,
         })
     }
 
@@ -174,6 +175,13 @@ pub struct Transaction {
     snapshot: Snapshot,
     undo: Option<UndoBuffer>,
     isolation: Isolation,
+    /// How long it waits for another one.
+    wait_limit: Option<Duration>,
+}
+
+/// 55P03: a lock was waited for longer than allowed.
+pub fn lock_timeout() -> Error {
+    Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout")
 }
 
 impl Transaction {
@@ -228,13 +236,19 @@ impl Transaction {
         self.undo().rollback_to(mark);
     }
 
+    /// How long it waits for each of the others from now on; None for as long as it takes.
+    pub fn limit_waits(&mut self, limit: Option<Duration>) {
+        self.wait_limit = limit;
+    }
+
     /// Waits until transaction `other` has ended.
     ///
     /// # Errors
-    /// 40P01 when it waits, perhaps through others, for this one; what `check` returns, which is
-    /// asked every few milliseconds.
+    /// 40P01 when it waits, perhaps through others, for this one; 55P03 beyond the limit; what
+    /// `check` returns, which is asked every few milliseconds.
     pub fn wait(&self, other: TxnId, mut check: impl FnMut() -> Result<()>) -> Result<()> {
         let slots = &self.manager.slots;
+        let deadline = self.wait_limit.map(|limit| Instant::now() + limit);
         let outcome = loop {
             match slots.wait(self.slot, other, WAIT_SLICE) {
                 Waited::Ended => break Ok(()),
@@ -244,6 +258,9 @@ impl Transaction {
                 Waited::NotYet => {
                     if let Err(error) = check() {
                         break Err(error);
+                    }
+                    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                        break Err(lock_timeout());
                     }
                 }
             }

@@ -11,6 +11,7 @@
 //! is not on the machine is skipped.
 
 mod programs;
+mod dump;
 mod psql;
 
 use clap::Args;

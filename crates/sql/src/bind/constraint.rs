@@ -327,7 +327,10 @@ impl Binder<'_> {
         }
         def.not_null = true;
         let column = def.name.clone();
-        let name = self.column_sequence(definition, &column);
+        let name = match self.identity_names.pop_front().flatten() {
+            Some(name) => self.free_sequence(&name)?,
+            None => self.column_sequence(definition, &column),
+        };
         let sequence = self.identity_definition(options, ty).map_err(|error| place(error, at))?;
         definition.sequences.push(ColumnSequence {
             column: ordinal,
@@ -336,6 +339,19 @@ impl Binder<'_> {
             definition: sequence,
         });
         Ok(())
+    }
+
+    /// The name of a sequence that is to be made; 42P07 when a relation has it.
+    fn free_sequence(&self, name: &ast::ObjectName) -> Result<RelationName> {
+        let full = self.relation_name(name)?;
+        let schema = full.schema.as_deref();
+        let taken = self.catalog.sequence(schema, &full.name).is_some()
+            || self.catalog.relation(schema, &full.name).is_some();
+        if taken {
+            let message = format!("relation \"{}\" already exists", full.name);
+            return fail(SqlState::DUPLICATE_TABLE, message, super::name::object_at(name));
+        }
+        Ok(full)
     }
 
     /// A free name for the sequence of a column.

@@ -20,6 +20,7 @@ impl Binder<'_> {
         match tree {
             Tree::Sql(tree) => {
                 self.overriding = tree.overriding;
+                self.identity_names = tree.identity_names.clone().into();
                 self.bind_statement(&tree.statement, &tree.locks, text)
             }
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),

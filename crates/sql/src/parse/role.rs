@@ -78,11 +78,14 @@ fn flag(parser: &mut Parser<'_>, options: &mut RoleOptions) -> Parsed<()> {
             return Ok(());
         }
     }
-    // There is one database, no replication.
-    for without_effect in ["nocreatedb", "noreplication", "nobypassrls"] {
-        if word(parser, without_effect) {
-            return Ok(());
-        }
+    // There is one database, no replication, no policies of rows: nothing that these allow.
+    let without_effect = [
+        ["createdb", "nocreatedb"],
+        ["replication", "noreplication"],
+        ["bypassrls", "nobypassrls"],
+    ];
+    if without_effect.iter().flatten().any(|name| word(parser, name)) {
+        return Ok(());
     }
     expect(parser, "role option")
 }

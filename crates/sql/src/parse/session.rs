@@ -468,10 +468,26 @@ pub(super) fn take_overriding(tokens: &mut Vec<TokenWithSpan>) -> Overriding {
     Overriding::No
 }
 
-/// Brings the options of `IDENTITY (...)` into the only order that sqlparser reads.
-pub(super) fn order_identity_options(tokens: &mut [TokenWithSpan]) {
-    for at in 0..tokens.len() {
-        if !token_is(&tokens[at], "identity") || !opens_call(tokens, at) {
+/// Brings the options of each `AS IDENTITY (...)` into the only order that sqlparser reads, and
+/// takes the names of sequences out of them: one for each, if it is given.
+///
+/// # Errors
+/// When a name is none.
+pub(super) fn take_identity_names(
+    tokens: &mut Vec<TokenWithSpan>,
+) -> Result<Vec<Option<ast::ObjectName>>, ParserError> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let before = tokens[..at].iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+        let is_identity = token_is(&tokens[at], "identity")
+            && before.is_some_and(|before| token_is(before, "as"));
+        at += 1;
+        if !is_identity {
+            continue;
+        }
+        names.push(None);
+        if !opens_call(tokens, at - 1) {
             continue;
         }
         let is = |from: usize, token: &Token| {
@@ -480,14 +496,27 @@ pub(super) fn order_identity_options(tokens: &mut [TokenWithSpan]) {
         if let Some(open) = is(at, &Token::LParen)
             && let Some(close) = is(open, &Token::RParen)
         {
-            let sorted = sorted_options(&tokens[open + 1..close]);
-            tokens[open + 1..close].clone_from_slice(&sorted);
+            let (sorted, name) = sorted_options(&tokens[open + 1..close]);
+            if let Some(name) = name {
+                let mut parser = super::parser(name);
+                parser.next_token();
+                if !parser.parse_keyword(Keyword::NAME) {
+                    return parser.expected_ref("NAME", parser.peek_token_ref());
+                }
+                let name = parser.parse_object_name(false)?;
+                names.pop();
+                names.push(Some(name));
+            }
+            tokens.splice(open + 1..close, sorted);
         }
     }
+    Ok(names)
 }
 
-fn sorted_options(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    const ORDER: [&str; 6] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle"];
+/// The options in order, and `SEQUENCE NAME ...`, which is not among them.
+fn sorted_options(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Vec<TokenWithSpan>>) {
+    const ORDER: [&str; 7] =
+        ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "sequence"];
     let rank = |token: &TokenWithSpan| ORDER.iter().position(|text| token_is(token, text));
     let mut groups: Vec<(usize, Vec<TokenWithSpan>)> = Vec::new();
     let mut after_no = false;
@@ -506,5 +535,7 @@ fn sorted_options(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
     }
     groups.sort_by_key(|(rank, _)| *rank);
-    groups.into_iter().flat_map(|(_, group)| group).collect()
+    let is_name = |(rank, _): &mut (usize, Vec<TokenWithSpan>)| ORDER[*rank] == "sequence";
+    let name = groups.pop_if(is_name).map(|(_, name)| name);
+    (groups.into_iter().flat_map(|(_, group)| group).collect(), name)
 }

@@ -26,7 +26,8 @@ fn skipped(name: &'static str, why: &str, report: &mut Report) {
     report.line(&client, "all", Status::Skipped, why);
 }
 
-fn command(program: &str, server: &Server) -> Command {
+/// A program of PostgreSQL as a client of `server`.
+pub(super) fn command(program: &str, server: &Server) -> Command {
     let mut command = Command::new(program);
     command.args(["-h", "127.0.0.1", "-p", &server.port, "-U", "tessera"]);
     command.env("PGPASSWORD", &server.password).env("PGDATABASE", "tessera");
@@ -88,12 +89,13 @@ pub(super) fn run(server: &mut Server, full: bool, report: &mut Report) {
     report.outcome(&client, "killed in a transaction: its locks go", &psql.killed());
     report.outcome(&client, "rows by FETCH_COUNT", &psql.fetch_count());
     report.outcome(&client, "notices", &psql.notices());
+    report.outcome(&client, "what pg_dump and pg_dumpall wrote", &super::dump::restores(server));
     let outcome = survives(server);
     report.outcome(&client, "server killed: data intact", &outcome);
 }
 
 /// What a program said on standard output and error.
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     let both = [&output.stdout, &output.stderr];
     both.map(|bytes| String::from_utf8_lossy(bytes)).concat()
 }
