@@ -168,6 +168,8 @@ struct Binder<'a> {
     on_behalf: Option<String>,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
+    /// What stands for the time at which a condition over rows is tested.
+    moment: Option<Expr>,
 }
 
 impl<'a> Binder<'a> {
@@ -187,6 +189,7 @@ impl<'a> Binder<'a> {
             required: Vec::new(),
             on_behalf: None,
             clock: None,
+            moment: None,
         }
     }
 

@@ -9,6 +9,7 @@ use sql::algebra::ColumnId;
 use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::{StatementCatalog, TableDef};
+use crate::work::now_micros;
 
 struct Check {
     name: String,
@@ -40,7 +41,7 @@ impl Checks {
         let mut compiled = Compiled::default();
         for (check, expr) in def.checks.iter().zip(&exprs) {
             let expr = plan::lower(expr, &position)?;
-            compiled.reads_clock |= columns_of(&expr).contains(&def.columns.len());
+            compiled.reads_clock |= columns_of(&expr).iter().any(|c| *c >= def.columns.len());
             let (name, evaluator) = (check.name.clone(), Evaluator::new(&expr)?);
             compiled.checks.push(Check { name, evaluator });
         }
@@ -56,9 +57,10 @@ impl Checks {
     pub(crate) fn verify(&self, def: &TableDef, batch: &Batch, now: i64) -> Result<()> {
         let Some(Compiled { checks, reads_clock }) = self.0.get() else { return Ok(()) };
         let timed = reads_clock.then(|| {
-            let clock = Vector::repeat(PhysicalType::I64, &Value::I64(now), batch.rows);
-            let columns = batch.columns.iter().cloned().chain([Column::plain(clock)]);
-            Batch::new(columns.collect(), batch.rows)
+            let times = [now, now_micros()].map(|time| {
+                Column::plain(Vector::repeat(PhysicalType::I64, &Value::I64(time), batch.rows))
+            });
+            Batch::new(batch.columns.iter().cloned().chain(times).collect(), batch.rows)
         });
         for check in checks {
             let passes = check.evaluator.evaluate(timed.as_ref().unwrap_or(batch))?;

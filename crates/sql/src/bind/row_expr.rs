@@ -3,13 +3,13 @@
 use types::{DataType, Result, SqlState};
 
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation};
-use super::{Binder, fail};
-use crate::algebra::{ColumnId, Expr};
+use super::{Binder, fail, unsupported};
+use crate::algebra::{ColumnId, Expr, ExprKind, Function, SessionFunction};
 use crate::catalog::{Catalog, CheckDef, ColumnDef};
 
 /// Binds the conditions of `checks` over a row of table `table` with `columns`: column `i` of the
-/// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false. The time, a
-/// TIMESTAMPTZ, is the column behind the last one.
+/// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false. Behind the last
+/// column are two more, TIMESTAMPTZ: now() and clock_timestamp().
 ///
 /// # Errors
 /// Whatever is wrong with a condition; none when it was bound before and the columns are the same.
@@ -23,12 +23,25 @@ pub fn bind_row_exprs(
     for check in checks {
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
-        let clock = ColumnId(u32::try_from(columns.len()).unwrap_or(u32::MAX - 1));
-        binder.next_column = clock.0 + 1;
+        let clock = ColumnId(u32::try_from(columns.len()).unwrap_or(u32::MAX - 2));
+        let moment = ColumnId(clock.0 + 1);
+        binder.next_column = moment.0 + 1;
         binder.clock = Some(Expr::column(clock, DataType::TimestampTz));
+        binder.moment = Some(Expr::column(moment, DataType::TimestampTz));
         exprs.push(binder.check_condition(&tree, table, columns)?);
     }
     Ok(exprs)
+}
+
+/// Whether `expr` calls what only a session can answer; the time is told with the rows.
+fn asks_session(expr: &Expr) -> bool {
+    let mut asks = match &expr.kind {
+        ExprKind::Call(Function::Session(SessionFunction::ClockTimestamp), _) => false,
+        ExprKind::Call(function, _) => function.reads_sequences(),
+        _ => false,
+    };
+    expr.each_child(&mut |child| asks |= asks_session(child));
+    asks
 }
 
 impl Binder<'_> {
@@ -49,6 +62,9 @@ impl Binder<'_> {
         if super::insert::contains_subquery(&bound.expr) {
             let message = "cannot use subquery in check constraint";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, bound.at);
+        }
+        if asks_session(&bound.expr) {
+            return unsupported("a function of the session in a check constraint", bound.at);
         }
         self.coerce_clause(bound, DataType::Boolean, "CHECK")
     }

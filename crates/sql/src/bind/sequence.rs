@@ -224,6 +224,9 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
+        if let ("clock_timestamp", [], Some(moment)) = (name, arguments, &self.moment) {
+            return Ok(Some(Bound::new(moment.clone(), at)));
+        }
         if let Some(function) = SessionFunction::from_name(name)
             && let Some(types) = function.parameters(arguments.len())
         {
