@@ -1,8 +1,13 @@
 """Fixtures of the tests of the package `tessera`."""
 
+import signal
+
 import pytest
 
 import tessera
+
+# A run that a script put into the background ignores Ctrl-C, which tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
