@@ -15,7 +15,7 @@ use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::define::table::{key_index, schema_of};
 use crate::locks::TableLock;
 use crate::rights::Who;
-use crate::work::{Begun, Durability, Modes, Work};
+use crate::work::{Begun, Durability, Modes, Work, now_micros};
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
 
@@ -36,9 +36,9 @@ pub type PartsProgress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 impl BulkLoad {
     pub(crate) fn new(database: Database) -> Result<Self> {
         let modes = Modes { isolation: Isolation::Snapshot, access: AccessMode::ReadWrite };
-        let work =
-            Mutex::new(Work::begin(database.inner(), modes, Begun::Explicitly, Arc::default())?);
-        Ok(Self { database, entries: Vec::new(), work })
+        let (begun, temporary) = (Begun::Explicitly, Arc::default());
+        let work = Work::begin(database.inner(), modes, begun, temporary, now_micros())?;
+        Ok(Self { database, entries: Vec::new(), work: Mutex::new(work) })
     }
 
     /// Adds an empty table; all columns but those at `nullable` are NOT NULL, `keys` hold by

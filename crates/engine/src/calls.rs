@@ -73,6 +73,11 @@ impl SessionCalls {
         self.began.store(now_micros(), Ordering::Relaxed);
     }
 
+    /// When the statement began, microseconds since 1970.
+    pub(crate) fn statement_micros(&self) -> i64 {
+        self.began.load(Ordering::Relaxed)
+    }
+
     /// A query begins with these settings.
     pub(crate) fn begin(&self, settings: &Settings) {
         let mut known = self.settings.lock();
@@ -136,9 +141,7 @@ impl SessionCalls {
                 Ok(nothing())
             }
             (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(now_micros())),
-            (SessionFunction::StatementTimestamp, []) => {
-                Ok(Value::I64(self.began.load(Ordering::Relaxed)))
-            }
+            (SessionFunction::StatementTimestamp, []) => Ok(Value::I64(self.statement_micros())),
             (SessionFunction::CancelBackend, [Value::I32(pid)]) => {
                 self.end_other(*pid, state, who, Ending::Statement)
             }

@@ -22,6 +22,7 @@ impl Session {
     pub fn begin_implicit(&mut self) -> Result<()> {
         if self.work.is_none() {
             let modes = self.modes()?;
+            self.calls.begin_statement();
             self.begin_work(modes, Begun::Implicitly)?;
         }
         Ok(())

@@ -17,8 +17,9 @@ use crate::catalog::{TableEntry, undefined_table};
 use crate::locks::{Asked, LockMode};
 use crate::session::Session;
 use crate::work::{Begun, Modes, Work, stale};
-use crate::write::rows::{RowReader, attempt, newest, one_row, push};
-use crate::write::{change, foreign, wide};
+use crate::write::insert::insert_row;
+use crate::write::rows::{RowReader, attempt, newest, push};
+use crate::write::{change, foreign};
 use crate::{CancelHandle, Database};
 
 /// A table and the state of the catalog in which it was looked up. Look it up once, use it in all
@@ -134,6 +135,7 @@ impl NativeSession {
     pub fn begin(&mut self, options: NativeOptions) -> Result<()> {
         self.rollback();
         let modes = Modes { isolation: options.isolation, access: options.access };
+        self.session.calls.begin_statement();
         self.session.begin_work(modes, Begun::Explicitly)
     }
 
@@ -301,21 +303,12 @@ impl NativeSession {
             return self.write(table, |undo, _| storage.insert(undo, row));
         }
         let place = self.running()?.place();
-        let inserted = self.insert_constrained(table, row);
+        self.lock(table)?;
+        let inserted = insert_row(&mut self.session, &table.entry, row);
         inserted.inspect_err(|_| {
             let before = self.session.work_mut().go_back(&place);
             self.session.go_back(before);
         })
-    }
-
-    fn insert_constrained(&mut self, table: &TableHandle, row: &[Datum<'_>]) -> Result<Tid> {
-        let storage = table.entry.storage();
-        let batch = one_row(storage, row);
-        table.entry.checks.verify(&table.entry.def, &batch, self.running()?.now_micros)?;
-        let tid = self.write(table, |undo, _| storage.insert(undo, row))?;
-        foreign::check_present(&mut self.session, &table.entry, &batch, None)?;
-        wide::inserted(&mut self.session, &table.entry, &batch)?;
-        Ok(tid)
     }
 
     /// Changes columns of row `tid`; its TID from now on.

@@ -309,6 +309,8 @@ impl Session {
         let mut tries = 0;
         loop {
             let begun = self.begin_statement()?;
+            let limit = self.settings.lock_limit();
+            self.work_mut().txn.limit_waits(limit);
             self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
             let is_inside = begun == Begun::Explicitly;
             let place = is_inside.then(|| self.work_mut().place());
@@ -363,9 +365,7 @@ impl Session {
 
     /// Begins a transaction for one statement unless there is one, and takes the snapshot.
     pub(crate) fn begin_statement(&mut self) -> Result<Begun> {
-        let limit = self.settings.lock_limit();
         if let Some(work) = &mut self.work {
-            work.txn.limit_waits(limit);
             let first = work.statements == 0;
             let each = work.txn.isolation() == Isolation::ReadCommitted;
             if work.health == Health::Good && (first || each) {
@@ -375,14 +375,14 @@ impl Session {
         }
         let modes = self.modes()?;
         self.begin_work(modes, Begun::ForOneStatement)?;
-        self.work_mut().txn.limit_waits(limit);
         Ok(Begun::ForOneStatement)
     }
 
-    /// Begins a transaction that sees the session's temporary relations.
+    /// Begins a transaction that sees the session's temporary relations; its time is that of the
+    /// statement it begins with.
     pub(crate) fn begin_work(&mut self, modes: Modes, begun: Begun) -> Result<()> {
-        let temporary = Arc::clone(&self.temporary);
-        self.work = Some(Work::begin(self.database.inner(), modes, begun, temporary)?);
+        let (temporary, now) = (Arc::clone(&self.temporary), self.calls.statement_micros());
+        self.work = Some(Work::begin(self.database.inner(), modes, begun, temporary, now)?);
         Ok(())
     }
 

@@ -172,12 +172,13 @@ pub(crate) fn now_micros() -> i64 {
 pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 
 impl Work {
-    /// Begins a transaction that sees these temporary relations.
+    /// Begins a transaction that sees these temporary relations, at `now_micros` since 1970.
     pub(crate) fn begin(
         inner: &Inner,
         modes: Modes,
         begun: Begun,
         temporary: Arc<State>,
+        now_micros: i64,
     ) -> Result<Self> {
         let txn = inner.transactions.begin(modes.isolation)?;
         let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
@@ -186,7 +187,7 @@ impl Work {
             begun,
             health: Health::Good,
             access: modes.access,
-            now_micros: now_micros(),
+            now_micros,
             statements: 0,
             catalog: None,
             temporary,

@@ -50,6 +50,16 @@ const ROW: &str = "SELECT i::int AS id, i * 7919 AS number, \
 const TABLE: &str =
     "(id int, number bigint, price numeric(12,2), day date, at timestamp, name text)";
 
+/// What an application writes most: an order of a customer, with its number and time.
+const ORDERS: &str = "CREATE TABLE wire_customer (id int PRIMARY KEY);
+    INSERT INTO wire_customer SELECT i FROM generate_series(1, 1000) AS g(i);
+    CREATE TABLE wire_order (id serial PRIMARY KEY, customer int REFERENCES wire_customer,
+        note text, at timestamptz DEFAULT now())";
+
+const ORDER: &str = "\\set customer random(1, 1000)
+INSERT INTO wire_order (customer, note) VALUES (:customer, 'hello') RETURNING id, at;
+";
+
 /// A server at a socket.
 struct Served {
     name: &'static str,
@@ -90,15 +100,25 @@ fn psql(server: &Served, sql: &str) -> Result<Duration, String> {
     Ok(start.elapsed())
 }
 
-/// Transactions a second of `pgbench` with `options`.
+/// What pgbench runs.
+struct Script<'a> {
+    name: &'static str,
+    options: &'a [&'a str],
+    /// Whether commits wait for the disk.
+    synchronous: &'static str,
+}
+
+/// Transactions a second of `script`.
 fn pgbench(
     server: &Served,
     args: &WireArgs,
     clients: u32,
-    options: &[&str],
+    script: &Script<'_>,
 ) -> Result<f64, String> {
     let (clients, seconds) = (clients.to_string(), args.seconds.to_string());
     let mut command = client("pgbench", server);
+    command.env("PGOPTIONS", format!("-c synchronous_commit={}", script.synchronous));
+    let options = script.options;
     command.args(["-n", "-M", "prepared", "-j", "2", "-c", &clients, "-T", &seconds]).args(options);
     let printed = output(&mut command)?;
     let rate = printed.lines().find_map(|line| line.strip_prefix("tps = "));
@@ -109,23 +129,36 @@ fn pgbench(
 /// What was measured of one server: a name, a unit, a number; more is better.
 type Figures = Vec<(String, &'static str, f64)>;
 
-fn measure_pgbench(server: &Served, args: &WireArgs, empty: &Path) -> Result<Figures, String> {
+/// Writes `text` to a file of `folder`, for pgbench.
+fn script_file(folder: &Path, name: &str, script: &str) -> Result<String, String> {
+    let path = folder.join(name);
+    std::fs::write(&path, script).map_err(text)?;
+    path.to_str().map(str::to_owned).ok_or_else(|| "the folder's name is no text".to_owned())
+}
+
+fn measure_pgbench(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let scale = args.scale.to_string();
     output(client("pgbench", server).args(["-i", "-I", "dtgp", "-q", "-s", &scale]))?;
+    psql(server, ORDERS)?;
     psql(server, "ANALYZE")?;
     psql(server, "CHECKPOINT")?;
     let mut figures = Vec::new();
-    let empty = empty.to_str().ok_or("the folder's name is no text")?;
-    let kinds: [(&str, &[&str]); 3] = [
-        ("pgbench, empty query", &["-f", empty]),
-        ("pgbench, select-only", &["-S"]),
-        ("pgbench, TPC-B", &["-b", "tpcb-like"]),
+    let empty = script_file(folder, "empty.sql", ";\n")?;
+    let order = script_file(folder, "order.sql", ORDER)?;
+    let durable = |name, options| Script { name, options, synchronous: "on" };
+    let (empty, order) = (["-f", &empty], ["-f", &order]);
+    let scripts = [
+        durable("empty query", &empty),
+        durable("select-only", &["-S"]),
+        durable("TPC-B", &["-b", "tpcb-like"]),
+        Script { name: "an order, asynchronous", options: &order, synchronous: "off" },
     ];
-    for (name, options) in kinds {
+    for script in &scripts {
+        let name = script.name;
         for &clients in &args.clients {
-            let rate = pgbench(server, args, clients, options)?;
+            let rate = pgbench(server, args, clients, script)?;
             println!("{}: {name}, {clients} clients: {rate:.0} 1/s", server.name);
-            figures.push((format!("{name}, {clients} clients"), "1/s", rate));
+            figures.push((format!("pgbench, {name}, {clients} clients"), "1/s", rate));
         }
     }
     Ok(figures)
@@ -166,9 +199,7 @@ fn measure_rows(server: &Served, args: &WireArgs, file: &Path) -> Result<Figures
 fn measure(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let mut figures = Vec::new();
     if args.scale > 0 {
-        let empty = folder.join("empty.sql");
-        std::fs::write(&empty, ";\n").map_err(text)?;
-        figures.extend(measure_pgbench(server, args, &empty)?);
+        figures.extend(measure_pgbench(server, args, folder)?);
     }
     if args.rows > 0 {
         figures.extend(measure_rows(server, args, &folder.join("rows.txt"))?);

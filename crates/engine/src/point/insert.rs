@@ -13,8 +13,7 @@ use super::{Output, Values};
 use crate::Session;
 use crate::catalog::TableEntry;
 use crate::statistics::StoredStatistics;
-use crate::write::rows::{attempt, one_row};
-use crate::write::{foreign, wide};
+use crate::write::insert::insert_row;
 
 /// The row that is inserted.
 pub(super) struct NewRow {
@@ -23,8 +22,6 @@ pub(super) struct NewRow {
     parameters: usize,
     /// Behind them, as further ones, the next values of these sequences.
     sequences: Vec<String>,
-    /// There are conditions to hold, or keys to be found.
-    is_constrained: bool,
     /// Columns that RETURNING reads, and what it says of them.
     pub(super) returning: Option<(Vec<usize>, Output)>,
 }
@@ -53,8 +50,7 @@ impl NewRow {
             return None;
         }
         values.physical = schema.iter().map(|column| column.physical()).collect();
-        let is_constrained = !entry.def.checks.is_empty() || !entry.def.foreign_keys.is_empty();
-        Some(Self { values, parameters, sequences, is_constrained, returning })
+        Some(Self { values, parameters, sequences, returning })
     }
 
     /// The columns that RETURNING reads, if there is one.
@@ -84,27 +80,11 @@ impl NewRow {
         entry: &Arc<TableEntry>,
         parameters: &[Value],
     ) -> Result<Tid> {
-        let storage = entry.storage();
         let none = RowBuffer::new();
         let computed = self.values.compute(&none, parameters)?;
         let datum = |i| self.values.datum(i, &none, parameters, &computed);
         let row = (0..self.values.operands.len()).map(datum).collect::<Result<Vec<_>>>()?;
-        let batch = self.is_constrained.then(|| one_row(storage, &row));
-        if let Some(batch) = &batch {
-            entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
-        }
-        let cancel = session.cancel_handle();
-        let work = session.work_mut();
-        let mark = work.txn.mark();
-        let written = attempt(work, &cancel, |undo| {
-            storage.insert(undo, &row).inspect_err(|_| undo.rollback_to(mark))
-        });
-        let tid = written.map_err(|error| error.into_error(session.work(), entry))?;
-        if let Some(batch) = &batch {
-            foreign::check_present(session, entry, batch, None)?;
-            wide::inserted(session, entry, batch)?;
-        }
-        Ok(tid)
+        insert_row(session, entry, &row)
     }
 }
 

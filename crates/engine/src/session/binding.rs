@@ -82,11 +82,11 @@ impl Session {
                 | Statement::Merge(_)
         );
         let asks_time = catalog.asks_time.get();
-        if is_about_rows
+        let is_kept = is_about_rows
             && catalog.is_enough.get()
             && self.sees_committed_catalog()
-            && (timing == Timing::AnyTime || !asks_time)
-        {
+            && (timing == Timing::AnyTime || !asks_time);
+        if is_kept {
             let compiled = Compiled::new(self, statement, version, asks_time);
             if !asks_time || compiled.is_good_at_any_time() {
                 return Ok(Ready::Again(Arc::new(compiled)));
@@ -94,8 +94,8 @@ impl Session {
         } else if timing == Timing::Now || !asks_time {
             return Ok(Ready::Once(Box::new(statement)));
         }
-        let now = sql::bind(parsed, &self.catalog_for(parsed), types)?;
-        Ok(Ready::Now(Box::new(now)))
+        let now = Box::new(sql::bind(parsed, &self.catalog_for(parsed), types)?);
+        Ok(if is_kept { Ready::Now(now) } else { Ready::Once(now) })
     }
 
     /// Whether the session sees the relations that everybody does, and no others.

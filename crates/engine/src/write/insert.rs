@@ -8,10 +8,10 @@ use exec::{Opener, QueryContext, ResultSet};
 use kernels::{BATCH_ROWS, Batch};
 use sql::catalog::TableMeta;
 use sql::statement::{Insert, Returning};
-use storage::{BulkWriter, TableLoad, Tid};
+use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 
-use super::rows::attempt;
+use super::rows::{attempt, one_row};
 use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
@@ -123,6 +123,35 @@ pub(crate) fn write_batch(
     });
     written.map_err(|error| error.into_error(session.work(), entry))?;
     Ok(tids)
+}
+
+/// Writes one row, all columns of the table in their physical forms, keeping its constraints.
+///
+/// # Errors
+/// Those of INSERT; what was written of the row is taken back with the statement.
+pub(crate) fn insert_row(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    row: &[Datum<'_>],
+) -> Result<Tid> {
+    let storage = entry.storage();
+    let is_constrained = !entry.def.checks.is_empty() || !entry.def.foreign_keys.is_empty();
+    let batch = is_constrained.then(|| one_row(storage, row));
+    if let Some(batch) = &batch {
+        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
+    }
+    let cancel = session.cancel_handle();
+    let work = session.work_mut();
+    let mark = work.txn.mark();
+    let written = attempt(work, &cancel, |undo| {
+        storage.insert(undo, row).inspect_err(|_| undo.rollback_to(mark))
+    });
+    let tid = written.map_err(|error| error.into_error(session.work(), entry))?;
+    if let Some(batch) = &batch {
+        foreign::check_present(session, entry, batch, None)?;
+        wide::inserted(session, entry, batch)?;
+    }
+    Ok(tid)
 }
 
 pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResult> {

@@ -328,7 +328,7 @@ impl Binder<'_> {
         def.not_null = true;
         let column = def.name.clone();
         let name = match self.identity_names.pop_front().flatten() {
-            Some(name) => self.free_sequence(&name)?,
+            Some(name) => self.free_sequence(definition, &name)?,
             None => self.column_sequence(definition, &column),
         };
         let sequence = self.identity_definition(options, ty).map_err(|error| place(error, at))?;
@@ -341,13 +341,14 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The name of a sequence that is to be made; 42P07 when a relation has it.
-    fn free_sequence(&self, name: &ast::ObjectName) -> Result<RelationName> {
+    /// The name that a sequence is to have; 42P07 when a relation has it.
+    fn free_sequence(
+        &self,
+        definition: &Definition,
+        name: &ast::ObjectName,
+    ) -> Result<RelationName> {
         let full = self.relation_name(name)?;
-        let schema = full.schema.as_deref();
-        let taken = self.catalog.sequence(schema, &full.name).is_some()
-            || self.catalog.relation(schema, &full.name).is_some();
-        if taken {
+        if self.is_taken(definition, &full) {
             let message = format!("relation \"{}\" already exists", full.name);
             return fail(SqlState::DUPLICATE_TABLE, message, super::name::object_at(name));
         }
@@ -356,19 +357,25 @@ impl Binder<'_> {
 
     /// A free name for the sequence of a column.
     fn column_sequence(&self, definition: &Definition, column: &str) -> RelationName {
-        let schema = definition.name.schema.clone();
         let mut number = 0u32;
         loop {
             let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };
             let name = object_name(&definition.name.name, &[column], &label);
-            let taken = self.catalog.sequence(schema.as_deref(), &name).is_some()
-                || self.catalog.relation(schema.as_deref(), &name).is_some();
-            let full = RelationName { schema: schema.clone(), name };
-            if !taken && !definition.sequences.iter().any(|known| known.name == full) {
+            let full = RelationName { schema: definition.name.schema.clone(), name };
+            if !self.is_taken(definition, &full) {
                 return full;
             }
             number += 1;
         }
+    }
+
+    /// Whether a relation is called so, or a part of the definition will be.
+    fn is_taken(&self, definition: &Definition, full: &RelationName) -> bool {
+        let (schema, name) = (full.schema.as_deref(), full.name.as_str());
+        self.catalog.sequence(schema, name).is_some()
+            || self.catalog.relation(schema, name).is_some()
+            || definition.name.name == name
+            || definition.sequences.iter().any(|known| known.name.name == name)
     }
 
     /// Binds the constraints that waited for all columns and keys.

@@ -224,12 +224,12 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
-        if let ("clock_timestamp", [], Some(moment)) = (name, arguments, &self.moment) {
-            return Ok(Some(Bound::new(moment.clone(), at)));
-        }
         if let Some(function) = SessionFunction::from_name(name)
             && let Some(types) = function.parameters(arguments.len())
         {
+            if let (SessionFunction::ClockTimestamp, Some(moment)) = (function, &self.moment) {
+                return Ok(Some(Bound::new(moment.clone(), at)));
+            }
             return self.session_call(function, arguments, types, at).map(Some);
         }
         let function = match (name, arguments.len()) {

@@ -479,38 +479,43 @@ pub(super) fn take_identity_names(
     let mut names = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let before = tokens[..at].iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
-        let is_identity = token_is(&tokens[at], "identity")
-            && before.is_some_and(|before| token_is(before, "as"));
+        let is_identity = token_is(&tokens[at], "identity") && follows_as(&tokens[..at]);
         at += 1;
         if !is_identity {
             continue;
         }
         names.push(None);
-        if !opens_call(tokens, at - 1) {
-            continue;
-        }
-        let is = |from: usize, token: &Token| {
+        let find = |from: usize, token: &Token| {
             tokens[from..].iter().position(|t| t.token == *token).map(|found| from + found)
         };
-        if let Some(open) = is(at, &Token::LParen)
-            && let Some(close) = is(open, &Token::RParen)
+        if opens_call(tokens, at - 1)
+            && let Some(open) = find(at, &Token::LParen)
+            && let Some(close) = find(open, &Token::RParen)
         {
             let (sorted, name) = sorted_options(&tokens[open + 1..close]);
-            if let Some(name) = name {
-                let mut parser = super::parser(name);
-                parser.next_token();
-                if !parser.parse_keyword(Keyword::NAME) {
-                    return parser.expected_ref("NAME", parser.peek_token_ref());
-                }
-                let name = parser.parse_object_name(false)?;
-                names.pop();
-                names.push(Some(name));
+            if let (Some(name), Some(last)) = (name, names.last_mut()) {
+                *last = Some(sequence_name(name)?);
             }
             tokens.splice(open + 1..close, sorted);
         }
     }
     Ok(names)
+}
+
+/// Whether the last of `tokens` is AS.
+fn follows_as(tokens: &[TokenWithSpan]) -> bool {
+    let mut words = tokens.iter().rev().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    words.next().is_some_and(|last| token_is(last, "as"))
+}
+
+/// The name in `SEQUENCE NAME ...`.
+fn sequence_name(tokens: Vec<TokenWithSpan>) -> Result<ast::ObjectName, ParserError> {
+    let mut parser = super::parser(tokens);
+    parser.next_token();
+    match parser.parse_keyword(Keyword::NAME) {
+        true => parser.parse_object_name(false),
+        false => parser.expected_ref("NAME", parser.peek_token_ref()),
+    }
 }
 
 /// The options in order, and `SEQUENCE NAME ...`, which is not among them.

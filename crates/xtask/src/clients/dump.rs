@@ -80,44 +80,41 @@ fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     }
 }
 
+/// psql without frills that stops at an error.
+const PSQL: [&str; 6] = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
+
 /// Restores dumps in the three forms that pg_dump writes, each over the one before.
 pub(super) fn restores(server: &Server) -> Outcome {
     let postgres = Postgres::start().map_err(|error| error.message)?;
-    let home = postgres.folder();
-    let psql = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
-    output(original("psql", home).args(psql).args(["-c", SHOP]))?;
     let file = server.scratch("dump");
-    let outcome = (|| {
-        let roles = output(original("pg_dumpall", home).arg("--roles-only"))?;
-        // They are there from the last time.
-        let known = "drop role if exists shop_reader; drop role if exists postgres;\n";
-        let mut script = known.as_bytes().to_vec();
-        script.extend(roles);
-        let read = |dump: &[u8], with: &str, options: &[&str]| -> Outcome {
-            std::fs::write(&file, dump).map_err(text)?;
-            output(command(with, server).args(options).arg(&file)).map(|_| ())
-        };
-        let run = [&psql[..], &["-f"]].concat();
-        read(&script, "psql", &run)?;
-        let forms: [(&[&str], &str, &[&str]); 3] = [
-            (&[], "psql", &run),
-            (&["--clean", "--if-exists", "--column-inserts"], "psql", &run),
-            (&["-Fc"], "pg_restore", &["-d", "tessera", "--clean", "--if-exists", "-e"]),
-        ];
-        let dump =
-            |(options, _, _): &(&[&str], _, _)| output(original("pg_dump", home).args(*options));
-        let dumps = forms.iter().map(dump).collect::<Result<Vec<_>, _>>()?;
-        // Only now: questions draw from sequences.
-        let wanted = output(original("psql", home).args(psql).args(["-c", QUESTIONS]))?;
-        for ((options, with, how), dump) in forms.iter().zip(dumps) {
-            read(&dump, with, how)?;
-            let found = output(command("psql", server).args(psql).args(["-c", QUESTIONS]))?;
-            same(&found, &wanted).map_err(|what| format!("pg_dump {options:?}: {what}"))?;
-        }
-        Ok(())
-    })();
+    let outcome = restores_from(postgres.folder(), server, &file);
     let _ = std::fs::remove_file(&file);
     outcome
+}
+
+fn restores_from(home: &Path, server: &Server, file: &Path) -> Outcome {
+    output(original("psql", home).args(PSQL).args(["-c", SHOP]))?;
+    let read = |dump: &[u8], with: &str, options: &[&str]| -> Outcome {
+        std::fs::write(file, dump).map_err(text)?;
+        output(command(with, server).args(options).arg(file)).map(|_| ())
+    };
+    let run = [&PSQL[..], &["-f"]].concat();
+    read(&output(original("pg_dumpall", home).arg("--roles-only"))?, "psql", &run)?;
+    let forms: [(&[&str], &str, &[&str]); 3] = [
+        (&[], "psql", &run),
+        (&["--clean", "--if-exists", "--column-inserts"], "psql", &run),
+        (&["-Fc"], "pg_restore", &["-d", "tessera", "--clean", "--if-exists", "-e"]),
+    ];
+    let dump = |(options, _, _): &(&[&str], _, _)| output(original("pg_dump", home).args(*options));
+    let dumps = forms.iter().map(dump).collect::<Result<Vec<_>, _>>()?;
+    // Only now: questions draw from sequences.
+    let wanted = output(original("psql", home).args(PSQL).args(["-c", QUESTIONS]))?;
+    for ((options, with, how), dump) in forms.iter().zip(dumps) {
+        read(&dump, with, how)?;
+        let found = output(command("psql", server).args(PSQL).args(["-c", QUESTIONS]))?;
+        same(&found, &wanted).map_err(|what| format!("pg_dump {options:?}: {what}"))?;
+    }
+    Ok(())
 }
 
 /// An error with the first line that differs.
