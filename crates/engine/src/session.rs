@@ -397,7 +397,8 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
-        if let Err(error) = define::on_commit(self) {
+        let checked = write::deferred::before_commit(self);
+        if let Err(error) = checked.and_then(|()| define::on_commit(self)) {
             self.rollback_work();
             return Err(error);
         }

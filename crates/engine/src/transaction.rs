@@ -1,4 +1,4 @@
-//! BEGIN, COMMIT, ROLLBACK, savepoints, LOCK TABLE.
+//! BEGIN, COMMIT, ROLLBACK, savepoints, SET CONSTRAINTS, LOCK TABLE.
 
 use sql::statement::TransactionModes;
 use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode};
@@ -6,6 +6,7 @@ use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};
 use crate::work::{Begun, Health, Work, isolation_of};
+use crate::write::deferred;
 use crate::{QueryResult, Session};
 
 /// Whether a statement was one of this module.
@@ -40,6 +41,14 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
         Statement::SetSessionTransaction(modes) => {
             set_session_modes(session, modes)?;
             "SET"
+        }
+        Statement::SetConstraints(set) => {
+            if session.work().begun == Begun::ForOneStatement {
+                let message = "SET CONSTRAINTS can only be used in transaction blocks";
+                session.warn("25P01", message.to_owned());
+            }
+            deferred::set(session, &set)?;
+            "SET CONSTRAINTS"
         }
         Statement::LockTable(lock) => {
             lock_tables(session, &lock)?;

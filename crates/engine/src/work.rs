@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! statement outside BEGIN -> Work of its own -> commit
-//! BEGIN -> Work -> statements, savepoints -> COMMIT: validate, log, publish, wait for the disk
+//! BEGIN -> Work -> statements, savepoints -> COMMIT: deferred foreign keys, validate, log,
+//!                                                    publish, wait for the disk
 //! ```
 //! Invariants: a statement that fails leaves the work as it was before; after it an explicit
 //! transaction takes nothing but its end or a savepoint's; locks go when the transaction has ended.
@@ -27,6 +28,7 @@ use crate::rights::Who;
 use crate::settings::Settings;
 use crate::validate::Reads;
 use crate::wide::{Touch, Touched, WideReader};
+use crate::write::deferred::{Deferred, DeferredPlace};
 use crate::{CancelHandle, Commits};
 
 /// How a transaction came to be.
@@ -66,6 +68,7 @@ pub(crate) struct Place {
     cursors: usize,
     pending: usize,
     wide: usize,
+    deferred: DeferredPlace,
 }
 
 /// What of the session goes back with its transaction.
@@ -124,6 +127,8 @@ pub(crate) struct Work {
     /// What it does with channels when it commits.
     pub(crate) pending: Vec<Pending>,
     wide: Touched,
+    /// Foreign keys to look at before it commits.
+    pub(crate) deferred: Deferred,
     /// Made with its first query.
     pub(crate) sequences: OnceLock<UsedSequences>,
     pub(crate) reads: Reads,
@@ -198,6 +203,7 @@ impl Work {
             cursors: 0,
             pending: Vec::new(),
             wide: Touched::new(),
+            deferred: Deferred::default(),
             sequences: OnceLock::new(),
             reads: Reads::default(),
             read_log: OnceLock::new(),
@@ -378,6 +384,7 @@ impl Work {
             cursors: self.cursors,
             pending: self.pending.len(),
             wide: self.wide.len(),
+            deferred: self.deferred.place(),
         }
     }
 
@@ -391,6 +398,7 @@ impl Work {
         self.settings.truncate(place.settings);
         self.pending.truncate(place.pending);
         self.wide.truncate(place.wide);
+        self.deferred.go_back(place.deferred);
         Before { settings, cursors: place.cursors }
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! source query -> batches (tid, values, extras) -> checks -> storage (waits, conflicts)
 //!     '-- READ COMMITTED: rows changed meanwhile are looked at again (recheck) --'
-//! written rows -> foreign keys -> RETURNING query
+//! written rows -> foreign keys (now, or `deferred`) -> RETURNING query
 //! ```
 //! Invariants: the source is complete before the first row is written, so a statement never meets
 //! its own rows; any error takes the whole statement back (`Session`).
@@ -13,6 +13,7 @@ pub(crate) mod rows;
 pub(crate) mod checks;
 mod fitted;
 pub(crate) mod foreign;
+pub(crate) mod deferred;
 pub(crate) mod insert;
 pub(crate) mod conflict;
 pub(crate) mod change;

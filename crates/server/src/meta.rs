@@ -250,11 +250,12 @@ fn foreign_text(info: &TableInfo, key: &ForeignKeyDef, relations: &[TableInfo]) 
         ReferentialAction::SetDefault => format!(" ON {event} SET DEFAULT"),
     };
     format!(
-        "FOREIGN KEY {} REFERENCES {}{references}{}{}",
+        "FOREIGN KEY {} REFERENCES {}{references}{}{}{}",
         column_names(info, &key.columns),
         key.table.name,
         action("UPDATE", key.on_update),
         action("DELETE", key.on_delete),
+        key.deferral.sql(),
     )
 }
 

@@ -74,6 +74,34 @@ pub enum ReferentialAction {
     SetDefault,
 }
 
+/// Whether a constraint can wait for the end of the transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Deferral {
+    /// NOT DEFERRABLE: it holds after each statement.
+    #[default]
+    Never,
+    /// DEFERRABLE INITIALLY IMMEDIATE: it waits where SET CONSTRAINTS says so.
+    Immediate,
+    /// DEFERRABLE INITIALLY DEFERRED: it waits unless SET CONSTRAINTS says otherwise.
+    Deferred,
+}
+
+impl Deferral {
+    /// Whether SET CONSTRAINTS may change when it is tested.
+    pub fn is_deferrable(self) -> bool {
+        self != Self::Never
+    }
+
+    /// What a definition of the constraint ends with.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Never => "",
+            Self::Immediate => " DEFERRABLE",
+            Self::Deferred => " DEFERRABLE INITIALLY DEFERRED",
+        }
+    }
+}
+
 /// FOREIGN KEY, MATCH SIMPLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKeyDef {
@@ -89,6 +117,8 @@ pub struct ForeignKeyDef {
     pub on_delete: ReferentialAction,
     /// ON UPDATE.
     pub on_update: ReferentialAction,
+    /// When new keys are looked for, and keys that are gone unless an action follows.
+    pub deferral: Deferral,
 }
 
 /// What a wide table holds: for each row of a fact table, the values of the rows that its foreign

@@ -2,6 +2,7 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
+mod constraint;
 mod cursor;
 mod dialect;
 mod effect;
@@ -25,9 +26,9 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Toke
 use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
-    Chain, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing, LockWait,
-    Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SetScope, TableLockMode,
-    TransactionModes,
+    Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
+    LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SetScope,
+    TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -112,6 +113,17 @@ pub(crate) enum SessionTree {
         tables: Vec<ast::ObjectName>,
         mode: TableLockMode,
         wait: LockWait,
+    },
+    /// SET CONSTRAINTS; no names for ALL.
+    SetConstraints {
+        names: Option<Vec<ast::ObjectName>>,
+        mode: ConstraintMode,
+    },
+    /// ALTER TABLE ... ALTER CONSTRAINT, several perhaps.
+    AlterConstraints {
+        table: ast::ObjectName,
+        if_missing: IfMissing,
+        changes: Vec<(ast::Ident, Option<ast::ConstraintCharacteristics>)>,
     },
     Execute {
         name: ast::Ident,

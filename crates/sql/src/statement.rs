@@ -23,8 +23,8 @@ pub use privilege::{
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use transaction::{
-    AccessMode, Chain, Discard, Execute, Isolation, LockTable, Prepare, TableLockMode,
-    TransactionModes,
+    AccessMode, Chain, ConstraintMode, Discard, Execute, Isolation, LockTable, Prepare,
+    SetConstraints, TableLockMode, TransactionModes,
 };
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
@@ -325,6 +325,8 @@ pub enum Statement {
     SetTransaction(TransactionModes),
     /// SET SESSION CHARACTERISTICS AS TRANSACTION.
     SetSessionTransaction(TransactionModes),
+    /// SET CONSTRAINTS.
+    SetConstraints(SetConstraints),
     /// LOCK TABLE.
     LockTable(LockTable),
     /// PREPARE.

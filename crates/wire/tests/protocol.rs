@@ -35,6 +35,33 @@ fn statements_of_one_query_are_one_transaction() {
 }
 
 #[test]
+fn a_commit_that_finds_a_missing_key_is_an_error() {
+    let server = start();
+    let mut raw = server.seated();
+    let one = |sql: &str| [parse("", sql), bind("", "", &[]), execute("", 0)].concat();
+    let missing = "insert into c values (1)";
+    for (sent, end) in [
+        (query("create table p (id int primary key)"), "CZI"),
+        (query("create table c (id int references p deferrable initially deferred)"), "CZI"),
+        (query(missing), "EZI"),
+        (query("begin; insert into c values (1); commit; select 1"), "CCEZI"),
+        (query("insert into c values (1); insert into c values (2)"), "CEZI"),
+        ([one(missing), sync()].concat(), "EZI"),
+        (
+            [one("begin"), one(missing), one("commit"), one("select 1"), sync()].concat(),
+            "12C12C12EZI",
+        ),
+        ([one(missing), one("insert into p values (1)"), sync()].concat(), "12C12CZI"),
+        (query("insert into c values (7); set constraints all immediate; select 1"), "CEZI"),
+        (query("set constraints all immediate"), "NCZI"),
+    ] {
+        raw.send(&sent);
+        let kinds = raw.kinds();
+        assert!(kinds.ends_with(end), "{kinds}, not {end}");
+    }
+}
+
+#[test]
 fn empty_queries_have_an_answer() {
     let server = start();
     let mut raw = server.seated();

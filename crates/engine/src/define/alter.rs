@@ -25,6 +25,7 @@ use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
 use crate::comments::Commented;
 use crate::wide::Freshness;
+use crate::write::deferred;
 use crate::write::rows::null_message;
 use crate::{QueryResult, Session};
 
@@ -60,6 +61,9 @@ struct Altering {
 /// ALTER TABLE.
 pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryResult> {
     let entry = redefined::locked(session, &alter.table)?;
+    if !alter.actions.iter().all(is_renaming) {
+        deferred::refuse_altered(session, &entry)?;
+    }
     let mut altering = Altering {
         origins: (0..entry.def.columns.len()).map(Some).collect(),
         table: Redefined::new(entry),
@@ -79,6 +83,16 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
     }
     altering.finish(session, alter.rewrite.as_deref())?;
     Ok(QueryResult::command("ALTER TABLE"))
+}
+
+/// Whether the action gives something another name and nothing else.
+fn is_renaming(action: &AlterAction) -> bool {
+    matches!(
+        action,
+        AlterAction::Rename(_)
+            | AlterAction::RenameColumn { .. }
+            | AlterAction::RenameConstraint { .. }
+    )
 }
 
 impl Altering {
@@ -128,6 +142,10 @@ impl Altering {
                 self.checks.push(check.clone());
             }
             AlterAction::AddForeignKey(key) => self.add_foreign_key(session, key)?,
+            AlterAction::SetDeferral { name, deferral } => {
+                let keys = def.foreign_keys.iter_mut();
+                keys.filter(|key| key.name == *name).for_each(|key| key.deferral = *deferral);
+            }
             AlterAction::DropConstraint { name, behaviour } => {
                 self.drop_constraint(session, name, *behaviour)?;
             }

@@ -13,6 +13,7 @@ use types::{Error, Result, SqlState};
 use super::redefined::{self, Redefined};
 use super::{index, local_name, needed, sequence, table, view, wide};
 use crate::catalog::{State, TableEntry};
+use crate::write::deferred;
 use crate::{QueryResult, Session};
 
 /// 42809 for DROP of another kind of relation.
@@ -58,7 +59,8 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
     let names = existing(session, drop, "table", SqlState::UNDEFINED_TABLE)?;
     let state = session.state();
     for name in &names {
-        redefined::locked_named(session, name)?;
+        let entry = redefined::locked_named(session, name)?;
+        deferred::refuse_waiting(session, &entry, "DROP TABLE")?;
     }
     let mut lost = Vec::new();
     for &name in &names {

@@ -13,6 +13,7 @@ use types::{Error, Result, SqlState};
 use super::redefined::{self, Redefined};
 use super::{local_name, may_create, names};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
+use crate::write::deferred;
 use crate::write::rows::{key_of, newest};
 use crate::{QueryResult, Session};
 
@@ -124,6 +125,7 @@ pub(crate) fn add(
 /// CREATE INDEX.
 pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<QueryResult> {
     let entry = redefined::locked(session, &create.table)?;
+    deferred::refuse_waiting(session, &entry, "CREATE INDEX")?;
     let done = QueryResult::command("CREATE INDEX");
     let state = session.state();
     let name = match create.naming {

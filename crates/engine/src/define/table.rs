@@ -23,6 +23,7 @@ use crate::locks::TableLock;
 use crate::rights::Object;
 use crate::session::Run;
 use crate::wide::Freshness;
+use crate::write::deferred;
 use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
 use crate::{QueryResult, Session};
 
@@ -219,6 +220,7 @@ pub(super) fn truncate(session: &mut Session, truncate: &Truncate) -> Result<Que
     let mut emptied = Vec::new();
     for name in &names {
         let entry = redefined::locked_named(session, name)?;
+        deferred::refuse_waiting(session, &entry, "TRUNCATE")?;
         let (def, lock) = (entry.def.clone(), Arc::clone(&entry.lock));
         emptied.push(new_filled(session, def, lock, None)?.0);
     }

@@ -1,5 +1,6 @@
 //! The information schema.
 
+use sql::catalog::Deferral;
 use types::{DataType, NumericDisplay, Value};
 
 use super::{Row, Subject, numbers, relations};
@@ -85,8 +86,11 @@ fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     }
 }
 
+fn yes(is: bool) -> &'static str {
+    if is { "YES" } else { "NO" }
+}
+
 fn columns(subject: &Subject<'_>) -> Vec<Row> {
-    let yes = |is: bool| if is { "YES" } else { "NO" };
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
         let def = &entry.def;
@@ -128,15 +132,19 @@ fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for entry in subject.state.tables.values() {
         let def = &entry.def;
-        let mut add = |name: &str, kind: &str| {
+        let mut add = |name: &str, kind: &str, deferral: Deferral| {
             let row = constrained(def, name).text("constraint_type", kind);
-            rows.push(row.text("is_deferrable", "NO").text("initially_deferred", "NO"));
+            rows.push(
+                row.text("is_deferrable", yes(deferral.is_deferrable()))
+                    .text("initially_deferred", yes(deferral == Deferral::Deferred)),
+            );
         };
         for key in &def.keys {
-            add(&key.name, if key.primary { "PRIMARY KEY" } else { "UNIQUE" });
+            let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+            add(&key.name, kind, Deferral::Never);
         }
-        def.checks.iter().for_each(|check| add(&check.name, "CHECK"));
-        def.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY"));
+        def.checks.iter().for_each(|check| add(&check.name, "CHECK", Deferral::Never));
+        def.foreign_keys.iter().for_each(|key| add(&key.name, "FOREIGN KEY", key.deferral));
     }
     rows
 }

@@ -1,7 +1,9 @@
 //! Relations, columns, indexes, constraints.
 
 use sql::algebra::{Direction, NullsOrder};
-use sql::catalog::{ForeignKeyDef, IdentityKind, IndexMeta, ReferentialAction, Uniqueness};
+use sql::catalog::{
+    Deferral, ForeignKeyDef, IdentityKind, IndexMeta, ReferentialAction, Uniqueness,
+};
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
@@ -248,9 +250,12 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
             text.push_str(&format!(" ON {when} {name}"));
         }
     }
+    text.push_str(key.deferral.sql());
     let list = |columns: &[usize]| ordinals(columns.iter().copied());
     Row::default()
         .text("contype", "f")
+        .flag("condeferrable", key.deferral.is_deferrable())
+        .flag("condeferred", key.deferral == Deferral::Deferred)
         .text("condef", &text)
         .text("confupdtype", action(key.on_update).0)
         .text("confdeltype", action(key.on_delete).0)

@@ -4,6 +4,7 @@
 //! referring row written  -> is the key there?          (index of the referenced key)
 //! referenced key gone    -> who refers to it still?    (index of the foreign key) -> action
 //! ```
+//! Where a foreign key is deferred, the keys are noted, and looked for before COMMIT (`deferred`).
 //! Both sides write first and look afterwards, at the newest state of the rows, waiting for
 //! transactions that are changing it: so of two transactions that meet, one sees the other.
 //! Source of the rules: SQL:2016, MATCH SIMPLE; PostgreSQL 15. Departure: RESTRICT is tested at the
@@ -20,6 +21,7 @@ use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::change::{Action, cascade};
+use super::deferred::{self, Side};
 use super::fitted::fit;
 use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
 use crate::Session;
@@ -122,6 +124,10 @@ pub(crate) fn check_present(
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
             continue;
         }
+        if deferred::is_later(session, entry, fk)? {
+            note_keys(session, entry, fk, &rows)?;
+            continue;
+        }
         let parent = session.write_table_named(&fk.table.name)?;
         let (index, positions) = unique_index(&parent, &fk.references)?;
         let (mut known, mut encoded) = (HashSet::new(), KeyBuffer::new());
@@ -146,19 +152,109 @@ pub(crate) fn check_present(
                 None => false,
             };
             if !is_there {
-                return Err(missing(entry, fk, &rows, row));
+                let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
+                return Err(missing(entry, fk, &key));
             }
         }
     }
     Ok(())
 }
 
-fn missing(entry: &TableEntry, fk: &ForeignKeyDef, rows: &Rows, row: usize) -> Error {
+/// Notes the keys of all rows, to be looked for later.
+fn note_keys(
+    session: &mut Session,
+    entry: &TableEntry,
+    fk: &ForeignKeyDef,
+    rows: &Rows,
+) -> Result<()> {
+    let mut key = Vec::with_capacity(fk.columns.len());
+    for row in 0..rows.count {
+        key.clear();
+        key.extend(fk.columns.iter().map(|&c| rows.get(c, row)));
+        if !key.iter().any(Datum::is_null) {
+            deferred::note(session, (entry, fk), entry, Side::Referring, &key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks for a key that rows of `entry` got some time ago, if they still have it.
+///
+/// # Errors
+/// 23503.
+pub(super) fn check_key(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+) -> Result<()> {
+    let parent = session.write_table_named(&fk.table.name)?;
+    let (index, positions) = unique_index(&parent, &fk.references)?;
+    let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
+    let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
+    let mut fitted = RowBuffer::new();
+    if let Some(key) = fit(&parent, index, from, &ordered, &mut fitted)
+        && !find(session, &parent, index, &key, 1)?.is_empty()
+    {
+        return Ok(());
+    }
+    // Rows of others that run are theirs to look after.
+    let index = referring_index(entry, fk)?;
+    let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
+    let (now, mut tids) = (newest(session.work()), Vec::new());
+    entry.storage().tids_of(index, now, key, &mut KeyBuffer::new(), &mut tids);
+    if tids.is_empty() { Ok(()) } else { Err(missing(entry, fk, key)) }
+}
+
+/// Looks for rows of `child` that refer to a key that was gone some time ago, if it still is.
+///
+/// # Errors
+/// 23503.
+pub(super) fn check_gone(
+    session: &mut Session,
+    child: &Arc<TableEntry>,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+) -> Result<()> {
+    let entry = session.write_table_named(&fk.table.name)?;
+    let index = referring_index(child, fk)?;
+    let types = fk.references.iter().map(|&c| entry.def.columns[c].ty);
+    let mut fitted = RowBuffer::new();
+    let Some(child_key) = fit(child, index, types, key, &mut fitted) else { return Ok(()) };
+    if find(session, child, index, &child_key, 1)?.is_empty() {
+        return Ok(());
+    }
+    refuse_gone(session, &entry, child, fk, key)
+}
+
+/// The position of the index of a foreign key.
+fn referring_index(child: &TableEntry, fk: &ForeignKeyDef) -> Result<usize> {
+    let index = child.def.indexes.iter().position(|i| i.name == fk.name);
+    index.ok_or_else(|| Error::internal("a foreign key has an index"))
+}
+
+/// Refuses that rows of `child` refer to a key that is gone, unless another row has taken it over.
+fn refuse_gone(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    child: &TableEntry,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+) -> Result<()> {
+    let (unique, positions) = unique_index(entry, &fk.references)?;
+    let again: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
+    if !find(session, entry, unique, &again, 1)?.is_empty() {
+        return Ok(());
+    }
+    Err(still_referenced(entry, child, fk, key))
+}
+
+fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
         entry.def.name, fk.name
     );
-    let mut values = fk.columns.iter().map(|&c| rows.get(c, row));
+    let mut values = key.iter().copied();
     let key = key_of(&entry.def.columns, &fk.columns, &mut values);
     let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
     Error::new(SqlState(*b"23503"), message).with_detail(detail)
@@ -229,10 +325,11 @@ fn gone(
 ) -> Result<()> {
     use sql::catalog::ReferentialAction as Reaction;
     let child = session.write_table_named(&child.def.name)?;
-    let Some(index) = child.def.indexes.iter().position(|i| i.name == fk.name) else {
-        return Err(Error::internal("a foreign key has an index"));
-    };
+    let index = referring_index(&child, fk)?;
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
+    if reaction == Reaction::NoAction && deferred::is_later(session, &child, fk)? {
+        return deferred::note(session, (&child, fk), entry, Side::Referenced, key);
+    }
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
     let enough = if refuses { 1 } else { usize::MAX };
     let types = || fk.references.iter().map(|&c| entry.def.columns[c].ty);
@@ -246,13 +343,7 @@ fn gone(
     }
     let values = match reaction {
         Reaction::NoAction | Reaction::Restrict => {
-            // Another row may have taken over the key.
-            let (unique, positions) = unique_index(entry, &fk.references)?;
-            let again: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
-            if !find(session, entry, unique, &again, 1)?.is_empty() {
-                return Ok(());
-            }
-            return Err(still_referenced(entry, &child, fk, key));
+            return refuse_gone(session, entry, &child, fk, key);
         }
         Reaction::Cascade if new.is_none() => {
             let batch = Batch::new(vec![tid_column(&tids)], tids.len());

@@ -36,7 +36,7 @@ pub(crate) fn changed(session: &mut Session, entry: &TableEntry) {
 }
 
 /// Adds the new rows `batch` (all columns) of the table to the wide tables over it. The keys that
-/// they refer to are there.
+/// they refer to are there; where one is to be looked for later, the wide tables end.
 ///
 /// # Errors
 /// [`stale`] when a wide table changed meanwhile; 40P01, 57014 from waiting; 53200.
@@ -80,7 +80,13 @@ fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Bat
             Some(link) => {
                 let from = tables[link.from].def.columns.iter();
                 let types: Vec<DataType> = from.map(|column| column.ty).collect();
-                Node::follow(session, table, link, &types, &facts, &nodes)?
+                match Node::follow(session, table, link, &types, &facts, &nodes)? {
+                    Some(node) => node,
+                    None => {
+                        session.work_mut().touch(wide, Touch::Changed);
+                        return Ok(());
+                    }
+                }
             }
         });
     }
@@ -126,7 +132,8 @@ struct Node {
 }
 
 impl Node {
-    /// The rows of `table` that the facts lead to; `types` are of the columns that refer.
+    /// The rows of `table` that the facts lead to; `types` are of the columns that refer. None when
+    /// one of them is not there, as a deferred foreign key has it.
     fn follow(
         session: &mut Session,
         table: &Arc<TableEntry>,
@@ -134,7 +141,7 @@ impl Node {
         types: &[DataType],
         facts: &Rows,
         before: &[Self],
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let (index, positions) = foreign::unique_index(table, &link.references)?;
         let encoder = table.indexes_built().get(index).map(Arc::clone);
         let encoder = encoder.ok_or_else(|| Error::internal("a key has an index"))?;
@@ -155,7 +162,7 @@ impl Node {
             }
             let from = positions.iter().map(|&p| types[link.columns[p]]);
             let Some(values) = fit(table, index, from, &key, &mut fitted) else {
-                return Err(Error::internal("a foreign key leads to a row"));
+                return Ok(None);
             };
             encoder.encode(&values, &mut encoded);
             if let Some(&row) = known.get(&encoded[..]) {
@@ -168,13 +175,13 @@ impl Node {
             let is_there =
                 found.iter().any(|&tid| table.storage().read(at, tid, &ordinals, &mut row));
             if !is_there {
-                return Err(Error::internal("a foreign key leads to a row"));
+                return Ok(None);
             }
             known.insert(Box::from(&encoded[..]), node.rows.len());
             node.of_fact.push(Some(node.rows.len()));
             node.rows.push(row);
         }
-        Ok(node)
+        Ok(Some(node))
     }
 
     /// A column of the row that the fact leads to; NULL when there is none.

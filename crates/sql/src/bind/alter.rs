@@ -4,14 +4,14 @@
 use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation as Op};
 use types::{DataType, Error, Result, SqlState};
 
-use super::constraint::{Definition, identity_kind, renamed_column};
+use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{CheckDef, IdentityKind, TableRef};
-use crate::statement::{AlterAction, AlterTable, DropBehaviour, Nullability, Statement};
+use crate::statement::{AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Statement};
 
 /// A table while it is altered.
 struct Altered {
@@ -64,6 +64,43 @@ impl Binder<'_> {
         };
         let (table, actions) = (altered.table, altered.actions);
         Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
+    }
+
+    /// ALTER CONSTRAINT: when foreign keys are tested.
+    pub(super) fn bind_alter_constraints(
+        &mut self,
+        name: &ast::ObjectName,
+        if_missing: IfMissing,
+        changes: &[(ast::Ident, Option<ast::ConstraintCharacteristics>)],
+    ) -> Result<Statement> {
+        let full = self.relation_name(name)?;
+        let exists = self.catalog.relation(full.schema.as_deref(), &full.name).is_some();
+        if if_missing == IfMissing::Skip && !exists {
+            return Ok(Statement::AlterTable(None));
+        }
+        let table = self.writable_table(name)?;
+        let mut actions = Vec::with_capacity(changes.len());
+        for (ident, characteristics) in changes {
+            let (name, at) = (folded(ident), ident_at(ident));
+            let of = format!("constraint \"{name}\" of relation \"{}\"", table.name());
+            let deferral =
+                deferral_of(characteristics.as_ref()).map_err(|error| place(error, at))?;
+            if !table.foreign_keys().iter().any(|key| key.name == name) {
+                let is_other = table.keys().iter().any(|key| key.name == name)
+                    || table.checks().iter().any(|check| check.name == name);
+                return match is_other {
+                    true => fail(
+                        SqlState::WRONG_OBJECT_TYPE,
+                        format!("{of} is not a foreign key constraint"),
+                        at,
+                    ),
+                    false => fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at),
+                };
+            }
+            actions.push(AlterAction::SetDeferral { name, deferral });
+        }
+        let alter = AlterTable { table, actions, rewrite: None };
+        Ok(Statement::AlterTable(Some(Box::new(alter))))
     }
 
     fn alter(&mut self, altered: &mut Altered, operation: &Op, at: Place) -> Result<()> {

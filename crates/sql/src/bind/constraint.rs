@@ -10,8 +10,8 @@ use super::types::{comparison_type, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
-    CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls, ReferentialAction,
-    Relation, TableRef, Uniqueness,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls,
+    ReferentialAction, Relation, TableRef, Uniqueness,
 };
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::{ColumnSequence, Privilege, RelationName};
@@ -415,7 +415,7 @@ impl Binder<'_> {
         key: &ast::ForeignKeyConstraint,
     ) -> Result<()> {
         let at = object_at(&key.foreign_table);
-        refuse_key_options(&[], key.characteristics.as_ref())?;
+        let deferral = deferral_of(key.characteristics.as_ref())?;
         match key.match_kind {
             None | Some(ast::ConstraintReferenceMatchKind::Simple) => {}
             Some(ast::ConstraintReferenceMatchKind::Full) if columns.len() == 1 => {}
@@ -466,6 +466,7 @@ impl Binder<'_> {
             references,
             on_delete: referential_action(key.on_delete.as_ref()),
             on_update: referential_action(key.on_update.as_ref()),
+            deferral,
         });
         Ok(())
     }
@@ -608,15 +609,28 @@ fn refuse_key_options(
     if let Some(ident) = include.first() {
         return unsupported("INCLUDE in a constraint", ident_at(ident));
     }
-    let Some(characteristics) = characteristics else {
-        return Ok(());
-    };
-    let deferred = characteristics.initially == Some(ast::DeferrableInitial::Deferred);
-    if characteristics.deferrable == Some(true) || deferred {
-        return unsupported("a DEFERRABLE constraint", None);
+    match deferral_of(characteristics)? {
+        Deferral::Never => Ok(()),
+        _ => unsupported("a DEFERRABLE constraint that is no FOREIGN KEY", None),
     }
-    match characteristics.enforced {
-        Some(false) => unsupported("a constraint that is NOT ENFORCED", None),
-        _ => Ok(()),
+}
+
+/// When a constraint with these characteristics is tested.
+pub(super) fn deferral_of(
+    characteristics: Option<&ast::ConstraintCharacteristics>,
+) -> Result<Deferral> {
+    let Some(characteristics) = characteristics else { return Ok(Deferral::Never) };
+    if characteristics.enforced == Some(false) {
+        return unsupported("a constraint that is NOT ENFORCED", None);
+    }
+    let deferred = characteristics.initially == Some(ast::DeferrableInitial::Deferred);
+    match (characteristics.deferrable, deferred) {
+        (Some(false), true) => {
+            let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+            fail(SqlState::SYNTAX_ERROR, message, None)
+        }
+        (_, true) => Ok(Deferral::Deferred),
+        (Some(true), false) => Ok(Deferral::Immediate),
+        _ => Ok(Deferral::Never),
     }
 }

@@ -12,8 +12,8 @@ use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    CreateWideTable, Declare, DropRelations, Execute, LockTable, Prepare, PrivilegeStatement,
-    Privileges, SetValue, Statement, TableLockMode,
+    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, LockTable, Prepare,
+    PrivilegeStatement, Privileges, SetConstraints, SetValue, Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -40,6 +40,12 @@ impl Binder<'_> {
                     self.require_any(table.name(), Privileges::of(any_of));
                 }
                 Statement::LockTable(LockTable { tables, mode: *mode, wait: *wait })
+            }
+            SessionTree::SetConstraints { names, mode } => {
+                self.bind_set_constraints(names.as_deref(), *mode)?
+            }
+            SessionTree::AlterConstraints { table, if_missing, changes } => {
+                self.bind_alter_constraints(table, *if_missing, changes)?
             }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
@@ -79,6 +85,18 @@ impl Binder<'_> {
                 self.bind_rename_sequence(name, *if_missing, to)?
             }
         })
+    }
+
+    fn bind_set_constraints(
+        &self,
+        names: Option<&[ast::ObjectName]>,
+        mode: ConstraintMode,
+    ) -> Result<Statement> {
+        let of = |names: &[ast::ObjectName]| {
+            names.iter().map(|name| self.relation_name(name)).collect::<Result<_>>()
+        };
+        let names = names.map(of).transpose()?;
+        Ok(Statement::SetConstraints(SetConstraints { names, mode }))
     }
 
     /// A statement about wide tables.

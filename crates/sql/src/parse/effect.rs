@@ -70,6 +70,8 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::RollbackTo(_)
         | SessionTree::SetTransaction(_)
         | SessionTree::LockTable { .. }
+        | SessionTree::SetConstraints { .. }
+        | SessionTree::AlterConstraints { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }

@@ -41,7 +41,8 @@ pub(super) fn word(parser: &mut Parser<'_>, text: &str) -> bool {
     found
 }
 
-fn peek_word(parser: &Parser<'_>, at: usize, text: &str) -> bool {
+/// True when the unquoted word `text` is the one at `at` from here.
+pub(super) fn peek_word(parser: &Parser<'_>, at: usize, text: &str) -> bool {
     match &parser.peek_nth_token_ref(at).token {
         Token::Word(word) => super::is_word(word, text),
         _ => false,
@@ -131,6 +132,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,
+        super::constraint::parse,
     ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));

@@ -5,8 +5,8 @@ use types::DataType;
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName};
 use crate::algebra::Query;
 use crate::catalog::{
-    CheckDef, ColumnDef, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, KeyDef, SequenceDef,
-    TableRef, Uniqueness,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, KeyDef,
+    SequenceDef, TableRef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -278,6 +278,13 @@ pub enum AlterAction {
     AddCheck(CheckDef),
     /// ADD FOREIGN KEY.
     AddForeignKey(Box<ForeignKeyDef>),
+    /// ALTER CONSTRAINT of a foreign key.
+    SetDeferral {
+        /// Its name.
+        name: String,
+        /// When it is tested from now on.
+        deferral: Deferral,
+    },
     /// DROP CONSTRAINT, one that exists.
     DropConstraint {
         /// Its name.

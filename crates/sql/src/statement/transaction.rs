@@ -2,7 +2,7 @@
 
 use types::DataType;
 
-use super::LockWait;
+use super::{LockWait, RelationName};
 use crate::algebra::Query;
 use crate::catalog::TableRef;
 use crate::parse::ParsedStatement;
@@ -75,6 +75,24 @@ pub struct LockTable {
     pub mode: TableLockMode,
     /// NOWAIT or not.
     pub wait: LockWait,
+}
+
+/// SET CONSTRAINTS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetConstraints {
+    /// The constraints; None for ALL.
+    pub names: Option<Vec<RelationName>>,
+    /// From now on until the end of the transaction.
+    pub mode: ConstraintMode,
+}
+
+/// When deferrable constraints are tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstraintMode {
+    /// After each statement.
+    Immediate,
+    /// When the transaction commits.
+    Deferred,
 }
 
 /// PREPARE.

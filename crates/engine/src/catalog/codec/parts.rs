@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckDef, ColumnDef, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind, IndexMeta,
-    KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef,
-    WideLink, WideNode,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind,
+    IndexMeta, KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
+    WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -68,7 +68,6 @@ record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql });
-record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind });
 record!(IndexColumn { ordinal, direction, nulls });
@@ -85,12 +84,46 @@ variants!(ReferentialAction {
     SetNull = 3,
     SetDefault = 4
 });
+variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
 variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+/// Only one that is DEFERRABLE has a field behind the others.
+impl Codec for ForeignKeyDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.name);
+        out.field(&self.columns);
+        out.field(&self.table);
+        out.field(&self.references);
+        out.field(&self.on_delete);
+        out.field(&self.on_update);
+        if self.deferral.is_deferrable() {
+            out.field(&self.deferral);
+        }
+    }
+}
+
+impl Decode for ForeignKeyDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let mut key = Self {
+            name: from.field()?,
+            columns: from.field()?,
+            table: from.field()?,
+            references: from.field()?,
+            on_delete: from.field()?,
+            on_update: from.field()?,
+            deferral: Deferral::Never,
+        };
+        if from.end().is_err() {
+            key.deferral = from.field()?;
+        }
+        Ok(key)
+    }
+}
 
 /// Only a wide table has a field behind the others.
 impl Codec for TableDef {

@@ -73,10 +73,11 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
     use ReferentialAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
     let action = || select(vec![NoAction, Restrict, Cascade, SetNull, SetDefault]);
     let pairs = vec((0..4usize, any::<u16>()), 0..4);
-    (text(), pairs, name(), action(), action()).prop_map(
-        |(name, pairs, table, on_delete, on_update)| {
+    let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
+    (text(), pairs, name(), action(), action(), deferral).prop_map(
+        |(name, pairs, table, on_delete, on_update, deferral)| {
             let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
-            ForeignKeyDef { name, columns, table, references, on_delete, on_update }
+            ForeignKeyDef { name, columns, table, references, on_delete, on_update, deferral }
         },
     )
 }
