@@ -43,7 +43,9 @@ impl Binder<'_> {
             return Ok(expr.cast(to));
         }
         if context == Context::Assignment && needs_length_check(from, to) {
-            return Ok(Expr::call(Function::AssignText, vec![expr], to));
+            let is_text = category(from) == Category::Text || matches!(to, DataType::Array(_));
+            let text = if is_text { expr } else { expr.cast(DataType::Text) };
+            return Ok(Expr::call(Function::AssignText, vec![text], to));
         }
         let texts = category(from) == Category::Text;
         let kept = context == Context::Implicit || (context == Context::Assignment && texts);
@@ -349,10 +351,11 @@ fn has_mixed_operators(from: DataType, to: DataType) -> bool {
         || is_time(from) && is_time(to)
 }
 
-/// True when text of type `from` may be too long for `to`.
+/// True when a value of type `from` may be too long as text for `to`.
 fn needs_length_check(from: DataType, to: DataType) -> bool {
     if let (DataType::Array(from), DataType::Array(to)) = (from, to) {
-        return needs_length_check(from.data_type(), to.data_type());
+        let (from, to) = (from.data_type(), to.data_type());
+        return category(from) == Category::Text && needs_length_check(from, to);
     }
     let limit = match to {
         DataType::Char(n) | DataType::Varchar(Some(n)) => n,
@@ -360,7 +363,6 @@ fn needs_length_check(from: DataType, to: DataType) -> bool {
     };
     match from {
         DataType::Char(n) | DataType::Varchar(Some(n)) => n > limit,
-        DataType::Varchar(None) | DataType::Text => true,
-        _ => false,
+        _ => true,
     }
 }
