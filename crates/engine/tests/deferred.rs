@@ -127,3 +127,71 @@ fn what_waits_is_counted_once_a_key_and_given_back() {
     run(&mut session, "ROLLBACK");
     assert_eq!(used(&mut session), before);
 }
+
+/// Transactions that change both sides of a foreign key, in any order.
+fn churn(session: &mut Session, seed: u64) -> (u32, u32) {
+    let (mut state, mut done, mut refused) = (seed, 0, 0);
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for _ in 0..300 {
+        let level = ["READ COMMITTED", "REPEATABLE READ"][random(2) as usize];
+        let mut outcome = session.execute(&format!("BEGIN ISOLATION LEVEL {level}")).map(drop);
+        for _ in 0..1 + random(3) {
+            let (id, key) = (random(1 << 40), random(6));
+            let sql = match random(7) {
+                0 | 1 => format!("INSERT INTO c VALUES ({id}, {key})"),
+                2 => format!("DELETE FROM p WHERE id = {key}"),
+                3 => format!("INSERT INTO p VALUES ({key}) ON CONFLICT DO NOTHING"),
+                4 => format!("DELETE FROM c WHERE p = {key}"),
+                5 => format!("UPDATE c SET p = {} WHERE p = {key}", random(6)),
+                _ => "SET CONSTRAINTS ALL IMMEDIATE".to_owned(),
+            };
+            outcome = outcome.and_then(|()| session.execute(&sql).map(drop));
+        }
+        match outcome.and_then(|()| session.execute("COMMIT").map(drop)) {
+            Ok(()) => done += 1,
+            Err(error) => {
+                let state = error.state().to_string();
+                let expected = ["23503", "40001", "40P01"];
+                assert!(expected.contains(&state.as_str()), "{error}");
+                refused += 1;
+                if session.in_transaction() {
+                    run(session, "ROLLBACK");
+                }
+            }
+        }
+    }
+    (done, refused)
+}
+
+#[test]
+fn no_row_is_left_that_refers_to_nothing() {
+    for layout in ["row", "frozen"] {
+        let database = Database::open_in_memory(Config::default()).expect("it opens");
+        let mut session = database.session();
+        let options = format!("WITH (layout = '{layout}')");
+        run(&mut session, &format!("CREATE TABLE p (id int PRIMARY KEY) {options}"));
+        run(
+            &mut session,
+            &format!("CREATE TABLE c (id bigint, p int REFERENCES p INITIALLY DEFERRED) {options}"),
+        );
+        run(&mut session, "INSERT INTO p SELECT * FROM generate_series(0, 5)");
+        let counts: Vec<(u32, u32)> = std::thread::scope(|scope| {
+            let start = |seed| {
+                let mut session = database.session();
+                scope.spawn(move || churn(&mut session, seed))
+            };
+            let threads: Vec<_> = [3, 5, 7, 11].map(start).into_iter().collect();
+            threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+        });
+        for (done, refused) in counts {
+            assert!(done > 0 && refused > 0, "{done} committed, {refused} refused");
+        }
+        let lost = "SELECT count(*) FROM c WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = c.p)";
+        assert_eq!(run(&mut session, lost), ["0"], "{layout}");
+    }
+}
