@@ -56,10 +56,8 @@ impl BulkLoad {
             other => other,
         };
         let column = |(i, (name, ty)): (usize, &(&str, DataType))| ColumnDef {
-            name: (*name).to_owned(),
-            ty: *ty,
             not_null: !nullable.contains(&i),
-            default: None,
+            ..ColumnDef::new(*name, *ty)
         };
         let mut def = TableDef::new(name, columns.iter().enumerate().map(column).collect(), layout);
         def.indexes = keys.iter().map(key_index).collect();

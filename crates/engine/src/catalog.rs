@@ -30,6 +30,7 @@ use crate::rights::{Membership, Object, Rights, denied};
 use crate::settings::Settings;
 use crate::wide::{self, Freshness, WideReader};
 use crate::write::checks::Checks;
+use crate::write::generated::Generated;
 
 /// What a table is, rows apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +101,7 @@ pub struct TableEntry {
     /// not built: its keys hold by construction, so they wait for the first writer.
     indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
+    pub(crate) generated: Generated,
     /// For which snapshots the rows hold, of a wide table.
     pub(crate) freshness: Arc<Freshness>,
 }
@@ -133,7 +135,8 @@ impl TableEntry {
     ) -> Self {
         let indexes_built = OnceLock::new();
         let (checks, freshness) = Default::default();
-        let entry = Self { def, storage, lock, indexes_built, checks, freshness };
+        let generated = Generated::of(&def.columns);
+        let entry = Self { def, storage, lock, indexes_built, checks, generated, freshness };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
@@ -146,7 +149,8 @@ impl TableEntry {
         debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
         let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
-        Self { def, storage, lock, indexes_built: built.into(), checks, freshness }
+        let generated = Generated::of(&def.columns);
+        Self { def, storage, lock, indexes_built: built.into(), checks, generated, freshness }
     }
 
     /// The same wide table, whose rows hold for other snapshots.
@@ -502,12 +506,7 @@ impl State {
             ..TableInfo::new(&entry.def.name, "table", entry.def.columns.clone())
         };
         let view = |(name, view): (&String, &View)| {
-            let column = |(name, ty): &(String, DataType)| ColumnDef {
-                name: name.clone(),
-                ty: *ty,
-                not_null: false,
-                default: None,
-            };
+            let column = |(name, ty): &(String, DataType)| ColumnDef::new(name, *ty);
             TableInfo::new(name, "view", view.output.iter().map(column).collect())
         };
         let mut all: Vec<TableInfo> = self.tables.values().map(table).collect();

@@ -28,7 +28,7 @@ use crate::{CancelHandle, Database};
 pub struct TableHandle {
     entry: Arc<TableEntry>,
     version: u64,
-    /// CHECK and foreign keys, of this table or to it.
+    /// CHECK and foreign keys, of this table or to it, and generated columns.
     constrained: bool,
 }
 
@@ -95,6 +95,7 @@ impl Database {
         let entry = state.tables.get(name).cloned().ok_or_else(|| undefined_table(name))?;
         let mut session = self.session();
         let constrained = !entry.checks().is_empty()
+            || !entry.generated.is_empty()
             || !entry.foreign_keys().is_empty()
             || foreign::is_referenced(&session, &entry, None);
         session.begin_statement()?;
@@ -293,7 +294,8 @@ impl NativeSession {
         outcome.map_err(|error| error.into_error(self.session.work(), &table.entry))
     }
 
-    /// Inserts a row: all columns in order, in their physical types.
+    /// Inserts a row: all columns in order, in their physical types. What it has for generated
+    /// columns does not count.
     ///
     /// # Errors
     /// 23502, 23503, 23505, 23514; 40001; 25006 when the transaction is read-only.
@@ -314,7 +316,7 @@ impl NativeSession {
     /// Changes columns of row `tid`; its TID from now on.
     ///
     /// # Errors
-    /// As [`Self::insert`].
+    /// As [`Self::insert`]; 428C9 for a generated column.
     pub fn update(
         &mut self,
         table: &TableHandle,
@@ -326,6 +328,11 @@ impl NativeSession {
             return self.write(table, |undo, at| storage.update(undo, at, tid, changes));
         }
         let columns: Vec<usize> = changes.iter().map(|(column, _)| *column).collect();
+        if let Some(&column) = columns.iter().find(|&&c| table.entry.generated.contains(c)) {
+            let name = &table.columns()[column].name;
+            let message = format!("column \"{name}\" can only be updated to DEFAULT");
+            return Err(Error::new(SqlState(*b"428C9"), message));
+        }
         let mut batch = vec![tid_column(tid)];
         for (column, datum) in changes {
             let mut builder = VectorBuilder::new(storage.schema().columns()[*column].physical());

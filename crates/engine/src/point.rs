@@ -138,6 +138,7 @@ impl Point {
             PointAction::Update(assignments) => {
                 let (columns, exprs): (Vec<usize>, Vec<Expr>) = assignments.into_iter().unzip();
                 let is_plain = entry.checks().is_empty()
+                    && entry.generated.is_empty()
                     && !is_behind
                     && !foreign::refers_by(&entry, &columns)
                     && !foreign::is_referenced(session, &entry, Some(&columns));

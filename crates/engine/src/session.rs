@@ -514,7 +514,7 @@ impl Session {
     }
 
     /// The table of a statement that writes its rows: locked against changes of the table itself,
-    /// its indexes built and its CHECK constraints compiled.
+    /// its indexes built, its CHECK constraints and generated columns compiled.
     ///
     /// # Errors
     /// [`stale`] when the table changed since the statement was bound; 40P01, 57014 from waiting.
@@ -541,6 +541,9 @@ impl Session {
         define::index::ensure_built(self, &entry)?;
         if !entry.def.checks.is_empty() {
             entry.checks.prepare(&entry.def, &self.own_catalog())?;
+        }
+        if !entry.generated.is_empty() {
+            entry.generated.prepare(&entry.def, &self.own_catalog())?;
         }
         Ok(entry)
     }

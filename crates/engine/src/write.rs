@@ -1,7 +1,8 @@
 //! Statements that change rows: what their query found, written row by row.
 //!
 //! ```text
-//! source query -> batches (tid, values, extras) -> checks -> storage (waits, conflicts)
+//! source query -> batches (tid, values, extras) -> generated columns, checks -> storage (waits,
+//!                                                  conflicts)
 //!     '-- READ COMMITTED: rows changed meanwhile are looked at again (recheck) --'
 //! written rows -> foreign keys (now, or `deferred`) -> RETURNING query
 //! ```
@@ -11,6 +12,7 @@
 
 pub(crate) mod rows;
 pub(crate) mod checks;
+pub(crate) mod generated;
 mod fitted;
 pub(crate) mod foreign;
 pub(crate) mod deferred;

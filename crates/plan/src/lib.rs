@@ -39,7 +39,7 @@ mod planner;
 
 pub use explain::{explain, explain_below};
 pub use group_join::JoinBelow;
-pub use lower::lower;
+pub use lower::{lower, lower_held};
 pub use planner::{AggregatePlace, IndexPaths, PlanOptions, WideTables, plan};
 pub use reads::{TableRead, TableRestriction};
 pub use statistics::{ColumnStatistics, Exactness, Statistics, TableStatistics, WideTable};

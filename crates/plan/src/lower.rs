@@ -30,8 +30,8 @@ use types::{PhysicalType, Result};
 pub(crate) use expr::{held_as, value_as};
 pub(crate) use reduce::has_one_form;
 pub(crate) use scan::same_values;
-pub use standalone::lower;
 pub(crate) use standalone::lower_with;
+pub use standalone::{lower, lower_held};
 
 use crate::cardinality::{self, Estimator, Properties};
 use crate::column_set::ColumnSet;

@@ -147,7 +147,10 @@ fn describe(database: &Database, name: &str) {
             (if column.not_null { "not null" } else { "" }).to_owned(),
             match identity {
                 Some((_, identity)) => identity_text(identity.kind).to_owned(),
-                None => column.default.clone().unwrap_or_default(),
+                None => match &column.generated {
+                    Some(expr) => format!("generated always as ({expr}) stored"),
+                    None => column.default.clone().unwrap_or_default(),
+                },
             },
         ]);
     }

@@ -30,6 +30,7 @@ mod alter;
 mod index;
 mod comment;
 mod row_expr;
+mod generated;
 mod state;
 mod query;
 mod cte;
@@ -68,6 +69,7 @@ use crate::parse::{Overriding, ParsedStatement, too_deep};
 use crate::statement::{Access, Privilege, Privileges, RelationName, Statement};
 use scope::Level;
 
+pub use generated::bind_generated;
 pub(crate) use name::folded;
 pub use row_expr::bind_row_exprs;
 

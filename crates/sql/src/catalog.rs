@@ -20,6 +20,16 @@ pub struct ColumnDef {
     pub not_null: bool,
     /// DEFAULT, as SQL text.
     pub default: Option<String>,
+    /// GENERATED ALWAYS AS (...) STORED: the expression as SQL text, see
+    /// [`crate::bind_generated`]. Such a column has no default.
+    pub generated: Option<String>,
+}
+
+impl ColumnDef {
+    /// A column that takes NULL and has no default.
+    pub fn new(name: impl Into<String>, ty: DataType) -> Self {
+        Self { name: name.into(), ty, not_null: false, default: None, generated: None }
+    }
 }
 
 /// Ordinal that stands for the TID of a row in [`crate::algebra::Plan::Scan`]: a BIGINT, never

@@ -16,5 +16,5 @@ pub mod display;
 mod parse;
 mod bind;
 
-pub use bind::{bind, bind_row_exprs};
+pub use bind::{bind, bind_generated, bind_row_exprs};
 pub use parse::{Effect, ParsedStatement, parse};

@@ -2,7 +2,7 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
-mod constraint;
+mod alter;
 mod cursor;
 mod dialect;
 mod effect;
@@ -119,11 +119,10 @@ pub(crate) enum SessionTree {
         names: Option<Vec<ast::ObjectName>>,
         mode: ConstraintMode,
     },
-    /// ALTER TABLE ... ALTER CONSTRAINT, several perhaps.
-    AlterConstraints {
+    AlterTable {
         table: ast::ObjectName,
         if_missing: IfMissing,
-        changes: Vec<(ast::Ident, Option<ast::ConstraintCharacteristics>)>,
+        changes: Vec<TableChange>,
     },
     Execute {
         name: ast::Ident,
@@ -178,6 +177,15 @@ pub(crate) enum SessionTree {
         value: Option<String>,
         scope: SetScope,
     },
+}
+
+/// An action of ALTER TABLE that is parsed here.
+#[derive(Clone, Debug)]
+pub(crate) enum TableChange {
+    /// ALTER CONSTRAINT.
+    Constraint(ast::Ident, Option<ast::ConstraintCharacteristics>),
+    /// ALTER COLUMN ... DROP EXPRESSION.
+    DropExpression(ast::Ident, IfMissing),
 }
 
 /// COPY.

@@ -311,8 +311,10 @@ fn show_table(out: &mut String, create: &CreateTable) {
     for column in columns {
         let not_null = if column.not_null { " not null" } else { "" };
         let default = column.default.as_ref().map_or(String::new(), |text| format!(" = {text}"));
+        let generated = column.generated.as_ref();
+        let generated = generated.map_or(String::new(), |text| format!(" := {text}"));
         let ty = sql::display::type_text(column.ty);
-        let _ = writeln!(out, "  {}: {ty}{not_null}{default}", column.name);
+        let _ = writeln!(out, "  {}: {ty}{not_null}{default}{generated}", column.name);
     }
     for key in keys {
         let _ = writeln!(out, "  {key:?}");

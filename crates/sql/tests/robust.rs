@@ -30,12 +30,7 @@ struct Anything;
 
 impl Catalog for Anything {
     fn relation(&self, _: Option<&str>, _: &str) -> Option<Relation> {
-        let column = |(name, ty): &(&str, DataType)| ColumnDef {
-            name: (*name).to_owned(),
-            ty: *ty,
-            not_null: false,
-            default: None,
-        };
+        let column = |(name, ty): &(&str, DataType)| ColumnDef::new(*name, *ty);
         let columns = [
             ("a", DataType::Integer),
             ("b", DataType::Integer),

@@ -109,9 +109,12 @@ impl Altering {
             AlterAction::DropColumn { column, name, behaviour } => {
                 self.drop_column(session, *column, name, *behaviour)?;
             }
-            AlterAction::RenameColumn { column, name, checks } => {
+            AlterAction::RenameColumn { column, name, checks, generated } => {
                 let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
                 def.checks.clone_from(checks);
+                for (column, sql) in generated {
+                    def.columns[*column].generated = Some(sql.clone());
+                }
                 self.renamed.push((old, name.clone()));
             }
             AlterAction::Rename(to) => self.rename(session, to)?,
@@ -121,6 +124,7 @@ impl Altering {
             AlterAction::SetDefault { column, default } => {
                 def.columns[*column].default.clone_from(default);
             }
+            AlterAction::DropExpression { column } => def.columns[*column].generated = None,
             AlterAction::SetNullable { column, nulls } => {
                 self.set_not_null(*column, *nulls == Nullability::NotNull);
             }

@@ -77,7 +77,8 @@ fn bare_storage(session: &Session, def: &TableDef) -> Arc<Table> {
 }
 
 /// A new table nobody else knows, filled with the rows of `query`, its indexes built after them;
-/// CHECK and foreign keys are not looked at. How many rows there are.
+/// generated columns are computed anew, CHECK and foreign keys not looked at. How many rows there
+/// are.
 ///
 /// # Errors
 /// 23502, 23505; what the query raises.
@@ -99,6 +100,7 @@ pub(super) fn new_filled(
 
 /// Puts the rows of `query` into a table nobody else knows yet.
 fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run) -> Result<u64> {
+    entry.generated.prepare(&entry.def, &session.own_catalog())?;
     let (plan, context) = session.plan_query(query, run)?;
     if plan.root.rows >= BULK_ROWS {
         let mut opener = Opener::new(Arc::clone(&context));
@@ -106,8 +108,9 @@ fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run)
         let stream = opener.open(&plan.root, Vec::new())?;
         return load_stream(session, &context, &stream, entry);
     }
-    let result = exec::execute(&plan, &context)?;
-    for batch in &result.batches {
+    let mut result = exec::execute(&plan, &context)?;
+    for batch in &mut result.batches {
+        entry.generated.fill(batch)?;
         write_batch(session, entry, batch)?;
     }
     Ok(result.rows() as u64)

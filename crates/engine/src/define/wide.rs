@@ -250,7 +250,8 @@ fn columns_of(state: &State, nodes: &[WideNode]) -> Result<(Vec<ColumnDef>, Vec<
     let names = names_of(nodes, &defs, &sources);
     let column = |(name, &(node, ordinal)): (String, &(usize, usize))| {
         let source = &defs[node].columns[ordinal];
-        ColumnDef { name, ty: source.ty, not_null: always[node] && source.not_null, default: None }
+        let not_null = always[node] && source.not_null;
+        ColumnDef { not_null, ..ColumnDef::new(name, source.ty) }
     };
     Ok((names.into_iter().zip(&sources).map(column).collect(), sources))
 }

@@ -99,8 +99,13 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
             let row = column(name, &of.name, of.ty, ordinal)
                 .text("is_nullable", yes(!of.not_null))
                 .text("is_identity", yes(identity))
-                .text("is_generated", "NEVER")
                 .text("is_updatable", "YES");
+            let row = match &of.generated {
+                Some(expr) => {
+                    row.text("is_generated", "ALWAYS").text("generation_expression", expr)
+                }
+                None => row.text("is_generated", "NEVER").set("generation_expression", Value::Null),
+            };
             rows.push(match relations::default_of(def, ordinal) {
                 Some(default) => row.text("column_default", default),
                 None => row,
@@ -110,7 +115,8 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
     for (name, view) in &subject.state.views {
         for (ordinal, (of, ty)) in view.output.iter().enumerate() {
             let row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
-            rows.push(row.text("is_identity", "NO").text("is_generated", "NEVER"));
+            let row = row.text("is_identity", "NO").text("is_generated", "NEVER");
+            rows.push(row.set("generation_expression", Value::Null));
         }
     }
     rows

@@ -89,6 +89,11 @@ pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
     def.columns[ordinal].default.as_deref().filter(|_| !is_identity)
 }
 
+/// The expression that the catalog keeps of a column: its default, or what generates it.
+fn expression_of(def: &TableDef, ordinal: usize) -> Option<&str> {
+    def.columns[ordinal].generated.as_deref().or_else(|| default_of(def, ordinal))
+}
+
 /// pg_attribute.
 pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
@@ -107,7 +112,6 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             .number("atttypmod", modifier)
             .text("attstorage", if entry.bytes < 0 { "x" } else { "p" })
             .text("attcompression", "")
-            .text("attgenerated", "")
             .flag("attislocal", true)
     };
     let mut rows = Vec::new();
@@ -122,21 +126,22 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             };
             let row = attribute(number(name), &column.name, column.ty, ordinal)
                 .flag("attnotnull", column.not_null)
-                .flag("atthasdef", default_of(def, ordinal).is_some());
+                .flag("atthasdef", expression_of(def, ordinal).is_some())
+                .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
             rows.push(row.text("attidentity", identity));
         }
         for index in entry.def.visible_indexes() {
             for (position, column) in index.columns.iter().enumerate() {
                 let of = &def.columns[column.ordinal];
                 let row = attribute(number(&index.name), &of.name, of.ty, position);
-                rows.push(row.text("attidentity", ""));
+                rows.push(row.text("attidentity", "").text("attgenerated", ""));
             }
         }
     }
     for (name, view) in &subject.state.views {
         for (ordinal, (column, ty)) in view.output.iter().enumerate() {
             let row = attribute(number(name), column, *ty, ordinal);
-            rows.push(row.text("attidentity", ""));
+            rows.push(row.text("attidentity", "").text("attgenerated", ""));
         }
     }
     rows
@@ -148,7 +153,7 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
         for ordinal in 0..entry.def.columns.len() {
-            let Some(text) = default_of(&entry.def, ordinal) else { continue };
+            let Some(text) = expression_of(&entry.def, ordinal) else { continue };
             let number = numbers::constraint(name, &format!("default {ordinal}"));
             let row = Row::default().number("oid", number).text("adbin", text);
             let relation = numbers.get(name).copied().unwrap_or(0);

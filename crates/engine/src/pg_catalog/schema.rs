@@ -173,7 +173,7 @@ const TABLES: &[(&str, &str)] = &[
          column_default:n is_nullable:n data_type:n character_maximum_length:i \
          numeric_precision:i numeric_precision_radix:i numeric_scale:i datetime_precision:i \
          udt_catalog:n udt_schema:n udt_name:n is_identity:n identity_generation:n \
-         is_generated:n is_updatable:n",
+         is_generated:n generation_expression:n is_updatable:n",
     ),
     (
         "information_schema.views",

@@ -10,9 +10,11 @@ use sql::statement::{Delete, Matches, Returning, Update};
 use storage::{Datum, Snapshot, Tid};
 use types::Result;
 
+use super::generated::Assigned;
 use super::insert::{Written, returning};
 use super::rows::{
-    Found, RowError, RowReader, Rows, attempt, lost_update, newest, read_rows, recheck_snapshot,
+    Found, RowError, RowReader, Rows, attempt, columns_at, lost_update, newest, read_rows,
+    recheck_snapshot,
 };
 use super::{foreign, wide};
 use crate::catalog::TableEntry;
@@ -43,6 +45,8 @@ impl Action<'_> {
 struct Change<'a> {
     entry: &'a Arc<TableEntry>,
     action: Action<'a>,
+    /// The columns of an update.
+    assigned: Assigned<'a>,
     returning: Option<&'a Returning>,
     /// Rows done, where the source may repeat them.
     seen: Option<HashSet<Tid>>,
@@ -81,7 +85,7 @@ fn run(
     matches: Matches,
     returning: Option<&Returning>,
 ) -> Result<Written> {
-    let mut change = Change::new(session, entry, action, matches, returning);
+    let mut change = Change::new(session, entry, action, matches, returning)?;
     let mut at = session.work().txn.snapshot();
     let mut result = session.run_query(source, Run::default())?;
     loop {
@@ -145,21 +149,24 @@ impl<'a> Change<'a> {
         action: Action<'a>,
         matches: Matches,
         returning: Option<&'a Returning>,
-    ) -> Self {
+    ) -> Result<Self> {
+        let columns = if let Action::Update(columns) = action { columns } else { &[] };
+        let assigned = Assigned::new(entry, columns)?;
         let referenced = match action {
-            Action::Update(columns) => foreign::is_referenced(session, entry, Some(columns)),
+            Action::Update(_) => foreign::is_referenced(session, entry, Some(&assigned.all())),
             Action::Delete => foreign::is_referenced(session, entry, None),
         };
-        Self {
+        Ok(Self {
             entry,
             action,
+            assigned,
             returning,
             seen: (matches == Matches::Repeated).then(HashSet::new),
             referenced,
             written: Written::default(),
             before: Vec::new(),
             after: Vec::new(),
-        }
+        })
     }
 
     /// Writes what the source found; the rows that others changed meanwhile.
@@ -190,6 +197,7 @@ impl<'a> Change<'a> {
         let deletes = matches!(self.action, Action::Delete);
         let mut before = (self.referenced || (deletes && self.returning.is_some()))
             .then(|| RowReader::new(&storage));
+        self.assigned.compute(self.entry, rows, |others| columns_at(&storage, at, rows, others))?;
         let mut values: Vec<(usize, Datum<'_>)> = Vec::new();
         let work = session.work_mut();
         for row in 0..rows.count {
@@ -203,10 +211,8 @@ impl<'a> Change<'a> {
                 None => Found::Row,
             };
             let outcome = match self.action {
-                Action::Update(columns) => {
-                    values.clear();
-                    let value = |(i, &column): (usize, &usize)| (column, rows.get(i + 1, row));
-                    values.extend(columns.iter().enumerate().map(value));
+                Action::Update(_) => {
+                    self.assigned.values(rows, row, &mut values);
                     attempt(work, &cancel, |undo| storage.update(undo, at, tid, &values))
                 }
                 Action::Delete => {
@@ -280,13 +286,12 @@ impl<'a> Change<'a> {
         if self.written.count > 0 {
             wide::changed(session, self.entry);
         }
-        if let Action::Update(columns) = self.action
-            && foreign::refers_by(self.entry, columns)
-        {
+        let columns = self.assigned.all();
+        if foreign::refers_by(self.entry, &columns) {
             for tids in &self.after {
                 let rows = read_rows(self.entry.storage(), newest(session.work()), tids)?;
                 let batch = Batch::new(rows, tids.len());
-                foreign::check_present(session, self.entry, &batch, Some(columns))?;
+                foreign::check_present(session, self.entry, &batch, Some(&columns))?;
             }
         }
         if self.referenced {
@@ -320,7 +325,7 @@ pub(crate) fn apply_rows(
     batch: &Batch,
 ) -> Result<u64> {
     let at = session.work().txn.snapshot();
-    let mut change = Change::new(session, entry, action, Matches::Once, None);
+    let mut change = Change::new(session, entry, action, Matches::Once, None)?;
     let mut conflicts = Vec::new();
     change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {
@@ -339,7 +344,7 @@ pub(crate) fn cascade(
 ) -> Result<()> {
     let work = session.work();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
-    let mut change = Change::new(session, entry, action, Matches::Once, None);
+    let mut change = Change::new(session, entry, action, Matches::Once, None)?;
     let mut conflicts = Vec::new();
     change.apply(session, at, &Rows::new(batch), &mut conflicts)?;
     if !conflicts.is_empty() {

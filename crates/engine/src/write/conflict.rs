@@ -9,6 +9,7 @@ use sql::statement::{ConflictAction, OnConflict};
 use storage::{Datum, Tid};
 use types::{Error, PhysicalType, Result, SqlState};
 
+use super::generated::Assigned;
 use super::insert::{Written, slices};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, index_position, lost_update, newest, read_rows,
@@ -32,14 +33,15 @@ struct Met {
 pub(crate) fn insert(
     session: &mut Session,
     entry: &Arc<TableEntry>,
-    result: &ResultSet,
+    result: &mut ResultSet,
     on_conflict: &OnConflict,
 ) -> Result<Written> {
     let mut written = Vec::new();
     let mut touched = HashSet::new();
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
-    for (number, batch) in result.batches.iter().enumerate() {
+    for (number, batch) in result.batches.iter_mut().enumerate() {
+        entry.generated.fill(batch)?;
         entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
@@ -152,7 +154,9 @@ fn update(
 ) -> Result<(Batch, HashSet<Tid>)> {
     let cancel = session.cancel_handle();
     let storage = Arc::clone(entry.storage());
-    let referenced = foreign::is_referenced(session, entry, Some(columns));
+    let mut assigned = Assigned::new(entry, columns)?;
+    let columns = assigned.all();
+    let referenced = foreign::is_referenced(session, entry, Some(&columns));
     let work = session.work_mut();
     let at = recheck_snapshot(work).unwrap_or_else(|| work.txn.snapshot());
     let mut existing = RowReader::new(&storage);
@@ -169,28 +173,29 @@ fn update(
     input.extend(proposed(entry, result, met));
     input.push(Column::plain(Vector::new(VectorData::I64((0..met.tids.len() as i64).collect()))));
     let inputs = vec![slices(vec![Batch::new(input, met.tids.len())])];
-    let assigned = session.run_query(assignments, Run { inputs, ..Run::default() })?;
+    let result = session.run_query(assignments, Run { inputs, ..Run::default() })?;
     let (mut changed, mut before) = (Vec::new(), Vec::new());
     let work = session.work_mut();
-    for batch in &assigned.batches {
+    for batch in &result.batches {
         let rows = Rows::new(batch);
-        for row in 0..rows.count {
-            let Datum::I64(number) = rows.get(0, row) else {
-                return Err(Error::internal("a row number"));
-            };
+        let numbers = row_numbers(&rows)?;
+        assigned.compute(entry, &rows, |others| {
+            others.iter().map(|&ordinal| existing[ordinal].gather(&numbers)).collect()
+        })?;
+        let mut values = Vec::new();
+        for (row, &number) in numbers.iter().enumerate() {
             let tid = met.tids[number as usize];
-            let values: Vec<(usize, Datum<'_>)> =
-                columns.iter().enumerate().map(|(i, &c)| (c, rows.get(i + 1, row))).collect();
+            assigned.values(&rows, row, &mut values);
             let now = attempt(work, &cancel, |undo| storage.update(undo, at, tid, &values));
             changed.push(now.map_err(|error| error.into_error(work, entry))?);
-            before.push(number as u32);
         }
+        before.extend(numbers);
     }
     let rows = read_rows(&storage, newest(session.work()), &changed)?;
     let updated = Batch::new(rows, changed.len());
     entry.checks.verify(&entry.def, &updated, session.work().now_micros)?;
-    if foreign::refers_by(entry, columns) {
-        foreign::check_present(session, entry, &updated, Some(columns))?;
+    if foreign::refers_by(entry, &columns) {
+        foreign::check_present(session, entry, &updated, Some(&columns))?;
     }
     if referenced {
         let old = existing.iter().map(|column| column.gather(&before)).collect();
@@ -201,6 +206,15 @@ fn update(
     }
     let tids = before.iter().map(|&number| met.tids[number as usize]).collect();
     Ok((updated, tids))
+}
+
+/// Column 0: the numbers of the rows that were met.
+fn row_numbers(rows: &Rows) -> Result<Vec<u32>> {
+    let number = |row| match rows.get(0, row) {
+        Datum::I64(number) => Ok(number as u32),
+        _ => Err(Error::internal("a row number")),
+    };
+    (0..rows.count).map(number).collect()
 }
 
 /// The source's rows that met others, all columns.

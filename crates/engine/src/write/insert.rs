@@ -11,7 +11,7 @@ use sql::statement::{Insert, Returning};
 use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 
-use super::rows::{attempt, one_row};
+use super::rows::{Rows, attempt, one_row};
 use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
 use crate::session::Run;
@@ -36,7 +36,8 @@ impl Sink for BulkSink {
     }
 
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
-        let batch = flow.into_batch()?;
+        let mut batch = flow.into_batch()?;
+        self.entry.generated.fill(&mut batch)?;
         self.entry.checks.verify(&self.entry.def, &batch, self.now)?;
         local.push(&batch)?;
         Ok(Demand::More)
@@ -104,7 +105,8 @@ pub(crate) fn slices(batches: Vec<Batch>) -> Vec<Batch> {
     all
 }
 
-/// Writes the rows of `batch`, all columns of the table in order, foreign keys apart.
+/// Writes the rows of `batch`, all columns of the table in order, generated ones included, foreign
+/// keys apart.
 pub(crate) fn write_batch(
     session: &mut Session,
     entry: &Arc<TableEntry>,
@@ -125,7 +127,8 @@ pub(crate) fn write_batch(
     Ok(tids)
 }
 
-/// Writes one row, all columns of the table in their physical forms, keeping its constraints.
+/// Writes one row, all columns of the table in their physical forms, keeping its constraints; what
+/// it has for generated columns does not count.
 ///
 /// # Errors
 /// Those of INSERT; what was written of the row is taken back with the statement.
@@ -135,11 +138,18 @@ pub(crate) fn insert_row(
     row: &[Datum<'_>],
 ) -> Result<Tid> {
     let storage = entry.storage();
-    let is_constrained = !entry.def.checks.is_empty() || !entry.def.foreign_keys.is_empty();
-    let batch = is_constrained.then(|| one_row(storage, row));
-    if let Some(batch) = &batch {
+    let is_constrained = !entry.def.checks.is_empty()
+        || !entry.def.foreign_keys.is_empty()
+        || !entry.generated.is_empty();
+    let mut batch = is_constrained.then(|| one_row(storage, row));
+    if let Some(batch) = &mut batch {
+        entry.generated.fill(batch)?;
         entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
     }
+    let filled = batch.as_ref().filter(|_| !entry.generated.is_empty()).map(Rows::new);
+    let filled: Option<Vec<Datum<'_>>> =
+        filled.as_ref().map(|rows| (0..rows.width()).map(|column| rows.get(column, 0)).collect());
+    let row = filled.as_deref().unwrap_or(row);
     let cancel = session.cancel_handle();
     let work = session.work_mut();
     let mark = work.txn.mark();
@@ -168,9 +178,9 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
         let rows = load_stream(session, &context, &stream, &entry)?;
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
-    let result = exec::execute(&plan, &context)?;
+    let mut result = exec::execute(&plan, &context)?;
     let written = match &insert.on_conflict {
-        Some(on_conflict) => conflict::insert(session, &entry, &result, on_conflict)?,
+        Some(on_conflict) => conflict::insert(session, &entry, &mut result, on_conflict)?,
         None => insert_result(session, &entry, result)?,
     };
     let tag = format!("INSERT 0 {}", written.count);
@@ -181,10 +191,11 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
 pub(crate) fn insert_result(
     session: &mut Session,
     entry: &Arc<TableEntry>,
-    result: ResultSet,
+    mut result: ResultSet,
 ) -> Result<Written> {
     let mut written = Written::default();
-    for batch in &result.batches {
+    for batch in &mut result.batches {
+        entry.generated.fill(batch)?;
         entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
         write_batch(session, entry, batch)?;
         written.count += batch.rows as u64;

@@ -74,7 +74,8 @@ fn act(
         MergeAction::Nothing => Ok(0),
         MergeAction::Insert { values_from } => {
             let range = *values_from..*values_from + entry.def.columns.len();
-            let batch = Batch::new(rows.pick(range, wanted), wanted.len());
+            let mut batch = Batch::new(rows.pick(range, wanted), wanted.len());
+            entry.generated.fill(&mut batch)?;
             entry.checks.verify(&entry.def, &batch, session.work().now_micros)?;
             write_batch(session, entry, &batch)?;
             foreign::check_present(session, entry, &batch, None)?;

@@ -182,6 +182,11 @@ impl Rows {
         }
     }
 
+    /// A column as a whole.
+    pub(crate) fn column(&self, column: usize) -> Column {
+        Column::Plain(Arc::clone(&self.vectors[column]))
+    }
+
     /// Columns.
     pub(crate) fn width(&self) -> usize {
         self.vectors.len()
@@ -259,6 +264,28 @@ pub(crate) fn read_rows(table: &Table, at: Snapshot, tids: &[Tid]) -> Result<Vec
         reader.keep();
     }
     Ok(reader.finish())
+}
+
+/// Columns of the rows whose TIDs are in column 0 of `rows`, as `at` sees them; NULL where it does
+/// not.
+pub(crate) fn columns_at(
+    table: &Table,
+    at: Snapshot,
+    rows: &Rows,
+    ordinals: &[usize],
+) -> Vec<Column> {
+    let schema = table.schema().columns();
+    let builder = |&c: &usize| VectorBuilder::with_capacity(schema[c].physical(), rows.count);
+    let mut builders: Vec<VectorBuilder> = ordinals.iter().map(builder).collect();
+    let mut found = RowBuffer::new();
+    for row in 0..rows.count {
+        found.clear();
+        let is_seen = rows.tid(row).is_some_and(|tid| table.read(at, tid, ordinals, &mut found));
+        for (i, builder) in builders.iter_mut().enumerate() {
+            push(builder, if is_seen { found.get(i) } else { Datum::Null });
+        }
+    }
+    builders.into_iter().map(|b| Column::plain(b.finish())).collect()
 }
 
 /// A row of `table` as a batch.

@@ -5,7 +5,7 @@ use sql::algebra::{ColumnId, Expr as Logical, ExprKind as LogicalKind, Query};
 use sql::catalog::TableRef;
 use types::{DataType, Error, PhysicalType, Result, Value};
 
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, held_as};
 use crate::cardinality::{Estimator, Properties};
 use crate::context::Context;
 use crate::physical::{Expr, Node, Operator, OperatorId, OutputColumn};
@@ -46,6 +46,14 @@ fn each_node(expr: &Logical, visit: &mut dyn FnMut(&Logical)) {
 /// XX000 for a column without position, a parameter or a sub-query.
 pub fn lower(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Result<Expr> {
     lower_with(expr, &[], position)
+}
+
+/// As [`lower`], held itself as its type says: a column's value.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_held(expr: &Logical, position: &dyn Fn(ColumnId) -> Option<usize>) -> Result<Expr> {
+    lower(expr, position).map(|lowered| held_as(lowered, expr.ty.physical()))
 }
 
 /// As [`lower`], with parameters of these types.

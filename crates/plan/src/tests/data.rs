@@ -44,7 +44,7 @@ pub(super) fn rows_of(table: &TableRef) -> Arc<Vec<Vec<Value>>> {
 }
 
 pub(super) fn column(name: &str, ty: DataType, not_null: bool) -> ColumnDef {
-    ColumnDef { name: name.into(), ty, not_null, default: None }
+    ColumnDef { not_null, ..ColumnDef::new(name, ty) }
 }
 
 /// A table with a primary key over these columns.

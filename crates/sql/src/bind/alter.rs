@@ -10,7 +10,8 @@ use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{CheckDef, IdentityKind, TableRef};
+use crate::catalog::{CheckDef, ColumnDef, IdentityKind, TableRef};
+use crate::parse::TableChange;
 use crate::statement::{AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Statement};
 
 /// A table while it is altered.
@@ -66,12 +67,12 @@ impl Binder<'_> {
         Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
     }
 
-    /// ALTER CONSTRAINT: when foreign keys are tested.
-    pub(super) fn bind_alter_constraints(
+    /// ALTER TABLE with the actions that are parsed by ourselves.
+    pub(super) fn bind_table_changes(
         &mut self,
         name: &ast::ObjectName,
         if_missing: IfMissing,
-        changes: &[(ast::Ident, Option<ast::ConstraintCharacteristics>)],
+        changes: &[TableChange],
     ) -> Result<Statement> {
         let full = self.relation_name(name)?;
         let exists = self.catalog.relation(full.schema.as_deref(), &full.name).is_some();
@@ -80,24 +81,15 @@ impl Binder<'_> {
         }
         let table = self.writable_table(name)?;
         let mut actions = Vec::with_capacity(changes.len());
-        for (ident, characteristics) in changes {
-            let (name, at) = (folded(ident), ident_at(ident));
-            let of = format!("constraint \"{name}\" of relation \"{}\"", table.name());
-            let deferral =
-                deferral_of(characteristics.as_ref()).map_err(|error| place(error, at))?;
-            if !table.foreign_keys().iter().any(|key| key.name == name) {
-                let is_other = table.keys().iter().any(|key| key.name == name)
-                    || table.checks().iter().any(|check| check.name == name);
-                return match is_other {
-                    true => fail(
-                        SqlState::WRONG_OBJECT_TYPE,
-                        format!("{of} is not a foreign key constraint"),
-                        at,
-                    ),
-                    false => fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at),
-                };
-            }
-            actions.push(AlterAction::SetDeferral { name, deferral });
+        for change in changes {
+            actions.extend(match change {
+                TableChange::Constraint(ident, characteristics) => {
+                    Some(alter_constraint(&table, ident, characteristics.as_ref())?)
+                }
+                TableChange::DropExpression(ident, if_missing) => {
+                    drop_expression(&table, ident, *if_missing)?
+                }
+            });
         }
         let alter = AlterTable { table, actions, rewrite: None };
         Ok(Statement::AlterTable(Some(Box::new(alter))))
@@ -216,6 +208,9 @@ impl Binder<'_> {
         if altered.definition.columns.len() == 1 {
             return unsupported("dropping the only column", ident_at(ident));
         }
+        if self.drop_generated(altered, ordinal, behaviour, ident_at(ident))? {
+            return self.drop_column(altered, ident, behaviour);
+        }
         let definition = &altered.definition;
         let keys = definition.keys.iter().filter(|key| key.columns.contains(&ordinal));
         let mut names: Vec<String> = keys.map(|key| key.name.clone()).collect();
@@ -245,6 +240,45 @@ impl Binder<'_> {
         }
         altered.actions.push(AlterAction::DropColumn { column: ordinal, name, behaviour });
         Ok(())
+    }
+
+    /// Drops the generated columns that are made of column `of`; whether there were any.
+    ///
+    /// # Errors
+    /// 2BP01 without CASCADE.
+    fn drop_generated(
+        &mut self,
+        altered: &mut Altered,
+        of: usize,
+        behaviour: DropBehaviour,
+        at: Place,
+    ) -> Result<bool> {
+        let Some(column) = self.generated_from(altered, of)? else { return Ok(false) };
+        let table = &altered.definition.name.name;
+        if behaviour == DropBehaviour::Restrict {
+            let source = altered.definition.columns.get(of).map_or("", |c| c.name.as_str());
+            let what = format!("column {source} of table {table}");
+            let message = format!("cannot drop {what} because other objects depend on it");
+            let error = Error::new(SqlState::DEPENDENT_OBJECTS, message)
+                .with_detail(format!("column {} of table {table} depends on {what}", column.name))
+                .with_hint("Use DROP ... CASCADE to drop the dependent objects too.");
+            return Err(place(error, at));
+        }
+        self.drop_column(altered, &ast::Ident::with_quote('"', column.name), behaviour)?;
+        Ok(true)
+    }
+
+    /// A generated column that is made of column `of`.
+    fn generated_from(&mut self, altered: &Altered, of: usize) -> Result<Option<ColumnDef>> {
+        let (table, columns) = (&altered.definition.name.name, &altered.definition.columns);
+        for (ordinal, column) in columns.iter().enumerate() {
+            if column.generated.is_some()
+                && self.generated_reads(table, columns, ordinal)?.contains(&of)
+            {
+                return Ok(Some(column.clone()));
+            }
+        }
+        Ok(None)
     }
 
     fn alter_column(
@@ -279,6 +313,13 @@ impl Binder<'_> {
                 }
                 altered.set_not_null(column, false);
                 AlterAction::SetNullable { column, nulls: Nullability::Nullable }
+            }
+            ColumnOp::SetDefault { .. } | ColumnOp::DropDefault if def.generated.is_some() => {
+                let error =
+                    Error::new(SqlState::SYNTAX_ERROR, format!("{of} is a generated column"));
+                let hint = "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.";
+                let drops = *op == ColumnOp::DropDefault;
+                return Err(place(if drops { error.with_hint(hint) } else { error }, at));
             }
             ColumnOp::SetDefault { value } => {
                 refuse_identity()?;
@@ -323,6 +364,7 @@ impl Binder<'_> {
                 Some(format!("{of} must be declared NOT NULL before identity can be added"))
             }
             (.., Some(_)) => Some(format!("{of} already has a default value")),
+            _ if def.generated.is_some() => Some(format!("{of} already has a default value")),
             _ => None,
         };
         if let Some(message) = refused {
@@ -334,6 +376,29 @@ impl Binder<'_> {
             Some(sequence) => Ok(AlterAction::AddIdentity(Box::new(sequence))),
             None => Err(Error::internal("an identity has a sequence")),
         }
+    }
+
+    /// Refuses another type for a column that generated ones are made of, and USING for those.
+    fn refuse_generated_type(
+        &mut self,
+        altered: &Altered,
+        column: usize,
+        using: bool,
+        at: Place,
+    ) -> Result<()> {
+        let Some(def) = altered.definition.columns.get(column) else { return Ok(()) };
+        let name = &def.name;
+        if using && def.generated.is_some() {
+            let message = "cannot specify USING when altering type of generated column";
+            let error = Error::new(super::state::INVALID_COLUMN, message)
+                .with_detail(format!("Column \"{name}\" is a generated column."));
+            return Err(place(error, at));
+        }
+        let Some(made) = self.generated_from(altered, column)? else { return Ok(()) };
+        let message = "cannot alter type of a column used by a generated column";
+        let detail = format!("Column \"{name}\" is used by generated column \"{}\".", made.name);
+        let error = Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail);
+        Err(place(error, at))
     }
 
     /// ALTER COLUMN ... TYPE: values are converted as by assignment, or as USING says.
@@ -348,6 +413,7 @@ impl Binder<'_> {
         let Some(def) = altered.definition.columns.get(column).cloned() else {
             return Err(Error::internal("column out of range"));
         };
+        self.refuse_generated_type(altered, column, using.is_some(), at)?;
         let bound = match (using, altered.row.get(column)) {
             (Some(expr), _) => self.in_level(Clause::Using, |binder| {
                 binder.level()?.scope = altered.scope.clone();
@@ -397,6 +463,48 @@ impl Binder<'_> {
         altered.rewrites |= def.ty != ty || using.is_some();
         altered.actions.push(AlterAction::SetType { column, ty });
         Ok(())
+    }
+}
+
+/// ALTER CONSTRAINT: when a foreign key is tested.
+fn alter_constraint(
+    table: &TableRef,
+    ident: &ast::Ident,
+    characteristics: Option<&ast::ConstraintCharacteristics>,
+) -> Result<AlterAction> {
+    let (name, at) = (folded(ident), ident_at(ident));
+    let of = format!("constraint \"{name}\" of relation \"{}\"", table.name());
+    let deferral = deferral_of(characteristics).map_err(|error| place(error, at))?;
+    if table.foreign_keys().iter().any(|key| key.name == name) {
+        return Ok(AlterAction::SetDeferral { name, deferral });
+    }
+    let is_other = table.keys().iter().any(|key| key.name == name)
+        || table.checks().iter().any(|check| check.name == name);
+    if is_other {
+        let message = format!("{of} is not a foreign key constraint");
+        return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+    }
+    fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at)
+}
+
+/// ALTER COLUMN ... DROP EXPRESSION; None when IF EXISTS finds none.
+fn drop_expression(
+    table: &TableRef,
+    ident: &ast::Ident,
+    if_missing: IfMissing,
+) -> Result<Option<AlterAction>> {
+    let (name, at) = (folded(ident), ident_at(ident));
+    let of = format!("column \"{name}\" of relation \"{}\"", table.name());
+    match table.columns().iter().position(|column| column.name == name) {
+        None => fail(SqlState::UNDEFINED_COLUMN, format!("{of} does not exist"), at),
+        Some(column) if table.columns()[column].generated.is_some() => {
+            Ok(Some(AlterAction::DropExpression { column }))
+        }
+        Some(_) if if_missing == IfMissing::Skip => Ok(None),
+        Some(_) => {
+            let message = format!("{of} is not a stored generated column");
+            fail(super::state::OBJECT_STATE, message, at)
+        }
     }
 }
 
@@ -499,11 +607,19 @@ impl Altered {
             let sql = renamed_column(&check.sql, &before, to)?;
             *check = CheckDef { name: check.name.clone(), sql };
         }
+        let mut generated = Vec::new();
+        for (ordinal, def) in self.definition.columns.iter_mut().enumerate() {
+            if let Some(sql) = &def.generated {
+                let sql = renamed_column(sql, &before, to)?;
+                def.generated = Some(sql.clone());
+                generated.push((ordinal, sql));
+            }
+        }
         if let Some(def) = self.definition.columns.get_mut(column) {
             def.name.clone_from(&name);
         }
         let checks = self.definition.checks.clone();
-        self.actions.push(AlterAction::RenameColumn { column, name, checks });
+        self.actions.push(AlterAction::RenameColumn { column, name, checks, generated });
         Ok(())
     }
 

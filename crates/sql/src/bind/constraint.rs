@@ -1,6 +1,7 @@
 //! A table being defined or altered: its columns and constraints, named as PostgreSQL names them.
 //!
-//! CHECK and FOREIGN KEY wait until all columns and keys are known ([`Definition::waiting`]).
+//! Generated columns, CHECK and FOREIGN KEY wait until all columns and keys are known
+//! ([`Definition::waiting`]).
 
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
@@ -34,6 +35,7 @@ pub(super) struct Definition {
 
 /// A constraint that is bound last.
 enum Waiting {
+    Generated { column: usize, expr: ast::Expr },
     Check { name: Option<String>, expr: ast::Expr },
     ForeignKey { columns: Vec<usize>, key: ast::ForeignKeyConstraint },
 }
@@ -224,7 +226,7 @@ impl Binder<'_> {
             Some(ty) => ty,
             None => data_type(&column.data_type, at)?,
         };
-        let mut def = ColumnDef { name: name.clone(), ty, not_null: false, default: None };
+        let mut def = ColumnDef::new(&name, ty);
         if serial.is_some() {
             let sequence = self.column_sequence(definition, &name);
             def.not_null = true;
@@ -244,13 +246,38 @@ impl Binder<'_> {
             .sequences
             .iter()
             .any(|sequence| sequence.column == ordinal && sequence.identity.is_some());
-        if is_identity && definition.columns.get(ordinal).is_some_and(|def| def.default.is_some()) {
+        let Some(def) = definition.columns.get(ordinal) else { return Ok(()) };
+        let both = match (is_identity, &def.default, &def.generated) {
+            (true, Some(_), _) => "default and identity",
+            (_, Some(_), Some(_)) => "default and generation expression",
+            (true, _, Some(_)) => "identity and generation expression",
+            _ => return Ok(()),
+        };
+        let table = &definition.name.name;
+        let message = format!("both {both} specified for column \"{name}\" of table \"{table}\"");
+        fail(SqlState::SYNTAX_ERROR, message, at)
+    }
+
+    /// GENERATED ALWAYS AS (`expr`) STORED, looked at when all columns are known.
+    fn define_generated(
+        definition: &mut Definition,
+        column: usize,
+        expr: &ast::Expr,
+        at: Place,
+    ) -> Result<()> {
+        let table = &definition.name.name;
+        let Some(def) = definition.columns.get_mut(column) else {
+            return Err(Error::internal("column out of range"));
+        };
+        if def.generated.is_some() {
+            let name = &def.name;
             let message = format!(
-                "both default and identity specified for column \"{name}\" of table \"{}\"",
-                definition.name.name
+                "multiple generation clauses specified for column \"{name}\" of table \"{table}\""
             );
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
+        def.generated = Some(unqualified(expr).to_string());
+        definition.waiting.push(Waiting::Generated { column, expr: expr.clone() });
         Ok(())
     }
 
@@ -291,8 +318,15 @@ impl Binder<'_> {
                 let expr = (*check.expr).clone();
                 definition.waiting.push(Waiting::Check { name: constraint, expr });
             }
+            ast::ColumnOption::Generated {
+                generation_expr: Some(expr),
+                generation_expr_mode: Some(ast::GeneratedExpressionMode::Stored),
+                generated_keyword: true,
+                ..
+            } => Self::define_generated(definition, ordinal, expr, at)?,
             ast::ColumnOption::Generated { generation_expr: Some(_), .. } => {
-                return unsupported("a generated column", at);
+                let message = "syntax error: GENERATED ALWAYS AS (...) STORED expected";
+                return fail(SqlState::SYNTAX_ERROR, message, at);
             }
             ast::ColumnOption::Generated { generated_as, sequence_options, .. } => {
                 let kind = identity_kind(generated_as);
@@ -382,6 +416,10 @@ impl Binder<'_> {
     pub(super) fn finish_constraints(&mut self, definition: &mut Definition) -> Result<()> {
         for waiting in std::mem::take(&mut definition.waiting) {
             match waiting {
+                Waiting::Generated { column, expr } => {
+                    let (table, columns) = (&definition.name.name, &definition.columns);
+                    self.generation(&expr, table, columns, column)?;
+                }
                 Waiting::Check { name, expr } => self.add_check(definition, name, &expr)?,
                 Waiting::ForeignKey { columns, key } => {
                     self.add_foreign_key(definition, columns, &key)?;
@@ -422,6 +460,7 @@ impl Binder<'_> {
             Some(ast::ConstraintReferenceMatchKind::Full) => return unsupported("MATCH FULL", at),
             Some(_) => return unsupported("MATCH PARTIAL", at),
         }
+        refuse_actions(definition, &columns, key)?;
         let names = definition.names(&columns);
         let name = definition.constraint_name(key.name.as_ref().map(folded), &names, "fkey", at)?;
         let table = self.relation_name(&key.foreign_table)?;
@@ -600,6 +639,30 @@ fn referential_action(action: Option<&ast::ReferentialAction>) -> ReferentialAct
         Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
         Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
     }
+}
+
+/// 42601 for an action that would set a generated column.
+fn refuse_actions(
+    definition: &Definition,
+    columns: &[usize],
+    key: &ast::ForeignKeyConstraint,
+) -> Result<()> {
+    use ReferentialAction as Action;
+    let is_generated =
+        |column: &usize| definition.columns.get(*column).is_some_and(|c| c.generated.is_some());
+    if !columns.iter().any(is_generated) {
+        return Ok(());
+    }
+    let on_delete = referential_action(key.on_delete.as_ref());
+    let on_update = referential_action(key.on_update.as_ref());
+    let event = match (on_update, on_delete) {
+        (Action::Cascade | Action::SetNull | Action::SetDefault, _) => "UPDATE",
+        (_, Action::SetNull | Action::SetDefault) => "DELETE",
+        _ => return Ok(()),
+    };
+    let message =
+        format!("invalid ON {event} action for foreign key constraint containing generated column");
+    fail(SqlState::SYNTAX_ERROR, message, object_at(&key.foreign_table))
 }
 
 fn refuse_key_options(

@@ -75,7 +75,7 @@ impl Binder<'_> {
             let name = given.map_or_else(|| column.name.clone(), |given| folded(&given.name));
             let at = given.and_then(|given| ident_at(&given.name));
             refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
-            columns.push(ColumnDef { name, ty: column.ty, not_null: false, default: None });
+            columns.push(ColumnDef::new(name, column.ty));
         }
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
         let data = if no_data { WithData::Empty } else { WithData::Fill };

@@ -110,10 +110,18 @@ impl Binder<'_> {
         defaults: &[bool],
     ) -> Result<Vec<Option<usize>>> {
         let given = |(at, ordinal): (usize, usize)| {
+            let is_default = defaults.get(at).copied().unwrap_or(false);
+            let column = column_at(table, ordinal)?;
+            if column.generated.is_some() && !is_default {
+                let name = &column.name;
+                let message = format!("cannot insert a non-DEFAULT value into column \"{name}\"");
+                let detail = format!("Column \"{name}\" is a generated column.");
+                let error = types::Error::new(super::state::GENERATED_ALWAYS, message);
+                return Err(error.with_detail(detail));
+            }
             let Some(identity) = table.identity(ordinal) else {
                 return Ok(Some(ordinal));
             };
-            let is_default = defaults.get(at).copied().unwrap_or(false);
             match (self.overriding, identity.kind) {
                 (Overriding::User, _) => Ok(None),
                 (Overriding::No, IdentityKind::Always) if !is_default => {
@@ -264,7 +272,8 @@ impl Binder<'_> {
         Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns })
     }
 
-    /// The default of a column, bound: its identity's next value, or NULL when it has none.
+    /// The default of a column, bound: its identity's next value, or NULL when it has none. The
+    /// value of a generated column is computed when the row is written.
     pub(super) fn column_default(&mut self, table: &TableRef, ordinal: usize) -> Result<Expr> {
         let column = column_at(table, ordinal)?;
         if let Some(identity) = table.identity(ordinal) {

@@ -1,9 +1,9 @@
-//! Conditions over one row of a table: CHECK.
+//! Expressions over one row of a table: conditions of CHECK, and (`generated`) generated columns.
 
 use types::{DataType, Result, SqlState};
 
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation};
-use super::{Binder, fail, unsupported};
+use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, SessionFunction};
 use crate::catalog::{Catalog, CheckDef, ColumnDef};
 
@@ -23,11 +23,7 @@ pub fn bind_row_exprs(
     for check in checks {
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
-        let clock = ColumnId(u32::try_from(columns.len()).unwrap_or(u32::MAX - 2));
-        let moment = ColumnId(clock.0 + 1);
-        binder.next_column = moment.0 + 1;
-        binder.clock = Some(Expr::column(clock, DataType::TimestampTz));
-        binder.moment = Some(Expr::column(moment, DataType::TimestampTz));
+        binder.set_clock(columns.len());
         exprs.push(binder.check_condition(&tree, table, columns)?);
     }
     Ok(exprs)
@@ -45,6 +41,32 @@ fn asks_session(expr: &Expr) -> bool {
 }
 
 impl Binder<'_> {
+    /// now() and clock_timestamp() are the columns behind the `count` of a row from now on.
+    pub(super) fn set_clock(&mut self, count: usize) {
+        let clock = ColumnId(u32::try_from(count).unwrap_or(u32::MAX - 2));
+        let moment = ColumnId(clock.0 + 1);
+        self.next_column = self.next_column.max(moment.0 + 1);
+        self.clock = Some(Expr::column(clock, DataType::TimestampTz));
+        self.moment = Some(Expr::column(moment, DataType::TimestampTz));
+    }
+
+    /// `expr` over a row, whose column `i` is [`ColumnId`] `i`, as part of `clause`.
+    pub(super) fn over_row(
+        &mut self,
+        clause: Clause,
+        expr: &sqlparser::ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Bound> {
+        let levels = std::mem::take(&mut self.levels);
+        let mut level = Level::new(clause);
+        level.scope = row_scope(table, columns);
+        self.levels.push(level);
+        let bound = self.bind_expr(expr);
+        self.levels = levels;
+        bound
+    }
+
     /// The condition of a CHECK over a row, whose column `i` is [`ColumnId`] `i`.
     pub(super) fn check_condition(
         &mut self,
@@ -52,13 +74,7 @@ impl Binder<'_> {
         table: &str,
         columns: &[ColumnDef],
     ) -> Result<Expr> {
-        let levels = std::mem::take(&mut self.levels);
-        let mut level = Level::new(Clause::Check);
-        level.scope = row_scope(table, columns);
-        self.levels.push(level);
-        let bound = self.bind_expr(expr);
-        self.levels = levels;
-        let bound = bound?;
+        let bound = self.over_row(Clause::Check, expr, table, columns)?;
         if super::insert::contains_subquery(&bound.expr) {
             let message = "cannot use subquery in check constraint";
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, bound.at);

@@ -44,8 +44,8 @@ impl Binder<'_> {
             SessionTree::SetConstraints { names, mode } => {
                 self.bind_set_constraints(names.as_deref(), *mode)?
             }
-            SessionTree::AlterConstraints { table, if_missing, changes } => {
-                self.bind_alter_constraints(table, *if_missing, changes)?
+            SessionTree::AlterTable { table, if_missing, changes } => {
+                self.bind_table_changes(table, *if_missing, changes)?
             }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),

@@ -12,3 +12,9 @@ pub(super) const DUPLICATE_OBJECT: SqlState = SqlState(*b"42710");
 pub(super) const INVALID_STATEMENT_NAME: SqlState = SqlState(*b"26000");
 /// An object is not in the state that this needs.
 pub(super) const OBJECT_STATE: SqlState = SqlState(*b"55000");
+/// An expression of a definition is not what it has to be.
+pub(super) const INVALID_OBJECT: SqlState = SqlState(*b"42P17");
+/// A column is not what is asked of it: by COPY.
+pub(super) const INVALID_COLUMN_REFERENCE: SqlState = SqlState(*b"42P10");
+/// A column cannot be defined so.
+pub(super) const INVALID_COLUMN: SqlState = SqlState(*b"42611");

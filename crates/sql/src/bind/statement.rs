@@ -177,7 +177,7 @@ impl Binder<'_> {
                         .with_hint("Try the COPY (SELECT ...) TO variant.");
                     return Err(place(error, object_at(name)));
                 }
-                let columns = self.column_ordinals(&table, columns)?;
+                let columns = self.copied_columns(&table, columns)?;
                 let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
                 self.require(table.name(), needed);
                 CopyItem::Table { table, columns }
@@ -212,6 +212,25 @@ impl Binder<'_> {
             format,
             options,
         })
+    }
+
+    /// The columns of COPY: those named, or all but generated ones.
+    fn copied_columns(&self, table: &TableRef, names: &[ast::Ident]) -> Result<Vec<usize>> {
+        let mut ordinals = self.column_ordinals(table, names)?;
+        let is_generated = |ordinal: &usize| {
+            table.columns().get(*ordinal).is_some_and(|column| column.generated.is_some())
+        };
+        if names.is_empty() {
+            ordinals.retain(|ordinal| !is_generated(ordinal));
+        } else if let Some(place_idx) = ordinals.iter().position(is_generated) {
+            let ident = names.get(place_idx);
+            let name = ident.map(folded).unwrap_or_default();
+            let message = format!("column \"{name}\" is a generated column");
+            let error = Error::new(super::state::INVALID_COLUMN_REFERENCE, message)
+                .with_detail("Generated columns cannot be used in COPY.");
+            return Err(place(error, ident.and_then(ident_at)));
+        }
+        Ok(ordinals)
     }
 
     fn bind_call(&mut self, function: &ast::Function) -> Result<Statement> {

@@ -278,16 +278,16 @@ impl Binder<'_> {
 
     /// 428C9 for a GENERATED ALWAYS column that gets a value.
     fn refuse_generated(&self, table: &TableRef, ordinal: usize) -> Result<()> {
-        match table.identity(ordinal) {
-            Some(identity) if identity.kind == IdentityKind::Always => {
-                let name = &column_at(table, ordinal)?.name;
-                let message = format!("column \"{name}\" can only be updated to DEFAULT");
-                let detail =
-                    format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.");
-                Err(Error::new(super::state::GENERATED_ALWAYS, message).with_detail(detail))
+        let ColumnDef { name, generated, .. } = column_at(table, ordinal)?;
+        let detail = match (generated, table.identity(ordinal)) {
+            (Some(_), _) => format!("Column \"{name}\" is a generated column."),
+            (_, Some(identity)) if identity.kind == IdentityKind::Always => {
+                format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.")
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        let message = format!("column \"{name}\" can only be updated to DEFAULT");
+        Err(Error::new(super::state::GENERATED_ALWAYS, message).with_detail(detail))
     }
 
     /// RETURNING over a row of `target` and whatever else is in the level's scope.

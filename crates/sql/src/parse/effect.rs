@@ -71,7 +71,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::SetTransaction(_)
         | SessionTree::LockTable { .. }
         | SessionTree::SetConstraints { .. }
-        | SessionTree::AlterConstraints { .. }
+        | SessionTree::AlterTable { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }

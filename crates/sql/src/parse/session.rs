@@ -132,7 +132,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,
-        super::constraint::parse,
+        super::alter::parse,
     ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));

@@ -239,6 +239,8 @@ pub enum AlterAction {
         name: String,
         /// All CHECK constraints of the table as they are then.
         checks: Vec<CheckDef>,
+        /// Expressions of generated columns that name it, by ordinal, as they are then.
+        generated: Vec<(usize, String)>,
     },
     /// RENAME TO.
     Rename(String),
@@ -255,6 +257,11 @@ pub enum AlterAction {
         column: usize,
         /// SQL text.
         default: Option<String>,
+    },
+    /// DROP EXPRESSION: a generated column keeps its values and is one no longer.
+    DropExpression {
+        /// Ordinal of the column.
+        column: usize,
     },
     /// SET NOT NULL or DROP NOT NULL.
     SetNullable {

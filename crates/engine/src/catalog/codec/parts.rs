@@ -65,7 +65,6 @@ record!(Grant { grantee, grantor, privileges, grantable });
 record!(Rights { owner, grants });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
-record!(ColumnDef { name, ty, not_null, default });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql });
 record!(Identity { kind, sequence });
@@ -91,6 +90,35 @@ variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+
+/// Only a generated column has a field behind the others.
+impl Codec for ColumnDef {
+    fn put(&self, out: &mut Writer<'_>) {
+        out.field(&self.name);
+        out.field(&self.ty);
+        out.field(&self.not_null);
+        out.field(&self.default);
+        if self.generated.is_some() {
+            out.field(&self.generated);
+        }
+    }
+}
+
+impl Decode for ColumnDef {
+    fn get(from: &mut Reader<'_>) -> Result<Self> {
+        let mut column = Self {
+            name: from.field()?,
+            ty: from.field()?,
+            not_null: from.field()?,
+            default: from.field()?,
+            generated: None,
+        };
+        if from.end().is_err() {
+            column.generated = from.field()?;
+        }
+        Ok(column)
+    }
+}
 
 /// Only one that is DEFERRABLE has a field behind the others.
 impl Codec for ForeignKeyDef {

@@ -114,8 +114,15 @@ fn block_index() -> impl Strategy<Value = IndexMeta> {
 }
 
 fn table() -> impl Strategy<Value = TableDef> {
-    let column = (text(), ty(), any::<bool>(), option::of(text()))
-        .prop_map(|(name, ty, not_null, default)| ColumnDef { name, ty, not_null, default });
+    let column = (text(), ty(), any::<bool>(), option::of(text()), option::of(text())).prop_map(
+        |(name, ty, not_null, default, generated)| ColumnDef {
+            name,
+            ty,
+            not_null,
+            default,
+            generated,
+        },
+    );
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);
     let identity = (0..4usize, kind, name())
         .prop_map(|(column, kind, sequence)| (column, Identity { kind, sequence }));
