@@ -32,7 +32,8 @@ impl Session {
     /// goes on.
     ///
     /// # Errors
-    /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
+    /// 23503 from deferred foreign keys, 40001 from validation, or why the log cannot take it:
+    /// everything is then rolled back.
     pub fn end_implicit(&mut self) -> Result<()> {
         match self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly) {
             true => self.commit_work(),

@@ -143,7 +143,8 @@ impl NativeSession {
     /// Ends the transaction: its changes are visible, and durable unless set otherwise.
     ///
     /// # Errors
-    /// 40001 and why the log cannot take it; the transaction is then rolled back.
+    /// 23503 from deferred foreign keys, 40001, and why the log cannot take it; the transaction is
+    /// then rolled back.
     pub fn commit(&mut self) -> Result<()> {
         self.session.commit_work()
     }

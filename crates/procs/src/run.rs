@@ -82,8 +82,8 @@ impl Procedures {
     /// Runs `body` as a transaction and commits it.
     ///
     /// # Errors
-    /// What `body` says, after a roll-back; 40001 or 40P01 when all tries failed; why the log
-    /// cannot take it.
+    /// What `body` says, after a roll-back; 23503 from deferred foreign keys; 40001 or 40P01 when
+    /// all tries failed; why the log cannot take it.
     pub fn run<T>(&mut self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut pause = self.retry.pause;
         for attempt in 1.. {
@@ -136,7 +136,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Inserts a row. Columns without a field are NULL.
+    /// Inserts a row. Columns without a field are NULL; generated ones are computed, whatever their
+    /// field says.
     ///
     /// # Errors
     /// 23502, 23503, 23505, 23514, 40001.
@@ -153,7 +154,7 @@ impl Transaction<'_> {
     /// Changes the row with this primary key; the fields that `change` touches are written.
     ///
     /// # Errors
-    /// P0002 without such a row; as [`Self::insert`].
+    /// P0002 without such a row; 428C9 for the field of a generated column; as [`Self::insert`].
     pub fn change<R: Record + Clone>(
         &mut self,
         table: &Table<R>,
