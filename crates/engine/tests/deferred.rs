@@ -1,22 +1,13 @@
 //! Deferred foreign keys beyond SQL: after a restart, in backups, in native transactions, and the
 //! memory of what waits.
 
+mod support;
+
 use engine::native::NativeOptions;
 use engine::{Config, Database, Session};
 use storage::Datum;
+use support::{run, state};
 use testkit::Scratch;
-
-fn run(session: &mut Session, sql: &str) -> Vec<String> {
-    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    result.text_rows().into_iter().flatten().flatten().collect()
-}
-
-fn state(session: &mut Session, sql: &str) -> String {
-    match session.execute(sql) {
-        Ok(_) => panic!("{sql}: it succeeded"),
-        Err(error) => error.state().to_string(),
-    }
-}
 
 const DEFINITIONS: &str = "SELECT conname || substr(pg_get_constraintdef(oid), 33) \
                            FROM pg_constraint WHERE contype = 'f' ORDER BY 1";

@@ -1,22 +1,13 @@
 //! Generated columns beyond SQL: after a restart, in backups, in native transactions, and with
 //! tables of all layouts.
 
+mod support;
+
 use engine::native::NativeOptions;
 use engine::{Config, Database, Session};
 use storage::{Datum, RowBuffer};
+use support::{run, state};
 use testkit::Scratch;
-
-fn run(session: &mut Session, sql: &str) -> Vec<String> {
-    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    result.text_rows().into_iter().flatten().flatten().collect()
-}
-
-fn state(session: &mut Session, sql: &str) -> String {
-    match session.execute(sql) {
-        Ok(_) => panic!("{sql}: it succeeded"),
-        Err(error) => error.state().to_string(),
-    }
-}
 
 #[test]
 fn they_follow_after_a_restart_and_in_backups() {

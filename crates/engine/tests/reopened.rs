@@ -1,12 +1,10 @@
 //! A database that was opened again has the indexes it had, and its queries use them at once.
 
-use engine::{Config, Database, Session};
-use testkit::Scratch;
+mod support;
 
-fn run(session: &mut Session, sql: &str) -> Vec<String> {
-    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    result.text_rows().into_iter().flatten().flatten().collect()
-}
+use engine::{Config, Database, Session};
+use support::run;
+use testkit::Scratch;
 
 /// Whether the query with one key reads an index.
 fn uses_index(session: &mut Session, table: &str) -> bool {

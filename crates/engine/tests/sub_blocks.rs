@@ -1,14 +1,12 @@
 //! Indexes that frozen blocks have: which blocks they spare a scan, that they are there again when
 //! a database was opened again, and that their memory is given back.
 
+mod support;
+
 use engine::{Config, Database, Session};
 use storage::Layout;
+use support::run;
 use testkit::Scratch;
-
-fn run(session: &mut Session, sql: &str) -> Vec<String> {
-    let result = session.execute(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    result.text_rows().into_iter().flatten().flatten().collect()
-}
 
 /// What EXPLAIN ANALYZE says of the paths of the scan, without "paths=".
 fn paths(session: &mut Session, sql: &str) -> String {

@@ -10,13 +10,13 @@
 //! before the transaction commits. One that was found in order stays noted, for ROLLBACK TO.
 //! Source of the rules: PostgreSQL 15, SET CONSTRAINTS.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use hashbrown::HashTable;
 use sql::catalog::{Deferral, ForeignKeyDef, TableMeta};
 use sql::statement::{ConstraintMode, Persistence, RelationName, SetConstraints};
-use storage::{BufferPool, Datum, KeyBuffer, MemoryCategory, Reservation};
+use storage::{BufferPool, Datum, MemoryCategory, Reservation};
 use types::{Error, Result, SqlState, Value};
 
 use super::foreign;
@@ -65,7 +65,7 @@ pub(super) enum Side {
 
 /// A foreign key for which something waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Waiting {
+pub(super) struct Waiting {
     key: KeyId,
     side: Side,
     /// Storage of the table whose rows changed.
@@ -81,6 +81,12 @@ struct Check {
     key: Box<[Value]>,
 }
 
+impl Check {
+    fn values(&self) -> impl Iterator<Item = Datum<'_>> {
+        self.key.iter().map(Datum::from)
+    }
+}
+
 /// What SET CONSTRAINTS said; of all where no foreign keys are named.
 struct Said {
     keys: Option<Vec<KeyId>>,
@@ -93,8 +99,8 @@ pub(crate) struct Deferred {
     waiting: Vec<Waiting>,
     /// In the order in which they came up.
     checks: Vec<Check>,
-    /// The newest check of a key, by a hash of it.
-    known: HashMap<u64, u32>,
+    /// Positions of the checks, by their keys.
+    known: HashTable<u32>,
     /// Checks done by SET CONSTRAINTS, in order.
     done: Vec<u32>,
     said: Vec<Said>,
@@ -124,7 +130,7 @@ impl Deferred {
         }
         if self.checks.len() > place.checks {
             self.checks.truncate(place.checks);
-            self.known.retain(|_, at| (*at as usize) < place.checks);
+            self.known.retain(|at| (*at as usize) < place.checks);
         }
         self.said.truncate(place.said);
     }
@@ -141,33 +147,32 @@ impl Deferred {
     }
 
     /// Notes a key, unless it waits already.
-    fn add(
-        &mut self,
-        pool: &Arc<BufferPool>,
-        waiting: Waiting,
-        encoded: &[u8],
-        key: &[Datum<'_>],
-    ) -> Result<()> {
+    fn add(&mut self, pool: &Arc<BufferPool>, waiting: Waiting, key: &[Datum<'_>]) -> Result<()> {
         let known = self.waiting.iter().position(|known| *known == waiting);
         let of = known.unwrap_or(self.waiting.len()) as u32;
-        let mut hasher = DefaultHasher::new();
-        (of, encoded).hash(&mut hasher);
-        let hash = hasher.finish();
-        let key: Box<[Value]> = key.iter().map(Datum::to_value).collect();
-        let same = self.known.get(&hash).and_then(|&at| self.checks.get(at as usize));
-        if same.is_some_and(|same| !same.is_done && same.of == of && same.key == key) {
+        let hash = hash_of(of, key.iter().copied());
+        let waits = |at: &u32| {
+            let check = &self.checks[*at as usize];
+            check.of == of && !check.is_done && check.values().eq(key.iter().copied())
+        };
+        if self.known.find(hash, waits).is_some() {
             return Ok(());
         }
         let at = u32::try_from(self.checks.len()).map_err(|_| {
             Error::new(SqlState::OUT_OF_MEMORY, "too many deferred checks in a transaction")
         })?;
+        let key: Box<[Value]> = key.iter().map(Datum::to_value).collect();
         let empty = || Reservation::empty(pool, MemoryCategory::Temporary);
         self.reserved.get_or_insert_with(empty).grow(bytes_of(&key))?;
         if known.is_none() {
             self.waiting.push(waiting);
         }
         self.checks.push(Check { of, is_done: false, key });
-        self.known.insert(hash, at);
+        let again = |at: &u32| {
+            let check = &self.checks[*at as usize];
+            hash_of(check.of, check.values())
+        };
+        self.known.insert_unique(hash, at, again);
         Ok(())
     }
 
@@ -179,12 +184,32 @@ impl Deferred {
     }
 }
 
+/// A hash that equal keys of the same foreign key share.
+fn hash_of<'k>(of: u32, key: impl Iterator<Item = Datum<'k>>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    for value in key {
+        match value {
+            Datum::Null => {}
+            Datum::Bool(v) => v.hash(&mut hasher),
+            Datum::I32(v) => v.hash(&mut hasher),
+            Datum::I64(v) => v.hash(&mut hasher),
+            Datum::I128(v) => v.hash(&mut hasher),
+            // 0 for both zeros.
+            Datum::F64(v) => (v + 0.0).to_bits().hash(&mut hasher),
+            Datum::Interval(v) => v.comparable().hash(&mut hasher),
+            Datum::Str(text) => text.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
+
 /// Memory of a check with this key.
 fn bytes_of(key: &[Value]) -> u64 {
     let text = |value: &Value| if let Value::Str(bytes) = value { bytes.len() + 16 } else { 0 };
     let texts: usize = key.iter().map(text).sum();
     // Twice the entry of `known`: its table is never full.
-    (size_of::<Check>() + size_of_val(key) + texts + 2 * size_of::<(u64, u32)>()) as u64
+    (size_of::<Check>() + size_of_val(key) + texts + 2 * size_of::<u32>()) as u64
 }
 
 /// Whether the foreign key of the table is to be looked at later.
@@ -196,40 +221,25 @@ pub(super) fn is_later(session: &Session, entry: &TableEntry, fk: &ForeignKeyDef
     Ok(mode == ConstraintMode::Deferred)
 }
 
-/// Notes `key`, in the order of the columns of foreign key `fk` of `child`: rows of `child` got it,
-/// or `parent` has lost it.
+/// What waits for foreign key `fk` of `child`, when the rows of `changed` on its `side` change.
+///
+/// # Errors
+/// None for a foreign key of the table.
+pub(super) fn waiting(
+    (child, fk): (&TableEntry, &ForeignKeyDef),
+    side: Side,
+    changed: &TableEntry,
+) -> Result<Waiting> {
+    Ok(Waiting { key: KeyId::of(child, fk)?, side, changed: changed.storage().id() })
+}
+
+/// Notes `key`, in the order of the columns of its foreign key: rows got it, or have lost it.
 ///
 /// # Errors
 /// 53200.
-pub(super) fn note(
-    session: &mut Session,
-    (child, fk): (&TableEntry, &ForeignKeyDef),
-    parent: &TableEntry,
-    side: Side,
-    key: &[Datum<'_>],
-) -> Result<()> {
-    let mut encoded = KeyBuffer::new();
-    let changed = match side {
-        Side::Referring => {
-            let index = child.def.indexes.iter().position(|index| index.name == fk.name);
-            if let Some(index) = index.and_then(|index| child.indexes_built().get(index)) {
-                index.encode(key, &mut encoded);
-            }
-            child
-        }
-        Side::Referenced => {
-            let (index, positions) = foreign::unique_index(parent, &fk.references)?;
-            let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
-            if let Some(index) = parent.indexes_built().get(index) {
-                index.encode(&ordered, &mut encoded);
-            }
-            parent
-        }
-    };
-    let changed = changed.storage().id();
-    let waiting = Waiting { key: KeyId::of(child, fk)?, side, changed };
+pub(super) fn note(session: &mut Session, waiting: Waiting, key: &[Datum<'_>]) -> Result<()> {
     let pool = Arc::clone(&session.inner().pool);
-    session.work_mut().deferred.add(&pool, waiting, &encoded, key)
+    session.work_mut().deferred.add(&pool, waiting, key)
 }
 
 /// Which checks are done.
@@ -282,7 +292,7 @@ fn check_each(session: &mut Session, deferred: &mut Deferred, which: Which) -> R
             continue;
         };
         cancel.check()?;
-        let key: Vec<Datum<'_>> = check.key.iter().map(Datum::from).collect();
+        let key: Vec<Datum<'_>> = check.values().collect();
         match waiting.side {
             Side::Referring => foreign::check_key(session, child, fk, &key)?,
             Side::Referenced => foreign::check_gone(session, child, fk, &key)?,

@@ -167,12 +167,13 @@ fn note_keys(
     fk: &ForeignKeyDef,
     rows: &Rows,
 ) -> Result<()> {
+    let waiting = deferred::waiting((entry, fk), Side::Referring, entry)?;
     let mut key = Vec::with_capacity(fk.columns.len());
     for row in 0..rows.count {
         key.clear();
         key.extend(fk.columns.iter().map(|&c| rows.get(c, row)));
         if !key.iter().any(Datum::is_null) {
-            deferred::note(session, (entry, fk), entry, Side::Referring, &key)?;
+            deferred::note(session, waiting, &key)?;
         }
     }
     Ok(())
@@ -328,7 +329,8 @@ fn gone(
     let index = referring_index(&child, fk)?;
     let reaction = if new.is_some() { fk.on_update } else { fk.on_delete };
     if reaction == Reaction::NoAction && deferred::is_later(session, &child, fk)? {
-        return deferred::note(session, (&child, fk), entry, Side::Referenced, key);
+        let waiting = deferred::waiting((&child, fk), Side::Referenced, entry)?;
+        return deferred::note(session, waiting, key);
     }
     let refuses = matches!(reaction, Reaction::NoAction | Reaction::Restrict);
     let enough = if refuses { 1 } else { usize::MAX };

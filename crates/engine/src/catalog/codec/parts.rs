@@ -18,8 +18,30 @@ use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
 use crate::comments::Commented;
 use crate::rights::{Grant, Membership, Rights};
 
-/// A struct is its fields in this order.
+/// A struct is its fields in this order; what stands behind `;` is written only where it is not the
+/// default, and so may be missing.
 macro_rules! record {
+    ($ty:ident { $($field:ident),*; $last:ident }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                $(out.field(&self.$field);)*
+                if self.$last != Default::default() {
+                    out.field(&self.$last);
+                }
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                let $last = Default::default();
+                let mut record = Self { $($field: from.field()?,)* $last };
+                if from.end().is_err() {
+                    record.$last = from.field()?;
+                }
+                Ok(record)
+            }
+        }
+    };
     ($ty:ident { $($field:ident),* }) => {
         impl Codec for $ty {
             fn put(&self, out: &mut Writer<'_>) {
@@ -65,8 +87,10 @@ record!(Grant { grantee, grantor, privileges, grantable });
 record!(Rights { owner, grants });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
+record!(ColumnDef { name, ty, not_null, default; generated });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql });
+record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update; deferral });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind });
 record!(IndexColumn { ordinal, direction, nulls });
@@ -90,68 +114,6 @@ variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
 variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
-
-/// Only a generated column has a field behind the others.
-impl Codec for ColumnDef {
-    fn put(&self, out: &mut Writer<'_>) {
-        out.field(&self.name);
-        out.field(&self.ty);
-        out.field(&self.not_null);
-        out.field(&self.default);
-        if self.generated.is_some() {
-            out.field(&self.generated);
-        }
-    }
-}
-
-impl Decode for ColumnDef {
-    fn get(from: &mut Reader<'_>) -> Result<Self> {
-        let mut column = Self {
-            name: from.field()?,
-            ty: from.field()?,
-            not_null: from.field()?,
-            default: from.field()?,
-            generated: None,
-        };
-        if from.end().is_err() {
-            column.generated = from.field()?;
-        }
-        Ok(column)
-    }
-}
-
-/// Only one that is DEFERRABLE has a field behind the others.
-impl Codec for ForeignKeyDef {
-    fn put(&self, out: &mut Writer<'_>) {
-        out.field(&self.name);
-        out.field(&self.columns);
-        out.field(&self.table);
-        out.field(&self.references);
-        out.field(&self.on_delete);
-        out.field(&self.on_update);
-        if self.deferral.is_deferrable() {
-            out.field(&self.deferral);
-        }
-    }
-}
-
-impl Decode for ForeignKeyDef {
-    fn get(from: &mut Reader<'_>) -> Result<Self> {
-        let mut key = Self {
-            name: from.field()?,
-            columns: from.field()?,
-            table: from.field()?,
-            references: from.field()?,
-            on_delete: from.field()?,
-            on_update: from.field()?,
-            deferral: Deferral::Never,
-        };
-        if from.end().is_err() {
-            key.deferral = from.field()?;
-        }
-        Ok(key)
-    }
-}
 
 /// Only a wide table has a field behind the others.
 impl Codec for TableDef {
