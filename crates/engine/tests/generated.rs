@@ -4,7 +4,7 @@
 mod support;
 
 use engine::native::NativeOptions;
-use engine::{Config, Database, Session};
+use engine::{Config, Database};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
 use testkit::Scratch;
