@@ -9,7 +9,9 @@ use std::sync::Arc;
 use kernels::{Batch, Column, VectorBuilder};
 use sql::catalog::TableMeta;
 use sql::statement::AccessMode;
-use storage::{Datum, Direction, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError};
+use storage::{
+    Datum, Direction, KeyBatch, KeyBuffer, KeyRange, RowBuffer, Snapshot, Tid, WriteError,
+};
 use txn::manager::Isolation;
 use types::{Error, Result, SqlState};
 
@@ -179,6 +181,50 @@ impl NativeSession {
         let at = self.at()?;
         self.note_key(table, index, key)?;
         Ok(table.entry.storage().get(index, at, key, &mut self.key, columns, row))
+    }
+
+    /// Makes `batch` the keys `keys`, each in all columns of the unique index at position `index`,
+    /// to be read by [`Self::get_nth`].
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction.
+    pub fn start_batch<'k, 'd: 'k>(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        keys: impl Iterator<Item = &'k [Datum<'d>]>,
+        batch: &mut KeyBatch,
+    ) -> Result<()> {
+        let indexes = table.entry.storage().indexes();
+        batch.clear();
+        for key in keys {
+            self.note_key(table, index, key)?;
+            batch.push(&indexes[index], key);
+        }
+        Ok(())
+    }
+
+    /// As [`Self::get`], with key number `i` of a batch of this index. Rows are read when they are
+    /// asked for, but memory is waited for together: in order of the keys, with the same columns,
+    /// this is several times as fast when tables are larger than the processor's caches.
+    ///
+    /// # Errors
+    /// 25P01 outside a transaction.
+    ///
+    /// # Panics
+    /// If the batch has no such key.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
+    pub fn get_nth(
+        &mut self,
+        table: &TableHandle,
+        index: usize,
+        batch: &mut KeyBatch,
+        i: usize,
+        columns: &[usize],
+        row: &mut RowBuffer,
+    ) -> Result<Option<Tid>> {
+        let at = self.at()?;
+        Ok(table.entry.storage().get_nth(index, at, batch, i, columns, row))
     }
 
     /// Reads `columns` of row `tid`; false when it is not there.

@@ -1,8 +1,9 @@
 //! Handles of native transactions that are older than a foreign key to their table.
 
-use engine::native::NativeOptions;
+use engine::native::{NativeOptions, NativeSession};
 use engine::{Config, Database};
-use storage::{Datum, RowBuffer};
+use storage::{Datum, KeyBatch, RowBuffer};
+use types::Value;
 
 #[test]
 fn a_younger_foreign_key_holds_for_an_older_handle() {
@@ -34,4 +35,49 @@ fn a_younger_foreign_key_holds_for_an_older_handle() {
         }
     }
     assert_eq!(run("SELECT id FROM parent"), ["1"]);
+}
+
+#[test]
+fn rows_of_a_batch_are_as_they_are_when_they_are_asked_for() {
+    let database = Database::open_in_memory(Config::default()).expect("it opens");
+    let mut session = database.session();
+    for (create, index) in [
+        ("CREATE TABLE ordered (id int PRIMARY KEY, n int)", "ordered_pkey"),
+        ("CREATE TABLE hashed (id int, n int); CREATE INDEX h ON hashed USING hash (id)", "h"),
+    ] {
+        for statement in create.split("; ") {
+            session.execute(statement).expect("a table");
+        }
+        let name = create.split(' ').nth(2).expect("its name");
+        session
+            .execute(&format!("INSERT INTO {name} VALUES (1, 10), (2, 20), (4, 40)"))
+            .expect("rows");
+        let table = database.handle(name).expect("a table");
+        let index = table.index(index).expect("its key");
+        let mut native = database.native();
+        native.begin(NativeOptions::default()).expect("it begins");
+        let (mut batch, mut row) = (KeyBatch::new(), RowBuffer::new());
+        let keys = [1, 2, 3, 4, 2, 5].map(|id| [Datum::I32(id)]);
+        let keys = keys.iter().map(|key| &key[..]);
+        native.start_batch(&table, index, keys, &mut batch).expect("keys that fit");
+        let mut get = |native: &mut NativeSession, i: usize| {
+            let found = native.get_nth(&table, index, &mut batch, i, &[1], &mut row);
+            let tid = found.expect("it reads")?;
+            Some((tid, row.get(0).to_value()))
+        };
+        assert_eq!(get(&mut native, 0).expect("row 1").1, Value::I32(10));
+        let (second, value) = get(&mut native, 1).expect("row 2");
+        assert_eq!(value, Value::I32(20));
+        native.update(&table, second, &[(1, Datum::I32(21))]).expect("it changes");
+        native.insert(&table, &[Datum::I32(3), Datum::I32(30)]).expect("it inserts");
+        assert_eq!(get(&mut native, 2).expect("row 3").1, Value::I32(30));
+        let (fourth, _) = get(&mut native, 3).expect("row 4");
+        native.update(&table, fourth, &[(0, Datum::I32(5))]).expect("another key");
+        assert!(get(&mut native, 3).is_none(), "row 4 has another key");
+        assert_eq!(get(&mut native, 4).expect("row 2").1, Value::I32(21));
+        assert_eq!(get(&mut native, 5).expect("row 5").1, Value::I32(40));
+        native.delete(&table, second).expect("it goes");
+        assert!(get(&mut native, 1).is_none(), "row 2 is gone");
+        native.commit().expect("it commits");
+    }
 }

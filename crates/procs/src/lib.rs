@@ -31,6 +31,9 @@
 //! })?;
 //! let ann = procedures.run(|txn| txn.get(&accounts, &[&1]))?;
 //! assert_eq!(ann.map(|account| account.balance), Some(Decimal(70_00)));
+//! let both = procedures.run(|txn| txn.get_many(&accounts, &[&[&2], &[&3]]))?;
+//! assert_eq!(both[0].as_ref().map(|account| account.balance), Some(Decimal(80_00)));
+//! assert!(both[1].is_none());
 //! # Ok(())
 //! # }
 //! ```
@@ -48,5 +51,5 @@ pub use engine::native::{NativeOptions, NativeSession, TableHandle};
 pub use field::{Date, Decimal, Field, Timestamp};
 pub use record::{Record, Table};
 pub use run::{Procedures, Retry, Transaction};
-pub use storage::{Datum, Direction, RowBuffer, Tid};
+pub use storage::{Datum, Direction, KeyBatch, RowBuffer, Tid};
 pub use txn::manager::Isolation;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use engine::Database;
 use engine::native::{NativeOptions, NativeSession};
-use storage::{Datum, Direction, RowBuffer, Tid};
+use storage::{Datum, Direction, KeyBatch, RowBuffer, Tid};
 use types::{Error, Result, SqlState};
 
 use crate::field::Field;
@@ -38,6 +38,7 @@ pub struct Procedures {
 pub struct Transaction<'p> {
     session: &'p mut NativeSession,
     row: RowBuffer,
+    batch: KeyBatch,
 }
 
 /// Whether it is worth to try again: serialization failure or deadlock.
@@ -88,7 +89,8 @@ impl Procedures {
         let mut pause = self.retry.pause;
         for attempt in 1.. {
             self.session.begin(self.options)?;
-            let mut transaction = Transaction { session: &mut self.session, row: RowBuffer::new() };
+            let (row, batch) = Default::default();
+            let mut transaction = Transaction { session: &mut self.session, row, batch };
             let outcome = body(&mut transaction);
             let outcome = match outcome {
                 Ok(value) => self.session.commit().map(|()| value),
@@ -117,10 +119,7 @@ impl Transaction<'_> {
 
     /// The TID of the row with this primary key; its fields are read.
     fn find<R: Record>(&mut self, table: &Table<R>, key: &[&dyn Key]) -> Result<Option<Tid>> {
-        let primary = table.primary.ok_or_else(|| {
-            let message = format!("table \"{}\" has no primary key", R::TABLE);
-            Error::new(SqlState(*b"42704"), message)
-        })?;
+        let primary = primary_key(table)?;
         let key: Vec<Datum<'_>> = key.iter().map(|k| k.key()).collect();
         self.session.get(&table.handle, primary, &key, &table.columns, &mut self.row)
     }
@@ -134,6 +133,31 @@ impl Transaction<'_> {
             Some(_) => R::from_row(&self.row).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The rows with these primary keys, in their order: as [`Self::get`] of each, but memory is
+    /// waited for together, which pays from a handful of keys on.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn get_many<R: Record>(
+        &mut self,
+        table: &Table<R>,
+        keys: &[&[&dyn Key]],
+    ) -> Result<Vec<Option<R>>> {
+        let primary = primary_key(table)?;
+        let datums: Vec<Vec<Datum<'_>>> =
+            keys.iter().map(|key| key.iter().map(|k| k.key()).collect()).collect();
+        let (handle, batch) = (&table.handle, &mut self.batch);
+        self.session.start_batch(handle, primary, datums.iter().map(|key| &key[..]), batch)?;
+        let row = |i| {
+            let (columns, row) = (&table.columns, &mut self.row);
+            match self.session.get_nth(handle, primary, batch, i, columns, row)? {
+                Some(_) => R::from_row(row).map(Some),
+                None => Ok(None),
+            }
+        };
+        (0..keys.len()).map(row).collect()
     }
 
     /// Inserts a row. Columns without a field are NULL; generated ones are computed, whatever their
@@ -225,6 +249,13 @@ impl Transaction<'_> {
         })?;
         outcome
     }
+}
+
+fn primary_key<R: Record>(table: &Table<R>) -> Result<usize> {
+    table.primary.ok_or_else(|| {
+        let message = format!("table \"{}\" has no primary key", R::TABLE);
+        Error::new(SqlState(*b"42704"), message)
+    })
 }
 
 fn no_row<R: Record>() -> Error {

@@ -281,6 +281,37 @@ impl TableIndex {
         structure!(self, s => s.lookup(key, found))
     }
 
+    /// Asks the processor for what a lookup of `key` reads first; returns what
+    /// [`Self::lookup_fetched`] wants to know.
+    #[inline]
+    pub(crate) fn fetch(&self, key: &[u8]) -> u64 {
+        match &self.structure {
+            Structure::Tree1(tree) => tree.fetch(key),
+            Structure::Tree2(tree) => tree.fetch(key),
+            Structure::TreeLong(tree) => tree.fetch(key),
+            Structure::Hash1(hash) => return hash.fetch(key),
+            Structure::Hash2(hash) => return hash.fetch(key),
+            Structure::HashLong(hash) => return hash.fetch(key),
+        }
+        0
+    }
+
+    /// As [`Self::lookup`], some time after [`Self::fetch`] of the same key returned `mark`.
+    #[inline]
+    pub(crate) fn lookup_fetched(
+        &self,
+        key: &[u8],
+        mark: u64,
+        found: impl FnMut(Tid) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match &self.structure {
+            Structure::Hash1(hash) => hash.lookup_hashed(key, mark, found),
+            Structure::Hash2(hash) => hash.lookup_hashed(key, mark, found),
+            Structure::HashLong(hash) => hash.lookup_hashed(key, mark, found),
+            _ => self.lookup(key, found),
+        }
+    }
+
     /// A cursor over the entries whose keys are in `range`. Entries that are there all the time
     /// are returned once, in order; those that come or go meanwhile once or never.
     ///

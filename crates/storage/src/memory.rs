@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
 pub use region::{AtomicMemory, Memory};
-pub(crate) use region::{IntervalBits, Plain, bytes_of};
+pub(crate) use region::{IntervalBits, Plain, bytes_of, prefetch};
 use slots::Slots;
 
 /// What memory is used for.

@@ -29,6 +29,7 @@ mod stress;
 mod tests;
 mod write;
 mod find;
+mod many;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub(crate) use directory::BlockRef;
 use directory::Directory;
 pub use image::{BlockCopy, BlockImage};
 pub use index_blocks::SubBlockInfo;
+pub use many::KeyBatch;
 pub use replay::{RowChange, RowChangeKind, RowChanges, TableReplay, replay_rows};
 
 /// A shared set of rows that transactions read and write.

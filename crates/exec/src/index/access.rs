@@ -7,8 +7,8 @@ use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use plan::physical::ScanRestriction;
 use sql::catalog::TableRef;
 use storage::{
-    Datum, Direction, IndexKind, KeyBuffer, KeyRange, RangeState, Restriction, RowBuffer, ScanPlan,
-    Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
+    Datum, Direction, IndexKind, KeyBatch, KeyBuffer, KeyRange, RangeState, Restriction, RowBuffer,
+    ScanPlan, Snapshot, TID_COLUMN, Table, TableIndex, Tid, Uniqueness,
 };
 use types::{Error, PhysicalType, Result};
 
@@ -145,6 +145,21 @@ impl Access {
     pub(super) fn look_up(&self, key: &KeyBuffer, cursor: &mut Cursor, found: &mut Found) {
         let row = &mut cursor.row;
         let _ = self.table.read_key(&self.index, self.at, key, &self.stored, row, |tid, row| {
+            self.take(tid, row, found);
+            ControlFlow::<()>::Continue(())
+        });
+    }
+
+    /// Adds the rows that have key number `i` of `keys`.
+    pub(super) fn look_up_nth(
+        &self,
+        keys: &mut KeyBatch,
+        i: usize,
+        cursor: &mut Cursor,
+        found: &mut Found,
+    ) {
+        let (table, index, row) = (&self.table, &self.index, &mut cursor.row);
+        let _ = table.read_nth(index, self.at, keys, i, &self.stored, row, |tid, row| {
             self.take(tid, row, found);
             ControlFlow::<()>::Continue(())
         });

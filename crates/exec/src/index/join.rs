@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use kernels::{BATCH_ROWS, Batch, Column, Vector};
 use plan::physical::{Expr, ExprKind, JoinKind, Node, Operator as PlanOperator, OperatorId};
-use storage::{Datum, Direction, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN};
+use storage::{
+    Datum, Direction, KeyBatch, KeyBuffer, KeyRange, Restriction, RestrictionKind, TID_COLUMN,
+};
 use types::{Error, PhysicalType, Result, Value};
 
 use super::access::{Access, Cursor, Found, constants};
@@ -53,6 +55,7 @@ struct State {
     cursor: Cursor,
     key: KeyBuffer,
     end: KeyBuffer,
+    batch: KeyBatch,
     /// Per inner row found, its outer row.
     outer: Vec<u32>,
 }
@@ -162,6 +165,7 @@ impl Operator for IndexJoin {
             cursor: Cursor::new(),
             key: KeyBuffer::new(),
             end: KeyBuffer::new(),
+            batch: KeyBatch::new(),
             outer: Vec::new(),
         })
     }
@@ -180,14 +184,12 @@ impl Operator for IndexJoin {
             flow,
         };
         state.outer.clear();
-        let mut values = Vec::new();
-        for row in 0..pass.flow.rows() {
-            if keys.of(row, &mut values)? {
-                self.access.index.encode(&values, &mut state.key);
-                if pass.row(row as u32, state, values.len(), push)? == Demand::Enough {
-                    return Ok(Demand::Enough);
-                }
-            }
+        let looked_at = match self.access.is_lookup(self.keys.len()) {
+            true => pass.look_up(&keys, state, push)?,
+            false => pass.read_ranges(&keys, state, push)?,
+        };
+        if looked_at == Demand::Enough {
+            return Ok(Demand::Enough);
         }
         if pass.flush(state, push)? == Demand::Enough {
             return Ok(Demand::Enough);
@@ -242,23 +244,49 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Finds the inner rows of one outer row, whose key is in `state`.
-    fn row(
+    /// Finds the inner rows of all outer rows, whose keys are whole.
+    fn look_up(&mut self, keys: &Keys, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        let access = &self.join.access;
+        state.batch.clear();
+        let (mut rows, mut values) = (Vec::with_capacity(self.flow.rows()), Vec::new());
+        for row in 0..self.flow.rows() {
+            if keys.of(row, &mut values)? {
+                state.batch.push(&access.index, &values);
+                rows.push(row as u32);
+            }
+        }
+        for (i, &row) in rows.iter().enumerate() {
+            access.look_up_nth(&mut state.batch, i, &mut state.cursor, &mut self.found);
+            state.outer.resize(self.found.rows(), row);
+            if self.found.rows() >= BATCH_ROWS && self.flush(state, push)? == Demand::Enough {
+                return Ok(Demand::Enough);
+            }
+        }
+        Ok(Demand::More)
+    }
+
+    /// Finds the inner rows of all outer rows, each a range of the index.
+    fn read_ranges(
         &mut self,
-        row: u32,
+        keys: &Keys,
         state: &mut State,
-        key_columns: usize,
         push: &mut Push<'_>,
     ) -> Result<Demand> {
-        let access = &self.join.access;
-        if access.is_lookup(key_columns) {
-            access.look_up(&state.key, &mut state.cursor, &mut self.found);
-            state.outer.resize(self.found.rows(), row);
-            return match self.found.rows() >= BATCH_ROWS {
-                true => self.flush(state, push),
-                false => Ok(Demand::More),
-            };
+        let mut values = Vec::new();
+        for row in 0..self.flow.rows() {
+            if keys.of(row, &mut values)? {
+                self.join.access.index.encode(&values, &mut state.key);
+                if self.row(row as u32, state, push)? == Demand::Enough {
+                    return Ok(Demand::Enough);
+                }
+            }
         }
+        Ok(Demand::More)
+    }
+
+    /// Finds the inner rows of one outer row, whose key is in `state`.
+    fn row(&mut self, row: u32, state: &mut State, push: &mut Push<'_>) -> Result<Demand> {
+        let access = &self.join.access;
         let range = KeyRange::prefix(&state.key, &mut state.end);
         access.start(range, Direction::Forward, &mut state.cursor);
         let is_enough = self.join.wants_one() && self.join.is_decided_by_key();

@@ -10,6 +10,11 @@ use types::{Interval, PhysicalType};
 use super::{Span, bits_of, store_words, tuples_start};
 use crate::block::{Block, BlockLayout, Fixed, Segment};
 use crate::datum::Datum;
+use crate::memory::prefetch;
+
+/// Most bytes of a string that are asked for before it is read; the processor sees by itself that a
+/// longer one is read in order.
+const STRING_BYTES_FETCHED: usize = 256;
 
 impl Block {
     /// Where the tuple of `row` starts, in a row store.
@@ -25,6 +30,41 @@ impl Block {
         if self.header.layout == BlockLayout::Row && row < self.rows() {
             self.memory.prefetch(self.tuple_at(row), self.header.tuple_bytes as usize);
         }
+    }
+
+    /// Asks the processor for the version word and the values of `columns` of `row`, which the
+    /// block has; strings come later.
+    pub(crate) fn fetch_row(&self, columns: &[usize], row: u32) {
+        if let Some(word) = self.word(row) {
+            prefetch(std::ptr::from_ref(word).cast(), size_of_val(word));
+        }
+        let row = row as usize;
+        match self.header.layout {
+            BlockLayout::Row => self.fetch_tuple(row),
+            _ if self.hot.is_some() => {
+                for &column in columns {
+                    let segment = &self.header.segments[column];
+                    let width = usize::from(segment.width);
+                    self.memory.prefetch(segment.data as usize + row * width, width);
+                    self.memory.prefetch(segment.validity as usize + row / 8, 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the processor for the strings among `columns` of `row`, whose values it has.
+    pub(crate) fn fetch_strings(&self, columns: &[usize], row: usize) {
+        if self.hot.is_none() {
+            return;
+        }
+        let segments = &self.header.segments;
+        let text = |column: &&usize| segments[**column].physical == PhysicalType::Str;
+        self.each_value(columns.iter().filter(text).copied(), row, |datum| {
+            if let Datum::Str(text) = datum {
+                prefetch(text.as_ptr(), text.len().min(STRING_BYTES_FETCHED));
+            }
+        });
     }
 
     /// Calls `each` with the values of `columns` in `row` of a hot block, as they are at this

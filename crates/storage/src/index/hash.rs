@@ -132,14 +132,32 @@ impl<F: HashForm> HashIndex<F> {
         node.next().map(|id| self.overflow.get(id))
     }
 
+    /// Asks the processor for the bucket of `key`; its hash.
+    #[inline]
+    pub(super) fn fetch(&self, key: &[u8]) -> u64 {
+        self.assert_width(key);
+        let hash = self.hash(key);
+        self.buckets.get(bucket_of(hash, self.count.load(Ordering::Acquire))).prefetch();
+        hash
+    }
+
     /// Calls `found` with the TIDs of `key`, in any order, until it breaks.
     pub(super) fn lookup(
         &self,
         key: &[u8],
-        mut found: impl FnMut(Tid) -> ControlFlow<()>,
+        found: impl FnMut(Tid) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.assert_width(key);
-        let hash = self.hash(key);
+        self.lookup_hashed(key, self.hash(key), found)
+    }
+
+    /// [`Self::lookup`] of a key whose hash is known.
+    pub(super) fn lookup_hashed(
+        &self,
+        key: &[u8],
+        hash: u64,
+        mut found: impl FnMut(Tid) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut attempt = 0;
         let matches = loop {
             let guard = F::pin();

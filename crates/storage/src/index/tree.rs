@@ -265,6 +265,22 @@ impl<F: KeyForm> Tree<F> {
         F::free(key);
     }
 
+    /// Asks the processor for the leaf of `key`.
+    pub(super) fn fetch(&self, key: &[u8]) {
+        self.assert_width(key);
+        // Who is overtaken by a change leaves it at that.
+        let _ = self.try_fetch(&Probe::new(key), &F::pin());
+    }
+
+    fn try_fetch(&self, probe: &Probe<'_>, guard: &F::Guard) -> Attempt<()> {
+        let mut node = self.root()?;
+        while node.level() > 1 {
+            node = node.child::<F>(node.lower_bound::<F>(probe, 1, guard)?)?;
+        }
+        node.fetch_child::<F>(node.lower_bound::<F>(probe, 1, guard)?);
+        Ok(())
+    }
+
     /// Calls `found` with the TIDs of `key` in ascending order until it breaks.
     #[inline]
     pub(super) fn lookup(

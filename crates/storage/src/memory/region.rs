@@ -117,14 +117,7 @@ impl Memory {
     /// Asks the processor for the lines of `bytes` bytes from `offset` on, which may lie outside.
     #[inline]
     pub(crate) fn prefetch(&self, offset: usize, bytes: usize) {
-        #[cfg(target_arch = "x86_64")]
-        for line in (offset..offset + bytes).step_by(64) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing the program can see and never faults.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start().wrapping_add(line).cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (offset, bytes);
+        prefetch(self.start().wrapping_add(offset), bytes);
     }
 
     #[inline]
@@ -135,6 +128,19 @@ impl Memory {
         // SAFETY: `offset` is at most the length of the allocation.
         unsafe { self.start().add(offset).cast() }
     }
+}
+
+/// Asks the processor for the lines of the `bytes` bytes at `start`, which need not be memory.
+#[inline]
+pub(crate) fn prefetch(start: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (start.addr() / 64 * 64..start.addr() + bytes).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing the program can see and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.with_addr(line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (start, bytes);
 }
 
 /// Zeroed words that many threads write: the directory of a hash table, say.

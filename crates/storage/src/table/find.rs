@@ -40,9 +40,23 @@ impl Table {
         let guard = epoch::pin();
         let index = &self.index_list(&guard)[index];
         index.encode(key, buffer);
+        self.get_key(index, at, buffer, columns, out, &guard)
+    }
+
+    /// [`Self::get`] by the bytes of the key.
+    #[inline]
+    pub(super) fn get_key(
+        &self,
+        index: &TableIndex,
+        at: Snapshot,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut RowBuffer,
+        guard: &Guard,
+    ) -> Option<Tid> {
         let mut found = None;
-        let _ = index.lookup(buffer, |tid| {
-            if self.read_entry(index, buffer, at, tid, columns, out, &guard) {
+        let _ = index.lookup(key, |tid| {
+            if self.read_entry(index, key, at, tid, columns, out, guard) {
                 found = Some(tid);
                 return ControlFlow::Break(());
             }
@@ -54,7 +68,7 @@ impl Table {
     /// Reads the row of an entry; false when `at` does not see the row with this key.
     #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
     #[inline]
-    fn read_entry(
+    pub(super) fn read_entry(
         &self,
         index: &TableIndex,
         key: &[u8],

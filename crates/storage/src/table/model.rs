@@ -2,12 +2,16 @@
 //! point reads and by unpacking random rows after every step, and the end state by image, replay
 //! and index.
 
+mod batches;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernels::{Vector, VectorBuilder};
 use proptest::prelude::*;
 use testkit::Random;
 use types::{DataType, Interval, Value};
+
+use batches::check_batches;
 
 use super::*;
 use crate::manager::{Manager, Txn};
@@ -633,6 +637,7 @@ fn check(random: &mut Random, table: &Arc<Table>, snapshot: &Arc<TableSnapshot>,
     assert_eq!(found.keys().collect::<Vec<_>>(), passing.map(|p| p.0).collect::<Vec<_>>());
     check_points(random, table, snapshot, &expected);
     check_entries(table, &expected);
+    check_batches(random, table, snapshot, &expected);
 }
 
 fn scan(snapshot: &Arc<TableSnapshot>, plan: &ScanPlan, rows_max: usize) -> BTreeMap<Tid, Row> {

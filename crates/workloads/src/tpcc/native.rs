@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 pub use storage::Datum;
 
-use super::input::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
+use super::input::{Delivery, LINES_MAX, NewOrder, OrderStatus, Payment, StockLevel, Who};
 use super::populate::DISTRICTS;
 use super::schema::{
     CUSTOMER_BY_NAME, ORDERS_BY_CUSTOMER, SecondaryIndex, Table, customer, district, item,
@@ -64,6 +64,8 @@ pub trait Transaction {
     type RowId: Copy;
     /// Holds what is read.
     type Row: Row;
+    /// Keys whose rows are read one after the other.
+    type Batch: Default;
 
     /// Reads `columns` of the row with this primary key into `row`, if it is there.
     ///
@@ -73,6 +75,30 @@ pub trait Transaction {
         &mut self,
         table: Table,
         key: &[Datum<'_>],
+        columns: &[usize],
+        row: &mut Self::Row,
+    ) -> Result<Option<Self::RowId>, Failure>;
+
+    /// Makes `batch` the primary keys `keys` of `table`, whose rows will be read.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn start_batch<const N: usize>(
+        &mut self,
+        table: Table,
+        keys: &[[Datum<'_>; N]],
+        batch: &mut Self::Batch,
+    ) -> Result<(), Failure>;
+
+    /// As [`Self::get`], with key number `i` of a batch of this table.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn get_nth(
+        &mut self,
+        table: Table,
+        batch: &mut Self::Batch,
+        i: usize,
         columns: &[usize],
         row: &mut Self::Row,
     ) -> Result<Option<Self::RowId>, Failure>;
@@ -157,12 +183,15 @@ pub struct Bodies<T: Transaction> {
     ids: Vec<T::RowId>,
     items: Vec<i32>,
     text: String,
+    item_keys: T::Batch,
+    stock_keys: T::Batch,
 }
 
 impl<T: Transaction> Default for Bodies<T> {
     fn default() -> Self {
         let (ids, items, text) = (Vec::new(), Vec::new(), String::new());
-        Self { row: T::Row::default(), ids, items, text }
+        let (item_keys, stock_keys) = Default::default();
+        Self { row: T::Row::default(), ids, items, text, item_keys, stock_keys }
     }
 }
 
@@ -261,15 +290,17 @@ impl<T: Transaction> Bodies<T> {
         txn.insert(Table::Orders, &[w, d, o, c, time, Null, I32(lines), all_local])?;
         txn.insert(Table::NewOrder, &[w, d, o])?;
         let (mut amount, mut branded) = (0, 0);
+        self.start_lines(txn, input)?;
         for (i, line) in input.lines().iter().enumerate() {
             let columns = [item::PRICE, item::NAME, item::DATA];
-            if txn.get(Table::Item, &[I32(line.item)], &columns, &mut self.row)?.is_none() {
+            let keys = &mut self.item_keys;
+            if txn.get_nth(Table::Item, keys, i, &columns, &mut self.row)?.is_none() {
                 return Ok(None);
             }
             let line_amount = self.row.i64(0) * i64::from(line.quantity);
             amount += line_amount;
             let original = is_original(self.row.text(2));
-            self.take_stock(txn, input, line)?;
+            self.take_stock(txn, input, i)?;
             branded += i32::from(original && is_original(self.row.text(5)));
             txn.insert(
                 Table::OrderLine,
@@ -290,10 +321,22 @@ impl<T: Transaction> Bodies<T> {
         Ok(Some(Placed { order, total: total(amount, discount, taxes), branded }))
     }
 
+    /// The keys of the lines' items and their stock.
+    fn start_lines(&mut self, txn: &mut T, input: &NewOrder) -> Result<(), Failure> {
+        let lines = input.lines();
+        let (mut items, mut stocks) = ([[Null]; LINES_MAX], [[Null; 2]; LINES_MAX]);
+        for (i, line) in lines.iter().enumerate() {
+            items[i] = [I32(line.item)];
+            stocks[i] = [I32(line.supply), I32(line.item)];
+        }
+        txn.start_batch(Table::Item, &items[..lines.len()], &mut self.item_keys)?;
+        txn.start_batch(Table::Stock, &stocks[..lines.len()], &mut self.stock_keys)
+    }
+
     /// Takes a line's quantity from the stock; `row` holds the district's information at 4 and the
     /// data at 5.
-    fn take_stock(&mut self, txn: &mut T, input: &NewOrder, line: &Line) -> Result<(), Failure> {
-        let key = [I32(line.supply), I32(line.item)];
+    fn take_stock(&mut self, txn: &mut T, input: &NewOrder, i: usize) -> Result<(), Failure> {
+        let line = &input.lines()[i];
         let columns = [
             stock::QUANTITY,
             stock::YTD,
@@ -302,7 +345,9 @@ impl<T: Transaction> Bodies<T> {
             dist_info(input.district),
             stock::DATA,
         ];
-        let id = self.find(txn, Table::Stock, &key, &columns)?;
+        let found = txn.get_nth(Table::Stock, &mut self.stock_keys, i, &columns, &mut self.row)?;
+        let key = [I32(line.supply), I32(line.item)];
+        let id = found.ok_or_else(|| lost(Table::Stock, &key))?;
         let row = &self.row;
         let remote = i32::from(line.supply != input.warehouse);
         let changes = [
@@ -505,10 +550,15 @@ impl<T: Transaction> Bodies<T> {
         items.sort_unstable();
         items.dedup();
         let mut count = 0;
-        for item in &self.items {
-            let key = [w, I32(*item)];
-            let found = txn.get(Table::Stock, &key, &[stock::QUANTITY], &mut self.row)?;
-            found.ok_or_else(|| lost(Table::Stock, &key))?;
+        // 20 orders of at most 15 lines.
+        let mut keys = [[w, Null]; 20 * LINES_MAX];
+        keys.iter_mut().zip(&self.items).for_each(|(key, item)| key[1] = I32(*item));
+        let keys = &keys[..self.items.len()];
+        txn.start_batch(Table::Stock, keys, &mut self.stock_keys)?;
+        for (i, key) in keys.iter().enumerate() {
+            let (batch, row) = (&mut self.stock_keys, &mut self.row);
+            let found = txn.get_nth(Table::Stock, batch, i, &[stock::QUANTITY], row)?;
+            found.ok_or_else(|| lost(Table::Stock, key))?;
             count += i32::from(self.row.i32(0) < input.threshold);
         }
         Ok(Some(count))

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use ::sql::statement::AccessMode;
 use engine::Database;
 use engine::native::{NativeOptions, NativeSession, TableHandle};
-use storage::{Datum, RowBuffer, Tid};
+use storage::{Datum, KeyBatch, RowBuffer, Tid};
 
 use super::driver::{System, Use};
 use super::native::{Direction, Index, NativeTerminal, Row, Session, Transaction};
@@ -126,6 +126,32 @@ impl Row for RowBuffer {
 impl Transaction for TesseraSession<'_> {
     type RowId = Tid;
     type Row = RowBuffer;
+    type Batch = KeyBatch;
+
+    fn start_batch<const N: usize>(
+        &mut self,
+        table: Table,
+        keys: &[[Datum<'_>; N]],
+        batch: &mut KeyBatch,
+    ) -> Result<(), Failure> {
+        let (handle, index) =
+            (&self.system.tables[table as usize], self.system.point[table as usize]);
+        let keys = keys.iter().map(|key| &key[..]);
+        self.native.start_batch(handle, index, keys, batch).map_err(failure)
+    }
+
+    fn get_nth(
+        &mut self,
+        table: Table,
+        batch: &mut KeyBatch,
+        i: usize,
+        columns: &[usize],
+        row: &mut RowBuffer,
+    ) -> Result<Option<Tid>, Failure> {
+        let (handle, index) =
+            (&self.system.tables[table as usize], self.system.point[table as usize]);
+        self.native.get_nth(handle, index, batch, i, columns, row).map_err(failure)
+    }
 
     fn get(
         &mut self,

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use types::Result;
 
 use super::form::HashForm;
-use crate::memory::{AtomicMemory, BufferPool, MemoryCategory};
+use crate::memory::{AtomicMemory, BufferPool, MemoryCategory, prefetch};
 
 /// Words in a bucket: two cache lines, which processors fetch together.
 const BUCKET_WORDS: usize = 16;
@@ -44,6 +44,12 @@ impl<'t> Bucket<'t> {
     #[inline]
     fn set_word(self, i: usize, word: u64) {
         self.0[i].store(word, Ordering::Relaxed);
+    }
+
+    /// Asks the processor for all of it.
+    #[inline]
+    pub(super) fn prefetch(self) {
+        prefetch(self.0.as_ptr().cast(), BUCKET_WORDS * 8);
     }
 
     #[inline]

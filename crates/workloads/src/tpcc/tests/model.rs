@@ -137,6 +137,33 @@ impl Model {
 impl Transaction for Model {
     type RowId = usize;
     type Row = ModelRow;
+    type Batch = Vec<Vec<i32>>;
+
+    fn start_batch<const N: usize>(
+        &mut self,
+        _: Table,
+        keys: &[[Datum<'_>; N]],
+        batch: &mut Vec<Vec<i32>>,
+    ) -> Result<(), Failure> {
+        let number = |datum: &Datum<'_>| match datum {
+            Datum::I32(number) => *number,
+            other => panic!("keys are numbers, not {other:?}"),
+        };
+        *batch = keys.iter().map(|key| key.iter().map(number).collect()).collect();
+        Ok(())
+    }
+
+    fn get_nth(
+        &mut self,
+        table: Table,
+        batch: &mut Vec<Vec<i32>>,
+        i: usize,
+        columns: &[usize],
+        row: &mut ModelRow,
+    ) -> Result<Option<usize>, Failure> {
+        let key: Vec<Datum<'_>> = batch[i].iter().map(|number| Datum::I32(*number)).collect();
+        self.get(table, &key, columns, row)
+    }
 
     fn get(
         &mut self,
