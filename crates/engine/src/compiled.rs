@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use plan::PlanOptions;
 use plan::physical::PhysicalPlan;
 use sql::algebra::{Plan, Query};
-use sql::statement::{ConflictAction, Statement};
+use sql::statement::Statement;
 use storage::Table;
 
 use crate::Session;
@@ -159,25 +159,7 @@ impl Compiled {
 
     /// Whether `query` is one of the statement's own.
     fn owns(&self, query: &Query) -> bool {
-        let is = |own: &Query| std::ptr::eq(own, query);
-        let returning = |own: &Option<sql::statement::Returning>| {
-            own.as_ref().is_some_and(|returning| is(&returning.query))
-        };
-        match &self.statement {
-            Statement::Query(own) => is(own),
-            Statement::SelectForUpdate(select) => is(&select.query),
-            Statement::Insert(insert) => {
-                let assigns = insert.on_conflict.as_ref().is_some_and(|on| match &on.action {
-                    ConflictAction::Update { assignments, .. } => is(assignments),
-                    ConflictAction::Nothing => false,
-                });
-                is(&insert.source) || returning(&insert.returning) || assigns
-            }
-            Statement::Update(update) => is(&update.source) || returning(&update.returning),
-            Statement::Delete(delete) => is(&delete.source) || returning(&delete.returning),
-            Statement::Merge(merge) => is(&merge.source) || returning(&merge.returning),
-            _ => false,
-        }
+        self.statement.queries().into_iter().any(|own| std::ptr::eq(own, query))
     }
 
     /// The plan of `query`, if there is one that still holds.

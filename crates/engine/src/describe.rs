@@ -25,6 +25,7 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Update(update) => returning(&update.returning),
         Statement::Delete(delete) => returning(&delete.returning),
         Statement::Merge(merge) => returning(&merge.returning),
+        Statement::WithChanges(with) => columns(session, &with.main)?,
         Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),
         Statement::Show { name } if name == "all" => {
             Some(vec![text("name"), text("setting"), text("description")])

@@ -41,6 +41,7 @@ use crate::settings::Settings;
 use crate::statistics::StoredStatistics;
 use crate::wide::WideReader;
 use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::write::parts::Parts;
 use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
 /// Times a statement is bound again because a table changed while it waited.
@@ -120,6 +121,8 @@ pub struct Session {
     pub(crate) compiled: Option<Arc<Compiled>>,
     /// Values of `$1`... of the statement that runs.
     pub(crate) parameters: Vec<Value>,
+    /// Those of the WITH that runs, if it changes rows.
+    pub(crate) parts: Option<Parts>,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
     /// hide permanent relations of the same names.
     temporary: Arc<State>,
@@ -193,6 +196,7 @@ impl Session {
             prepared: PreparedStatements::default(),
             compiled: None,
             parameters: Vec::new(),
+            parts: None,
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
@@ -571,6 +575,7 @@ impl Session {
             Statement::Update(update) => write::change::update(self, update),
             Statement::Delete(delete) => write::change::delete(self, delete),
             Statement::Merge(merge) => write::merge::merge(self, merge),
+            Statement::WithChanges(with) => write::parts::run(self, with),
             _ => return None,
         })
     }
@@ -719,11 +724,15 @@ impl Session {
         context.switches = self.settings.plan_options().switches;
         context.block_paths = self.settings.block_paths();
         context.profile = run.profile.unwrap_or(Profile::Off);
-        context.inputs = run.inputs;
+        context.inputs = match &self.parts {
+            Some(parts) => parts.inputs(run.inputs),
+            None => run.inputs,
+        };
         context.recheck = run.recheck;
         context.parameters.clone_from(&self.parameters);
         if let Some(work) = &self.work {
-            context.at = run.at.unwrap_or_else(|| work.txn.snapshot());
+            let parts = self.parts.as_ref().map(|parts| parts.at);
+            context.at = run.at.or(parts).unwrap_or_else(|| work.txn.snapshot());
             if work.txn.isolation() == Isolation::Serializable {
                 context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
             }

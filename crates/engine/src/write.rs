@@ -8,6 +8,7 @@
 //! ```
 //! Invariants: the source is complete before the first row is written, so a statement never meets
 //! its own rows; any error takes the whole statement back (`Session`).
+//! Several such statements are one under WITH (`parts`).
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 
 pub(crate) mod rows;
@@ -21,4 +22,5 @@ pub(crate) mod conflict;
 pub(crate) mod change;
 pub(crate) mod merge;
 pub(crate) mod lock;
+pub(crate) mod parts;
 pub(crate) mod wide;

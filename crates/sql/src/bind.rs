@@ -34,6 +34,7 @@ mod generated;
 mod state;
 mod query;
 mod cte;
+mod changes;
 mod set_ops;
 mod values;
 mod from;
@@ -168,6 +169,8 @@ struct Binder<'a> {
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
+    /// Changes of rows under the statement's WITH.
+    changes: changes::Changes,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -190,6 +193,7 @@ impl<'a> Binder<'a> {
             identity_names: VecDeque::new(),
             required: Vec::new(),
             on_behalf: None,
+            changes: changes::Changes::default(),
             clock: None,
             moment: None,
         }
@@ -234,7 +238,9 @@ impl<'a> Binder<'a> {
 
     /// The query as the caller of [`bind`] gets it.
     fn finish(&mut self, query: BoundQuery) -> Result<Query> {
-        if let Some(at) = self.parameters.iter().position(|ty| *ty == DataType::Unknown) {
+        let unknown = self.parameters.iter().position(|ty| *ty == DataType::Unknown);
+        // What is bound after a part may tell the types of its parameters.
+        if let Some(at) = unknown.filter(|_| !self.changes.is_part) {
             let message = format!("could not determine data type of parameter ${}", at + 1);
             return Err(Error::new(SqlState::INDETERMINATE_DATATYPE, message));
         }

@@ -28,7 +28,7 @@ pub use transaction::{
 };
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
-    OnConflict, Returning, RowLock, RowLockStrength, SelectForUpdate, Update,
+    OnConflict, Returning, RowLock, RowLockStrength, SelectForUpdate, Update, WithChanges,
 };
 
 use types::{DataType, Error, Result, SqlState};
@@ -236,6 +236,8 @@ pub enum Statement {
     },
     /// SELECT ... FOR UPDATE and its kin.
     SelectForUpdate(Box<SelectForUpdate>),
+    /// WITH whose queries change rows.
+    WithChanges(Box<WithChanges>),
     /// CREATE TABLE.
     CreateTable(Box<CreateTable>),
     /// CREATE TABLE AS.
@@ -386,6 +388,7 @@ impl Statement {
             Self::Update(update) => &update.source.parameters,
             Self::Delete(delete) => &delete.source.parameters,
             Self::Merge(merge) => &merge.source.parameters,
+            Self::WithChanges(with) => with.main.parameters(),
             Self::CreateTableAs(create) => &create.query.parameters,
             Self::Declare(declare) => &declare.query.parameters,
             Self::Explain { statement, .. } => statement.parameters(),

@@ -400,14 +400,37 @@ impl Plan {
 
     /// True when the plan reads a CTE, in a sub-query perhaps.
     pub fn reads_cte(&self) -> bool {
+        let mut found = false;
+        self.each_operator(&mut |plan| found |= matches!(plan, Self::CteScan { .. }));
+        found
+    }
+
+    /// True when evaluating it again may give other rows, though no table changed.
+    pub fn is_volatile(&self) -> bool {
         fn in_expr(expr: &Expr) -> bool {
-            let mut found = expr.subquery().is_some_and(Plan::reads_cte);
+            let mut found =
+                matches!(&expr.kind, ExprKind::Call(function, _) if function.is_volatile());
             expr.each_child(&mut |child| found |= in_expr(child));
             found
         }
-        let mut found = matches!(self, Self::CteScan { .. });
-        self.each_expr(&mut |expr| found |= in_expr(expr));
-        found || self.inputs().into_iter().any(Plan::reads_cte)
+        let mut found = false;
+        self.each_operator(&mut |plan| plan.each_expr(&mut |expr| found |= in_expr(expr)));
+        found
+    }
+
+    /// Calls `visit` with every operator of the plan, those of sub-queries included.
+    pub fn each_operator<'a>(&'a self, visit: &mut dyn FnMut(&'a Plan)) {
+        fn in_expr<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Plan)) {
+            if let Some(plan) = expr.subquery() {
+                plan.each_operator(visit);
+            }
+            expr.each_child(&mut |child| in_expr(child, visit));
+        }
+        visit(self);
+        self.each_expr(&mut |expr| in_expr(expr, visit));
+        for input in self.inputs() {
+            input.each_operator(visit);
+        }
     }
 
     /// A plan that gives one row without columns.

@@ -86,6 +86,9 @@ fn run(
     returning: Option<&Returning>,
 ) -> Result<Written> {
     let mut change = Change::new(session, entry, action, matches, returning)?;
+    if let Some(parts) = &session.parts {
+        change.seen = Some(parts.changed(entry.storage().id()));
+    }
     let mut at = session.work().txn.snapshot();
     let mut result = session.run_query(source, Run::default())?;
     loop {
@@ -282,9 +285,13 @@ impl<'a> Change<'a> {
     }
 
     /// Looks at wide tables, and at foreign keys in both directions.
-    fn finish(self, session: &mut Session) -> Result<Written> {
+    fn finish(mut self, session: &mut Session) -> Result<Written> {
         if self.written.count > 0 {
             wide::changed(session, self.entry);
+        }
+        if let (Some(parts), Some(seen)) = (&mut session.parts, self.seen.take()) {
+            let rows = seen.into_iter().chain(self.after.iter().flatten().copied());
+            parts.note(self.entry.storage().id(), rows);
         }
         let columns = self.assigned.all();
         if foreign::refers_by(self.entry, &columns) {

@@ -60,6 +60,12 @@ pub(crate) fn is_referenced(
     !referring(session, entry, columns).is_empty()
 }
 
+/// The names of the tables whose foreign keys refer to the table.
+pub(super) fn referring_tables(session: &Session, entry: &TableEntry) -> Vec<String> {
+    let all = referring(session, entry, None).into_iter();
+    all.map(|(table, _)| table.name().to_owned()).collect()
+}
+
 /// The rows that have `key` in the first columns of index `index`, in their newest state.
 pub(super) fn find(
     session: &mut Session,

@@ -28,6 +28,19 @@ enum CteUse {
     Free,
     /// Its non-recursive term is being bound.
     Forbidden,
+    /// It changes rows and returns none.
+    WithoutRows,
+}
+
+impl CteEntry {
+    pub(super) fn new(name: &str, id: CteId, columns: Vec<(String, DataType)>) -> Self {
+        Self { name: name.to_owned(), id, columns, use_: CteUse::Free }
+    }
+
+    /// Of a change without RETURNING.
+    pub(super) fn without_rows(name: &str, id: CteId) -> Self {
+        Self { use_: CteUse::WithoutRows, ..Self::new(name, id, Vec::new()) }
+    }
 }
 
 /// A bound CTE that is yet to be put around the query that reads it.
@@ -45,6 +58,25 @@ enum DefinitionKind {
 }
 
 impl Definition {
+    /// Of `plan`, under `name`.
+    pub(super) fn plain(cte: CteId, name: &str, plan: Plan) -> Self {
+        Self { cte, name: name.into(), kind: DefinitionKind::Plain(plan) }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True when it has other rows whenever it is evaluated.
+    pub(super) fn is_volatile(&self) -> bool {
+        match &self.kind {
+            DefinitionKind::Plain(plan) => plan.is_volatile(),
+            DefinitionKind::Recursive { base, step, .. } => {
+                base.is_volatile() || step.is_volatile()
+            }
+        }
+    }
+
     /// The definition around what reads it.
     pub(super) fn around(self, body: Plan) -> Plan {
         let (cte, name, body) = (self.cte, self.name, Box::new(body));
@@ -75,6 +107,10 @@ impl Binder<'_> {
                 let message = format!("WITH query name \"{name}\" specified more than once");
                 return fail(SqlState::DUPLICATE_ALIAS, message, ident_at(&cte.alias.name));
             }
+            if let Some(change) = self.bind_change(with, cte, &name, &definitions)? {
+                definitions.push(change);
+                continue;
+            }
             let recursive = with.recursive && reads(&cte.query, &name);
             definitions.push(match recursive {
                 true => self.bind_recursive(cte, &name)?,
@@ -90,8 +126,8 @@ impl Binder<'_> {
         let columns = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let id = self.fresh_cte();
         let columns = renamed(columns, &cte.alias)?;
-        self.ctes.push(CteEntry { name: name.to_owned(), id, columns, use_: CteUse::Free });
-        Ok(Definition { cte: id, name: name.into(), kind: DefinitionKind::Plain(plan) })
+        self.ctes.push(CteEntry::new(name, id, columns));
+        Ok(Definition::plain(id, name, plan))
     }
 
     fn bind_recursive(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
@@ -175,6 +211,10 @@ impl Binder<'_> {
             );
             return fail(SqlState::INVALID_RECURSION, message, at);
         }
+        if entry.use_ == CteUse::WithoutRows {
+            let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        }
         let columns: Vec<_> = entry.columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
         let scope_columns = entry
             .columns
@@ -227,7 +267,7 @@ fn recursive_parts<'q>(
 }
 
 /// True when `query` names the relation `name` anywhere.
-fn reads(query: &ast::Query, name: &str) -> bool {
+pub(super) fn reads(query: &ast::Query, name: &str) -> bool {
     names_relation(query, |relation| match relation.0.as_slice() {
         [ast::ObjectNamePart::Identifier(ident)] => folded(ident) == name,
         _ => false,

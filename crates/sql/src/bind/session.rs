@@ -136,6 +136,10 @@ impl Binder<'_> {
                 text: text.to_owned(),
             }))),
             Statement::SelectForUpdate(_) => unsupported("a cursor FOR UPDATE", at),
+            Statement::WithChanges(_) => {
+                let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
+                fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
+            }
             _ => fail(SqlState::SYNTAX_ERROR, "a cursor needs a query", at),
         }
     }

@@ -43,12 +43,20 @@ impl Binder<'_> {
                 | ast::SetExpr::Delete(inner)
                 | ast::SetExpr::Merge(inner) => {
                     refuse_locks(locks, "this statement")?;
-                    self.bind_write(inner, query.with.as_ref())
+                    self.allow_changes(query.with.as_ref());
+                    let main = self.bind_write(inner, query.with.as_ref())?;
+                    self.behind_changes(main)
                 }
-                _ if locks.is_empty() => self.top_query(query).map(Statement::Query),
                 _ => {
-                    let select = self.bind_locking(query, locks.to_vec())?;
-                    Ok(Statement::SelectForUpdate(Box::new(select)))
+                    self.allow_changes(query.with.as_ref());
+                    let main = match locks.is_empty() {
+                        true => Statement::Query(self.top_query(query)?),
+                        false => {
+                            let select = self.bind_locking(query, locks.to_vec())?;
+                            Statement::SelectForUpdate(Box::new(select))
+                        }
+                    };
+                    self.behind_changes(main)
                 }
             },
             Ast::Explain { analyze, statement, options, format, .. } => {
@@ -94,7 +102,11 @@ impl Binder<'_> {
     }
 
     /// Binds a statement that changes rows, under the CTEs of `with`.
-    fn bind_write(&mut self, statement: &Ast, with: Option<&ast::With>) -> Result<Statement> {
+    pub(super) fn bind_write(
+        &mut self,
+        statement: &Ast,
+        with: Option<&ast::With>,
+    ) -> Result<Statement> {
         Ok(match statement {
             Ast::Insert(insert) => Statement::Insert(Box::new(self.bind_insert(insert, with)?)),
             Ast::Update(update) => Statement::Update(Box::new(self.bind_update(update, with)?)),

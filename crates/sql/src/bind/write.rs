@@ -113,12 +113,13 @@ impl Binder<'_> {
         Ok(Delete { table: target.table, source, matches, returning })
     }
 
-    /// The CTEs of `with`, in sight from now on.
+    /// The CTEs of `with`, in sight from now on, behind those around the statement.
     pub(super) fn definitions(&mut self, with: Option<&ast::With>) -> Result<Vec<Definition>> {
-        match with {
-            Some(with) => self.bind_with(with),
-            None => Ok(Vec::new()),
+        let mut definitions = std::mem::take(&mut self.changes.before);
+        if let Some(with) = with {
+            definitions.extend(self.bind_with(with)?);
         }
+        Ok(definitions)
     }
 
     /// Target, FROM or USING, and WHERE; the level's scope is all of them.

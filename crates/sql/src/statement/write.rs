@@ -7,6 +7,7 @@
 //! A TID is a non-null BIGINT, the ordinal [`crate::catalog::TID_COLUMN`] of a scan. Extras are
 //! columns of other tables (FROM, USING) that RETURNING names; they travel with the source row.
 
+use super::Statement;
 use crate::algebra::Query;
 use crate::catalog::TableRef;
 
@@ -193,4 +194,46 @@ pub struct SelectForUpdate {
     pub limit: Option<Box<Query>>,
     /// OFFSET, likewise.
     pub offset: Option<Box<Query>>,
+}
+
+/// WITH whose queries change rows.
+#[derive(Clone, Debug)]
+pub struct WithChanges {
+    /// INSERT, UPDATE, DELETE, in the order in which they run. What number `i` returns is
+    /// [`crate::algebra::Plan::Input`] slot `i + 1` of those behind it.
+    pub parts: Vec<Statement>,
+    /// A query, or a statement as the parts are.
+    pub main: Statement,
+}
+
+impl Statement {
+    /// The queries of a statement that reads or writes rows; none of another one.
+    pub fn queries(&self) -> Vec<&Query> {
+        match self {
+            Self::Query(query) => vec![query],
+            Self::SelectForUpdate(select) => vec![&select.query],
+            Self::Insert(insert) => {
+                let assignments = insert.on_conflict.as_ref().and_then(|on| match &on.action {
+                    ConflictAction::Update { assignments, .. } => Some(&**assignments),
+                    ConflictAction::Nothing => None,
+                });
+                let others = assignments.into_iter().chain(returned(&insert.returning));
+                std::iter::once(&insert.source).chain(others).collect()
+            }
+            Self::Update(own) => {
+                std::iter::once(&own.source).chain(returned(&own.returning)).collect()
+            }
+            Self::Delete(own) => {
+                std::iter::once(&own.source).chain(returned(&own.returning)).collect()
+            }
+            Self::Merge(own) => {
+                std::iter::once(&own.source).chain(returned(&own.returning)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn returned(returning: &Option<Returning>) -> Option<&Query> {
+    returning.as_ref().map(|returning| &returning.query)
 }
