@@ -57,6 +57,7 @@ mod array_functions;
 mod aggregate;
 mod window;
 mod name;
+mod zone;
 
 use std::collections::VecDeque;
 
@@ -168,6 +169,8 @@ struct Binder<'a> {
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
+    /// The session's time zone.
+    zone: zone::SessionZone,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -190,6 +193,7 @@ impl<'a> Binder<'a> {
             identity_names: VecDeque::new(),
             required: Vec::new(),
             on_behalf: None,
+            zone: zone::SessionZone::of(catalog),
             clock: None,
             moment: None,
         }
