@@ -161,7 +161,7 @@ impl SessionCalls {
             SetScope::Session => self.settings.lock().set(&name, Some(&value))?,
             SetScope::Transaction => self.settings.lock().set_local(&name, Some(&value))?,
         }
-        let result = Value::text(&value);
+        let result = Value::text(&self.settings.lock().get(&name)?);
         self.ask(|asked| asked.settings.push((name, value, scope)));
         Ok(result)
     }

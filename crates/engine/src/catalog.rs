@@ -17,6 +17,7 @@ use sql::catalog::{
 };
 use sql::statement::{Access, OnCommit, Persistence};
 use storage::{Layout, Table, TableIndex};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::Database;
@@ -526,6 +527,8 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) registry: &'a Registry,
     /// The start of the transaction; None when the statement is bound for others too.
     pub(crate) now_micros: Option<i64>,
+    /// The time zone in which literals are read.
+    pub(crate) literal_zone: TimeZone,
     /// The time was asked for.
     pub(crate) asks_time: Cell<bool>,
     /// The session's prepared statements.
@@ -699,6 +702,14 @@ impl Catalog for StatementCatalog<'_> {
             Checking::Rights => self.state.check_access(self.settings.who(), needed),
             Checking::Nothing => Ok(()),
         }
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        self.settings.time_zone().clone()
+    }
+
+    fn literal_zone(&self) -> TimeZone {
+        self.literal_zone.clone()
     }
 
     fn now_micros(&self) -> Option<i64> {

@@ -19,6 +19,7 @@ use plan::physical::PhysicalPlan;
 use sql::algebra::{Plan, Query};
 use sql::statement::Statement;
 use storage::Table;
+use types::calendar::TimeZone;
 
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -91,6 +92,8 @@ pub(crate) struct Compiled {
     owner: Weak<SessionInfo>,
     version: u64,
     options: PlanOptions,
+    /// Literals were read in it, and its clocks are a part of expressions.
+    zone: TimeZone,
     /// Whether wide tables could be read at all.
     reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
@@ -120,6 +123,7 @@ impl Compiled {
             owner: Arc::downgrade(session.info()),
             version,
             options: session.settings.plan_options(),
+            zone: session.settings.time_zone().clone(),
             reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
             plans: Mutex::default(),
@@ -151,6 +155,7 @@ impl Compiled {
         std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(session.info()))
             && session.inner().relations.version() == self.version
             && session.settings.plan_options() == self.options
+            && *session.settings.time_zone() == self.zone
             && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()

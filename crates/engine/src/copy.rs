@@ -11,10 +11,11 @@ use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
 use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::{TableEntry, no_files};
-use crate::registry::FileFormat;
+use crate::catalog::{StatementCatalog, TableEntry, no_files};
+use crate::registry::{FileFormat, FileOptions};
 use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
 use crate::{QueryResult, Session};
@@ -50,15 +51,22 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
         }
         (CopyItem::Query(query), CopyDirection::To) => {
             let result = session.run_query(query, Run::default())?;
-            write(&*format, path, &copy.options, &result, session)
+            write(&*format, path, copy, &result, session)
         }
         (CopyItem::Table { table, columns }, CopyDirection::To) => {
             let result = table_rows(session, table, columns)?;
-            write(&*format, path, &copy.options, &result, session)
+            write(&*format, path, copy, &result, session)
         }
         (CopyItem::Query(_), CopyDirection::From) => {
             Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"))
         }
+    }
+}
+
+impl Session {
+    /// The options of a COPY of the session.
+    fn file_options<'a>(&'a self, given: &'a [(String, String)]) -> FileOptions<'a> {
+        FileOptions { given, zone: self.settings.time_zone() }
     }
 }
 
@@ -71,10 +79,11 @@ fn table_rows(session: &Session, table: &TableRef, columns: &[usize]) -> Result<
 fn write(
     format: &dyn FileFormat,
     path: &str,
-    options: &[(String, String)],
+    copy: &Copy,
     result: &ResultSet,
     session: &Session,
 ) -> Result<QueryResult> {
+    let options = session.file_options(&copy.options);
     let mut writer = format.create(path, options, &result.columns)?;
     for batch in &result.batches {
         session.cancel_handle().check()?;
@@ -122,7 +131,7 @@ fn copy_from(
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
-    let file = format.open(path, options, Some(&target))?;
+    let file = format.open(path, session.file_options(options), Some(&target))?;
     if file.columns.len() != columns.len() {
         let message =
             format!("{path} has {} columns, {} are expected", file.columns.len(), columns.len());
@@ -230,11 +239,12 @@ fn fill_defaults(
     Ok(())
 }
 
-/// Runs a query of our own.
+/// Runs a query of our own, of definitions.
 fn query_of(session: &mut Session, text: &str) -> Result<ResultSet> {
     let statement = sql::parse(text)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
-    match sql::bind(&statement, &session.catalog(), &[])? {
+    let literal_zone = TimeZone::UTC;
+    match sql::bind(&statement, &StatementCatalog { literal_zone, ..session.catalog() }, &[])? {
         Statement::Query(query) => session.run_query(&query, Run::default()),
         _ => Err(Error::internal("a default is an expression")),
     }

@@ -20,7 +20,11 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
     let text = |name: &str| (name.to_owned(), DataType::Text);
     Ok(match statement {
         Statement::Query(query) => Some(of_query(query)),
-        Statement::SelectForUpdate(select) => Some(of_query(&select.query)),
+        Statement::SelectForUpdate(select) => {
+            let mut columns = of_query(&select.query);
+            columns.truncate(select.width);
+            Some(columns)
+        }
         Statement::Insert(insert) => returning(&insert.returning),
         Statement::Update(update) => returning(&update.returning),
         Statement::Delete(delete) => returning(&delete.returning),

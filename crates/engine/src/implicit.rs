@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use sql::statement::{Privilege, Privileges};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::channels::{Notification, Wake};
@@ -93,6 +94,11 @@ impl Session {
             return Ok(if is { "on" } else { "off" }.to_owned());
         }
         self.settings.get(name)
+    }
+
+    /// Whose clocks show its times with a zone as text.
+    pub fn time_zone(&self) -> &TimeZone {
+        self.settings.time_zone()
     }
 
     /// Changes a setting, as SET does.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sql::ParsedStatement;
 use sql::statement::{Execute, Prepare};
 use storage::Datum;
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::compiled::{Compiled, Ready, Timing};
@@ -19,15 +20,18 @@ pub struct PreparedStatement {
     pub(crate) types: Vec<DataType>,
     pub(crate) statement: Arc<ParsedStatement>,
     compiled: Option<Arc<Compiled>>,
-    timing: Timing,
+    pub(crate) timing: Timing,
+    /// The session's time zone when it was prepared: its literals are read in it.
+    pub(crate) zone: TimeZone,
     /// What its rows look like, if it has any; not known of those of PREPARE.
     columns: Option<Vec<(String, DataType)>>,
 }
 
 impl PreparedStatement {
-    fn new(types: Vec<DataType>, statement: ParsedStatement) -> Self {
+    fn new(session: &Session, types: Vec<DataType>, statement: ParsedStatement) -> Self {
         let (statement, timing) = (Arc::new(statement), Timing::AnyTime);
-        Self { types, statement, compiled: None, timing, columns: None }
+        let zone = session.settings.time_zone().clone();
+        Self { types, statement, compiled: None, timing, zone, columns: None }
     }
 
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
@@ -79,7 +83,8 @@ pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryRe
         let message = format!("prepared statement \"{name}\" already exists");
         return Err(Error::new(SqlState(*b"42P05"), message));
     }
-    session.prepared.0.insert(name, PreparedStatement::new(parameters, statement));
+    let prepared = PreparedStatement::new(session, parameters, statement);
+    session.prepared.0.insert(name, prepared);
     Ok(QueryResult::command("PREPARE"))
 }
 
@@ -116,7 +121,7 @@ fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Resu
     prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
     let compiled = match &prepared.compiled {
         Some(compiled) => Arc::clone(compiled),
-        None => match session.compile(&prepared.statement, &prepared.types, prepared.timing)? {
+        None => match session.compile(prepared)? {
             Ready::Once(statement) => return session.run(*statement),
             Ready::Now(statement) => {
                 prepared.timing = Timing::Now;
@@ -186,7 +191,7 @@ impl Session {
             return Err(transaction::failed());
         }
         let columns = describe::columns(self, &bound)?;
-        let prepared = PreparedStatement::new(bound.parameters().to_vec(), statement);
+        let prepared = PreparedStatement::new(self, bound.parameters().to_vec(), statement);
         Ok(PreparedStatement { columns, ..prepared })
     }
 

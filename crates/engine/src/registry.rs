@@ -8,6 +8,7 @@ use exec::BatchSource;
 use kernels::{Batch, Vector};
 use parking_lot::RwLock;
 use sql::catalog::{Arguments, BoundTableFunction, TableFunctionRef};
+use types::calendar::TimeZone;
 use types::{DataType, Result};
 
 use crate::{PasswordHasher, QueryResult, Session};
@@ -61,8 +62,14 @@ pub trait FileWriter: Send {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// Options of COPY or of a reading function: names in lower case.
-pub type FileOptions = [(String, String)];
+/// Options of COPY or of a reading function.
+#[derive(Clone, Copy, Debug)]
+pub struct FileOptions<'a> {
+    /// Names, in lower case, and values.
+    pub given: &'a [(String, String)],
+    /// Whose clocks show times with a zone as text.
+    pub zone: &'a TimeZone,
+}
 
 /// A file format.
 pub trait FileFormat: Send + Sync {
@@ -74,7 +81,7 @@ pub trait FileFormat: Send + Sync {
     fn open(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile>;
 
@@ -85,7 +92,7 @@ pub trait FileFormat: Send + Sync {
     fn create(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn FileWriter>>;
 }
@@ -122,7 +129,7 @@ pub trait StreamFormat: Send + Sync {
     /// 22023 and others for the options.
     fn reader(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: &[(String, DataType)],
     ) -> Result<Box<dyn StreamReader>>;
 
@@ -132,7 +139,7 @@ pub trait StreamFormat: Send + Sync {
     /// 22023 and others for the options.
     fn writer(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn StreamWriter>>;
 }

@@ -2,6 +2,7 @@
 
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use types::calendar::TimeZone;
 use types::{DataType, Value, text};
 
 use crate::notice::Notice;
@@ -12,12 +13,17 @@ pub struct QueryResult {
     rows: Option<ResultSet>,
     is_binary: bool,
     notices: Vec<Notice>,
+    zone: TimeZone,
 }
 
 impl QueryResult {
     /// A statement without rows.
     pub fn command(tag: impl Into<String>) -> Self {
-        Self { tag: tag.into(), rows: None, is_binary: false, notices: Vec::new() }
+        Self::empty(tag.into())
+    }
+
+    fn empty(tag: String) -> Self {
+        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone: TimeZone::UTC }
     }
 
     /// Rows of a query.
@@ -27,7 +33,7 @@ impl QueryResult {
 
     /// Rows of a statement that also did something: RETURNING.
     pub(crate) fn tagged(tag: String, rows: ResultSet) -> Self {
-        Self { tag, rows: Some(rows), is_binary: false, notices: Vec::new() }
+        Self { rows: Some(rows), ..Self::empty(tag) }
     }
 
     /// The same, to be sent in binary where the client does not say otherwise.
@@ -38,6 +44,15 @@ impl QueryResult {
     /// Whether rows are sent in binary where the client does not say otherwise.
     pub fn is_binary(&self) -> bool {
         self.is_binary
+    }
+
+    /// Whose clocks show times with a zone as text.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    pub(crate) fn in_zone(self, zone: TimeZone) -> Self {
+        Self { zone, ..self }
     }
 
     /// What the client is told besides, in order.
@@ -100,7 +115,7 @@ impl QueryResult {
             for i in 0..batch.rows {
                 for ((cell, column), ty) in cells.iter_mut().zip(&columns).zip(&types) {
                     let value = column.value(i);
-                    *cell = (!value.is_null()).then(|| text::format(&value, *ty));
+                    *cell = (!value.is_null()).then(|| text::format_in(&value, *ty, &self.zone));
                 }
                 if !row(&cells) {
                     return;

@@ -326,8 +326,9 @@ impl Session {
             tries += 1;
             match outcome {
                 Ok(result) => {
+                    let zone = self.settings.time_zone().clone();
                     self.end_statement()?;
-                    return Ok(result);
+                    return Ok(result.in_zone(zone));
                 }
                 Err(error) => {
                     self.forget_asked();

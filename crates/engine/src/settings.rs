@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
+use types::calendar::TimeZone;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -32,6 +33,8 @@ enum Access {
     ReadOnly,
     /// Milliseconds, or a number with a unit.
     Milliseconds,
+    /// A time zone, kept by its name.
+    Zone,
 }
 
 const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
@@ -75,7 +78,7 @@ const KNOWN: &[Known] = &[
     known("synchronous_commit", "on", Access::Any),
     known("synchronize_seqscans", "on", Access::Switch),
     known("temp_directory", "", Access::Any),
-    known("timezone", "UTC", Access::Fixed),
+    known("timezone", "UTC", Access::Zone),
     known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
     known("xmloption", "content", Access::OneOf(&["content", "document"])),
@@ -96,6 +99,7 @@ pub(crate) struct Settings {
     version: u64,
     /// What they say to the planner and the executor.
     options: PlanOptions,
+    zone: TimeZone,
     /// Who began the session.
     user: Option<String>,
     /// That is no role: whoever came was let in.
@@ -109,7 +113,8 @@ impl Default for Settings {
         let (changed, local, base) = Default::default();
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
-        Self { changed, local, base, version: 0, options, user, trusted, who }
+        let zone = TimeZone::UTC;
+        Self { changed, local, base, version: 0, options, zone, user, trusted, who }
     }
 }
 
@@ -220,6 +225,11 @@ impl Settings {
     /// How queries are planned and run.
     pub(crate) fn plan_options(&self) -> PlanOptions {
         self.options
+    }
+
+    /// Whose clocks it goes by.
+    pub(crate) fn time_zone(&self) -> &TimeZone {
+        &self.zone
     }
 
     /// Which index sub-blocks scans use.
@@ -357,6 +367,11 @@ impl Settings {
     fn moved(&mut self) {
         self.version += 1;
         self.options = self.plan_options_now();
+        let zone = self.changed("timezone").unwrap_or(TimeZone::UTC.name());
+        if zone != self.zone.name() {
+            // The name is one that SET has found.
+            self.zone = TimeZone::setting(zone).unwrap_or_default();
+        }
         let role = self.changed("role").filter(|role| *role != "none");
         self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
     }
@@ -365,13 +380,12 @@ impl Settings {
     fn checked(name: &str, value: &str) -> Result<Option<String>> {
         let (known, default, access) = find(name)?;
         let same = value.eq_ignore_ascii_case(default) || is_utf8(&known, value);
-        let utc = known == "timezone" && matches!(value, "Etc/UTC" | "GMT" | "utc");
         match access {
             Access::ReadOnly => {
                 let message = format!("parameter \"{name}\" cannot be changed");
                 Err(Error::new(SqlState(*b"55P02"), message))
             }
-            Access::Fixed if !same && !utc => {
+            Access::Fixed if !same => {
                 Err(Error::unsupported(format!("{name} other than '{default}'")))
             }
             Access::Fixed => Ok(None),
@@ -397,6 +411,7 @@ impl Settings {
                 parse_bytes(name, &value)?;
                 Ok(Some(value))
             }
+            Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
             Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
             Access::Any => Ok(Some(value.to_owned())),
         }

@@ -26,7 +26,7 @@ fn again(session: &mut Session, statement: &mut PreparedStatement, values: &[Val
 }
 
 /// Statements with `$1` for a key and `$2` for a number.
-const STATEMENTS: [&str; 17] = [
+const STATEMENTS: [&str; 18] = [
     "SELECT id, k, v, s, s || 'x', v + $2, $2 FROM t WHERE id = $1",
     "SELECT k FROM t WHERE id = $1 AND k > $2",
     "SELECT count(*), sum(v), sum(k * k) FROM t WHERE k = $2 AND id <> $1",
@@ -34,6 +34,7 @@ const STATEMENTS: [&str; 17] = [
     "SELECT sum(v * v), max(k) FROM t WHERE id > $1 AND k <> $2",
     "SELECT now() IS NULL, id FROM t WHERE id = $1 OR k = $2 ORDER BY id",
     "SELECT s FROM t WHERE u = $1 AND id <> $2",
+    "SELECT k, s FROM t WHERE id = $1 AND k <> $2 FOR UPDATE",
     "UPDATE t SET v = v * 2 + $2, k = $2 WHERE id = $1",
     "UPDATE t SET s = s || 'y' WHERE id = $1 AND k > $2",
     "UPDATE t SET u = $2 WHERE u = $1",

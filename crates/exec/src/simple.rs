@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData, array_fn};
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
 use sql::algebra::SeriesFunction;
+use types::calendar::TimeZone;
 use types::{DataType, ElementType, Error, Interval, PhysicalType, Result, SqlState, Value};
 
 use crate::expr::Evaluator;
@@ -214,23 +215,30 @@ pub(crate) fn open_values(opener: &mut Opener, node: &Node) -> Result<Stream> {
 /// start, stop and step of one series.
 enum Series {
     Integer { start: i128, stop: i128, step: i128 },
-    Time { start: i64, stop: i64, step: Interval },
+    Time { start: i64, stop: i64, step: Interval, zone: TimeZone },
     Empty,
 }
 
 impl Series {
-    fn new(values: [Value; 3], ty: DataType) -> Result<Self> {
-        let [start, stop, step] = values;
+    /// Of a start, a stop, a step and, where it goes by its clocks, the name of a time zone.
+    fn new(values: &[Value], ty: DataType) -> Result<Self> {
+        let [start, stop, step, zone @ ..] = values else {
+            return Err(Error::internal("a series has three arguments"));
+        };
         if start.is_null() || stop.is_null() || step.is_null() {
             return Ok(Self::Empty);
         }
         if let (Value::I64(start), Value::I64(stop), Value::Interval(interval)) =
-            (&start, &stop, &step)
+            (start, stop, step)
         {
+            let zone = match zone {
+                [Value::Str(name)] => TimeZone::setting(&String::from_utf8_lossy(name))?,
+                _ => TimeZone::UTC,
+            };
             if interval.comparable() == 0 {
                 return Err(zero_step());
             }
-            return Ok(Self::Time { start: *start, stop: *stop, step: *interval });
+            return Ok(Self::Time { start: *start, stop: *stop, step: *interval, zone });
         }
         match (start.as_integer(), stop.as_integer(), step.as_integer()) {
             (Some(_), Some(_), Some(0)) => Err(zero_step()),
@@ -254,7 +262,7 @@ impl Series {
 
     /// All values of a time series.
     fn times(&self) -> Result<Vec<i64>> {
-        let Self::Time { start, stop, step } = self else {
+        let Self::Time { start, stop, step, zone } = self else {
             return Ok(Vec::new());
         };
         let ascending = step.comparable() > 0;
@@ -262,7 +270,7 @@ impl Series {
         let mut at = *start;
         while if ascending { at <= *stop } else { at >= *stop } {
             values.push(at);
-            at = step.add_to(at)?;
+            at = step.add_in(at, zone)?;
         }
         Ok(values)
     }
@@ -346,7 +354,7 @@ pub(crate) fn open_series(opener: &mut Opener, node: &Node) -> Result<Stream> {
         });
         return Ok(Stream::new(Arc::new(BatchesSource(batches.collect())), Some(node.id)));
     }
-    let series = Series::new(three(values)?, ty)?;
+    let series = Series::new(&values, ty)?;
     let source: Arc<dyn Source> = match series.count() {
         Some(count) => Arc::new(SeriesSource { series, count, physical }),
         None => {
@@ -359,10 +367,6 @@ pub(crate) fn open_series(opener: &mut Opener, node: &Node) -> Result<Stream> {
         }
     };
     Ok(Stream::new(source, Some(node.id)))
-}
-
-fn three(values: Vec<Value>) -> Result<[Value; 3]> {
-    values.try_into().map_err(|_| Error::internal("a series has three arguments"))
 }
 
 /// The elements, of type `ty`, of the only value, an array.
@@ -407,7 +411,7 @@ impl Operator for LateralSeries {
         for row in 0..flow.rows() {
             let values: Vec<Value> = arguments.iter().map(|a| a.value(row)).collect();
             let vector = match self.function {
-                SeriesFunction::Generate => self.values(&Series::new(three(values)?, self.ty)?)?,
+                SeriesFunction::Generate => self.values(&Series::new(&values, self.ty)?)?,
                 SeriesFunction::Unnest => unnest(&values, self.ty)?,
             };
             let mut start = 0;

@@ -26,7 +26,7 @@ impl FileFormat for Csv {
     fn open(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile> {
         read::open(path, options, target)
@@ -35,7 +35,7 @@ impl FileFormat for Csv {
     fn create(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn FileWriter>> {
         write::create(path, options, columns)

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::registry::{FileFormat, SourceFunction, TableFunction};
+use engine::registry::{FileFormat, FileOptions, SourceFunction, TableFunction};
 use sql::catalog::{Arguments, TableFunctionRef};
+use types::calendar::TimeZone;
 use types::{Error, Result, SqlState, Value, text};
 
 /// A table function that reads one file of a format.
@@ -39,7 +40,9 @@ impl TableFunction for Read {
             (name.to_owned(), value)
         };
         let options: Vec<(String, String)> = arguments.named.iter().map(option).collect();
-        let file = self.format.open(&path, &options, None)?;
+        // It is bound without a session: its times are those of UTC.
+        let options = FileOptions { given: &options, zone: &TimeZone::UTC };
+        let file = self.format.open(&path, options, None)?;
         Ok(SourceFunction::bound(format!("{}('{path}')", self.name), file))
     }
 }

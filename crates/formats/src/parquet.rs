@@ -35,10 +35,10 @@ impl FileFormat for Parquet {
     fn open(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: Option<&[(String, DataType)]>,
     ) -> Result<OpenedFile> {
-        if let Some((name, _)) = options.first() {
+        if let Some((name, _)) = options.given.first() {
             return Err(unknown_option(name));
         }
         let file = File::open(path).map_err(|e| io_error(path, "open", &e))?;
@@ -63,11 +63,11 @@ impl FileFormat for Parquet {
     fn create(
         &self,
         path: &str,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn FileWriter>> {
         let mut compression = Compression::SNAPPY;
-        for (name, value) in options {
+        for (name, value) in options.given {
             compression = match (name.as_str(), value.to_ascii_lowercase().as_str()) {
                 ("compression", "snappy") => Compression::SNAPPY,
                 ("compression", "zstd") => Compression::ZSTD(ZstdLevel::default()),

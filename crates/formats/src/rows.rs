@@ -1,6 +1,7 @@
 //! Records of text as rows: fields to values, values to batches.
 
 use kernels::{BATCH_ROWS, Batch, Column, VectorBuilder};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value, text};
 
 /// A field of a record.
@@ -81,18 +82,21 @@ pub(crate) struct Rows<'a> {
     columns: &'a [(String, DataType)],
     wanted: &'a [usize],
     blank: Blank,
+    zone: &'a TimeZone,
     builders: Vec<VectorBuilder>,
     count: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of records with `columns`, of which those of the ordinals `wanted` are kept.
+    /// Rows of records with `columns`, of which those of the ordinals `wanted` are kept. Times
+    /// without a zone are those of clocks in `zone`.
     pub(crate) fn new(
         columns: &'a [(String, DataType)],
         wanted: &'a [usize],
         blank: Blank,
+        zone: &'a TimeZone,
     ) -> Self {
-        let mut rows = Self { columns, wanted, blank, builders: Vec::new(), count: 0 };
+        let mut rows = Self { columns, wanted, blank, zone, builders: Vec::new(), count: 0 };
         rows.start();
         rows
     }
@@ -143,7 +147,8 @@ impl<'a> Rows<'a> {
         for i in 0..self.wanted.len() {
             let ordinal = self.wanted[i];
             let field = records.fields()[ordinal];
-            let pushed = push_field(&mut self.builders[i], records, field, columns[ordinal].1);
+            let ty = columns[ordinal].1;
+            let pushed = push_field(&mut self.builders[i], records, field, (ty, self.zone));
             if let Err(error) = pushed {
                 self.undo(i);
                 return Err(Reject::Field(ordinal, error));
@@ -165,7 +170,7 @@ fn push_field(
     builder: &mut VectorBuilder,
     records: &impl Records,
     field: Field,
-    ty: DataType,
+    (ty, zone): (DataType, &TimeZone),
 ) -> Result<()> {
     if field == Field::Null {
         builder.push_null();
@@ -184,19 +189,24 @@ fn push_field(
             Some(value) if i32::try_from(value).is_ok() => {
                 builder.push_value(&Value::I32(value as i32));
             }
-            _ => push_parsed(builder, bytes, ty)?,
+            _ => push_parsed(builder, bytes, ty, zone)?,
         },
-        _ => push_parsed(builder, bytes, ty)?,
+        _ => push_parsed(builder, bytes, ty, zone)?,
     }
     Ok(())
 }
 
-fn push_parsed(builder: &mut VectorBuilder, bytes: &[u8], ty: DataType) -> Result<()> {
+fn push_parsed(
+    builder: &mut VectorBuilder,
+    bytes: &[u8],
+    ty: DataType,
+    zone: &TimeZone,
+) -> Result<()> {
     // The part was checked to be UTF-8, and quotes are ASCII, so fields are UTF-8 too, unless
     // escapes put other bytes into one.
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Error::new(SqlState::INVALID_ENCODING, "field is not valid UTF-8"))?;
-    builder.push_value(&text::parse(text, ty)?);
+    builder.push_value(&text::parse_in(text, ty, zone)?);
     Ok(())
 }
 

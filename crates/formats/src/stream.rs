@@ -44,7 +44,7 @@ impl StreamFormat for Stream {
 
     fn reader(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: &[(String, DataType)],
     ) -> Result<Box<dyn StreamReader>> {
         let (form, header, on_error) = match self {
@@ -65,7 +65,7 @@ impl StreamFormat for Stream {
 
     fn writer(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn StreamWriter>> {
         let types = columns.iter().map(|(_, ty)| *ty).collect();
@@ -222,11 +222,11 @@ impl BatchSource for Pieces {
         }
         match &self.form {
             Form::Csv(dialect) => {
-                let rows = Rows::new(&self.columns, columns, Blank::Skip);
+                let rows = Rows::new(&self.columns, columns, Blank::Skip, &dialect.zone);
                 self.push_rows(&mut CsvRecords::new(text, dialect), start, rows, push)
             }
             Form::Text(options) => {
-                let rows = Rows::new(&self.columns, columns, Blank::Record);
+                let rows = Rows::new(&self.columns, columns, Blank::Record, &options.zone);
                 self.push_rows(&mut TextRecords::new(text, options), start, rows, push)
             }
         }

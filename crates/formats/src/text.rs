@@ -3,6 +3,7 @@
 use engine::registry::FileOptions;
 use kernels::Vector;
 use kernels::print::append_text;
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::rows::{Field, Records};
@@ -14,13 +15,16 @@ pub(crate) struct TextOptions {
     null: String,
     /// The first line holds names.
     pub(crate) has_header: bool,
+    /// Whose clocks show times with a zone.
+    pub(crate) zone: TimeZone,
 }
 
 impl TextOptions {
     /// The options in `given`.
-    pub(crate) fn new(given: &FileOptions) -> Result<Self> {
-        let mut options = Self { delimiter: b'\t', null: "\\N".to_owned(), has_header: false };
-        for (name, value) in given {
+    pub(crate) fn new(given: FileOptions<'_>) -> Result<Self> {
+        let (null, zone) = ("\\N".to_owned(), given.zone.clone());
+        let mut options = Self { delimiter: b'\t', null, has_header: false, zone };
+        for (name, value) in given.given {
             match (name.as_str(), value.as_bytes()) {
                 ("delimiter", [byte]) if byte.is_ascii() && !byte.is_ascii_alphanumeric() => {
                     options.delimiter = *byte;
@@ -229,7 +233,7 @@ impl TextWriter {
                 continue;
             }
             let start = out.len();
-            append_text(out, column, row, *ty);
+            append_text(out, column, row, *ty, &self.options.zone);
             escape_from(out, start, self.options.delimiter);
         }
         out.push(b'\n');
@@ -265,7 +269,8 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Vec<Vec<Option<Vec<u8>>>> {
-        let options = TextOptions::new(&[]).expect("defaults");
+        let options =
+            TextOptions::new(FileOptions { given: &[], zone: &TimeZone::UTC }).expect("defaults");
         let mut records = TextRecords::new(text, &options);
         let mut all = Vec::new();
         while records.next().expect("well formed") {

@@ -1,13 +1,15 @@
 //! Rows of vectors as text, without a [`types::Value`] in between: what results and files are
 //! written with.
 
+use types::calendar::TimeZone;
 use types::{DataType, text};
 
 use crate::{Vector, VectorData};
 
-/// Appends the value of `row`, of type `ty`, as PostgreSQL prints it; nothing for NULL.
+/// Appends the value of `row`, of type `ty`, as PostgreSQL prints it in a session of time zone
+/// `zone`; nothing for NULL.
 #[inline]
-pub fn append_text(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType) {
+pub fn append_text(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType, zone: &TimeZone) {
     if column.is_null(row) {
         return;
     }
@@ -26,6 +28,6 @@ pub fn append_text(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType)
         (VectorData::I32(v), DataType::Date) => text::format_date(out, v[row]),
         (VectorData::I64(v), DataType::Timestamp) => text::format_timestamp(out, v[row], ""),
         (VectorData::Str(v), ty) if ty.is_text() => text::append_text(out, v.get(row), ty),
-        _ => text::append(out, &column.value(row), ty),
+        _ => text::append_in(out, &column.value(row), ty, zone),
     }
 }

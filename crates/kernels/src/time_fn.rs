@@ -1,7 +1,8 @@
 //! Functions on dates, times, timestamps and intervals. Argument convention: see `text_fn`.
 //!
-//! The session's time zone is UTC, so TIMESTAMP and TIMESTAMPTZ share their kernels. Infinite dates
-//! and timestamps stay what they are under addition.
+//! TIMESTAMP and TIMESTAMPTZ share their kernels in UTC; those of a session in another time zone
+//! take its name behind their other arguments (`zoned`). Infinite dates and timestamps stay what
+//! they are under addition.
 
 mod extract;
 mod make;
@@ -9,15 +10,20 @@ mod number_template;
 mod read;
 mod template;
 mod write;
+mod zoned;
 
 pub use extract::{date_trunc, extract};
 pub use make::{date_bin, is_finite, make_time, round_seconds};
 pub use number_template::to_number;
 pub use read::{to_date, to_timestamp};
 pub use write::to_char;
+pub use zoned::{
+    cast_in, date_trunc_in, extract_in, session_zone, timestamp_add_in, timestamp_subtract_in,
+    to_timestamp_in,
+};
 
 use types::calendar::{
-    self, DAY, SECOND, check_date, check_timestamp, interval_out_of_range, is_finite_date,
+    self, DAY, SECOND, TimeZone, check_date, check_timestamp, interval_out_of_range, is_finite_date,
 };
 use types::{DataType, Error, Interval, Result, SqlState};
 
@@ -281,13 +287,21 @@ pub fn to_timestamp_epoch(seconds: &Vector) -> Result<Vector> {
 /// 22023 for an unknown zone, 22008.
 pub fn at_time_zone(zone: &Vector, value: &Vector, ty: DataType) -> Result<Vector> {
     let (zones, values) = (Texts::new(zone), Values::<i64>::new(value));
+    // Equal names follow one another.
+    let mut last: Option<(&str, TimeZone)> = None;
     try_build(&[zone, value], |i| {
-        let zone = zones.str(i)?;
-        if ty == DataType::TimestampTz {
-            calendar::utc_to_local(zone, values.get(i))
-        } else {
-            calendar::local_to_utc(zone, values.get(i))
-        }
+        let name = zones.str(i)?;
+        let zone = match last.take() {
+            Some((known, zone)) if known == name => zone,
+            _ => TimeZone::at(name)?,
+        };
+        let micros = values.get(i);
+        let result = match ty {
+            DataType::TimestampTz => zone.to_local(micros),
+            _ => zone.to_utc(micros),
+        };
+        last = Some((name, zone));
+        result
     })
 }
 

@@ -234,7 +234,7 @@ fn time_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<Vector
         ("to_date", [a, b]) => time_fn::to_date(a, b),
         ("to_number", [a, b]) => time_fn::to_number(a, b),
         ("timezone", [a, b]) => time_fn::at_time_zone(a, b, ty[1]),
-        ("to_char", [a, b]) => time_fn::to_char(a, ty[0], b),
+        ("to_char", [a, b]) => time_fn::to_char(a, ty[0], b, &types::calendar::TimeZone::UTC),
         _ => return None,
     })
 }

@@ -50,6 +50,7 @@ fn feed_value(value: &Value, hasher: &mut impl Hasher) {
         Value::I128(v) => v.hash(hasher),
         Value::F64(v) => v.to_bits().hash(hasher),
         Value::Str(v) => v.hash(hasher),
-        Value::Interval(v) => v.hash(hasher),
+        // As values are equal: not by its length.
+        Value::Interval(v) => (v.months, v.days, v.micros).hash(hasher),
     }
 }

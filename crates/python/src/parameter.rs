@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyInt};
 use pyo3::types::{PyList, PyMapping, PyMemoryView, PySequence, PyString, PyTime, PyTuple, PyType};
+use types::calendar::TimeZone;
 use types::{
     DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array, text,
 };
@@ -21,14 +22,15 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    /// The value for a parameter of type `ty`, which the statement has.
+    /// The value for a parameter of type `ty`, which the statement has; texts are read by the
+    /// clocks of `zone`.
     ///
     /// # Errors
     /// 22P02 and others for a text that is no value of the type.
-    pub(crate) fn for_type(&self, ty: DataType) -> Result<Value> {
+    pub(crate) fn for_type(&self, ty: DataType, zone: &TimeZone) -> Result<Value> {
         match &self.value {
             Value::Str(bytes) if self.ty == DataType::Unknown && !ty.is_text() => {
-                text::parse(std::str::from_utf8(bytes).unwrap_or_default(), ty)
+                text::parse_in(std::str::from_utf8(bytes).unwrap_or_default(), ty, zone)
             }
             value => Ok(value.clone()),
         }

@@ -8,6 +8,7 @@ use engine::{CancelHandle, PreparedStatement, QueryResult};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use sql::Effect;
+use types::calendar::TimeZone;
 use types::{DataType, Error, SqlState, Value};
 
 use crate::error::{exception, raise};
@@ -34,6 +35,8 @@ struct Open {
     session: engine::Session,
     /// By text and types of parameters.
     statements: HashMap<Key, PreparedStatement>,
+    /// In which they were prepared: their literals are read in it.
+    zone: TimeZone,
     /// After the session, which is part of the database.
     _handle: Handle,
 }
@@ -152,7 +155,8 @@ impl Session {
                 None => Handle::in_memory(limits)?,
             };
             let session = handle.database().session();
-            Ok(Open { session, statements: HashMap::new(), _handle: handle })
+            let (statements, zone) = (HashMap::new(), session.time_zone().clone());
+            Ok(Open { session, statements, zone, _handle: handle })
         });
         let open = open.map_err(|error| exception(py, &error))?;
         let (cancel, process) = (open.session.cancel_handle(), std::process::id());
@@ -312,11 +316,16 @@ impl Open {
         parameters: &[Parameter],
     ) -> std::result::Result<QueryResult, Error> {
         let key = key_of(text, parameters);
+        if self.zone != *self.session.time_zone() {
+            self.statements.clear();
+            self.zone = self.session.time_zone().clone();
+        }
         let mut prepared = match self.statements.remove(&key) {
             Some(prepared) => prepared,
             None => self.session.prepare(text, &key.1)?,
         };
-        let value = |(parameter, ty): (&Parameter, &DataType)| parameter.for_type(*ty);
+        let zone = self.session.time_zone();
+        let value = |(parameter, ty): (&Parameter, &DataType)| parameter.for_type(*ty, zone);
         let known = prepared.parameters().len();
         if known != parameters.len() {
             let message = format!("{} parameter values for {known}", parameters.len());

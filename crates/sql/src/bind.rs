@@ -58,6 +58,7 @@ mod array_functions;
 mod aggregate;
 mod window;
 mod name;
+mod zone;
 
 use std::collections::VecDeque;
 
@@ -171,6 +172,8 @@ struct Binder<'a> {
     on_behalf: Option<String>,
     /// Changes of rows under the statement's WITH.
     changes: changes::Changes,
+    /// The session's time zone.
+    zone: zone::SessionZone,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -194,6 +197,7 @@ impl<'a> Binder<'a> {
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),
+            zone: zone::SessionZone::of(catalog),
             clock: None,
             moment: None,
         }

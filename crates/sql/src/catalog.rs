@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, Value};
 
 use crate::algebra::{Direction, NullsOrder, SessionFunction};
@@ -583,6 +584,16 @@ pub trait Catalog {
     fn check_access(&self, needed: &[Access]) -> Result<()> {
         let _ = needed;
         Ok(())
+    }
+
+    /// The session's time zone.
+    fn time_zone(&self) -> TimeZone {
+        TimeZone::UTC
+    }
+
+    /// The time zone in which literals are read.
+    fn literal_zone(&self) -> TimeZone {
+        self.time_zone()
     }
 
     /// Microseconds since 1970 UTC at the transaction's start: now() and its kin. None when the

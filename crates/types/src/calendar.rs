@@ -5,7 +5,7 @@
 //! TIMESTAMP  microseconds since 1970-01-01   i64::MIN = -infinity, i64::MAX = infinity
 //! ```
 //! Invariant: finite dates lie in [`DATE_MIN`]`..=`[`DATE_MAX`], finite timestamps in
-//! [`TIMESTAMP_MIN`]`..i64::MAX`. Year 0 is 1 BC. The session's time zone is UTC. Departure from
+//! [`TIMESTAMP_MIN`]`..i64::MAX`. Year 0 is 1 BC. Departure from
 //! PostgreSQL: timestamps end in the year 294247, not 294276, because they count from 1970.
 //!
 //! Elsewhere: text forms (`text`), named time zones (`zone`).
@@ -18,7 +18,7 @@ mod zone;
 pub use arithmetic::{age, justify_interval};
 pub use extract::extract;
 pub use truncate::{truncate_interval, truncate_timestamp};
-pub use zone::{local_to_utc, utc_to_local, zone_offset};
+pub use zone::TimeZone;
 
 pub(crate) use zone::abbreviation_offset;
 

@@ -1,7 +1,7 @@
 //! Casts of single values. Columns: `kernels::cast`, which agrees with this.
 
 use crate::calendar::{
-    DAY, check_timestamp, date_to_timestamp, is_finite_timestamp, timestamp_to_date,
+    DAY, TimeZone, check_timestamp, date_to_timestamp, is_finite_timestamp, timestamp_to_date,
 };
 use crate::decimal;
 use crate::text::{self, Excess};
@@ -15,7 +15,37 @@ use crate::{
 /// # Errors
 /// 22003, 22P02 and so on; 42846 when there is no such cast.
 pub fn cast_value(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    convert(value, from, to, Excess::Cut)
+    convert(value, (from, to), Excess::Cut, &TimeZone::UTC)
+}
+
+/// As [`cast_value`], in a session of time zone `zone`; without, it is UTC.
+///
+/// # Errors
+/// As [`cast_value`].
+pub fn cast_value_in(
+    value: &Value,
+    from: DataType,
+    to: DataType,
+    zone: &TimeZone,
+) -> Result<Value> {
+    convert(value, (from, to), Excess::Cut, zone)
+}
+
+/// Whether the session's time zone decides what a value of type `from` is as `to`.
+pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
+    use DataType as T;
+    let is_text = |ty: DataType| ty.is_text() || ty == T::Unknown;
+    match (from, to) {
+        (T::Array(from), T::Array(to)) => depends_on_zone(from.data_type(), to.data_type()),
+        (T::Array(from), to) => depends_on_zone(from.data_type(), to),
+        (from, T::Array(to)) => depends_on_zone(from, to.data_type()),
+        (T::TimestampTz, T::Timestamp | T::Date | T::Time) => true,
+        (T::Timestamp | T::Date, T::TimestampTz) => true,
+        (T::TimestampTz, to) => is_text(to),
+        // Those without a zone may be `now` or `today`.
+        (from, T::TimestampTz | T::Timestamp | T::Date | T::Time) => is_text(from),
+        _ => false,
+    }
 }
 
 /// As [`cast_value`] by the rules of assignment (INSERT, UPDATE): overlong text is 22001 unless the
@@ -24,21 +54,28 @@ pub fn cast_value(value: &Value, from: DataType, to: DataType) -> Result<Value> 
 /// # Errors
 /// As [`cast_value`], and 22001.
 pub fn assign_value(value: &Value, from: DataType, to: DataType) -> Result<Value> {
-    convert(value, from, to, Excess::Error)
+    convert(value, (from, to), Excess::Error, &TimeZone::UTC)
 }
 
-fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Result<Value> {
+fn convert(
+    value: &Value,
+    (from, to): (DataType, DataType),
+    excess: Excess,
+    zone: &TimeZone,
+) -> Result<Value> {
     use DataType as T;
     match (value, to) {
         (Value::Null, _) => Ok(Value::Null),
-        (_, T::Char(_) | T::Varchar(_) | T::Text | T::Unknown) => to_text(value, from, to, excess),
+        (_, T::Char(_) | T::Varchar(_) | T::Text | T::Unknown) => {
+            to_text(value, (from, to), excess, zone)
+        }
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
         (Value::Str(bytes), T::Array(target)) => match from {
-            T::Array(source) => array_value(bytes, source, target, excess),
-            _ if from.is_text() => parse_array(utf8(bytes)?, target, excess),
+            T::Array(source) => array_value(bytes, (source, target), excess, zone),
+            _ if from.is_text() => parse_array(utf8(bytes)?, target, excess, zone),
             _ => Err(no_cast(from, to)),
         },
-        (Value::Str(bytes), _) if from.is_text() => text::parse(utf8(bytes)?, to),
+        (Value::Str(bytes), _) if from.is_text() => text::parse_in(utf8(bytes)?, to, zone),
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
         (Value::Bool(v), T::BigInt) => Ok(Value::I64(i64::from(*v))),
@@ -50,7 +87,7 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
             (T::Numeric(n), Some(v)) => from_numeric(v, n, to),
             (T::Date | T::Time | T::Timestamp | T::TimestampTz, Some(v)) => {
                 // Such values are at most 64 bits wide.
-                from_time(v as i64, from, to)
+                from_time(v as i64, (from, to), zone)
             }
             // The same 32 bits, as in PostgreSQL.
             (T::Oid, Some(v)) if to == T::Integer => Ok(Value::I32(v as i32)),
@@ -61,20 +98,25 @@ fn convert(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
 }
 
 /// An array with the elements of another one converted.
-fn array_value(array: &[u8], from: ElementType, to: ElementType, excess: Excess) -> Result<Value> {
-    let (source, target) = (from.data_type(), to.data_type());
-    let converted = array::map(array, from, to, |value| convert(&value, source, target, excess))?;
+fn array_value(
+    array: &[u8],
+    (from, to): (ElementType, ElementType),
+    excess: Excess,
+    zone: &TimeZone,
+) -> Result<Value> {
+    let types = (from.data_type(), to.data_type());
+    let converted = array::map(array, from, to, |value| convert(&value, types, excess, zone))?;
     Ok(Value::Str(converted.into()))
 }
 
 /// An array from its text; elements with a length are cut or refused afterwards, as in PostgreSQL.
-fn parse_array(text: &str, to: ElementType, excess: Excess) -> Result<Value> {
+fn parse_array(text: &str, to: ElementType, excess: Excess, zone: &TimeZone) -> Result<Value> {
     let plain = match to {
         ElementType::Char(_) | ElementType::Varchar(_) => ElementType::Text,
         other => other,
     };
-    match text::parse(text, DataType::Array(plain))? {
-        Value::Str(array) if plain != to => array_value(&array, plain, to, excess),
+    match text::parse_in(text, DataType::Array(plain), zone)? {
+        Value::Str(array) if plain != to => array_value(&array, (plain, to), excess, zone),
         value => Ok(value),
     }
 }
@@ -98,7 +140,12 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     })
 }
 
-fn to_text(value: &Value, from: DataType, to: DataType, excess: Excess) -> Result<Value> {
+fn to_text(
+    value: &Value,
+    (from, to): (DataType, DataType),
+    excess: Excess,
+    zone: &TimeZone,
+) -> Result<Value> {
     let held;
     let text = match value {
         Value::Str(bytes) if from.is_text() => utf8(bytes)?,
@@ -110,7 +157,7 @@ fn to_text(value: &Value, from: DataType, to: DataType, excess: Excess) -> Resul
             }
         }
         _ => {
-            held = text::format(value, from);
+            held = text::format_in(value, from, zone);
             &held
         }
     };
@@ -244,11 +291,17 @@ fn from_float(value: f64, from: DataType, to: DataType) -> Result<Value> {
     }
 }
 
-fn from_time(value: i64, from: DataType, to: DataType) -> Result<Value> {
+fn from_time(value: i64, (from, to): (DataType, DataType), zone: &TimeZone) -> Result<Value> {
     use DataType as T;
+    let value = match (from, to) {
+        (T::TimestampTz, T::Timestamp | T::Date | T::Time) => zone.to_local(value)?,
+        _ => value,
+    };
     Ok(match (from, to) {
+        (T::Date, T::TimestampTz) => Value::I64(zone.to_utc(date_to_timestamp(value as i32)?)?),
+        (T::Timestamp, T::TimestampTz) => Value::I64(zone.to_utc(value)?),
         (T::Date, T::Date) => Value::I32(value as i32),
-        (T::Date, T::Timestamp | T::TimestampTz) => Value::I64(date_to_timestamp(value as i32)?),
+        (T::Date, T::Timestamp) => Value::I64(date_to_timestamp(value as i32)?),
         (T::Time, T::Time) => Value::I64(value),
         (T::Time, T::Interval) => Value::Interval(Interval { months: 0, days: 0, micros: value }),
         (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Value::I64(value),

@@ -2,7 +2,8 @@
 //!
 //! `parse` is the input function of a type: what COPY and untyped literals go through. `format` is
 //! its output function: what a client sees. The session's settings are fixed: `DateStyle` ISO, MDY,
-//! `IntervalStyle` postgres, `bytea_output` hex, `TimeZone` UTC.
+//! `IntervalStyle` postgres, `bytea_output` hex. Its `TimeZone` is a parameter of `parse_in` and
+//! `append_in`, and UTC of those that take none.
 //!
 //! Elsewhere: conversions between types (`cast`).
 
@@ -15,9 +16,11 @@ mod tokens;
 
 use std::fmt::{self, Write};
 
+use crate::calendar::TimeZone;
 use crate::{DataType, Error, Result, SqlState, Value, array};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
+pub(crate) use interval::parse_interval;
 pub(crate) use number::parse_decimal;
 pub use print::{format_date, format_decimal, format_integer, format_timestamp};
 
@@ -61,6 +64,14 @@ impl Write for Buffer {
 /// # Errors
 /// 22P02, 22003, 22007, 22008, 22001 with PostgreSQL's messages.
 pub fn parse(text: &str, ty: DataType) -> Result<Value> {
+    parse_in(text, ty, &TimeZone::UTC)
+}
+
+/// As [`parse`], in a session of time zone `zone`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
     Ok(match ty {
         DataType::Boolean => Value::Bool(parse_boolean(text)?),
         DataType::SmallInt => {
@@ -77,12 +88,13 @@ pub fn parse(text: &str, ty: DataType) -> Result<Value> {
         DataType::Varchar(Some(n)) => Value::text(fit_varchar(text, n, Excess::Error)?),
         DataType::Bytea => Value::Str(bytes::parse_bytea(text)?.into()),
         DataType::Uuid => Value::I128(bytes::parse_uuid(text)?),
-        DataType::Date => Value::I32(datetime::parse_date(text)?),
-        DataType::Time => Value::I64(datetime::parse_time(text)?),
-        DataType::Timestamp => Value::I64(datetime::parse_timestamp(text, ty)?),
-        DataType::TimestampTz => Value::I64(datetime::parse_timestamp(text, ty)?),
+        DataType::Date => Value::I32(datetime::parse_date(text, zone)?),
+        DataType::Time => Value::I64(datetime::parse_time(text, zone)?),
+        DataType::Timestamp | DataType::TimestampTz => {
+            Value::I64(datetime::parse_timestamp(text, ty, zone)?)
+        }
         DataType::Interval => Value::Interval(interval::parse_interval(text)?),
-        DataType::Array(element) => Value::Str(array::parse_array(text, element)?.into()),
+        DataType::Array(element) => Value::Str(array::parse_array(text, element, zone)?.into()),
     })
 }
 
@@ -91,6 +103,14 @@ pub fn format(value: &Value, ty: DataType) -> String {
     let mut out = String::new();
     format_into(&mut out, value, ty);
     out
+}
+
+/// As [`format()`], in a session of time zone `zone`.
+pub fn format_in(value: &Value, ty: DataType, zone: &TimeZone) -> String {
+    let mut out = Vec::new();
+    append_in(&mut out, value, ty, zone);
+    String::from_utf8(out)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// As [`format()`], appended to `out`.
@@ -103,6 +123,11 @@ pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
 
 /// As [`format()`], appended to `out`, with the bytes of a text as they are.
 pub fn append(out: &mut Vec<u8>, value: &Value, ty: DataType) {
+    append_in(out, value, ty, &TimeZone::UTC);
+}
+
+/// As [`append`], in a session of time zone `zone`.
+pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone) {
     match (value, ty) {
         (Value::Null, _) => {}
         (Value::Bool(v), _) => out.push(if *v { b't' } else { b'f' }),
@@ -111,7 +136,7 @@ pub fn append(out: &mut Vec<u8>, value: &Value, ty: DataType) {
         (Value::I32(v), DataType::Date) => print::format_date(out, *v),
         (Value::I64(v), DataType::Time) => print::format_time(out, *v),
         (Value::I64(v), DataType::Timestamp) => print::format_timestamp(out, *v, ""),
-        (Value::I64(v), DataType::TimestampTz) => print::format_timestamp(out, *v, "+00"),
+        (Value::I64(v), DataType::TimestampTz) => print::format_instant(out, *v, zone),
         (Value::I128(v), DataType::Uuid) => bytes::format_uuid(out, *v),
         (Value::I32(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
         (Value::I64(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
@@ -121,7 +146,7 @@ pub fn append(out: &mut Vec<u8>, value: &Value, ty: DataType) {
         (Value::I128(v), _) => out.extend_from_slice(v.to_string().as_bytes()),
         (Value::Interval(v), _) => interval::format_interval(out, *v),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
-        (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element),
+        (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element, zone),
         (Value::Str(v), ty) => append_text(out, v, ty),
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::Interval;
 
-/// A value in its physical form; its [`crate::DataType`] is kept beside it.
-#[derive(Clone, Debug, PartialEq)]
+/// A value in its physical form; its [`crate::DataType`] is kept beside it. Equal are values that
+/// are so in every use: intervals by their parts, not by their length as SQL has it.
+#[derive(Clone, Debug)]
 pub enum Value {
     /// NULL of any type.
     Null,
@@ -23,6 +24,24 @@ pub enum Value {
     Str(Arc<[u8]>),
     /// INTERVAL.
     Interval(Interval),
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::I32(a), Self::I32(b)) => a == b,
+            (Self::I64(a), Self::I64(b)) => a == b,
+            (Self::I128(a), Self::I128(b)) => a == b,
+            (Self::F64(a), Self::F64(b)) => a == b || a.to_bits() == b.to_bits(),
+            (Self::Str(a), Self::Str(b)) => a == b,
+            (Self::Interval(a), Self::Interval(b)) => {
+                (a.months, a.days, a.micros) == (b.months, b.days, b.micros)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Value {

@@ -1,19 +1,25 @@
 //! Values of parameters from text or binary.
 
 use types::array::{self, ArrayBuilder};
+use types::calendar::TimeZone;
 use types::{DataType, ElementType, Error, Interval, Result, SqlState, Value, text};
 
 use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format};
 use crate::{numeric, oid};
 
-/// The value of parameter `number`, from 1.
+/// The value of parameter `number`, from 1; text is read by clocks of `zone`.
 ///
 /// # Errors
 /// 22P03 for a binary form that is none of the type's, 22021 for text that is not UTF-8, and what
 /// the type says about its text.
-pub(crate) fn value(bytes: &[u8], ty: DataType, format: Format, number: usize) -> Result<Value> {
+pub(crate) fn value(
+    bytes: &[u8],
+    ty: DataType,
+    (format, zone): (Format, &TimeZone),
+    number: usize,
+) -> Result<Value> {
     match format {
-        Format::Text => text::parse(utf8(bytes)?, ty),
+        Format::Text => text::parse_in(utf8(bytes)?, ty, zone),
         Format::Binary => binary_value(bytes, ty).map_err(|error| {
             if error.state() != BAD_BINARY {
                 return error;

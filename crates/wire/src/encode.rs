@@ -3,6 +3,7 @@
 use engine::QueryResult;
 use kernels::Vector;
 use kernels::print::append_text;
+use types::calendar::TimeZone;
 use types::{DataType, ElementType, Result, Value, array, calendar, text};
 
 use crate::message::{finish, message, push_text};
@@ -91,7 +92,7 @@ pub(crate) fn rows<E>(
             bytes.extend_from_slice(&[0; 4]);
             bytes.extend_from_slice(&(types.len() as u16).to_be_bytes());
             for (column, (ty, format)) in columns.iter().zip(&types) {
-                cell(bytes, column, place.row, *ty, *format);
+                cell(bytes, column, place.row, *ty, (*format, result.zone()));
             }
             finish(bytes, start);
             out.flush_full()?;
@@ -113,8 +114,14 @@ pub(crate) trait Outgoing {
     fn flush_full(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Appends the value of a row with its length before it.
-pub(crate) fn cell(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType, format: Format) {
+/// Appends the value of a row with its length before it; as text by clocks of `zone`.
+pub(crate) fn cell(
+    out: &mut Vec<u8>,
+    column: &Vector,
+    row: usize,
+    ty: DataType,
+    (format, zone): (Format, &TimeZone),
+) {
     if column.is_null(row) {
         out.extend_from_slice(&(-1_i32).to_be_bytes());
         return;
@@ -122,7 +129,7 @@ pub(crate) fn cell(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType,
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     match format {
-        Format::Text => append_text(out, column, row, ty),
+        Format::Text => append_text(out, column, row, ty, zone),
         Format::Binary => binary_value(out, column, row, ty),
     }
     let length = (out.len() - start - 4) as u32;

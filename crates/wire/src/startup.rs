@@ -326,10 +326,7 @@ async fn welcome(
     shared.authenticate(newcomer, &startup.user).await?;
     let mut session = shared.session(&startup.user)?;
     for (name, value) in &startup.settings {
-        // Times are shown in UTC, whatever zone a driver takes from its machine: it is told so.
-        if name != "timezone" {
-            session.configure(name, value)?;
-        }
+        session.configure(name, value)?;
     }
     session.keep_settings();
     let secret = crate::random::secret()?;

@@ -65,6 +65,13 @@ fn statements_are_described() {
     assert_eq!(insert.params()[0], Type::INT4);
     assert!(client.prepare("update t set b = $1").unwrap().columns().is_empty());
     assert_eq!(state(&client.prepare("select no_such").unwrap_err()), "42703");
+    // What finds the rows to lock is no column of the client's.
+    let locking = client.prepare("select c, a from t where a = $1 for update").unwrap();
+    let names: Vec<_> = locking.columns().iter().map(|column| column.name()).collect();
+    assert_eq!(names, ["c", "a"]);
+    client.execute("insert into t values (1, 'b', null)", &[]).unwrap();
+    let row = client.query_one(&locking, &[&1]).unwrap();
+    assert_eq!((row.len(), row.get::<_, i32>(1)), (2, 1));
 }
 
 #[test]

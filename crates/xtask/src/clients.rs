@@ -5,6 +5,7 @@
 //!                                    <- psycopg 3, asyncpg, pg8000, SQLAlchemy   clients.py
 //!                                    <- pgx (go/), pgjdbc (java/), node-postgres (node/)
 //!                                    <- tokio-postgres (rust/)
+//!                                    <- go-tpc: TPC-C, CH-benCHmark              gotpc.rs
 //!          SIGKILL, started again    <- psql
 //! ```
 //! Each client is installed under `target/clients`, from its own package index; one whose language
@@ -12,6 +13,7 @@
 
 mod programs;
 mod dump;
+mod gotpc;
 mod psql;
 
 use clap::Args;
@@ -24,7 +26,7 @@ use crate::{Outcome, test};
 #[derive(Args)]
 pub struct ClientsArgs {
     /// Only these clients: psql, pgbench, psycopg, asyncpg, pg8000, sqlalchemy, pgx, pgjdbc,
-    /// node-postgres, tokio-postgres
+    /// node-postgres, tokio-postgres, go-tpc
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// COPY of 10 million rows instead of one million
@@ -102,6 +104,9 @@ pub fn run(args: &ClientsArgs) -> Outcome {
     }
     if wanted("pgbench") {
         psql::pgbench(&server, &mut report);
+    }
+    if wanted("go-tpc") {
+        gotpc::run(&server, &mut report);
     }
     if wanted("psql") {
         psql::run(&mut server, args.full, &mut report);

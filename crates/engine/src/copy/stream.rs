@@ -73,7 +73,7 @@ fn receive(
     let all = table.columns();
     let target: Vec<(String, DataType)> =
         columns.iter().map(|&c| (all[c].name.clone(), all[c].ty)).collect();
-    let mut reader = format.reader(&copy.options, &target)?;
+    let mut reader = format.reader(session.file_options(&copy.options), &target)?;
     let mut load = Load::begin(session, table, columns)?;
     client.begin_in(columns.len(), format.form())?;
     let mut bytes = Vec::new();
@@ -106,7 +106,7 @@ fn send(
     client: &mut dyn CopyClient,
     result: &ResultSet,
 ) -> Result<u64> {
-    let mut writer = format.writer(&copy.options, &result.columns)?;
+    let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
     client.begin_out(result.columns.len(), format.form())?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     // What comes before the rows goes with the first.

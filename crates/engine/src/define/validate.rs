@@ -13,11 +13,11 @@ use crate::session::Run;
 use crate::work::stale;
 use crate::write::rows::{Rows, key_of, newest};
 
-/// A query written by this module, bound to the catalog as it is now.
+/// A query written by this module of parts of definitions, bound to the catalog as it is now.
 pub(super) fn bind(session: &Session, text: &str) -> Result<sql::algebra::Query> {
     let statement = sql::parse(text)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a query of our own"))?;
-    match sql::bind(&statement, &session.own_catalog(), &[])? {
+    match sql::bind(&statement, &session.definition_catalog(), &[])? {
         Statement::Query(query) => Ok(query),
         _ => Err(Error::internal("a query of our own")),
     }

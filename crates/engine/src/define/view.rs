@@ -1,6 +1,7 @@
 //! CREATE and DROP VIEW.
 
 use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
 use super::{drop, local_name, may_create, needed, persistence_of, wide};
@@ -60,6 +61,10 @@ impl sql::catalog::Catalog for Noting<'_> {
 
     fn sequence(&self, schema: Option<&str>, name: &str) -> Option<sql::catalog::SequenceDef> {
         self.inner.sequence(schema, name)
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        self.inner.time_zone()
     }
 
     fn now_micros(&self) -> Option<i64> {

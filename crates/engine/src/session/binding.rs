@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use sql::statement::Statement;
 use sql::{Effect, ParsedStatement};
-use types::{DataType, Result};
+use types::Result;
+use types::calendar::TimeZone;
 
 use super::Session;
+use crate::PreparedStatement;
 use crate::catalog::{Checking, StatementCatalog};
 use crate::compiled::{Compiled, Ready, Timing};
 use crate::rights::Who;
@@ -21,6 +23,7 @@ impl Session {
             state: self.state(),
             registry: self.database.registry(),
             now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
+            literal_zone: self.settings.time_zone().clone(),
             asks_time: Cell::new(false),
             prepared: &self.prepared,
             session: self.info.id,
@@ -53,21 +56,31 @@ impl Session {
         StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
     }
 
+    /// The catalog for text of definitions, whose literals are those of UTC.
+    pub(crate) fn definition_catalog(&self) -> StatementCatalog<'_> {
+        StatementCatalog { literal_zone: TimeZone::UTC, ..self.own_catalog() }
+    }
+
+    /// What conditions over rows are told by the session: the time of its transaction, and its
+    /// time zone.
+    pub(crate) fn clocks(&self) -> (i64, &TimeZone) {
+        (self.work().now_micros, self.settings.time_zone())
+    }
+
     /// On whose behalf its statements run.
     pub(crate) fn who(&self) -> Who {
         self.settings.who().clone()
     }
 
-    /// Binds a prepared statement; `timing` is what was found when it was bound before.
-    pub(crate) fn compile(
-        &self,
-        parsed: &ParsedStatement,
-        types: &[DataType],
-        timing: Timing,
-    ) -> Result<Ready> {
+    /// Binds a prepared statement.
+    pub(crate) fn compile(&self, prepared: &PreparedStatement) -> Result<Ready> {
+        let PreparedStatement { statement: parsed, types, timing, zone, .. } = prepared;
+        let (timing, types) = (*timing, types.as_slice());
+        let catalog_for =
+            || StatementCatalog { literal_zone: zone.clone(), ..self.catalog_for(parsed) };
         // Before the catalog is looked at: it may be newer, never older.
         let version = self.inner().relations.version();
-        let mut catalog = self.catalog_for(parsed);
+        let mut catalog = catalog_for();
         if timing == Timing::AnyTime {
             catalog.now_micros = None;
         }
@@ -94,7 +107,7 @@ impl Session {
         } else if timing == Timing::Now || !asks_time {
             return Ok(Ready::Once(Box::new(statement)));
         }
-        let now = Box::new(sql::bind(parsed, &self.catalog_for(parsed), types)?);
+        let now = Box::new(sql::bind(parsed, &catalog_for(), types)?);
         Ok(if is_kept { Ready::Now(now) } else { Ready::Once(now) })
     }
 

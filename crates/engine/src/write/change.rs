@@ -265,7 +265,7 @@ impl<'a> Change<'a> {
                     let now = newest(session.work());
                     let columns = read_rows(self.entry.storage(), now, &done.tids)?;
                     let batch = Batch::new(columns, count);
-                    self.entry.checks.verify(&self.entry.def, &batch, session.work().now_micros)?;
+                    self.entry.checks.verify(&self.entry.def, &batch, session.clocks())?;
                     if self.returning.is_some() {
                         self.keep(batch.columns, rows, &done.rows);
                     }

@@ -6,6 +6,7 @@ use exec::expr::Evaluator;
 use exec::open::columns_of;
 use kernels::{Batch, Column, Vector};
 use sql::algebra::ColumnId;
+use types::calendar::TimeZone;
 use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::{StatementCatalog, TableDef};
@@ -23,7 +24,7 @@ pub(crate) struct Checks(OnceLock<Compiled>);
 #[derive(Default)]
 struct Compiled {
     checks: Vec<Check>,
-    /// One of them asks for the time.
+    /// One of them asks for the time, or goes by a time zone's clocks.
     reads_clock: bool,
 }
 
@@ -50,17 +51,24 @@ impl Checks {
     }
 
     /// Tests the rows of `batch`, all columns of the table, in a transaction that began at `now`,
-    /// microseconds since 1970.
+    /// microseconds since 1970, of a session that goes by `zone`.
     ///
     /// # Errors
     /// 23514 for the first row that a condition is false for; what a condition raises.
-    pub(crate) fn verify(&self, def: &TableDef, batch: &Batch, now: i64) -> Result<()> {
+    pub(crate) fn verify(
+        &self,
+        def: &TableDef,
+        batch: &Batch,
+        (now, zone): (i64, &TimeZone),
+    ) -> Result<()> {
         let Some(Compiled { checks, reads_clock }) = self.0.get() else { return Ok(()) };
         let timed = reads_clock.then(|| {
-            let times = [now, now_micros()].map(|time| {
-                Column::plain(Vector::repeat(PhysicalType::I64, &Value::I64(time), batch.rows))
+            let told = [Value::I64(now), Value::I64(now_micros()), Value::text(zone.name())];
+            let types = [PhysicalType::I64, PhysicalType::I64, PhysicalType::Str];
+            let told = told.iter().zip(types).map(|(value, physical)| {
+                Column::plain(Vector::repeat(physical, value, batch.rows))
             });
-            Batch::new(batch.columns.iter().cloned().chain(times).collect(), batch.rows)
+            Batch::new(batch.columns.iter().cloned().chain(told).collect(), batch.rows)
         });
         for check in checks {
             let passes = check.evaluator.evaluate(timed.as_ref().unwrap_or(batch))?;

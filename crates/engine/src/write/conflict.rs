@@ -42,7 +42,7 @@ pub(crate) fn insert(
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
     for (number, batch) in result.batches.iter_mut().enumerate() {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
+        entry.checks.verify(&entry.def, batch, session.clocks())?;
         let rows = Rows::new(batch);
         let mut row_values: Vec<Datum<'_>> = Vec::with_capacity(rows.width());
         for row in 0..rows.count {
@@ -193,7 +193,7 @@ fn update(
     }
     let rows = read_rows(&storage, newest(session.work()), &changed)?;
     let updated = Batch::new(rows, changed.len());
-    entry.checks.verify(&entry.def, &updated, session.work().now_micros)?;
+    entry.checks.verify(&entry.def, &updated, session.clocks())?;
     if foreign::refers_by(entry, &columns) {
         foreign::check_present(session, entry, &updated, Some(&columns))?;
     }

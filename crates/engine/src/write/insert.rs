@@ -10,6 +10,7 @@ use sql::catalog::TableMeta;
 use sql::statement::{Insert, Returning};
 use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
+use types::calendar::TimeZone;
 
 use super::rows::{Rows, attempt, one_row};
 use super::{conflict, foreign, wide};
@@ -26,6 +27,7 @@ struct BulkSink {
     entry: Arc<TableEntry>,
     /// The time of the transaction.
     now: i64,
+    zone: TimeZone,
 }
 
 impl Sink for BulkSink {
@@ -38,7 +40,7 @@ impl Sink for BulkSink {
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
         let mut batch = flow.into_batch()?;
         self.entry.generated.fill(&mut batch)?;
-        self.entry.checks.verify(&self.entry.def, &batch, self.now)?;
+        self.entry.checks.verify(&self.entry.def, &batch, (self.now, &self.zone))?;
         local.push(&batch)?;
         Ok(Demand::More)
     }
@@ -53,8 +55,9 @@ pub(crate) fn load_stream(
     entry: &Arc<TableEntry>,
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
-    let now = session.work().now_micros;
-    let sink = Arc::new(BulkSink { load: Arc::clone(&load), entry: Arc::clone(entry), now });
+    let (now, zone) = (session.work().now_micros, session.settings.time_zone().clone());
+    let (target, entry_of) = (Arc::clone(&load), Arc::clone(entry));
+    let sink = Arc::new(BulkSink { load: target, entry: entry_of, now, zone });
     for writer in drive(context, stream, &sink)? {
         writer.finish()?;
     }
@@ -144,7 +147,7 @@ pub(crate) fn insert_row(
     let mut batch = is_constrained.then(|| one_row(storage, row));
     if let Some(batch) = &mut batch {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
+        entry.checks.verify(&entry.def, batch, session.clocks())?;
     }
     let filled = batch.as_ref().filter(|_| !entry.generated.is_empty()).map(Rows::new);
     let filled: Option<Vec<Datum<'_>>> =
@@ -196,7 +199,7 @@ pub(crate) fn insert_result(
     let mut written = Written::default();
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
-        entry.checks.verify(&entry.def, batch, session.work().now_micros)?;
+        entry.checks.verify(&entry.def, batch, session.clocks())?;
         write_batch(session, entry, batch)?;
         written.count += batch.rows as u64;
     }

@@ -76,7 +76,7 @@ fn act(
             let range = *values_from..*values_from + entry.def.columns.len();
             let mut batch = Batch::new(rows.pick(range, wanted), wanted.len());
             entry.generated.fill(&mut batch)?;
-            entry.checks.verify(&entry.def, &batch, session.work().now_micros)?;
+            entry.checks.verify(&entry.def, &batch, session.clocks())?;
             write_batch(session, entry, &batch)?;
             foreign::check_present(session, entry, &batch, None)?;
             wide::inserted(session, entry, &batch)?;

@@ -166,10 +166,13 @@ fn fallible_text(function: Function, signature: &Signature) -> Result<Option<Ker
 }
 
 fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
+    let has_zone = signature.arguments.len() == 3;
     let kernel = match function {
         Function::DateAddDays => two(time_fn::date_add_days),
         Function::DateSubtractDays => two(time_fn::date_subtract_days),
         Function::DateDifference => two(time_fn::date_difference),
+        Function::TimestampAdd if has_zone => three(time_fn::timestamp_add_in),
+        Function::TimestampSubtract if has_zone => three(time_fn::timestamp_subtract_in),
         Function::TimestampAdd => two(time_fn::timestamp_add),
         Function::TimestampSubtract => two(time_fn::timestamp_subtract),
         Function::TimestampDifference => two(time_fn::timestamp_difference),
@@ -193,11 +196,13 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
         }),
         Function::ToDate => two(time_fn::to_date),
         Function::ToTimestamp if signature.arguments.len() == 1 => one(time_fn::to_timestamp_epoch),
+        Function::ToTimestamp if has_zone => three(time_fn::to_timestamp_in),
         Function::ToTimestamp => two(time_fn::to_timestamp),
         Function::JustifyDays => one(time_fn::justify_days),
         Function::JustifyHours => one(time_fn::justify_hours),
         Function::JustifyInterval => one(time_fn::justify_interval),
-        Function::Extract
+        Function::CastInZone
+        | Function::Extract
         | Function::DateTrunc
         | Function::RoundSeconds
         | Function::IsFinite
@@ -212,7 +217,22 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
 /// Functions whose kernels take types or fields beside columns.
 fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
     let (ty, physical) = (signature.ty, signature.physical);
+    let has_zone = signature.arguments.len() == 3;
     Ok(match function {
+        Function::CastInZone => {
+            let from = signature.of(0)?;
+            Box::new(move |a: &[&Vector], _| time_fn::cast_in(a[0], from, ty, a[1]))
+        }
+        Function::Extract if has_zone => {
+            let (field, native) = (signature.field()?, DataType::Numeric(EXTRACT_TYPE));
+            Box::new(move |a: &[&Vector], _| {
+                cast::cast_as(&time_fn::extract_in(field, a[0], a[1])?, native, ty, physical)
+            })
+        }
+        Function::DateTrunc if has_zone => {
+            let field = signature.field()?;
+            Box::new(move |a: &[&Vector], _| time_fn::date_trunc_in(field, a[0], a[1]))
+        }
         Function::Extract => {
             let (field, from) = (signature.field()?, signature.of(1)?);
             let native = DataType::Numeric(EXTRACT_TYPE);
@@ -234,7 +254,10 @@ fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
         }
         Function::ToChar => {
             let from = signature.of(0)?;
-            Box::new(move |a: &[&Vector], _| time_fn::to_char(a[0], from, a[1]))
+            Box::new(move |a: &[&Vector], _| {
+                let zone = a.get(2).map(|zone| time_fn::session_zone(zone)).transpose()?;
+                time_fn::to_char(a[0], from, a[1], &zone.unwrap_or_default())
+            })
         }
         Function::ToNumber => {
             let native = DataType::Numeric(NumericType::UNCONSTRAINED);

@@ -1,6 +1,7 @@
 //! Options of CSV.
 
 use engine::registry::FileOptions;
+use types::calendar::TimeZone;
 use types::{Error, Result, SqlState};
 
 /// Whether the first record holds names.
@@ -30,6 +31,8 @@ pub(crate) struct Dialect {
     pub(crate) quote: u8,
     pub(crate) escape: u8,
     pub(crate) null: String,
+    /// Whose clocks show times with a zone.
+    pub(crate) zone: TimeZone,
 }
 
 /// All options; what was not given is None and found out or defaulted.
@@ -43,6 +46,8 @@ pub(crate) struct CsvOptions {
     pub(crate) on_error: OnError,
     /// All columns are text: `all_varchar => true`.
     pub(crate) all_text: bool,
+    /// Whose clocks show times with a zone.
+    pub(crate) zone: TimeZone,
 }
 
 fn invalid(name: &str, value: &str) -> Error {
@@ -71,7 +76,7 @@ fn flag(name: &str, value: &str) -> Result<bool> {
 
 impl CsvOptions {
     /// The options in `given`.
-    pub(crate) fn new(given: &FileOptions) -> Result<Self> {
+    pub(crate) fn new(given: FileOptions<'_>) -> Result<Self> {
         let mut options = Self {
             header: None,
             delimiter: None,
@@ -80,8 +85,9 @@ impl CsvOptions {
             null: String::new(),
             on_error: OnError::Stop,
             all_text: false,
+            zone: given.zone.clone(),
         };
-        for (name, value) in given {
+        for (name, value) in given.given {
             match name.as_str() {
                 "header" if value.eq_ignore_ascii_case("match") => {
                     options.header = Some(Header::Match);
@@ -125,6 +131,7 @@ impl CsvOptions {
             quote: self.quote,
             escape: self.escape.unwrap_or(self.quote),
             null: self.null.clone(),
+            zone: self.zone.clone(),
         })
     }
 }

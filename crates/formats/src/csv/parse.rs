@@ -123,10 +123,18 @@ impl Records for CsvRecords<'_> {
 
 #[cfg(test)]
 mod tests {
+    use types::calendar::TimeZone;
+
     use super::*;
 
     fn records(text: &str) -> Vec<Vec<Option<String>>> {
-        let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
+        let dialect = Dialect {
+            delimiter: b',',
+            quote: b'"',
+            escape: b'"',
+            null: String::new(),
+            zone: TimeZone::UTC,
+        };
         let mut records = CsvRecords::new(text.as_bytes(), &dialect);
         let mut all = Vec::new();
         while records.next().expect("well formed") {
@@ -157,7 +165,13 @@ mod tests {
 
     #[test]
     fn a_quotation_that_never_ends_is_malformed() {
-        let dialect = Dialect { delimiter: b',', quote: b'"', escape: b'"', null: String::new() };
+        let dialect = Dialect {
+            delimiter: b',',
+            quote: b'"',
+            escape: b'"',
+            null: String::new(),
+            zone: TimeZone::UTC,
+        };
         let mut records = CsvRecords::new(b"a,\"b\nc", &dialect);
         assert_eq!(records.next(), Err(OPEN_QUOTE));
     }

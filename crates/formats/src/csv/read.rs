@@ -21,7 +21,7 @@ const SNIFF_BYTES: usize = 4 << 20;
 /// Opens `path`.
 pub(crate) fn open(
     path: &str,
-    options: &FileOptions,
+    options: FileOptions<'_>,
     target: Option<&[(String, DataType)]>,
 ) -> Result<OpenedFile> {
     let options = CsvOptions::new(options)?;
@@ -127,7 +127,7 @@ impl BatchSource for CsvSource {
             let error = Error::new(SqlState::INVALID_ENCODING, message);
             return Err(self.located(Reject::Record(error), start, &text[..error_at]));
         }
-        let mut rows = Rows::new(&self.columns, columns, Blank::Skip);
+        let mut rows = Rows::new(&self.columns, columns, Blank::Skip, &self.dialect.zone);
         let mut records = CsvRecords::new(&text, &self.dialect);
         loop {
             let at = records.offset();

@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Creates `path`, with a header when asked for.
 pub(crate) fn create(
     path: &str,
-    options: &FileOptions,
+    options: FileOptions<'_>,
     columns: &[(String, DataType)],
 ) -> Result<Box<dyn FileWriter>> {
     let options = CsvOptions::new(options)?;
@@ -60,7 +60,7 @@ pub(crate) fn write_row(
             continue;
         }
         let start = out.len();
-        append_text(out, column, row, types[i]);
+        append_text(out, column, row, types[i], &dialect.zone);
         quote_from(out, start, dialect);
     }
     out.push(b'\n');
@@ -68,7 +68,7 @@ pub(crate) fn write_row(
 
 /// Puts the field `out[start..]` in quotes where it needs them.
 fn quote_from(out: &mut Vec<u8>, start: usize, dialect: &Dialect) {
-    let Dialect { delimiter, quote, escape, null } = dialect;
+    let Dialect { delimiter, quote, escape, null, .. } = dialect;
     let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
     let value = &out[start..];
     if value != null.as_bytes() && !value.iter().any(special) {

@@ -11,7 +11,7 @@ use crate::rows::{Texts, try_build};
 
 /// What was read so far.
 #[derive(Debug, Default)]
-struct Fields {
+pub(super) struct Fields {
     year: Option<i64>,
     /// Digits that the year had, at most those of its key.
     year_digits: usize,
@@ -281,7 +281,7 @@ impl Fields {
         if self.before_christ && year > 0 { 1 - year } else { full }
     }
 
-    fn date(&self, text: &str) -> Result<i32> {
+    pub(super) fn date(&self, text: &str) -> Result<i32> {
         let range = || out_of_range(text);
         if let Some(julian) = self.julian {
             let days = julian - i64::from(JULIAN_EPOCH);
@@ -323,7 +323,7 @@ impl Fields {
         }
     }
 
-    fn time(&self, text: &str) -> Result<i64> {
+    pub(super) fn time(&self, text: &str) -> Result<i64> {
         let mut hour = self.hour24.unwrap_or(0);
         if let Some(twelve) = self.hour12 {
             if !(1..=12).contains(&twelve) {
@@ -352,6 +352,11 @@ impl Fields {
         let zone = if self.zone_negative { -zone } else { zone };
         Ok(clock + self.micros.unwrap_or(0) - zone)
     }
+
+    /// Whether an offset from UTC was among them.
+    pub(super) fn has_zone(&self) -> bool {
+        self.zone_hour.is_some() || self.zone_minute.is_some()
+    }
 }
 
 /// Skips what stands for template text: blanks and one separator for a separator, else a character
@@ -375,7 +380,7 @@ fn skip_text(input: &mut Input<'_>, text: &str, quoted: bool) {
     }
 }
 
-fn with_fields<R: crate::rows::Fixed>(
+pub(super) fn with_fields<R: crate::rows::Fixed>(
     text: &Vector,
     format: &Vector,
     f: impl Fn(&Fields, &str) -> Result<R>,

@@ -3,28 +3,29 @@
 use std::fmt::Write;
 
 use types::calendar::{
-    self, HOUR, MINUTE, SECOND, civil_from_days, date_to_timestamp, day_of_week, day_of_year,
-    is_finite_timestamp, iso_week, split_timestamp,
+    self, HOUR, MINUTE, SECOND, TimeZone, civil_from_days, date_to_timestamp, day_of_week,
+    day_of_year, is_finite_date, is_finite_timestamp, iso_week, split_timestamp,
 };
-use types::{DataType, Error, Interval, Result, SqlState, decimal};
+use types::{DataType, Error, Interval, PhysicalType, Result, SqlState, Value, decimal};
 
 use super::number_template::NumberTemplate;
 use super::template::{DAYS, Key, Letters, MONTHS, Piece, ROMAN, parse};
 use crate::rows::{Texts, Values, try_format};
-use crate::{Vector, VectorData};
+use crate::{Vector, VectorBuilder, VectorData};
 
-/// to_char of a TIMESTAMP, TIMESTAMPTZ, DATE, INTERVAL, NUMERIC, DOUBLE or integer (`ty`).
+/// to_char of a TIMESTAMP, TIMESTAMPTZ (as clocks in `zone` show it), DATE, INTERVAL, NUMERIC,
+/// DOUBLE or integer (`ty`).
 ///
 /// # Errors
 /// 22007 for fields that an interval does not have, 42601 for malformed number templates.
-pub fn to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vector> {
+pub fn to_char(vector: &Vector, ty: DataType, format: &Vector, zone: &TimeZone) -> Result<Vector> {
     let formats = Texts::new(format);
     if ty.is_number() {
         return number_to_char(vector, ty, format);
     }
     // Equal templates follow one another: a constant one is taken apart once.
     let mut last: Option<(&str, Vec<Piece>)> = None;
-    try_format(&[vector, format], |i, out| {
+    let written = try_format(&[vector, format], |i, out| {
         let text = formats.str(i)?;
         if last.as_ref().is_none_or(|(t, _)| *t != text) {
             last = Some((text, parse(text)));
@@ -35,18 +36,41 @@ pub fn to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vector>
         let moment = match &vector.data {
             VectorData::Interval(_) => Moment::of_interval(Values::<Interval>::new(vector).get(i)),
             VectorData::I32(_) => {
-                Moment::of_timestamp(date_to_timestamp(Values::<i32>::new(vector).get(i))?, false)
+                Moment::of_timestamp(date_to_timestamp(Values::<i32>::new(vector).get(i))?)
             }
-            _ => {
-                Moment::of_timestamp(Values::<i64>::new(vector).get(i), ty == DataType::TimestampTz)
+            _ if ty == DataType::TimestampTz => {
+                let time = Values::<i64>::new(vector).get(i);
+                let local = Moment::of_timestamp(zone.to_local(time)?);
+                local.map(|moment| Moment { zone: Some((zone, time)), ..moment })
             }
+            _ => Moment::of_timestamp(Values::<i64>::new(vector).get(i)),
         };
         match moment {
             Some(moment) => moment.write(pieces, out),
-            // PostgreSQL gives empty text for infinities.
             None => Ok(()),
         }
-    })
+    })?;
+    Ok(without_infinities(written, vector))
+}
+
+/// The `texts` of `times`; NULL for infinities.
+fn without_infinities(texts: Vector, times: &Vector) -> Vector {
+    let is_infinite = |row: usize| match times.value(crate::broadcast::row(times.len(), row)) {
+        Value::I32(days) => !is_finite_date(days),
+        Value::I64(micros) => !is_finite_timestamp(micros),
+        _ => false,
+    };
+    if !(0..times.len()).any(is_infinite) {
+        return texts;
+    }
+    let mut out = VectorBuilder::with_capacity(PhysicalType::Str, texts.len());
+    for row in 0..texts.len() {
+        match is_infinite(row) {
+            true => out.push_null(),
+            false => out.push_value(&texts.value(row)),
+        }
+    }
+    out.finish()
 }
 
 fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vector> {
@@ -80,7 +104,7 @@ fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vect
 
 /// A timestamp or interval in its fields.
 #[derive(Clone, Copy, Debug)]
-struct Moment {
+struct Moment<'a> {
     year: i64,
     /// 1 to 12; of an interval, months.
     month: i64,
@@ -90,24 +114,25 @@ struct Moment {
     time: i64,
     /// Days since 1970-01-01; None for an interval.
     date: Option<i32>,
-    zoned: bool,
+    /// Of a TIMESTAMPTZ, whose clocks show it, and its UTC time.
+    zone: Option<(&'a TimeZone, i64)>,
 }
 
-impl Moment {
-    fn of_timestamp(micros: i64, zoned: bool) -> Option<Self> {
+impl Moment<'_> {
+    fn of_timestamp(micros: i64) -> Option<Self> {
         if !is_finite_timestamp(micros) {
             return None;
         }
         let (days, time) = split_timestamp(micros);
         let (year, month, day) = civil_from_days(days);
         let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-        Some(Self { year, month, day, time, date: Some(days), zoned })
+        Some(Self { year, month, day, time, date: Some(days), zone: None })
     }
 
     fn of_interval(interval: Interval) -> Option<Self> {
         let months = i64::from(interval.months);
         let (year, month, day) = (months / 12, months % 12, i64::from(interval.days));
-        Some(Self { year, month, day, time: interval.micros, date: None, zoned: false })
+        Some(Self { year, month, day, time: interval.micros, date: None, zone: None })
     }
 
     /// Years as shown: 1 BC is year 1.
@@ -164,21 +189,36 @@ impl Moment {
                 push_number(out, self.time % SECOND / unit, usize::from(digits), true);
             }
             Key::SecondOfDay => push_number(out, self.time / SECOND, 0, false),
-            Key::Zone if self.zoned => push_cased(out, "UTC", letters),
-            Key::ZoneHour | Key::ZoneOffset => {
+            Key::Zone | Key::ZoneHour | Key::ZoneOffset | Key::ZoneMinute => {
                 self.date()?;
-                out.push_str("+00");
-            }
-            Key::ZoneMinute => {
-                self.date()?;
-                out.push_str("00");
-            }
-            Key::Zone => {
-                self.date()?;
+                self.write_zone(key, letters, fill, out);
             }
             _ => return self.write_date_key(key, letters, fill, out),
         }
         Ok(())
+    }
+
+    /// What a TIMESTAMP without a zone has of these is that of UTC, but no name.
+    fn write_zone(&self, key: Key, letters: Letters, fill: bool, out: &mut String) {
+        let seconds = self.zone.map_or(0, |(zone, time)| zone.offset_at(time));
+        let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
+        let (hours, minutes) = (size / 3600, size % 3600 / 60);
+        match key {
+            Key::Zone => {
+                if let Some((zone, time)) = self.zone {
+                    push_cased(out, &zone.abbreviation_at(time), letters);
+                }
+            }
+            Key::ZoneMinute => push_number(out, minutes, 2, true),
+            _ => {
+                out.push(sign);
+                push_number(out, hours, 2, fill || key == Key::ZoneHour);
+                if key == Key::ZoneOffset && minutes != 0 {
+                    out.push(':');
+                    push_number(out, minutes, 2, true);
+                }
+            }
+        }
     }
 
     fn write_date_key(

@@ -229,6 +229,11 @@ pub enum Function {
     /// `text ~* pattern` -> BOOLEAN.
     RegexpMatchInsensitive,
     // Date and time; the field of extract and date_trunc is the first argument, a TEXT literal.
+    // extract, date_trunc, to_char and sums of a TIMESTAMPTZ, and to_timestamp of a TEXT, may have
+    // the name of the session's time zone as a last argument; without, it is UTC.
+    /// `CAST(value AS type)` in the time zone that the second argument names, a TEXT: the clocks of
+    /// a session.
+    CastInZone,
     /// extract(TEXT field, DATE/TIME/TIMESTAMP/TIMESTAMPTZ/INTERVAL) -> NUMERIC, trimmed display,
     /// as PostgreSQL 14 and later; date_part casts it to DOUBLE.
     Extract,

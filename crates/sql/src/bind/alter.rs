@@ -167,7 +167,7 @@ impl Binder<'_> {
             (None, None) => Expr::null(def.ty),
             (None, Some(text)) => {
                 let expr = crate::parse::parse_expr(text)?;
-                self.default_value(&expr, def.ty, &def.name)?
+                self.in_definition(|binder| binder.default_value(&expr, def.ty, &def.name))?
             }
         };
         altered.row.push(value);
@@ -219,7 +219,9 @@ impl Binder<'_> {
         names.extend(foreign.map(|key| key.name.clone()));
         for check in &definition.checks {
             let expr = crate::parse::parse_expr(&check.sql)?;
-            let bound = self.check_condition(&expr, &definition.name.name, &definition.columns)?;
+            let (table, columns) = (&definition.name.name, &definition.columns);
+            let bound =
+                self.in_definition(|binder| binder.check_condition(&expr, table, columns))?;
             let mut used = false;
             bound.each_column(&mut |id| used |= id.0 as usize == ordinal);
             if used {
@@ -324,7 +326,7 @@ impl Binder<'_> {
             ColumnOp::SetDefault { value } => {
                 refuse_identity()?;
                 self.default_value(value, def.ty, &def.name)?;
-                altered.set_default(column, Some(value.to_string()))
+                altered.set_default(column, Some(self.defined(value).to_string()))
             }
             ColumnOp::DropDefault => {
                 refuse_identity()?;
@@ -445,7 +447,8 @@ impl Binder<'_> {
         let value = self.coerce(bound, ty, Context::Assignment)?;
         if let Some(text) = &def.default {
             let expr = crate::parse::parse_expr(text)?;
-            self.default_value(&expr, ty, &def.name).map_err(|_| {
+            let bound = self.in_definition(|binder| binder.default_value(&expr, ty, &def.name));
+            bound.map_err(|_| {
                 let message = format!(
                     "default for column \"{}\" cannot be cast automatically to type {}",
                     def.name,

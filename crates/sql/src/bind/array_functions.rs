@@ -141,7 +141,20 @@ impl Binder<'_> {
             Gives::Array => DataType::Array(element),
             Gives::Is(ty) => ty,
         };
+        let list = self.shown_array(signature.function, list);
         Ok(Some(Bound::new(Expr::call(signature.function, list, ty), at)))
+    }
+
+    /// The arguments, of array_to_string with an array of texts where what they are goes by the
+    /// session's time zone.
+    fn shown_array(&self, function: Function, list: Vec<Expr>) -> Vec<Expr> {
+        let texts = DataType::Array(ElementType::Text);
+        let is_shown = function == Function::ArrayToString && self.has_zone();
+        let shown = |expr: Expr| match types::cast::depends_on_zone(expr.ty, texts) {
+            true if is_shown => self.cast(expr, texts),
+            _ => expr,
+        };
+        list.into_iter().map(shown).collect()
     }
 
     /// The array of `unnest(array)` and the type of its elements.

@@ -15,13 +15,15 @@ use crate::algebra::{Expr, ExprKind};
 const DAY: i64 = 86_400_000_000;
 
 impl Binder<'_> {
-    /// The time as `ty`: TIMESTAMPTZ, TIMESTAMP, DATE or TIME, the last three in UTC.
+    /// The time as `ty`: TIMESTAMPTZ, or by the session's clocks TIMESTAMP, DATE or TIME.
     pub(super) fn clock_as(&mut self, ty: DataType) -> Expr {
         let clock = self.clock();
         match &clock.kind {
-            ExprKind::Literal(Value::I64(now)) => Expr::literal(micros_as(*now, ty), ty),
             _ if ty == clock.ty => clock,
-            _ => clock.cast(ty),
+            ExprKind::Literal(Value::I64(now)) if !self.has_zone() => {
+                Expr::literal(micros_as(*now, ty), ty)
+            }
+            _ => self.cast(clock, ty),
         }
     }
 

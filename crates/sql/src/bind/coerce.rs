@@ -29,8 +29,8 @@ impl Binder<'_> {
             return self.type_parameter(number, to, context, at);
         }
         if let ExprKind::Literal(value) = &expr.kind {
-            let value = literal_as(value, from, to, context).map_err(|e| place(e, at))?;
-            if let Some(value) = value {
+            let value = self.literal_as(value, (from, to), context, at);
+            if let Some(value) = value.map_err(|e| place(e, at))? {
                 return Ok(Expr::literal(value, to));
             }
         }
@@ -40,11 +40,18 @@ impl Binder<'_> {
         if from == DataType::Unknown {
             // Text of a sub-query whose column was an untyped literal.
             expr.ty = DataType::Text;
-            return Ok(expr.cast(to));
+            return Ok(self.cast(expr, to));
         }
         if context == Context::Assignment && needs_length_check(from, to) {
             let is_text = category(from) == Category::Text || matches!(to, DataType::Array(_));
-            let text = if is_text { expr } else { expr.cast(DataType::Text) };
+            let text = match (is_text, from) {
+                // What goes by the time zone has become text before lengths count.
+                (true, DataType::Array(_)) if types::cast::depends_on_zone(from, to) => {
+                    self.cast(expr, DataType::Array(ElementType::Text))
+                }
+                (true, _) => expr,
+                (false, _) => self.cast(expr, DataType::Text),
+            };
             return Ok(Expr::call(Function::AssignText, vec![text], to));
         }
         let texts = category(from) == Category::Text;
@@ -69,9 +76,9 @@ impl Binder<'_> {
             // PostgreSQL compares and adds such types without a conversion: what stands here is not
             // the key of a grouping set that is written as one. Planning drops the inner cast.
             let inner = Expr { ty: from, kind: ExprKind::Cast(Box::new(expr)) };
-            return Ok(inner.cast(to));
+            return Ok(self.cast(inner, to));
         }
-        Ok(expr.cast(to))
+        Ok(self.cast(expr, to))
     }
 
     /// As [`Self::coerce`] by implicit casts, with PostgreSQL's error about the argument of a
@@ -301,8 +308,42 @@ pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
     }
 }
 
-/// A literal of type `from` as `to`: None when it has to wait for a cast that does not exist here.
-fn literal_as(
+impl Binder<'_> {
+    /// A literal of type `from` as `to`: None when it has to wait for a cast that does not exist
+    /// here, or goes by the session's time zone.
+    fn literal_as(
+        &mut self,
+        value: &Value,
+        (from, to): (DataType, DataType),
+        context: Context,
+        at: Place,
+    ) -> Result<Option<Value>> {
+        if from != DataType::Unknown || value.is_null() {
+            let waits = self.has_zone() && types::cast::depends_on_zone(from, to);
+            return if waits { Ok(None) } else { typed_literal_as(value, from, to, context) };
+        }
+        let Value::Str(bytes) = value else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(bytes);
+        match (category(to), context) {
+            (Category::Array, _) if types::cast::depends_on_zone(from, to) => {
+                self.read_literal(&text, to, at).map(Some)
+            }
+            (Category::Text | Category::Array, Context::Assignment) => {
+                types::cast::assign_value(value, DataType::Text, to).map(Some)
+            }
+            (Category::Text | Category::Array, _) => {
+                types::cast::cast_value(value, DataType::Text, to).map(Some)
+            }
+            _ => self.read_literal(&text, to, at).map(Some),
+        }
+    }
+}
+
+/// A literal of a type that is known, or NULL, as `to`: None when it has to wait for a cast that
+/// does not exist here.
+fn typed_literal_as(
     value: &Value,
     from: DataType,
     to: DataType,
@@ -310,21 +351,6 @@ fn literal_as(
 ) -> Result<Option<Value>> {
     if value.is_null() {
         return Ok(can_cast(from, to, context).then_some(Value::Null));
-    }
-    if from == DataType::Unknown {
-        let Value::Str(bytes) = value else {
-            return Ok(None);
-        };
-        let text = String::from_utf8_lossy(bytes);
-        return match (category(to), context) {
-            (Category::Text | Category::Array, Context::Assignment) => {
-                types::cast::assign_value(value, DataType::Text, to).map(Some)
-            }
-            (Category::Text | Category::Array, _) => {
-                types::cast::cast_value(value, DataType::Text, to).map(Some)
-            }
-            _ => types::text::parse(&text, to).map(Some),
-        };
     }
     if !can_cast(from, to, context) {
         return Ok(None);

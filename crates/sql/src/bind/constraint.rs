@@ -298,7 +298,7 @@ impl Binder<'_> {
             ast::ColumnOption::Default(expr) => {
                 // Bound once to find errors now; bound again by each INSERT.
                 self.default_value(expr, def.ty, &def.name)?;
-                def.default = Some(expr.to_string());
+                def.default = Some(self.defined(expr).to_string());
             }
             ast::ColumnOption::PrimaryKey(key) => {
                 refuse_key_options(&key.include, key.characteristics.as_ref())?;
@@ -419,6 +419,10 @@ impl Binder<'_> {
                 Waiting::Generated { column, expr } => {
                     let (table, columns) = (&definition.name.name, &definition.columns);
                     self.generation(&expr, table, columns, column)?;
+                    let sql = unqualified(&self.defined(&expr)).to_string();
+                    if let Some(def) = definition.columns.get_mut(column) {
+                        def.generated = Some(sql);
+                    }
                 }
                 Waiting::Check { name, expr } => self.add_check(definition, name, &expr)?,
                 Waiting::ForeignKey { columns, key } => {
@@ -442,7 +446,8 @@ impl Binder<'_> {
         used.dedup();
         let columns = if used.len() == 1 { definition.names(&used) } else { Vec::new() };
         let name = definition.constraint_name(name, &columns, "check", expr_at(expr))?;
-        definition.checks.push(CheckDef { name, sql: unqualified(expr).to_string() });
+        let sql = unqualified(&self.defined(expr)).to_string();
+        definition.checks.push(CheckDef { name, sql });
         Ok(())
     }
 

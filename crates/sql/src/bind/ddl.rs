@@ -122,7 +122,8 @@ impl Binder<'_> {
             }
             output.push((name, column.ty));
         }
-        let sql = query_text(text).unwrap_or_else(|| create.query.to_string());
+        let sql = self.defined_query(&create.query).or_else(|| query_text(text));
+        let sql = sql.unwrap_or_else(|| create.query.to_string());
         Ok(Statement::CreateView(Box::new(CreateView {
             name,
             columns,

@@ -335,7 +335,7 @@ impl Binder<'_> {
         let levels = std::mem::take(&mut self.levels);
         let ctes = std::mem::take(&mut self.ctes);
         self.view_depth += 1;
-        let bound = self.bind_query(&query, Unknowns::Text);
+        let bound = self.in_definition(|binder| binder.bind_query(&query, Unknowns::Text));
         self.view_depth -= 1;
         self.levels = levels;
         self.ctes = ctes;

@@ -226,6 +226,8 @@ const TIMES: &[Overload] = &[
     row("isfinite", &[TimestampTz], F::IsFinite, BOOL),
     row("isfinite", &[Interval], F::IsFinite, BOOL),
     row("make_time", &[Integer, Integer, Double], F::MakeTime, Is(DataType::Time)),
+    row("age", &[TimestampTz], F::Age, SPAN),
+    row("age", &[TimestampTz, TimestampTz], F::Age, SPAN),
     row("age", &[Timestamp], F::Age, SPAN),
     row("age", &[Timestamp, Timestamp], F::Age, SPAN),
     row("make_date", &[Integer, Integer, Integer], F::MakeDate, Is(DataType::Date)),
@@ -234,6 +236,12 @@ const TIMES: &[Overload] = &[
         &[Integer, Integer, Integer, Integer, Integer, Double],
         F::MakeTimestamp,
         Is(DataType::Timestamp),
+    ),
+    row(
+        "make_timestamptz",
+        &[Integer, Integer, Integer, Integer, Integer, Double],
+        F::MakeTimestamp,
+        Is(DataType::TimestampTz),
     ),
     row(
         "make_interval",

@@ -140,8 +140,20 @@ impl Binder<'_> {
         if overload.function == Function::DateTrunc && unfielded {
             return Ok(Bound::new(Expr::null(ty), at));
         }
+        if overload.function == Function::Age {
+            // What clocks of the session show is compared.
+            let local = |expr: Expr| match expr.ty {
+                DataType::TimestampTz => self.cast(expr, DataType::Timestamp),
+                _ => expr,
+            };
+            list = list.into_iter().map(local).collect();
+        }
         let list = self.completed(overload.function, list);
-        Ok(Bound::new(Expr::call(overload.function, list, ty), at))
+        if (overload.function, ty) == (Function::MakeTimestamp, DataType::TimestampTz) {
+            let local = Expr::call(overload.function, list, DataType::Timestamp);
+            return Ok(Bound::new(self.cast(local, ty), at));
+        }
+        Ok(Bound::new(self.call_in_zone(overload.function, list, ty), at))
     }
 
     /// Arguments with the defaults that short forms leave out.

@@ -1,7 +1,8 @@
 //! Generated columns: what their expressions may be, and what they are over a row.
 //!
 //! Source of the rules: PostgreSQL 15. As there, what a value is converted to is not looked at: a
-//! DATE may become a TEXT by assignment, and not by a cast.
+//! DATE may become a TEXT by assignment, and not by a cast. What is so converted goes by UTC, where
+//! PostgreSQL takes the time zone of whoever writes the row.
 
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
@@ -48,6 +49,7 @@ pub fn bind_generated(
         if let Some(sql) = &column.generated {
             let tree = crate::parse::parse_expr(sql)?;
             let mut binder = Binder::new(catalog, &[]);
+            binder.zone.read_definition();
             exprs.push((ordinal, binder.generation(&tree, table, columns, ordinal)?));
         }
     }
@@ -73,7 +75,8 @@ impl Binder<'_> {
         let is_told = self.is_told(expr);
         let outside = (self.clock.take(), self.moment.take());
         self.set_clock(columns.len());
-        let bound = self.over_row(Clause::Generated, expr, table, columns);
+        // What goes by the session's time zone is refused below.
+        let bound = self.in_utc(|binder| binder.over_row(Clause::Generated, expr, table, columns));
         (self.clock, self.moment) = outside;
         let bound = bound?;
         let at = bound.at;
@@ -108,7 +111,7 @@ impl Binder<'_> {
     fn generated_value(&mut self, bound: Bound, column: &ColumnDef) -> Result<Expr> {
         let bound = self.retyped(bound);
         if can_cast(bound.ty(), column.ty, Context::Assignment) {
-            return self.coerce(bound, column.ty, Context::Assignment);
+            return self.in_utc(|binder| binder.coerce(bound, column.ty, Context::Assignment));
         }
         let message = format!(
             "column \"{}\" is of type {} but default expression is of type {}",
@@ -148,7 +151,8 @@ impl Binder<'_> {
         let mut reads = Vec::new();
         if let Some(sql) = columns.get(of).and_then(|column| column.generated.as_ref()) {
             let expr = crate::parse::parse_expr(sql)?;
-            let bound = self.generation(&expr, table, columns, of)?;
+            let bound =
+                self.in_definition(|binder| binder.generation(&expr, table, columns, of))?;
             bound.each_column(&mut |id| reads.push(id.0 as usize));
         }
         Ok(reads)
@@ -174,7 +178,13 @@ fn depends(function: Function, arguments: &[Expr]) -> bool {
     use Function as F;
     let zoned = || arguments.iter().any(|argument| argument.ty == DataType::TimestampTz);
     match function {
-        F::ToChar | F::ToDate | F::ToNumber | F::Concat | F::ConcatWs | F::ArrayToString => true,
+        F::CastInZone
+        | F::ToChar
+        | F::ToDate
+        | F::ToNumber
+        | F::Concat
+        | F::ConcatWs
+        | F::ArrayToString => true,
         F::ToTimestamp => arguments.len() == 2,
         F::Extract | F::DateTrunc | F::TimestampAdd | F::TimestampSubtract => zoned(),
         other => other.is_volatile(),

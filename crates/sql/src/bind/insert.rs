@@ -284,7 +284,7 @@ impl Binder<'_> {
             None => Ok(Expr::null(column.ty)),
             Some(text) => {
                 let expr = crate::parse::parse_expr(text)?;
-                self.default_value(&expr, column.ty, &column.name)
+                self.in_definition(|binder| binder.default_value(&expr, column.ty, &column.name))
             }
         }
     }

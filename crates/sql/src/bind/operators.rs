@@ -189,7 +189,7 @@ impl Binder<'_> {
         };
         let left = self.coerce(left, first, Context::Implicit)?;
         let right = self.coerce(right, second, Context::Implicit)?;
-        Ok(Some(Expr::call(function, vec![left, right], result)))
+        Ok(Some(self.call_in_zone(function, vec![left, right], result)))
     }
 
     /// `||`: BYTEA with BYTEA, otherwise text with anything.

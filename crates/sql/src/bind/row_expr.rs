@@ -9,7 +9,8 @@ use crate::catalog::{Catalog, CheckDef, ColumnDef};
 
 /// Binds the conditions of `checks` over a row of table `table` with `columns`: column `i` of the
 /// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false. Behind the last
-/// column are two more, TIMESTAMPTZ: now() and clock_timestamp().
+/// column are three more: now() and clock_timestamp(), TIMESTAMPTZ, and the name of the session's
+/// time zone, TEXT.
 ///
 /// # Errors
 /// Whatever is wrong with a condition; none when it was bound before and the columns are the same.
@@ -24,6 +25,10 @@ pub fn bind_row_exprs(
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
         binder.set_clock(columns.len());
+        let zone = ColumnId(binder.next_column);
+        binder.next_column += 1;
+        binder.zone.set_column(Expr::column(zone, DataType::Text));
+        binder.zone.read_definition();
         exprs.push(binder.check_condition(&tree, table, columns)?);
     }
     Ok(exprs)

@@ -95,7 +95,7 @@ impl Binder<'_> {
         }
         let arguments = vec![Expr::text(&field), value.expr];
         let ty = DataType::Numeric(calendar::EXTRACT_TYPE);
-        Ok(Bound::new(Expr::call(Function::Extract, arguments, ty), at))
+        Ok(Bound::new(self.call_in_zone(Function::Extract, arguments, ty), at))
     }
 
     /// `date_part('field', value)`: extract as DOUBLE PRECISION.

@@ -357,7 +357,7 @@ fn bind_set(set: &ast::Set) -> Result<Statement> {
         }
         ast::Set::SetTimeZone { local, value } => Ok(Statement::Set {
             name: "timezone".to_owned(),
-            value: set_value(std::slice::from_ref(value))?,
+            value: zone_value(value)?,
             scope: if *local { SetScope::Transaction } else { SetScope::Session },
         }),
         ast::Set::SetNames { charset_name, .. } => Ok(Statement::Set {
@@ -384,6 +384,25 @@ fn set_value(values: &[ast::Expr]) -> Result<SetValue> {
     match words.as_slice() {
         [only] if only.eq_ignore_ascii_case("default") => Ok(SetValue::Default),
         words => Ok(SetValue::Text(words.join(", "))),
+    }
+}
+
+/// The value of SET TIME ZONE.
+fn zone_value(value: &ast::Expr) -> Result<SetValue> {
+    match value {
+        ast::Expr::Identifier(word) if folded(word) == "local" => Ok(SetValue::Default),
+        ast::Expr::Interval(interval) => {
+            let text = match &*interval.value {
+                ast::Expr::Value(value) => value.value.clone().into_string().unwrap_or_default(),
+                other => return unsupported(format!("time zone {other}"), None),
+            };
+            // The field of a number; of other texts it says nothing.
+            let is_number = text.trim().parse::<f64>().is_ok();
+            let unit = interval.leading_field.as_ref().filter(|_| is_number);
+            let unit = unit.map_or_else(String::new, |field| format!(" {field}"));
+            Ok(SetValue::Text(format!("INTERVAL '{}{unit}'", text.trim())))
+        }
+        value => set_value(std::slice::from_ref(value)),
     }
 }
 

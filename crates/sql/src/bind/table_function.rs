@@ -135,7 +135,8 @@ impl Binder<'_> {
         Ok((numbered.plan, Scope::of(relation)))
     }
 
-    /// start, stop and step of generate_series, of one type, and that type.
+    /// start, stop and step of generate_series, of one type, and that type; behind those of a
+    /// TIMESTAMPTZ the session's time zone, unless it is UTC.
     pub(super) fn series_arguments(
         &mut self,
         mut args: Vec<Bound>,
@@ -179,6 +180,9 @@ impl Binder<'_> {
                 list.push(self.coerce(arg, ty, Context::Implicit)?);
             }
             list.push(self.coerce(step, DataType::Interval, Context::Implicit)?);
+            if ty == DataType::TimestampTz {
+                list.extend(self.zone_name());
+            }
             return Ok((list, ty));
         }
         let mut ty = DataType::Integer;

@@ -6,6 +6,7 @@ use types::{DataType, Interval, Result, SqlState, Value};
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::name::{folded, ident_at, object_at};
 use super::types::{Category, Context, category};
+use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
     Duplicates, Expr, FrameBound, FrameUnits, Place, SortKey, WindowCall, WindowFrame,
@@ -352,6 +353,11 @@ impl Binder<'_> {
         };
         let place = distance.at;
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
+        let is_zoned = order_by.first().is_some_and(|key| key.expr.ty == DataType::TimestampTz);
+        if units == FrameUnits::Range && is_zoned && self.has_zone() && !is_of_hours(&expr) {
+            let what = "RANGE with days or months over TIMESTAMPTZ in a time zone other than UTC";
+            return unsupported(what, place);
+        }
         if is_negative(&expr) {
             let message = "frame starting or ending offset must not be negative";
             return Err(misplaced(SqlState(*b"22013"), message, place));

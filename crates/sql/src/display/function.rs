@@ -182,6 +182,7 @@ fn array_name(function: Function) -> Option<&'static str> {
 
 fn other_name(function: Function) -> Option<&'static str> {
     Some(match function {
+        Function::CastInZone => "cast_in_zone",
         Function::Extract => "extract",
         Function::DateTrunc => "date_trunc",
         Function::DateBin => "date_bin",

@@ -32,6 +32,12 @@ pub(crate) fn rewrite_expressions(expr: &mut ast::Expr, each: &mut dyn FnMut(&mu
     let _: ControlFlow<()> = expr.visit(&mut walk);
 }
 
+/// Changes every expression inside of `query`, the inner ones first.
+pub(crate) fn rewrite_query(query: &mut ast::Query, each: &mut dyn FnMut(&mut ast::Expr)) {
+    let mut walk = Walk { expr: each, relation: &mut |_| ControlFlow::Continue(()) };
+    let _: ControlFlow<()> = query.visit(&mut walk);
+}
+
 /// True when a relation that `query` names anywhere is one that `is_wanted`.
 pub(crate) fn names_relation(
     query: &ast::Query,

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use super::{ArrayBuilder, Elements, bounds, decode};
-use crate::text::{append, is_space, parse};
+use crate::calendar::TimeZone;
+use crate::text::{append_in, is_space, parse_in};
 use crate::{ElementType, Error, Result, SqlState};
 
 /// 22P02 in PostgreSQL's words.
@@ -156,7 +157,7 @@ impl Reader<'_> {
 ///
 /// # Errors
 /// 22P02, 0A000 for several dimensions, and those of the elements.
-pub(crate) fn parse_array(text: &str, element: ElementType) -> Result<Vec<u8>> {
+pub(crate) fn parse_array(text: &str, element: ElementType, zone: &TimeZone) -> Result<Vec<u8>> {
     let mut reader = Reader { whole: text, at: 0 };
     reader.skip_space();
     let dimension = reader.dimension()?;
@@ -176,7 +177,7 @@ pub(crate) fn parse_array(text: &str, element: ElementType) -> Result<Vec<u8>> {
         if !quoted && word.eq_ignore_ascii_case("null") {
             builder.push_null();
         } else {
-            builder.push_value(&parse(&word, element.data_type())?, element);
+            builder.push_value(&parse_in(&word, element.data_type(), zone)?, element);
         }
         open = reader.peek() == Some(b',');
         reader.at += 1;
@@ -195,7 +196,7 @@ pub(crate) fn parse_array(text: &str, element: ElementType) -> Result<Vec<u8>> {
 }
 
 /// Appends an array as PostgreSQL prints it.
-pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType) {
+pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType, zone: &TimeZone) {
     if let Some((first, last)) = bounds(array, element)
         && first != 1
     {
@@ -213,7 +214,7 @@ pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType
             continue;
         }
         word.clear();
-        append(&mut word, &decode(raw, element), element.data_type());
+        append_in(&mut word, &decode(raw, element), element.data_type(), zone);
         push_element(out, &word);
     }
     out.push(b'}');

@@ -1,8 +1,8 @@
 //! Intervals: sums, multiples, differences of timestamps.
 
 use super::{
-    DAY, add_months, check_timestamp, civil_from_days, days_in_month, interval_out_of_range,
-    is_finite_timestamp, split_timestamp, timestamp_out_of_range,
+    DAY, TimeZone, add_months, check_timestamp, civil_from_days, days_in_month,
+    interval_out_of_range, is_finite_timestamp, split_timestamp, timestamp_out_of_range,
 };
 use crate::decimal::division_by_zero;
 use crate::{Error, Interval, Result, SqlState};
@@ -111,6 +111,22 @@ impl Interval {
         let days = i64::from(self.days).checked_mul(DAY).ok_or_else(timestamp_out_of_range)?;
         let result = check_timestamp(result.checked_add(days))?;
         check_timestamp(result.checked_add(self.micros))
+    }
+
+    /// The TIMESTAMPTZ `time + self`: months and days are those of clocks in `zone`. Infinities
+    /// stay.
+    ///
+    /// # Errors
+    /// 22008 when out of range.
+    pub fn add_in(self, time: i64, zone: &TimeZone) -> Result<i64> {
+        let mut time = time;
+        let Self { months, days, micros } = self;
+        for part in [Self { months, days: 0, micros: 0 }, Self { months: 0, days, micros: 0 }] {
+            if part.months != 0 || part.days != 0 {
+                time = zone.to_utc(part.add_to(zone.to_local(time)?)?)?;
+            }
+        }
+        Self { months: 0, days: 0, micros }.add_to(time)
     }
 
     /// `timestamp - self`.

@@ -1,10 +1,15 @@
 //! Time zones by name, abbreviation and offset.
+//!
+//! The time zone database's rules repeat after 400 years, as the calendar does: what is beyond the
+//! years that `jiff` knows is asked about so many years before. In front of its first change a zone
+//! has its local mean time.
+
+use std::sync::Arc;
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan};
+use jiff::{Timestamp, ToSpan, tz};
 
-use super::{SECOND, is_finite_timestamp};
+use super::{DAY, SECOND, is_finite_timestamp};
 use crate::{Error, Result, SqlState};
 
 /// Abbreviations that PostgreSQL's default set knows, and their offsets from UTC in seconds.
@@ -59,12 +64,226 @@ pub(crate) fn abbreviation_offset(name: &str) -> Option<i32> {
     ABBREVIATIONS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, seconds)| seconds)
 }
 
-enum Zone {
-    Fixed(i64),
-    Named(TimeZone),
+/// A time zone: that of a session, or one that AT TIME ZONE names. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimeZone(Rules);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rules {
+    /// UTC, by one of its names.
+    Utc(&'static str),
+    /// A name, an abbreviation, and seconds east of UTC.
+    Fixed { name: Arc<str>, abbreviation: Arc<str>, seconds: i64 },
+    /// A name, and rules.
+    Named(Arc<str>, tz::TimeZone),
 }
 
-/// `+hh[:mm[:ss]]` in the POSIX sense: west of Greenwich is positive.
+impl Default for Rules {
+    fn default() -> Self {
+        Self::Utc(UTC_NAMES[0])
+    }
+}
+
+/// The names of UTC that abbreviate to it.
+const UTC_NAMES: [&str; 8] =
+    ["UTC", "Etc/UTC", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu", "UCT", "Etc/UCT"];
+
+/// Rules of a POSIX zone that names a summer time without them, as PostgreSQL has them.
+const SUMMER_RULES: &str = ",M3.2.0,M11.1.0";
+
+/// Days after which the calendar is as it was, 400 years, in microseconds.
+const CYCLE: i64 = 146_097 * DAY;
+
+/// 9000-01-01: times behind it are asked about whole cycles before.
+const FAR: i64 = 2_567_685 * DAY;
+
+/// Hours of an offset that POSIX zones take at most.
+const POSIX_HOURS_MAX: i64 = 167;
+
+impl TimeZone {
+    /// UTC.
+    pub const UTC: Self = Self(Rules::Utc(UTC_NAMES[0]));
+
+    /// The zone that `SET timezone` takes: a name of the time zone database, hours east of UTC,
+    /// `INTERVAL '...'`, or a POSIX specification.
+    ///
+    /// # Errors
+    /// 22023.
+    pub fn setting(text: &str) -> Result<Self> {
+        let invalid = || {
+            let message = format!("invalid value for parameter \"TimeZone\": \"{text}\"");
+            Error::new(SqlState::INVALID_PARAMETER, message)
+        };
+        let far = || invalid().with_detail("UTC timezone offset is out of range.");
+        if text.get(..8).is_some_and(|word| word.eq_ignore_ascii_case("interval")) {
+            let quoted = text[8..].trim();
+            let inner = quoted.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+            let parsed = inner.map(crate::text::parse_interval).transpose()?;
+            let interval = parsed.ok_or_else(invalid)?;
+            for (part, name) in [(interval.months, "months"), (interval.days, "days")] {
+                if part != 0 {
+                    let detail = format!("Cannot specify {name} in time zone interval.");
+                    return Err(invalid().with_detail(detail));
+                }
+            }
+            return Self::offset(interval.micros / SECOND).ok_or_else(far);
+        }
+        if let Ok(hours) = text.trim_start().parse::<f64>()
+            && text.bytes().all(|b| b.is_ascii_digit() || b"+-. eE".contains(&b))
+        {
+            return Self::offset((hours * 3600.0) as i64).ok_or_else(far);
+        }
+        Self::named(text).or_else(|| Self::posix(text)).ok_or_else(invalid)
+    }
+
+    /// The zone that AT TIME ZONE and texts of timestamps name: abbreviations go first.
+    ///
+    /// # Errors
+    /// 22023.
+    pub fn at(name: &str) -> Result<Self> {
+        let trimmed = name.trim();
+        if let Some(seconds) = abbreviation_offset(trimmed) {
+            return Ok(Self::fixed(trimmed, trimmed, i64::from(seconds)));
+        }
+        let found = Self::named(trimmed).or_else(|| {
+            // An offset alone counts as POSIX has it: west of Greenwich is positive.
+            posix_offset(trimmed)
+                .map(|seconds| Self::fixed(trimmed, trimmed, seconds))
+                .or_else(|| Self::posix(trimmed))
+        });
+        found.ok_or_else(|| {
+            let message = format!("time zone \"{name}\" not recognized");
+            Error::new(SqlState::INVALID_PARAMETER, message)
+        })
+    }
+
+    fn fixed(name: &str, abbreviation: &str, seconds: i64) -> Self {
+        Self(Rules::Fixed { name: name.into(), abbreviation: abbreviation.into(), seconds })
+    }
+
+    /// `seconds` east of UTC, named as PostgreSQL does: `<-08>+08`.
+    fn offset(seconds: i64) -> Option<Self> {
+        let (hours, rest) = (seconds.abs() / 3600, seconds.abs() % 3600);
+        if hours > POSIX_HOURS_MAX {
+            return None;
+        }
+        let mut digits = format!("{hours:02}");
+        if rest > 0 {
+            digits.push_str(&format!(":{:02}", rest / 60));
+        }
+        if rest % 60 > 0 {
+            digits.push_str(&format!(":{:02}", rest % 60));
+        }
+        let (sign, west) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
+        let name = format!("<{sign}{digits}>{west}{digits}");
+        Some(Self::fixed(&name, &format!("{sign}{digits}"), seconds))
+    }
+
+    /// A zone of the time zone database.
+    fn named(name: &str) -> Option<Self> {
+        if let Some(utc) = UTC_NAMES.iter().find(|utc| utc.eq_ignore_ascii_case(name)) {
+            return Some(Self(Rules::Utc(utc)));
+        }
+        let zone = tz::TimeZone::get(name).ok().filter(|zone| !zone.is_unknown())?;
+        let name = zone.iana_name()?.into();
+        Some(Self(Rules::Named(name, zone)))
+    }
+
+    /// A zone as POSIX describes it: a name, an offset, and perhaps those of a summer time.
+    fn posix(text: &str) -> Option<Self> {
+        let text = text.to_ascii_uppercase();
+        let (name, rest) = match text.strip_prefix('<') {
+            Some(quoted) => quoted.split_once('>')?,
+            None => text.split_at(text.find(|c: char| c.is_ascii_digit() || ",+-".contains(c))?),
+        };
+        if let Some(seconds) = posix_offset(rest) {
+            return Some(Self::fixed(&text, name, seconds));
+        }
+        let complete = tz::TimeZone::posix(&text);
+        let zone = complete.or_else(|_| tz::TimeZone::posix(&format!("{text}{SUMMER_RULES}")));
+        Some(Self(Rules::Named(text.into(), zone.ok()?)))
+    }
+
+    /// As SHOW says it; [`Self::setting`] takes it back.
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Rules::Utc(name) => name,
+            Rules::Fixed { name, .. } | Rules::Named(name, _) => name,
+        }
+    }
+
+    /// Whether it is UTC, by whatever name.
+    pub fn is_utc(&self) -> bool {
+        matches!(self.0, Rules::Utc(_))
+    }
+
+    /// Seconds east of UTC that its clocks show at the UTC time `micros`.
+    pub fn offset_at(&self, micros: i64) -> i64 {
+        match &self.0 {
+            Rules::Utc(_) => 0,
+            Rules::Fixed { seconds, .. } => *seconds,
+            Rules::Named(_, zone) => i64::from(zone.to_offset(instant(micros)).seconds()),
+        }
+    }
+
+    /// What its time is called at the UTC time `micros`: `CEST`.
+    pub fn abbreviation_at(&self, micros: i64) -> String {
+        match &self.0 {
+            Rules::Utc(_) => "UTC".to_owned(),
+            Rules::Fixed { abbreviation, .. } => abbreviation.to_string(),
+            Rules::Named(_, zone) => zone.to_offset_info(instant(micros)).abbreviation().to_owned(),
+        }
+    }
+
+    /// What its clocks show at the UTC time `micros`; infinities stay.
+    ///
+    /// # Errors
+    /// 22008 when out of range.
+    pub fn to_local(&self, micros: i64) -> Result<i64> {
+        if self.is_utc() || !is_finite_timestamp(micros) {
+            return Ok(micros);
+        }
+        super::check_timestamp(micros.checked_add(self.offset_at(micros) * SECOND))
+    }
+
+    /// The UTC time at which its clocks show `micros`. Of two, the one of standard time; a time
+    /// that clocks skip is read with the offset before the skip. Infinities stay.
+    ///
+    /// # Errors
+    /// 22008 when out of range.
+    pub fn to_utc(&self, micros: i64) -> Result<i64> {
+        if self.is_utc() || !is_finite_timestamp(micros) {
+            return Ok(micros);
+        }
+        super::check_timestamp(micros.checked_sub(self.local_offset(micros) * SECOND))
+    }
+
+    /// Seconds east of UTC of clocks that show `micros`.
+    fn local_offset(&self, micros: i64) -> i64 {
+        use tz::AmbiguousOffset as A;
+        let zone = match &self.0 {
+            Rules::Utc(_) => return 0,
+            Rules::Fixed { seconds, .. } => return *seconds,
+            Rules::Named(_, zone) => zone,
+        };
+        let Some(local) = civil(near(micros)) else {
+            return self.offset_at(micros);
+        };
+        i64::from(match zone.to_ambiguous_timestamp(local).offset() {
+            A::Unambiguous { offset } => offset.seconds(),
+            A::Gap { before, .. } => before.seconds(),
+            A::Fold { after, .. } => after.seconds(),
+        })
+    }
+
+    /// The start of today, so many `days` on, on its clocks: microseconds of TIMESTAMP.
+    pub(crate) fn midnight(&self, now: i64, days: i32) -> i64 {
+        let local = now + self.offset_at(now) * SECOND;
+        (local.div_euclid(DAY) + i64::from(days)) * DAY
+    }
+}
+
+/// `[+-]hh[:mm[:ss]]` in the POSIX sense: west of Greenwich is positive.
 fn posix_offset(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'+' => (-1, &text[1..]),
@@ -75,30 +294,24 @@ fn posix_offset(text: &str) -> Option<i64> {
     let mut seconds = 0;
     let mut unit = 3600;
     for part in digits.split(':') {
-        if part.is_empty() || part.len() > 2 || unit == 0 {
+        let is_number = part.bytes().all(|b| b.is_ascii_digit());
+        if part.is_empty() || part.len() > 3 || unit == 0 || !is_number {
             return None;
         }
         seconds += part.parse::<i64>().ok()? * unit;
         unit /= 60;
     }
-    Some(sign * seconds)
+    (seconds / 3600 <= POSIX_HOURS_MAX).then_some(sign * seconds)
 }
 
-fn find(name: &str) -> Result<Zone> {
-    let trimmed = name.trim();
-    if let Some(seconds) = abbreviation_offset(trimmed) {
-        return Ok(Zone::Fixed(i64::from(seconds)));
-    }
-    if let Ok(zone) = TimeZone::get(trimmed) {
-        return Ok(Zone::Named(zone));
-    }
-    // As POSIX has it: letters, then an offset ("EST5", "UTC+3", "<+03>-3").
-    let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    if let Some(seconds) = posix_offset(rest) {
-        return Ok(Zone::Fixed(seconds));
-    }
-    let message = format!("time zone \"{name}\" not recognized");
-    Err(Error::new(SqlState::INVALID_PARAMETER, message))
+/// `micros`, or the same time of a year within `jiff`'s by whole cycles of the calendar.
+fn near(micros: i64) -> i64 {
+    if micros < FAR { micros } else { FAR - CYCLE + (micros - FAR) % CYCLE }
+}
+
+/// A UTC time; one before `jiff`'s years is their first, when zones have their first rule.
+fn instant(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(near(micros)).unwrap_or(Timestamp::MIN)
 }
 
 fn civil(micros: i64) -> Option<DateTime> {
@@ -107,69 +320,4 @@ fn civil(micros: i64) -> Option<DateTime> {
         .ok()?
         .checked_add(micros.rem_euclid(SECOND).microseconds())
         .ok()
-}
-
-/// Seconds east of UTC that clocks in `zone` show at the UTC time `micros`.
-///
-/// # Errors
-/// 22023 when there is no such zone.
-pub fn zone_offset(zone: &str, micros: i64) -> Result<i64> {
-    Ok(match find(zone)? {
-        Zone::Fixed(seconds) => seconds,
-        Zone::Named(zone) => {
-            // Outside jiff's years the zone's rules mean nothing: its end counts.
-            let instant = Timestamp::from_microsecond(micros).unwrap_or(if micros < 0 {
-                Timestamp::MIN
-            } else {
-                Timestamp::MAX
-            });
-            i64::from(zone.to_offset(instant).seconds())
-        }
-    })
-}
-
-/// What clocks in `zone` show at the UTC time `micros`; infinities stay.
-///
-/// # Errors
-/// 22023 when there is no such zone; 22008 when out of range.
-pub fn utc_to_local(zone: &str, micros: i64) -> Result<i64> {
-    let offset = zone_offset(zone, micros)?;
-    if !is_finite_timestamp(micros) {
-        return Ok(micros);
-    }
-    super::check_timestamp(micros.checked_add(offset * SECOND))
-}
-
-/// The UTC time at which clocks in `zone` show `micros`. Of two, the one of standard time; a time
-/// that clocks skip is read with the offset before the skip. Infinities stay.
-///
-/// # Errors
-/// 22023 when there is no such zone; 22008 when out of range.
-pub fn local_to_utc(zone: &str, micros: i64) -> Result<i64> {
-    let found = find(zone)?;
-    if !is_finite_timestamp(micros) {
-        return Ok(micros);
-    }
-    let offset = match &found {
-        Zone::Fixed(seconds) => *seconds,
-        Zone::Named(named) => {
-            match civil(micros).map(|local| named.to_ambiguous_timestamp(local)) {
-                None => return local_far_away(zone, micros),
-                Some(ambiguous) => {
-                    use jiff::tz::AmbiguousOffset as A;
-                    i64::from(match ambiguous.offset() {
-                        A::Unambiguous { offset } => offset.seconds(),
-                        A::Gap { before, .. } => before.seconds(),
-                        A::Fold { after, .. } => after.seconds(),
-                    })
-                }
-            }
-        }
-    };
-    super::check_timestamp(micros.checked_sub(offset * SECOND))
-}
-
-fn local_far_away(zone: &str, micros: i64) -> Result<i64> {
-    let offset = zone_offset(zone, micros)?;
-    super::check_timestamp(micros.checked_sub(offset * SECOND))
 }

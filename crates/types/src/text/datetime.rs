@@ -7,8 +7,8 @@ use super::tokens::{Cursor, fraction_micros};
 use super::trim;
 use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, DAY, HOUR, JULIAN_EPOCH, MINUTE, SECOND,
-    TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY, abbreviation_offset, check_timestamp,
-    date_from_civil, days_from_civil, days_in_month, local_to_utc,
+    TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY, TimeZone, abbreviation_offset, check_timestamp,
+    date_from_civil, days_from_civil, days_in_month,
 };
 use crate::{DataType, Error, Result, SqlState};
 
@@ -69,7 +69,7 @@ enum Special {
 enum Zone {
     /// Seconds east of UTC.
     Offset(i64),
-    Named(String),
+    Named(TimeZone),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,12 @@ impl Fields {
             *cursor = start;
             let accept =
                 |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
-            return self.set_zone(Zone::Named(cursor.take(accept).to_owned()));
+            let name = cursor.take(accept);
+            let zone = TimeZone::at(name).map_err(|_| {
+                let message = format!("time zone \"{}\" not recognized", name.to_lowercase());
+                Failure::Other(Error::new(SqlState::INVALID_PARAMETER, message))
+            })?;
+            return self.set_zone(Zone::Named(zone));
         }
         if word == "j" && cursor.peek().is_some_and(|b| b.is_ascii_digit()) {
             let day: i64 = cursor.digits().parse().map_err(|_| Failure::Range)?;
@@ -232,22 +237,16 @@ impl Fields {
             _ if WEEKDAYS.contains(&word) || WEEKDAY_ABBREVIATIONS.contains(&word) => {}
             _ => match abbreviation_offset(word) {
                 Some(seconds) => return self.set_zone(Zone::Offset(i64::from(seconds))),
-                None if local_to_utc(word, 0).is_ok() => {
-                    return self.set_zone(Zone::Named(word.to_owned()));
+                None => {
+                    let zone = TimeZone::at(word).map_err(|_| Failure::Format)?;
+                    return self.set_zone(Zone::Named(zone));
                 }
-                None => return Err(Failure::Format),
             },
         }
         Ok(())
     }
 
     fn set_zone(&mut self, zone: Zone) -> Parsed<()> {
-        if let Zone::Named(name) = &zone {
-            local_to_utc(name, 0).map_err(|_| {
-                let message = format!("time zone \"{}\" not recognized", name.to_lowercase());
-                Failure::Other(Error::new(SqlState::INVALID_PARAMETER, message))
-            })?;
-        }
         match self.zone.replace(zone) {
             None => Ok(()),
             Some(_) => Err(Failure::Format),
@@ -529,8 +528,8 @@ fn iso_time(bytes: &[u8]) -> Option<i64> {
     Some(seconds * SECOND + micros)
 }
 
-/// DATE.
-pub(super) fn parse_date(text: &str) -> Result<i32> {
+/// DATE; today is that of `zone`.
+pub(super) fn parse_date(text: &str, zone: &TimeZone) -> Result<i32> {
     if let Some(days) = iso_date(text.as_bytes()) {
         return Ok(days);
     }
@@ -538,8 +537,8 @@ pub(super) fn parse_date(text: &str) -> Result<i32> {
         Some(Special::Infinity) => Ok(DATE_INFINITY),
         Some(Special::MinusInfinity) => Ok(DATE_MINUS_INFINITY),
         Some(Special::Epoch) => Ok(0),
-        Some(Special::Now) => Ok(now().div_euclid(DAY) as i32),
-        Some(Special::Today(days)) => Ok(now().div_euclid(DAY) as i32 + days),
+        Some(Special::Now) => Ok((zone.midnight(now(), 0) / DAY) as i32),
+        Some(Special::Today(days)) => Ok((zone.midnight(now(), days) / DAY) as i32),
         None => {
             let days = fields.date()?;
             fields.time()?;
@@ -549,13 +548,16 @@ pub(super) fn parse_date(text: &str) -> Result<i32> {
     parsed.map_err(|f| with_type(f, text, "date", "date"))
 }
 
-/// TIME. A date before it and a zone after it are read and ignored.
-pub(super) fn parse_time(text: &str) -> Result<i64> {
+/// TIME; now is that of `zone`. A date before it and a zone after it are read and ignored.
+pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
     if let Some(micros) = iso_time(text.as_bytes()) {
         return Ok(micros);
     }
     let parsed = Fields::read(trim(text), true).and_then(|fields| match fields.special {
-        Some(Special::Now) => Ok(now().rem_euclid(DAY)),
+        Some(Special::Now) => {
+            let now = now();
+            Ok((now + zone.offset_at(now) * SECOND).rem_euclid(DAY))
+        }
         Some(_) => Err(Failure::Format),
         None if fields.micros.is_none() => Err(Failure::Format),
         // The rules of a named zone depend on the date.
@@ -572,37 +574,41 @@ pub(super) fn parse_time(text: &str) -> Result<i64> {
     parsed.map_err(|f| with_type(f, text, "time", "time"))
 }
 
-/// TIMESTAMP, where a zone is ignored, or TIMESTAMPTZ.
-pub(super) fn parse_timestamp(text: &str, ty: DataType) -> Result<i64> {
+/// TIMESTAMP, where a zone in the text is ignored, or TIMESTAMPTZ, in `zone` unless it names one.
+pub(super) fn parse_timestamp(text: &str, ty: DataType, zone: &TimeZone) -> Result<i64> {
     let bytes = text.as_bytes();
+    let zoned = ty == DataType::TimestampTz;
+    let in_zone = |local: i64| if zoned { zone.to_utc(local) } else { Ok(local) };
     if bytes.len() >= 19
         && matches!(bytes[10], b' ' | b'T')
         && let (Some(days), Some(time)) = (iso_date(&bytes[..10]), iso_time(&bytes[11..]))
     {
-        return Ok(i64::from(days) * DAY + time);
+        return in_zone(i64::from(days) * DAY + time);
     }
-    let zoned = ty == DataType::TimestampTz;
     let type_name = if zoned { "timestamp with time zone" } else { "timestamp" };
+    let out = |_| Failure::Other(Error::new(SqlState::DATETIME_OVERFLOW, "out of range"));
     let parsed = Fields::read(trim(text), false).and_then(|fields| match fields.special {
         Some(Special::Infinity) => Ok(TIMESTAMP_INFINITY),
         Some(Special::MinusInfinity) => Ok(TIMESTAMP_MINUS_INFINITY),
         Some(Special::Epoch) => Ok(0),
-        Some(Special::Now) => Ok(now()),
+        Some(Special::Now) => {
+            let now = now();
+            Ok(if zoned { now } else { now + zone.offset_at(now) * SECOND })
+        }
         Some(Special::Today(days)) => {
-            let midnight = (now().div_euclid(DAY) + i64::from(days)) * DAY;
-            Ok(midnight + fields.time()?)
+            in_zone(zone.midnight(now(), days) + fields.time()?).map_err(out)
         }
         None => {
             let midnight = i64::from(fields.date()?).checked_mul(DAY);
             let time = fields.time()?;
-            let out = |_| Failure::Other(Error::new(SqlState::DATETIME_OVERFLOW, "out of range"));
             let local = check_timestamp(midnight.and_then(|m| m.checked_add(time))).map_err(out)?;
             match fields.zone {
                 Some(Zone::Offset(seconds)) if zoned => {
                     check_timestamp(local.checked_sub(seconds * SECOND)).map_err(out)
                 }
-                Some(Zone::Named(name)) if zoned => local_to_utc(&name, local).map_err(out),
-                _ => Ok(local),
+                Some(Zone::Named(named)) if zoned => named.to_utc(local).map_err(out),
+                None => in_zone(local).map_err(out),
+                Some(_) => Ok(local),
             }
         }
     });

@@ -378,7 +378,7 @@ fn read_iso_alternative(
 }
 
 /// INTERVAL.
-pub(super) fn parse_interval(text: &str) -> Result<Interval> {
+pub(crate) fn parse_interval(text: &str) -> Result<Interval> {
     let trimmed = trim(text);
     let parsed = match trimmed.strip_prefix('P') {
         Some(rest) => read_iso(rest),

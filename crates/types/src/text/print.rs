@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::Buffer;
 use crate::calendar::{
     DATE_INFINITY, DATE_MINUS_INFINITY, HOUR, MINUTE, SECOND, TIMESTAMP_INFINITY,
-    TIMESTAMP_MINUS_INFINITY, civil_from_days, split_timestamp,
+    TIMESTAMP_MINUS_INFINITY, TimeZone, civil_from_days, is_finite_timestamp, split_timestamp,
 };
 use crate::{NumericDisplay, NumericType};
 
@@ -275,6 +275,30 @@ pub(super) fn format_time(out: &mut Vec<u8>, micros: i64) {
     out.push(b':');
     push_two(out, micros / SECOND % 60);
     push_fraction(out, micros % SECOND);
+}
+
+/// Appends a TIMESTAMPTZ as clocks in `zone` show it, with their offset from UTC.
+pub(crate) fn format_instant(out: &mut Vec<u8>, micros: i64, zone: &TimeZone) {
+    if zone.is_utc() {
+        return format_timestamp(out, micros, "+00");
+    }
+    let seconds = if is_finite_timestamp(micros) { zone.offset_at(micros) } else { 0 };
+    // The very last microseconds have no local time east of here.
+    let (local, seconds) = match micros.checked_add(seconds * SECOND) {
+        Some(local) if local < TIMESTAMP_INFINITY || seconds == 0 => (local, seconds),
+        _ => (micros, 0),
+    };
+    let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs());
+    let (hours, minutes, rest) = (size / 3600, size / 60 % 60, size % 60);
+    let mut offset = Buffer::default();
+    offset.write(format_args!("{sign}{hours:02}"));
+    if minutes > 0 || rest > 0 {
+        offset.write(format_args!(":{minutes:02}"));
+    }
+    if rest > 0 {
+        offset.write(format_args!(":{rest:02}"));
+    }
+    format_timestamp(out, local, offset.as_str());
 }
 
 /// Appends a TIMESTAMP or, with a `zone`, a TIMESTAMPTZ.

@@ -172,9 +172,10 @@ impl Connection {
             return Err(violation(message));
         }
         let Some(prepared) = &statement.prepared else { return Ok(Vec::new()) };
+        let zone = self.session.time_zone();
         let prepared = prepared.lock();
         let value = |(at, ty): (usize, &DataType)| match fields.value()? {
-            Some(bytes) => decode::value(bytes, *ty, format_at(formats, at), at + 1),
+            Some(bytes) => decode::value(bytes, *ty, (format_at(formats, at), zone), at + 1),
             None => Ok(Value::Null),
         };
         prepared.parameters().iter().enumerate().map(value).collect()

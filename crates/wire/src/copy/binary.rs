@@ -13,6 +13,7 @@ use engine::registry::{
 };
 use exec::BatchSource;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
+use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::decode;
@@ -23,8 +24,8 @@ const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// The format.
 pub(super) struct Binary;
 
-fn no_options(options: &FileOptions) -> Result<()> {
-    match options.iter().find(|(name, _)| !matches!(name.as_str(), "freeze" | "encoding")) {
+fn no_options(options: FileOptions<'_>) -> Result<()> {
+    match options.given.iter().find(|(name, _)| !matches!(name.as_str(), "freeze" | "encoding")) {
         None => Ok(()),
         Some((name, _)) => {
             let message = format!("cannot specify {} in BINARY mode", name.to_uppercase());
@@ -40,7 +41,7 @@ impl StreamFormat for Binary {
 
     fn reader(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         target: &[(String, DataType)],
     ) -> Result<Box<dyn StreamReader>> {
         no_options(options)?;
@@ -49,7 +50,7 @@ impl StreamFormat for Binary {
 
     fn writer(
         &self,
-        options: &FileOptions,
+        options: FileOptions<'_>,
         columns: &[(String, DataType)],
     ) -> Result<Box<dyn StreamWriter>> {
         no_options(options)?;
@@ -77,7 +78,7 @@ impl StreamWriter for Writer {
         for row in rows {
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
             for (column, ty) in columns.iter().zip(&self.types) {
-                encode::cell(out, column, row, *ty, Format::Binary);
+                encode::cell(out, column, row, *ty, (Format::Binary, &TimeZone::UTC));
             }
             ends.push(out.len());
         }

@@ -1,0 +1,166 @@
+//! The session's time zone in expressions.
+//!
+//! ```text
+//! UTC                                  -> nothing: below the binder, clocks show UTC
+//! bound for a session in another zone  -> its name behind the arguments of what goes by it
+//! a condition over rows, kept (CHECK)  -> likewise, but the name is a column behind the row's
+//! literals of definitions              -> UTC; they are rewritten when the definition is made
+//! ```
+//! Elsewhere: what the functions do with it (`kernels::time_fn`).
+
+use sqlparser::ast;
+use types::calendar::TimeZone;
+use types::{DataType, Position, Result, Value, text};
+
+use super::{Binder, at_span};
+use crate::algebra::{Expr, ExprKind, Function, Place};
+use crate::catalog::Catalog;
+use crate::parse::visit::{rewrite_expressions, rewrite_query};
+
+/// What a statement is bound with that goes by the session's time zone.
+pub(super) struct SessionZone {
+    /// The zone's name, a TEXT; None is UTC.
+    name: Option<Expr>,
+    /// In which zone untyped literals are read.
+    literals: TimeZone,
+    /// Literals that another zone would read differently, by their places: the same in UTC.
+    moved: Vec<(Position, String)>,
+}
+
+impl SessionZone {
+    pub(super) fn of(catalog: &dyn Catalog) -> Self {
+        let zone = catalog.time_zone();
+        let name = (!zone.is_utc()).then(|| Expr::text(zone.name()));
+        Self { name, literals: catalog.literal_zone(), moved: Vec::new() }
+    }
+
+    /// Literals are those of a definition from now on.
+    pub(super) fn read_definition(&mut self) {
+        self.literals = TimeZone::UTC;
+    }
+
+    /// The zone's name is `column` of a row from now on.
+    pub(super) fn set_column(&mut self, column: Expr) {
+        self.name = Some(column);
+    }
+}
+
+impl Binder<'_> {
+    /// `expr` as `to`, by the session's clocks.
+    pub(super) fn cast(&self, expr: Expr, to: DataType) -> Expr {
+        match &self.zone.name {
+            Some(zone) if types::cast::depends_on_zone(expr.ty, to) => {
+                Expr::call(Function::CastInZone, vec![expr, zone.clone()], to)
+            }
+            _ => expr.cast(to),
+        }
+    }
+
+    /// A call of `function`, by the session's clocks.
+    pub(super) fn call_in_zone(
+        &self,
+        function: Function,
+        mut arguments: Vec<Expr>,
+        ty: DataType,
+    ) -> Expr {
+        if let Some(zone) = &self.zone.name
+            && goes_by_zone(function, &arguments)
+        {
+            arguments.push(zone.clone());
+        }
+        Expr::call(function, arguments, ty)
+    }
+
+    /// The name of the session's time zone; None for UTC.
+    pub(super) fn zone_name(&self) -> Option<Expr> {
+        self.zone.name.clone()
+    }
+
+    /// Whether the session's clocks show another time than UTC, or may.
+    pub(super) fn has_zone(&self) -> bool {
+        self.zone.name.is_some()
+    }
+
+    /// Binds by UTC's clocks, whatever the session's are.
+    pub(super) fn in_utc<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let name = self.zone.name.take();
+        let result = work(self);
+        self.zone.name = name;
+        result
+    }
+
+    /// Binds a part of a definition, whose literals are of UTC.
+    pub(super) fn in_definition<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let literals = std::mem::replace(&mut self.zone.literals, TimeZone::UTC);
+        let result = work(self);
+        self.zone.literals = literals;
+        result
+    }
+
+    /// What the untyped literal `text` at `at` is as a `ty`.
+    pub(super) fn read_literal(&mut self, text: &str, ty: DataType, at: Place) -> Result<Value> {
+        let zone = &self.zone.literals;
+        let value = text::parse_in(text, ty, zone)?;
+        let element = match ty {
+            DataType::Array(element) => element.data_type(),
+            ty => ty,
+        };
+        if let (DataType::TimestampTz, false, Some(at)) = (element, zone.is_utc(), at) {
+            // What cannot be read in UTC is out of range there only.
+            if text::parse(text, ty).ok().as_ref() != Some(&value) {
+                self.zone.moved.push((at, text::format(&value, ty)));
+            }
+        }
+        Ok(value)
+    }
+
+    /// The expression of a definition, which was bound, with literals that any session reads as
+    /// this one does.
+    pub(super) fn defined(&mut self, expr: &ast::Expr) -> ast::Expr {
+        let mut expr = expr.clone();
+        let moved = std::mem::take(&mut self.zone.moved);
+        rewrite_expressions(&mut expr, &mut |inner| move_literal(inner, &moved));
+        expr
+    }
+
+    /// As [`Self::defined`], of a query; None when it is as it was.
+    pub(super) fn defined_query(&mut self, query: &ast::Query) -> Option<String> {
+        let moved = std::mem::take(&mut self.zone.moved);
+        if moved.is_empty() {
+            return None;
+        }
+        let mut query = query.clone();
+        rewrite_query(&mut query, &mut |inner| move_literal(inner, &moved));
+        Some(query.to_string())
+    }
+}
+
+/// Puts what is in `moved` for the literal of `expr` in its place.
+fn move_literal(expr: &mut ast::Expr, moved: &[(Position, String)]) {
+    let value = match expr {
+        ast::Expr::Value(value) => value,
+        ast::Expr::TypedString(typed) => &mut typed.value,
+        _ => return,
+    };
+    let found = moved.iter().find(|(place, _)| at_span(value.span) == Some(*place));
+    if let Some((_, text)) = found {
+        value.value = ast::Value::SingleQuotedString(text.clone());
+    }
+}
+
+/// Whether `function` goes by the clocks of a time zone for these arguments.
+fn goes_by_zone(function: Function, arguments: &[Expr]) -> bool {
+    use Function as F;
+    let is_zoned = |at: usize| arguments.get(at).is_some_and(|a| a.ty == DataType::TimestampTz);
+    match function {
+        F::Extract | F::DateTrunc => is_zoned(1),
+        F::TimestampAdd | F::TimestampSubtract | F::ToChar => is_zoned(0),
+        F::ToTimestamp => arguments.len() == 2,
+        _ => false,
+    }
+}
+
+/// Whether an interval that is added is known to have neither months nor days.
+pub(super) fn is_of_hours(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Literal(Value::Interval(i)) if i.months == 0 && i.days == 0)
+}
