@@ -12,8 +12,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
 use sql::catalog::{
-    Arguments, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, Relation,
-    SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
+    Arguments, BoundTerms, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta,
+    KeyDef, Relation, SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
 };
 use sql::statement::{Access, OnCommit, Persistence};
 use storage::{Layout, Table, TableIndex};
@@ -23,6 +23,7 @@ use types::{DataType, Error, Result, SqlState};
 use crate::Database;
 use crate::comments::Commented;
 use crate::cursor::Cursors;
+use crate::derived::Terms;
 use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
@@ -103,6 +104,7 @@ pub struct TableEntry {
     indexes_built: OnceLock<Built>,
     pub(crate) checks: Checks,
     pub(crate) generated: Generated,
+    terms: Terms,
     /// For which snapshots the rows hold, of a wide table.
     pub(crate) freshness: Arc<Freshness>,
 }
@@ -135,9 +137,9 @@ impl TableEntry {
         indexes: Indexes,
     ) -> Self {
         let indexes_built = OnceLock::new();
-        let (checks, freshness) = Default::default();
+        let (checks, terms, freshness) = Default::default();
         let generated = Generated::of(&def.columns);
-        let entry = Self { def, storage, lock, indexes_built, checks, generated, freshness };
+        let entry = Self { def, storage, lock, indexes_built, checks, generated, terms, freshness };
         if indexes == Indexes::Built {
             entry.set_indexed();
         }
@@ -150,8 +152,9 @@ impl TableEntry {
         debug_assert_eq!(def.block_indexes.len(), built.of_blocks.len());
         let (storage, lock) = (Arc::clone(&self.storage), Arc::clone(&self.lock));
         let (freshness, checks) = (Arc::clone(&self.freshness), Checks::default());
+        let (indexes_built, terms) = (built.into(), Terms::default());
         let generated = Generated::of(&def.columns);
-        Self { def, storage, lock, indexes_built: built.into(), checks, generated, freshness }
+        Self { def, storage, lock, indexes_built, checks, generated, terms, freshness }
     }
 
     /// The same wide table, whose rows hold for other snapshots.
@@ -229,6 +232,10 @@ impl TableMeta for TableEntry {
 
     fn indexes(&self) -> &[IndexMeta] {
         if self.is_indexed() { &self.def.indexes } else { &[] }
+    }
+
+    fn index_terms(&self, position: usize) -> Option<&BoundTerms> {
+        self.terms.of(&self.def, position)
     }
 
     fn index_object(&self, position: usize) -> Option<Arc<dyn Any + Send + Sync>> {

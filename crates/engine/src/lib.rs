@@ -22,6 +22,7 @@ mod copy;
 mod cursor;
 mod database;
 mod define;
+mod derived;
 mod describe;
 mod durable;
 mod implicit;

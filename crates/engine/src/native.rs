@@ -281,7 +281,9 @@ impl NativeSession {
         let work = self.running()?;
         if work.txn.isolation() == Isolation::Serializable {
             let columns = &table.entry.def.indexes[index].columns;
-            let key = columns.iter().zip(key).map(|(c, d)| (c.ordinal, d.to_value())).collect();
+            // What is known of an expression's value says nothing of columns.
+            let known = columns.iter().zip(key).filter(|(c, _)| c.expression().is_none());
+            let key = known.map(|(c, d)| (c.ordinal, d.to_value())).collect();
             work.reads.add_key(table.entry.storage(), key);
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use exec::BatchSource;
 use kernels::{Batch, Column, VectorBuilder};
-use sql::catalog::{Arguments, TableFunctionRef, Uniqueness};
+use sql::catalog::{Arguments, IndexColumn, IndexMeta, TableFunctionRef, Uniqueness};
 use storage::{SegmentInfo, TxnId};
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -197,6 +197,15 @@ fn column_list(def: &TableDef, ordinals: impl Iterator<Item = usize>) -> Value {
     Value::text(&names.join(", "))
 }
 
+/// Names of the columns of an index, and its expressions.
+fn index_columns(def: &TableDef, meta: &IndexMeta) -> Value {
+    let text = |column: &IndexColumn| match column.expression() {
+        Some(number) => meta.terms.expressions[number].definition(),
+        None => def.columns[column.ordinal].name.clone(),
+    };
+    Value::text(&meta.columns.iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
 /// `tessera_indexes()`: every index of every table, those of constraints included.
 struct Indexes(WeakDatabase);
 
@@ -216,7 +225,7 @@ impl TableFunction for Indexes {
                 rows.push(vec![
                     Value::text(&table.def.name),
                     Value::text(&meta.name),
-                    column_list(&table.def, meta.columns.iter().map(|c| c.ordinal)),
+                    index_columns(&table.def, meta),
                     Value::Bool(meta.unique != Uniqueness::No),
                     Value::text(meta.kind.method()),
                     count(index.map(|i| i.len()).or(of_blocks.map(|info| info.entries))),

@@ -11,7 +11,7 @@ pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};
 
 use sql::algebra::SeriesFunction;
-use sql::catalog::TableRef;
+use sql::catalog::{IndexColumn, TableRef};
 
 use crate::physical::{
     AggregateMode, BoundKind, BuildKeys, CteSource, IndexOrder, JoinMethod, Node, NullKeys,
@@ -229,8 +229,12 @@ fn index_head(table: &TableRef, index: usize, alias: &str) -> (String, Vec<Strin
         return (head, Vec::new());
     };
     let _ = write!(head, " using {}", index.name);
-    let name = |ordinal: usize| table.columns().get(ordinal).map_or("?", |c| c.name.as_str());
-    (head, index.columns.iter().map(|column| name(column.ordinal).to_owned()).collect())
+    let name = |column: &IndexColumn| match column.expression() {
+        Some(number) => index.terms.expressions.get(number).map(|e| e.definition()),
+        None => table.columns().get(column.ordinal).map(|c| c.name.clone()),
+    };
+    let name = |column| name(column).unwrap_or_else(|| "?".to_owned());
+    (head, index.columns.iter().map(name).collect())
 }
 
 fn index_keys(

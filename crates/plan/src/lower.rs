@@ -20,6 +20,7 @@ mod reduce;
 mod rows;
 mod scan;
 mod standalone;
+mod terms;
 
 use std::sync::Arc;
 

@@ -264,7 +264,8 @@ impl<'q> Build<'q> {
         let table = self.table.clone();
         let primary = table.keys().iter().find(|key| key.primary).map(|key| key.name.as_str());
         let mut found: Option<(usize, PointRows, Vec<Expr>, Vec<usize>)> = None;
-        for (at, index) in table.indexes().iter().enumerate() {
+        let all = table.indexes().iter().enumerate().filter(|(_, i)| i.terms.is_empty());
+        for (at, index) in all {
             let (keys, used) = self.keys(index);
             let width = index.columns.len();
             if index.unique != Uniqueness::No && keys.len() == width {

@@ -2,7 +2,7 @@
 //! whether another's write could have changed what they saw.
 
 use sql::algebra::CompareOp;
-use sql::catalog::TableRef;
+use sql::catalog::{IndexColumn, TableRef};
 
 use crate::physical::{Expr, Node, Operator, PhysicalPlan, ScanRestriction, ScanRestrictionKind};
 
@@ -46,7 +46,7 @@ fn collect(node: &Node, reads: &mut Vec<TableRead>) {
         }
         Operator::IndexScan { table, index, columns, keys, list, range, restrictions, .. } => {
             let mut read = read(table, columns, restrictions);
-            let ordinal = |at: usize| Some(table.indexes().get(*index)?.columns.get(at)?.ordinal);
+            let ordinal = |at: usize| of_column(table.indexes().get(*index)?.columns.get(at)?);
             for (at, key) in keys.iter().enumerate() {
                 let at = at + usize::from(list.as_ref().is_some_and(|list| list.at <= at));
                 read.restrictions.extend(ordinal(at).map(|column| equal(column, key)));
@@ -65,7 +65,7 @@ fn collect(node: &Node, reads: &mut Vec<TableRead>) {
             let mut read = read(table, columns, restrictions);
             let index = table.indexes().get(*index);
             for (at, key) in keys.iter().enumerate() {
-                let ordinal = index.and_then(|index| index.columns.get(at)).map(|c| c.ordinal);
+                let ordinal = index.and_then(|index| index.columns.get(at)).and_then(of_column);
                 // Keys of outer rows are known only when the plan runs.
                 if key.is_constant() {
                     read.restrictions.extend(ordinal.map(|column| equal(column, key)));
@@ -78,6 +78,11 @@ fn collect(node: &Node, reads: &mut Vec<TableRead>) {
     for input in node.inputs() {
         collect(input, reads);
     }
+}
+
+/// The ordinal of a column of an index: what is known of an expression says nothing of columns.
+fn of_column(column: &IndexColumn) -> Option<usize> {
+    column.expression().is_none().then_some(column.ordinal)
 }
 
 fn read(table: &TableRef, columns: &[usize], restrictions: &[ScanRestriction]) -> TableRead {

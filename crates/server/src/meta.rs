@@ -182,7 +182,10 @@ fn column_names(info: &TableInfo, ordinals: &[usize]) -> String {
 /// "btree (a, b DESC)".
 fn index_text(info: &TableInfo, index: &IndexMeta) -> String {
     let column = |column: &IndexColumn| {
-        let name = info.columns[column.ordinal].name.clone();
+        let name = match column.expression() {
+            Some(number) => index.terms.expressions[number].definition(),
+            None => info.columns[column.ordinal].name.clone(),
+        };
         match (column.direction, column.nulls) {
             (Direction::Ascending, NullsOrder::Last) => name,
             (Direction::Ascending, NullsOrder::First) => format!("{name} NULLS FIRST"),
@@ -193,7 +196,9 @@ fn index_text(info: &TableInfo, index: &IndexMeta) -> String {
     let columns: Vec<String> = index.columns.iter().map(column).collect();
     let option = index.kind.option();
     let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
-    format!("{} ({}){option}", index.kind.method(), columns.join(", "))
+    let predicate = index.terms.predicate.as_ref().map(|sql| format!(" WHERE {sql}"));
+    let predicate = predicate.unwrap_or_default();
+    format!("{} ({}){option}{predicate}", index.kind.method(), columns.join(", "))
 }
 
 fn is_unique(index: &IndexMeta) -> &'static str {

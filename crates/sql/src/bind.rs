@@ -28,6 +28,7 @@ mod sequence;
 mod constraint;
 mod alter;
 mod index;
+mod index_terms;
 mod comment;
 mod row_expr;
 mod generated;
@@ -67,11 +68,13 @@ use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{Overriding, ParsedStatement, too_deep};
+use crate::parse::{Inference, Overriding, ParsedStatement, too_deep};
 use crate::statement::{Access, Privilege, Privileges, RelationName, Statement};
 use scope::Level;
 
 pub use generated::bind_generated;
+pub use index_terms::bind_index_terms;
+pub(crate) use index_terms::{column_text, full_text};
 pub(crate) use name::folded;
 pub use row_expr::bind_row_exprs;
 
@@ -166,6 +169,8 @@ struct Binder<'a> {
     overriding: Overriding,
     /// The names of sequences of identity columns that are still to be bound.
     identity_names: VecDeque<Option<ast::ObjectName>>,
+    /// Targets of ON CONFLICT that are more than columns.
+    inferences: Vec<Inference>,
     /// What the statement needs of relations.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
@@ -194,6 +199,7 @@ impl<'a> Binder<'a> {
             locking: None,
             overriding: Overriding::No,
             identity_names: VecDeque::new(),
+            inferences: Vec::new(),
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),

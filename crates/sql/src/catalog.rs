@@ -7,7 +7,7 @@ use std::sync::Arc;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, Value};
 
-use crate::algebra::{Direction, NullsOrder, SessionFunction};
+use crate::algebra::{Direction, Expr, NullsOrder, SessionFunction};
 use crate::statement::{Access, RelationName};
 
 /// One column of a table.
@@ -295,15 +295,92 @@ impl IndexKind {
     }
 }
 
+/// [`IndexColumn::ordinal`] of the first expression of an index; the others follow.
+pub const INDEX_EXPRESSION: usize = 0x1_0000;
+
 /// A column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IndexColumn {
-    /// Its ordinal in the table.
+    /// Its ordinal in the table; from [`INDEX_EXPRESSION`] on, which one of
+    /// [`IndexTerms::expressions`] it is.
     pub ordinal: usize,
     /// ASC or DESC.
     pub direction: Direction,
     /// NULLS FIRST or LAST.
     pub nulls: NullsOrder,
+}
+
+impl IndexColumn {
+    /// The position of the expression that it is, if it is no column of the table.
+    pub fn expression(&self) -> Option<usize> {
+        self.ordinal.checked_sub(INDEX_EXPRESSION)
+    }
+}
+
+/// An expression that an index has in the place of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexExpression {
+    /// Its name as a column of the index.
+    pub name: String,
+    /// SQL text: see [`crate::bind_index_terms`].
+    pub sql: String,
+    /// Its type.
+    pub ty: DataType,
+}
+
+impl IndexExpression {
+    /// As a column of a definition: in parentheses unless it is a call.
+    pub fn definition(&self) -> String {
+        crate::bind::column_text(&self.sql)
+    }
+
+    /// As [`Self::definition`], and every operation in parentheses.
+    pub fn full_definition(&self) -> String {
+        crate::bind::column_text(&self.full_text())
+    }
+
+    /// Its text with every operation in parentheses.
+    pub fn full_text(&self) -> String {
+        crate::bind::full_text(&self.sql)
+    }
+}
+
+/// What an index is made of beyond columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexTerms {
+    /// Its expressions.
+    pub expressions: Vec<IndexExpression>,
+    /// WHERE, as SQL text: only rows for which it is true have entries.
+    pub predicate: Option<String>,
+}
+
+impl IndexTerms {
+    /// True for an index of columns and of all rows.
+    pub fn is_empty(&self) -> bool {
+        self.expressions.is_empty() && self.predicate.is_none()
+    }
+}
+
+/// [`IndexTerms`] over a row, whose column `i` is [`crate::algebra::ColumnId`] `i`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundTerms {
+    /// The expressions.
+    pub expressions: Vec<Expr>,
+    /// WHERE.
+    pub predicate: Option<Expr>,
+}
+
+impl BoundTerms {
+    /// Ordinals of the columns that they read, ascending, each once.
+    pub fn reads(&self) -> Vec<usize> {
+        let mut reads = Vec::new();
+        for expr in self.expressions.iter().chain(&self.predicate) {
+            expr.each_column(&mut |id| reads.push(id.0 as usize));
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
 }
 
 /// An index as the binder and planner see it.
@@ -317,6 +394,20 @@ pub struct IndexMeta {
     pub unique: Uniqueness,
     /// What it is.
     pub kind: IndexKind,
+    /// Its expressions and its predicate.
+    pub terms: IndexTerms,
+}
+
+impl IndexMeta {
+    /// Whether some rows have no entry.
+    pub fn is_partial(&self) -> bool {
+        self.terms.predicate.is_some()
+    }
+
+    /// The text of its predicate with every operation in parentheses.
+    pub fn full_predicate(&self) -> Option<String> {
+        self.terms.predicate.as_deref().map(crate::bind::full_text)
+    }
 }
 
 /// A table as the binder and planner see it. The planner reads statistics through
@@ -352,6 +443,11 @@ pub trait TableMeta: Send + Sync {
     /// Its indexes, those that enforce keys included, those of blocks not.
     fn indexes(&self) -> &[IndexMeta] {
         &[]
+    }
+    /// The terms of the index at this position of [`Self::indexes`]; None when it has none.
+    fn index_terms(&self, position: usize) -> Option<&BoundTerms> {
+        let _ = position;
+        None
     }
     /// The index at this position of [`Self::indexes`], for the layers that know it: an
     /// `Arc<storage::TableIndex>` in practice. The list of the storage itself has another order

@@ -12,9 +12,11 @@ pub mod algebra;
 pub mod catalog;
 pub mod statement;
 mod walk;
+mod implication;
 pub mod display;
 mod parse;
 mod bind;
 
-pub use bind::{bind, bind_generated, bind_row_exprs};
+pub use bind::{bind, bind_generated, bind_index_terms, bind_row_exprs};
+pub use implication::implies;
 pub use parse::{Effect, ParsedStatement, parse};

@@ -3,6 +3,7 @@
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
 mod alter;
+mod conflict;
 mod cursor;
 mod dialect;
 mod effect;
@@ -13,6 +14,7 @@ mod session;
 pub(crate) mod visit;
 mod wide;
 
+pub(crate) use conflict::Inference;
 pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
@@ -71,6 +73,8 @@ pub(crate) struct SqlTree {
     pub(crate) overriding: Overriding,
     /// The names that identity columns give their sequences, in order.
     pub(crate) identity_names: Vec<Option<ast::ObjectName>>,
+    /// Targets of ON CONFLICT that are more than columns.
+    pub(crate) inferences: Vec<Inference>,
 }
 
 /// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
@@ -366,6 +370,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let locks = session::take_locks(&mut tokens).map_err(syntax_error)?;
     let overriding = session::take_overriding(&mut tokens);
     let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
+    let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
     let tree = if parser.peek_keyword(Keyword::COPY) {
         Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
@@ -373,7 +378,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         Tree::Session(Box::new(tree))
     } else {
         let statement = parser.parse_statement().map_err(syntax_error)?;
-        Tree::Sql(Box::new(SqlTree { statement, locks, overriding, identity_names }))
+        Tree::Sql(Box::new(SqlTree { statement, locks, overriding, identity_names, inferences }))
     };
     expect_end(&parser)?;
     Ok(tree)

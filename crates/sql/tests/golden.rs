@@ -43,6 +43,7 @@ impl Table {
             nulls: sql::algebra::NullsOrder::Last,
         };
         let index = |key: &KeyDef| IndexMeta {
+            terms: Default::default(),
             name: key.name.clone(),
             columns: key.columns.iter().map(column).collect(),
             unique: Uniqueness::Distinct,

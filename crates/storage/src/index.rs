@@ -9,6 +9,7 @@
 //! Elsewhere: the format of keys (`key`), which entries a row needs (`table`, `undo`).
 
 mod key;
+mod derived;
 mod range;
 mod latch;
 mod tail;
@@ -36,6 +37,7 @@ use crate::schema::Schema;
 use crate::sync;
 use crate::tid::Tid;
 
+pub use derived::{Derivation, INDEX_EXPRESSION, Membership};
 pub use key::{KeyBuffer, KeyRange};
 pub use range::{RangeCursor, RangeState};
 
@@ -47,7 +49,7 @@ use tree::{Run, Tree};
 /// One column of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexColumn {
-    /// Which column of the table.
+    /// Which column of the table; from [`INDEX_EXPRESSION`] on, which expression of the index.
     pub ordinal: usize,
     /// ASC or DESC.
     pub order: SortDirection,
@@ -118,6 +120,7 @@ pub struct TableIndex {
     spec: IndexSpec,
     ordinals: Box<[usize]>,
     encoder: KeyEncoder,
+    derivation: Option<Arc<dyn Derivation>>,
     latches: [Mutex<()>; LATCH_COUNT],
     structure: Structure,
     /// A row changed its key: entries may lead to rows that have another one.
@@ -169,7 +172,24 @@ impl TableIndex {
     /// # Panics
     /// If a column is not in the schema.
     pub fn new(spec: IndexSpec, schema: &Schema, pool: &Arc<BufferPool>) -> Result<Self> {
-        let encoder = KeyEncoder::new(&spec.columns, schema);
+        Self::derived(spec, schema, pool, None)
+    }
+
+    /// As [`Self::new`], of an index some of whose columns, or whose rows, `derivation` tells.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    ///
+    /// # Panics
+    /// If a column is neither in the schema nor among the expressions of the derivation.
+    pub fn derived(
+        spec: IndexSpec,
+        schema: &Schema,
+        pool: &Arc<BufferPool>,
+        derivation: Option<Arc<dyn Derivation>>,
+    ) -> Result<Self> {
+        let expressions = derivation.as_ref().map_or(&[][..], |derived| derived.expressions());
+        let encoder = KeyEncoder::new(&spec.columns, schema, expressions);
         let width = encoder.width();
         let structure = match (spec.kind, width) {
             (IndexKind::Ordered, Some(w @ 0..=8)) => Structure::Tree1(Tree::new(pool, w)?),
@@ -180,8 +200,9 @@ impl TableIndex {
             (IndexKind::Hash, _) => Structure::HashLong(HashIndex::new(pool, 0)?),
         };
         let latches = std::array::from_fn(|_| Mutex::new(()));
-        let ordinals = spec.columns.iter().map(|c| c.ordinal).collect();
-        Ok(Self { spec, ordinals, encoder, latches, structure, rekeyed: AtomicBool::new(false) })
+        let ordinals = derived::ordinals(&spec, derivation.as_deref());
+        let rekeyed = AtomicBool::new(false);
+        Ok(Self { spec, ordinals, encoder, derivation, latches, structure, rekeyed })
     }
 
     /// Whether a row of the table ever changed its key in place.
@@ -202,7 +223,8 @@ impl TableIndex {
         &self.spec
     }
 
-    /// The table's ordinals of its columns.
+    /// The table's ordinals of the columns that make a key, see [`Self::encode_row`]: those of its
+    /// columns in order, unless some are derived.
     pub fn ordinals(&self) -> &[usize] {
         &self.ordinals
     }
@@ -221,6 +243,11 @@ impl TableIndex {
     #[inline]
     pub fn encode(&self, values: &[Datum<'_>], key: &mut KeyBuffer) {
         self.encoder.encode(values, key);
+    }
+
+    /// What tells its expressions and its rows, if it is not all columns and all rows.
+    pub fn derivation(&self) -> Option<&dyn Derivation> {
+        self.derivation.as_deref()
     }
 
     /// The latch behind which a unique key is tested and inserted. Keys share latches: a thread

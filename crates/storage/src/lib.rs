@@ -37,8 +37,8 @@ mod manager;
 pub use block::{BLOCK_ROWS_MAX, Block, BlockLayout, Scheme};
 pub use datum::{Datum, RowBuffer};
 pub use index::{
-    Direction, IndexColumn, IndexKind, IndexSpec, KeyBuffer, KeyRange, KeyRun, RangeCursor,
-    RangeState, TableIndex, Uniqueness,
+    Derivation, Direction, INDEX_EXPRESSION, IndexColumn, IndexKind, IndexSpec, KeyBuffer,
+    KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
 pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};

@@ -13,7 +13,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use sql::catalog::{ForeignKeyDef, WideDef, WideNode};
+use sql::catalog::{ForeignKeyDef, IndexColumn, IndexMeta, WideDef, WideNode};
 use types::Result;
 
 use self::field::{Reader, Writer, damaged};
@@ -157,13 +157,24 @@ fn check_ordinals(def: &TableDef) -> Result<()> {
     let keys = def.keys.iter().flat_map(|k| &k.columns).copied();
     let foreign = def.foreign_keys.iter().flat_map(|k| &k.columns).copied();
     let identities = def.identities.iter().map(|(column, _)| *column);
-    let indexes = def.all_indexes().flat_map(|i| &i.columns).map(|c| c.ordinal);
+    let plain = |column: &&IndexColumn| column.expression().is_none();
+    let indexes = def.all_indexes().flat_map(|i| &i.columns).filter(plain).map(|c| c.ordinal);
     let mut ordinals = keys.chain(foreign).chain(identities).chain(indexes);
     if ordinals.any(|ordinal| ordinal >= def.columns.len()) {
         return Err(damaged("a column number beyond the columns"));
     }
+    let is_known = |index: &IndexMeta| {
+        let mut expressions = index.columns.iter().filter_map(IndexColumn::expression);
+        expressions.all(|number| number < index.terms.expressions.len())
+    };
+    if !def.all_indexes().all(is_known) {
+        return Err(damaged("an expression that an index does not have"));
+    }
     let is_placed = def.indexes.iter().all(|index| !index.kind.is_of_blocks())
-        && def.block_indexes.iter().all(|index| index.kind.is_of_blocks());
+        && def
+            .block_indexes
+            .iter()
+            .all(|index| index.kind.is_of_blocks() && index.terms.is_empty());
     if !is_placed || def.block_indexes.iter().any(|index| index.columns.len() != 1) {
         return Err(damaged("an index of blocks among those of the table, or the reverse"));
     }

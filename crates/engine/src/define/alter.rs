@@ -24,6 +24,7 @@ use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
 use crate::comments::Commented;
+use crate::derived;
 use crate::wide::Freshness;
 use crate::write::deferred;
 use crate::write::rows::null_message;
@@ -33,6 +34,14 @@ use crate::{QueryResult, Session};
 struct Dropped {
     ordinal: usize,
     name: String,
+    behaviour: DropBehaviour,
+}
+
+/// What DROP COLUMN says of a column.
+struct DroppedColumn<'a> {
+    name: &'a str,
+    /// Those whose terms read it.
+    indexes: &'a [String],
     behaviour: DropBehaviour,
 }
 
@@ -106,14 +115,19 @@ impl Altering {
                     self.add_sequence(session, sequence)?;
                 }
             }
-            AlterAction::DropColumn { column, name, behaviour } => {
-                self.drop_column(session, *column, name, *behaviour)?;
+            AlterAction::DropColumn { column, name, indexes, behaviour } => {
+                let gone = DroppedColumn { name, indexes, behaviour: *behaviour };
+                self.drop_column(session, *column, gone)?;
             }
-            AlterAction::RenameColumn { column, name, checks, generated } => {
+            AlterAction::RenameColumn { column, name, checks, generated, terms } => {
                 let old = std::mem::replace(&mut def.columns[*column].name, name.clone());
                 def.checks.clone_from(checks);
                 for (column, sql) in generated {
                     def.columns[*column].generated = Some(sql.clone());
+                }
+                for (index, terms) in terms {
+                    let indexes = def.indexes.iter_mut().filter(|known| known.name == *index);
+                    indexes.for_each(|known| known.terms.clone_from(terms));
                 }
                 self.renamed.push((old, name.clone()));
             }
@@ -295,8 +309,7 @@ impl Altering {
         &mut self,
         session: &Session,
         ordinal: usize,
-        name: &str,
-        behaviour: DropBehaviour,
+        DroppedColumn { name, indexes, behaviour }: DroppedColumn<'_>,
     ) -> Result<()> {
         let what = format!("column {name} of table {}", self.table.def.name);
         let before = &self.table.entry.def;
@@ -305,6 +318,7 @@ impl Altering {
         }
         let over = |index: &sql::catalog::IndexMeta| {
             index.columns.iter().any(|column| column.ordinal == ordinal)
+                || indexes.contains(&index.name)
         };
         while let Some(position) = self.table.def.indexes.iter().position(over) {
             if self.table.def.indexes[position].unique == Uniqueness::No {
@@ -320,7 +334,8 @@ impl Altering {
         let own = def.name.clone();
         let keys = def.keys.iter_mut().flat_map(|key| &mut key.columns);
         let indexes = def.indexes.iter_mut().chain(&mut def.block_indexes);
-        let indexes = indexes.flat_map(|i| &mut i.columns).map(|c| &mut c.ordinal);
+        let indexes = indexes.flat_map(|i| &mut i.columns);
+        let indexes = indexes.filter(|c| c.expression().is_none()).map(|c| &mut c.ordinal);
         let identities = def.identities.iter_mut().map(|(column, _)| column);
         let ordinals = keys.chain(indexes).chain(identities);
         ordinals.for_each(|column| *column -= usize::from(*column > ordinal));
@@ -431,7 +446,8 @@ fn rewritten(
             &own
         }
     };
-    let def = table.def.clone();
+    let mut def = table.def.clone();
+    derived::retype(&mut def)?;
     let lock = Arc::clone(&table.entry.lock);
     let run = validate::run_newest(session);
     let filled = new_filled(session, def, lock, Some((query, run)));

@@ -156,7 +156,10 @@ pub(super) fn relying(state: &State, entry: &TableEntry, position: usize) -> Vec
     let columns_of = |position: usize| -> BTreeSet<usize> {
         entry.def.indexes[position].columns.iter().map(|c| c.ordinal).collect()
     };
-    let is_unique = |i: usize| entry.def.indexes[i].unique != sql::catalog::Uniqueness::No;
+    let is_unique = |i: usize| {
+        let index = &entry.def.indexes[i];
+        index.unique != sql::catalog::Uniqueness::No && index.terms.is_empty()
+    };
     let columns = columns_of(position);
     let twin = |i: usize| i != position && is_unique(i) && columns_of(i) == columns;
     if !is_unique(position) || (0..entry.def.indexes.len()).any(twin) {

@@ -13,8 +13,9 @@ use types::{Error, Result, SqlState};
 use super::redefined::{self, Redefined};
 use super::{local_name, may_create, names};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
+use crate::derived;
 use crate::write::deferred;
-use crate::write::rows::{key_of, newest};
+use crate::write::rows::newest;
 use crate::{QueryResult, Session};
 
 /// What storage needs to know of an index of the table.
@@ -25,7 +26,7 @@ pub(crate) fn spec_of(id: u64, meta: &IndexMeta) -> Result<IndexSpec> {
     use kernels::keys::{SortDirection, SortNulls};
     use sql::algebra::{Direction, NullsOrder};
     let column = |c: &catalog::IndexColumn| IndexColumn {
-        ordinal: c.ordinal,
+        ordinal: c.expression().map_or(c.ordinal, |number| storage::INDEX_EXPRESSION + number),
         order: match c.direction {
             Direction::Ascending => SortDirection::Ascending,
             Direction::Descending => SortDirection::Descending,
@@ -90,7 +91,7 @@ pub(crate) fn add_to_blocks(
 /// Gives the table in storage an index, filled from its rows by all workers.
 ///
 /// # Errors
-/// 53200; 23505 when rows have equal keys in a unique index.
+/// 53200; 23505 when rows have equal keys in a unique index; what an expression raises.
 pub(crate) fn add(
     session: &Session,
     table: &Arc<Table>,
@@ -98,7 +99,7 @@ pub(crate) fn add(
     meta: &IndexMeta,
 ) -> Result<Arc<TableIndex>> {
     let id = session.inner().next_object_id();
-    let index = TableIndex::new(spec_of(id, meta)?, table.schema(), table.pool())?;
+    let index = derived::new_index(id, table, columns, meta)?;
     let threads = session.database().threads();
     match table.add_index(index, threads, session.work().txn.id()) {
         Ok(index) => Ok(index),
@@ -106,11 +107,12 @@ pub(crate) fn add(
         Err(WriteError::Duplicate { tid, .. }) => {
             let message = format!("could not create unique index \"{}\"", meta.name);
             let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
-            let ordinals: Vec<usize> = meta.columns.iter().map(|c| c.ordinal).collect();
+            // Only its definition is asked for: the index that was built is gone.
+            let index = derived::new_index(id, table, columns, meta)?;
             let mut row = RowBuffer::new();
-            match table.read(newest(session.work()), tid, &ordinals, &mut row) {
+            match table.read(newest(session.work()), tid, index.ordinals(), &mut row) {
                 true => {
-                    let key = key_of(columns, &ordinals, &mut row.iter());
+                    let key = derived::key_text(columns, meta, &index, &row)?;
                     Err(error.with_detail(format!("Key {key} is duplicated.")))
                 }
                 false => Err(error),
@@ -141,9 +143,9 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
             create.name
         }
     };
-    let (columns, unique, kind) = (create.columns, create.unique, create.kind);
+    let (columns, unique, kind, terms) = (create.columns, create.unique, create.kind, create.terms);
     let mut table = Redefined::new(entry);
-    let meta = IndexMeta { name, columns, unique, kind };
+    let meta = IndexMeta { name, columns, unique, kind, terms };
     if kind.is_of_blocks() {
         table.add_block_index(meta);
     } else {

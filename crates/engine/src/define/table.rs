@@ -5,7 +5,8 @@ use std::sync::Arc;
 use exec::Opener;
 use sql::algebra::{Direction, NullsOrder, Query};
 use sql::catalog::{
-    ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, KeyDef, KeyNulls, Uniqueness,
+    ColumnDef, ForeignKeyDef, IndexColumn, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls,
+    Uniqueness,
 };
 use sql::statement::{
     CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, Truncate,
@@ -52,6 +53,7 @@ pub(crate) fn key_index(key: &KeyDef) -> IndexMeta {
             KeyNulls::NotDistinct => Uniqueness::NullsNotDistinct,
         },
         kind: IndexKind::Ordered,
+        terms: IndexTerms::default(),
     }
 }
 
@@ -62,6 +64,7 @@ pub(crate) fn foreign_index(key: &ForeignKeyDef) -> IndexMeta {
         columns: key.columns.iter().map(ascending).collect(),
         unique: Uniqueness::No,
         kind: IndexKind::Ordered,
+        terms: IndexTerms::default(),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{BufferPool, Table, TableIndex, Timestamp, TxnId, WriteError};
+use storage::{BufferPool, Table, Timestamp, TxnId, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
 use txn::log::LogReader;
 use types::{Error, Result, SqlState};
@@ -21,7 +21,8 @@ use super::objects::Objects;
 use super::replay::Replay;
 use crate::Config;
 use crate::catalog::{State, TableEntry};
-use crate::define::index::{spec_of, sub_block_spec};
+use crate::define::index::sub_block_spec;
+use crate::derived::new_index;
 
 /// A database as its files have it.
 pub(super) struct Recovered {
@@ -199,7 +200,7 @@ impl<'a> Means<'a> {
         meta: &sql::catalog::IndexMeta,
     ) -> Result<()> {
         let table = entry.storage();
-        let index = TableIndex::new(spec_of(id, meta)?, table.schema(), table.pool())?;
+        let index = new_index(id, table, &entry.def.columns, meta)?;
         match table.add_index(index, self.threads, TxnId::NONE) {
             Ok(_) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),

@@ -113,10 +113,9 @@ const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 const INDEX_PART: &str = concat!(
     "CASE WHEN $2 = 0 THEN ",
     lookup!("pg_index", "indexrelid", "indexdef"),
-    " ELSE (SELECT max(pgc.pgc_name) FROM (SELECT i.indexrelid AS pgc_index, u.n AS pgc_place, \
-     a.attname AS pgc_name FROM pg_catalog.pg_index AS i CROSS JOIN LATERAL unnest(i.indkey) \
-     WITH ORDINALITY AS u (x, n) JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid \
-     AND a.attnum = u.x) AS pgc WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
+    " ELSE (SELECT max(pgc.pgc_name) FROM (SELECT a.attrelid AS pgc_index, a.attnum AS pgc_place, \
+     a.attindexdef AS pgc_name FROM pg_catalog.pg_attribute AS a) AS pgc \
+     WHERE pgc.pgc_index = $1 AND pgc.pgc_place = $2) END"
 );
 
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");

@@ -2,7 +2,7 @@
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    Deferral, ForeignKeyDef, IdentityKind, IndexMeta, ReferentialAction, Uniqueness,
+    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, ReferentialAction, Uniqueness,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
@@ -132,8 +132,18 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
         }
         for index in entry.def.visible_indexes() {
             for (position, column) in index.columns.iter().enumerate() {
-                let of = &def.columns[column.ordinal];
-                let row = attribute(number(&index.name), &of.name, of.ty, position);
+                let (name, ty) = match column.expression() {
+                    Some(number) => {
+                        let of = &index.terms.expressions[number];
+                        (&of.name, of.ty)
+                    }
+                    None => {
+                        let of = &def.columns[column.ordinal];
+                        (&of.name, of.ty)
+                    }
+                };
+                let row = attribute(number(&index.name), name, ty, position)
+                    .text("attindexdef", &index_column(def, index, column, Form::Short));
                 rows.push(row.text("attidentity", "").text("attgenerated", ""));
             }
         }
@@ -163,14 +173,31 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
+/// How expressions of a definition are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Short,
+    /// With every operation in parentheses.
+    Full,
+}
+
+/// A column of an index without its order.
+fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: Form) -> String {
+    match (column.expression().map(|number| &index.terms.expressions[number]), form) {
+        (Some(expression), Form::Short) => expression.definition(),
+        (Some(expression), Form::Full) => expression.full_definition(),
+        (None, _) => quoted(&def.columns[column.ordinal].name),
+    }
+}
+
 /// The statement that makes an index.
 pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     let unique = if index.unique == Uniqueness::No { "" } else { "UNIQUE " };
     let method = index.kind.method();
     let option = index.kind.option();
     let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
-    let column = |column: &sql::catalog::IndexColumn| {
-        let mut text = quoted(&def.columns[column.ordinal].name);
+    let column = |column: &IndexColumn| {
+        let mut text = index_column(def, index, column, Form::Full);
         match (column.direction, column.nulls) {
             (Direction::Ascending, NullsOrder::Last) => {}
             (Direction::Ascending, NullsOrder::First) => text.push_str(" NULLS FIRST"),
@@ -184,8 +211,9 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
         Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
         _ => "",
     };
+    let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
     format!(
-        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}{option}",
+        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}{option}{predicate}",
         quoted(&index.name),
         quoted(&def.name),
         columns.join(", ")
@@ -201,14 +229,27 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
         for index in entry.def.visible_indexes() {
             let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
             let zeros = vec![0; index.columns.len()];
-            let option = |column: &sql::catalog::IndexColumn| {
+            let option = |column: &IndexColumn| {
                 let descending = i64::from(column.direction == Direction::Descending);
                 let first = i64::from(column.nulls == NullsOrder::First);
                 descending | (first << 1)
             };
             let options: Vec<i64> = index.columns.iter().map(option).collect();
-            let columns = index.columns.iter().map(|column| column.ordinal);
-            let row = Row::default()
+            let place = |column: &IndexColumn| match column.expression() {
+                Some(_) => 0,
+                None => column.ordinal as i64 + 1,
+            };
+            let places: Vec<i64> = index.columns.iter().map(place).collect();
+            let expressions: Vec<String> =
+                index.terms.expressions.iter().map(|expression| expression.full_text()).collect();
+            let mut row = Row::default();
+            if !expressions.is_empty() {
+                row = row.text("indexprs", &expressions.join(", "));
+            }
+            if let Some(predicate) = index.full_predicate() {
+                row = row.text("indpred", &predicate);
+            }
+            let row = row
                 .number("indexrelid", number(&index.name))
                 .number("indrelid", number(name))
                 .number("indnatts", index.columns.len() as i64)
@@ -220,7 +261,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisvalid", true)
                 .flag("indisready", true)
                 .flag("indislive", true)
-                .vector("indkey", ElementType::SmallInt, &ordinals(columns))
+                .vector("indkey", ElementType::SmallInt, &places)
                 .vector("indcollation", ElementType::Oid, &zeros)
                 .vector("indclass", ElementType::Oid, &zeros)
                 .vector("indoption", ElementType::SmallInt, &options)

@@ -21,7 +21,7 @@ const TABLES: &[(&str, &str)] = &[
          attcacheoff:i atttypmod:i attbyval:b attalign:n attstorage:n attcompression:n \
          attnotnull:b atthasdef:b atthasmissing:b attidentity:n attgenerated:n attisdropped:b \
          attislocal:b attinhcount:i attcollation:o attacl:N attoptions:N attfdwoptions:N \
-         attmissingval:n",
+         attmissingval:n attindexdef:n",
     ),
     (
         "pg_catalog.pg_type",

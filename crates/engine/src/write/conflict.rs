@@ -1,24 +1,27 @@
 //! INSERT ... ON CONFLICT.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
-use sql::statement::{ConflictAction, OnConflict};
-use storage::{Datum, Tid};
+use sql::statement::{ConflictAction, ConflictTarget, OnConflict};
+use storage::{Datum, RowBuffer, Tid, Uniqueness};
 use types::{Error, PhysicalType, Result, SqlState};
 
 use super::generated::Assigned;
 use super::insert::{Written, slices};
 use super::rows::{
-    Found, RowError, RowReader, Rows, attempt, index_position, lost_update, newest, read_rows,
-    recheck_snapshot,
+    Found, RowError, RowReader, Rows, attempt, index_number, index_position, lost_update, newest,
+    read_rows, recheck_snapshot,
 };
 use super::{foreign, wide};
-use crate::Session;
 use crate::catalog::TableEntry;
+use crate::derived;
 use crate::session::Run;
+use crate::work::Work;
+use crate::{CancelHandle, Session};
 
 /// Rows of the table and of the source that met.
 #[derive(Default)]
@@ -117,14 +120,17 @@ fn insert_one(
     });
     match inserted {
         Ok(tid) => Ok(Outcome::Inserted(tid)),
-        Err(RowError::Duplicate(index, tid))
-            if on_conflict.target.as_ref().is_none_or(|target| {
-                index_position(entry, index).is_some_and(|p| target.indexes.contains(&p))
-            }) =>
-        {
+        Err(RowError::Duplicate(index, tid)) => {
+            let meant = match &on_conflict.target {
+                Some(target) => holder(work, &cancel, entry, row, target, (index, tid))?,
+                None => Some(tid),
+            };
+            let Some(tid) = meant else {
+                return Err(RowError::Duplicate(index, tid).into_error(work, entry));
+            };
             // A snapshot that does not see the row cannot act as if it did.
             let at = work.txn.snapshot();
-            let mut buffer = storage::RowBuffer::new();
+            let mut buffer = RowBuffer::new();
             let seen = entry.storage().read(at, tid, &[], &mut buffer);
             if !seen && recheck_snapshot(work).is_none() {
                 return Err(lost_update());
@@ -133,6 +139,50 @@ fn insert_one(
         }
         Err(error) => Err(error.into_error(work, entry)),
     }
+}
+
+/// The row that has a key of `row` in one of the indexes that are meant; another row had another
+/// key first, `found` by the number of its index.
+fn holder(
+    work: &mut Work,
+    cancel: &CancelHandle,
+    entry: &Arc<TableEntry>,
+    row: &[Datum<'_>],
+    target: &ConflictTarget,
+    found: (usize, Tid),
+) -> Result<Option<Tid>> {
+    if index_position(entry, found.0).is_some_and(|p| target.indexes.contains(&p)) {
+        return Ok(Some(found.1));
+    }
+    let (storage, txn) = (entry.storage(), work.txn.id());
+    for &position in &target.indexes {
+        let (Some(number), Some(index)) =
+            (index_number(entry, position), entry.indexes_built().get(position))
+        else {
+            continue;
+        };
+        let mut made = RowBuffer::new();
+        let key = derived::key_values(index, |ordinal| row[ordinal], &mut made)?;
+        let distinct = index.spec().unique == Uniqueness::Distinct;
+        let Some(mut key) = key.filter(|key| !distinct || key.iter().all(|v| !v.is_null())) else {
+            continue;
+        };
+        for (value, field) in key.iter_mut().zip(index.key_fields()) {
+            *value = value.widened(field.physical).unwrap_or(*value);
+        }
+        let mut has_it = None;
+        let looked = attempt(work, cancel, |_| {
+            storage.find(number, &key, txn, |tid| {
+                has_it = Some(tid);
+                ControlFlow::Break(())
+            })
+        });
+        looked.map_err(|error| error.into_error(work, entry))?;
+        if has_it.is_some() {
+            return Ok(has_it);
+        }
+    }
+    Ok(None)
 }
 
 fn second_time() -> Error {

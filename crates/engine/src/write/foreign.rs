@@ -94,6 +94,9 @@ pub(super) fn find(
 /// in `columns`.
 pub(super) fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usize, Vec<usize>)> {
     for (number, index) in entry.def.indexes.iter().enumerate() {
+        if !index.terms.is_empty() {
+            continue;
+        }
         let positions: Option<Vec<usize>> = index
             .columns
             .iter()

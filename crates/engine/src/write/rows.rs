@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
-use sql::catalog::{ColumnDef, IndexMeta};
+use sql::catalog::ColumnDef;
 use storage::{
     ColumnSpec, Datum, RowBuffer, Snapshot, Table, Tid, Timestamp, UndoBuffer, WriteError,
 };
@@ -12,6 +12,7 @@ use types::{Error, Result, SqlState, text};
 
 use crate::CancelHandle;
 use crate::catalog::TableEntry;
+use crate::derived;
 use crate::work::Work;
 
 /// Why a row was not written.
@@ -113,10 +114,10 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Err
     let Some(position) = index_position(entry, index) else {
         return Error::internal("a key of an index that is not there");
     };
-    let index = &entry.def.indexes[position];
-    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    let name = &entry.def.indexes[position].name;
+    let message = format!("duplicate key value violates unique constraint \"{name}\"");
     let error = Error::new(SqlState(*b"23505"), message);
-    match key_text(work, entry, index, tid) {
+    match key_text(work, entry, position, tid) {
         Some(key) => error.with_detail(format!("Key {key} already exists.")),
         None => error,
     }
@@ -135,11 +136,13 @@ pub(crate) fn index_number(entry: &TableEntry, position: usize) -> Option<usize>
 }
 
 /// "(a, b)=(1, x)" of the row.
-fn key_text(work: &Work, entry: &TableEntry, index: &IndexMeta, tid: Tid) -> Option<String> {
-    let ordinals: Vec<usize> = index.columns.iter().map(|c| c.ordinal).collect();
+fn key_text(work: &Work, entry: &TableEntry, position: usize, tid: Tid) -> Option<String> {
+    let index = entry.indexes_built().get(position)?;
     let mut row = RowBuffer::new();
-    let visible = entry.storage().read(newest(work), tid, &ordinals, &mut row);
-    visible.then(|| key_of(&entry.def.columns, &ordinals, &mut row.iter()))
+    if !entry.storage().read(newest(work), tid, index.ordinals(), &mut row) {
+        return None;
+    }
+    derived::key_text(&entry.def.columns, &entry.def.indexes[position], index, &row).ok()
 }
 
 /// "(a, b)=(1, x)" from values of the columns `ordinals`.

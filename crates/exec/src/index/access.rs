@@ -114,7 +114,7 @@ impl Access {
 
     /// The form of key column `i`.
     pub(super) fn key_physical(&self, i: usize) -> PhysicalType {
-        self.table.schema().columns()[self.index.ordinals()[i]].physical()
+        self.index.key_fields()[i].physical
     }
 
     /// Whether `count` key values are looked up as a whole key, which is one step; else the rows

@@ -144,7 +144,8 @@ fn conditions(
     list: Option<&Listed>,
     bounds: Option<&Bounds>,
 ) -> Vec<Restriction> {
-    let mut ordinals = access.index.ordinals().to_vec();
+    let columns = &access.index.spec().columns;
+    let mut ordinals: Vec<usize> = columns.iter().map(|column| column.ordinal).collect();
     let mut listed = None;
     if let Some(list) = list {
         let kind = RestrictionKind::InList(list.values.clone());
@@ -162,6 +163,8 @@ fn conditions(
     if let Some(bounds) = bounds {
         all.push(Restriction { column: ordinals[keys.len()], kind: bounds.kind() });
     }
+    // What is known of an expression says nothing of columns.
+    all.retain(|restriction| restriction.column < storage::INDEX_EXPRESSION);
     all
 }
 

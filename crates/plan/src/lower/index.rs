@@ -16,6 +16,7 @@ use types::Result;
 use super::expr::{Scope, held_as};
 use super::join::{Join, physical_kind, shape};
 use super::scan::{move_columns, same_values};
+use super::terms::Offer;
 use super::{Lowered, Lowering};
 use crate::column_set::ColumnSet;
 use crate::physical::{
@@ -25,6 +26,7 @@ use crate::physical::{
 use crate::{IndexPaths, cardinality, cost, tree};
 
 /// How an index answers a scan.
+#[derive(Default)]
 struct Access {
     index: usize,
     keys: Vec<Expr>,
@@ -32,6 +34,8 @@ struct Access {
     range: Option<IndexRange>,
     /// Positions of the restrictions that it answers.
     used: Vec<usize>,
+    /// Ordinals of the expressions of which it answers something.
+    expressions: Vec<usize>,
     /// At most one row has the key.
     single: bool,
 }
@@ -116,43 +120,58 @@ fn index_range(kind: &ScanRestrictionKind) -> Option<IndexRange> {
     })
 }
 
-/// What `index` can answer of a scan; None when that is nothing.
-fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>) -> Option<Access> {
-    let (mut keys, mut used, mut list, mut range) = (Vec::new(), Vec::new(), None, None);
+/// What `index` can answer of a scan; None when that is nothing. All rows of a partial index are
+/// an answer.
+fn access(at: usize, index: &IndexMeta, scan: &ScanParts<'_>, offer: &Offer) -> Option<Access> {
+    let mut access = Access { index: at, ..Access::default() };
     for (at_column, column) in index.columns.iter().enumerate() {
-        if let Some(position) = scan.find(column.ordinal, is_equality)
-            && let ScanRestrictionKind::Compare(_, key) = &scan.restrictions[position].kind
+        if let Some(ScanRestrictionKind::Compare(_, key)) =
+            access.take(scan, offer, column.ordinal, is_equality)
         {
-            keys.push(key.clone());
-            used.push(position);
+            access.keys.push(key.clone());
             continue;
         }
-        if list.is_none()
-            && let Some(position) = scan.find(column.ordinal, is_list)
+        if access.list.is_none()
+            && let Some(kind) = access.take(scan, offer, column.ordinal, is_list)
         {
-            let values = scan.restrictions[position].kind.clone();
-            list = Some(IndexList { at: at_column, values });
-            used.push(position);
+            access.list = Some(IndexList { at: at_column, values: kind.clone() });
             continue;
         }
         if index.kind == IndexKind::Ordered
-            && list.is_none()
-            && let Some(position) = scan.find(column.ordinal, is_range)
+            && access.list.is_none()
+            && let Some(kind) = access.take(scan, offer, column.ordinal, is_range)
         {
-            range = index_range(&scan.restrictions[position].kind);
-            used.push(position);
+            access.range = index_range(kind);
         }
         break;
     }
-    let whole = keys.len() + usize::from(list.is_some()) == index.columns.len();
-    if used.is_empty() || (index.kind == IndexKind::Hash && !whole) {
+    let whole = access.keys.len() + usize::from(access.list.is_some()) == index.columns.len();
+    let is_idle = access.used.is_empty() && access.expressions.is_empty() && !index.is_partial();
+    if is_idle || (index.kind == IndexKind::Hash && !whole) {
         return None;
     }
-    let single = whole && index.unique != Uniqueness::No && list.is_none();
-    Some(Access { index: at, keys, list, range, used, single })
+    access.single = whole && index.unique != Uniqueness::No && access.list.is_none();
+    Some(access)
 }
 
 impl Access {
+    /// A restriction of the index column `ordinal` that `fits`, which the index answers.
+    fn take<'s>(
+        &mut self,
+        scan: &ScanParts<'s>,
+        offer: &'s Offer,
+        ordinal: usize,
+        fits: fn(&ScanRestrictionKind) -> bool,
+    ) -> Option<&'s ScanRestrictionKind> {
+        if let Some(position) = scan.find(ordinal, fits) {
+            self.used.push(position);
+            return Some(&scan.restrictions[position].kind);
+        }
+        let kind = offer.find(ordinal, fits)?;
+        self.expressions.push(ordinal);
+        Some(kind)
+    }
+
     /// How often the index is descended.
     fn lookups(&self) -> f64 {
         match self.list.as_ref().map(|list| &list.values) {
@@ -170,24 +189,31 @@ impl Lowering<'_, '_> {
         mut lowered: Lowered,
         narrow: &Plan,
         predicate: &Logical,
-    ) -> Lowered {
+    ) -> Result<Lowered> {
         let Some(scan) = ScanParts::of(&lowered.node) else {
-            return lowered;
+            return Ok(lowered);
         };
         if self.context.options.index_paths == IndexPaths::Avoid {
-            return lowered;
+            return Ok(lowered);
         }
+        let conjuncts = tree::conjuncts(predicate.clone());
         let estimator = &mut *self.estimator;
         let before = cardinality::derive(self.context, estimator, narrow, Vec::new());
         let mut best: Option<(f64, Access)> = None;
         for (at, index) in scan.table.indexes().iter().enumerate() {
-            let Some(access) = access(at, index, &scan) else {
+            let Some(offer) = self.offer((scan.table, at, index), narrow, &conjuncts)? else {
+                continue;
+            };
+            let Some(access) = access(at, index, &scan, &offer) else {
                 continue;
             };
             let ids = access.used.iter().map(|&at| lowered.columns[scan.restrictions[at].column]);
             let ids: ColumnSet = ids.collect();
-            let parts = tree::conjuncts(predicate.clone()).into_iter();
-            let parts = parts.filter(|part| tree::mentioned(part).is_subset(&ids)).collect();
+            let of_columns = |part: &&Logical| tree::mentioned(part).is_subset(&ids);
+            let mut parts: Vec<Logical> = conjuncts.iter().filter(of_columns).cloned().collect();
+            let answered = offer.answered(&access.expressions).into_iter();
+            let further: Vec<Logical> = answered.filter(|part| !parts.contains(part)).collect();
+            parts.extend(further);
             let rows = match access.single {
                 true => 1.0,
                 false => {
@@ -206,7 +232,7 @@ impl Lowering<'_, '_> {
         let prefer = self.context.options.index_paths == IndexPaths::Prefer;
         let cheaper = |(cost, _): &(f64, Access)| prefer || *cost < cost::scan(before.rows);
         let Some((_, access)) = best.filter(cheaper) else {
-            return lowered;
+            return Ok(lowered);
         };
         if access.single {
             lowered.properties.rows = lowered.properties.rows.min(1.0);
@@ -214,7 +240,7 @@ impl Lowering<'_, '_> {
             lowered.node.rows = lowered.properties.rows;
         }
         apply(&mut lowered.node, access);
-        lowered
+        Ok(lowered)
     }
 
     /// Makes a scan of which the first `rows` in the order of `sort` are wanted an index scan in
@@ -232,12 +258,11 @@ impl Lowering<'_, '_> {
         let Operator::Scan { residual: None, .. } = &node.operator else {
             return false;
         };
-        let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered;
+        let ordered = |index: &IndexMeta| index.kind == IndexKind::Ordered && !index.is_partial();
         let mut found = None;
         for (at, index) in scan.table.indexes().iter().enumerate().filter(|(_, i)| ordered(i)) {
-            let (keys, used) = (Vec::new(), Vec::new());
-            let none = Access { index: at, keys, list: None, range: None, used, single: false };
-            let access = access(at, index, &scan).unwrap_or(none);
+            let none = Access { index: at, ..Access::default() };
+            let access = access(at, index, &scan, &Offer::default()).unwrap_or(none);
             if access.used.len() == scan.restrictions.len() {
                 let mut candidate = node.clone();
                 apply(&mut candidate, access);
@@ -291,7 +316,8 @@ impl Lowering<'_, '_> {
         };
         let statistics = self.context.table(scan.table);
         let mut best: Option<JoinChoice> = None;
-        for (at, index) in scan.table.indexes().iter().enumerate() {
+        let all = scan.table.indexes().iter().enumerate().filter(|(_, i)| !i.is_partial());
+        for (at, index) in all {
             let mut choice = JoinChoice {
                 index: at,
                 keys: Vec::new(),

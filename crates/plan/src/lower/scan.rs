@@ -69,7 +69,7 @@ impl Lowering<'_, '_> {
         lowered.node.rows = properties.rows;
         lowered.properties = properties;
         match predicate {
-            Some(predicate) => Ok(self.index_scan(lowered, &narrow, predicate)),
+            Some(predicate) => self.index_scan(lowered, &narrow, predicate),
             None => Ok(lowered),
         }
     }
@@ -122,7 +122,11 @@ impl Lowering<'_, '_> {
     }
 
     /// A restriction of one of the simple kinds.
-    fn direct(&mut self, part: &Logical, ty: DataType) -> Result<Option<ScanRestrictionKind>> {
+    pub(super) fn direct(
+        &mut self,
+        part: &Logical,
+        ty: DataType,
+    ) -> Result<Option<ScanRestrictionKind>> {
         let none = Scope::none();
         let is_column = |e: &Logical| tree::as_column(e).is_some();
         match &part.kind {
@@ -223,7 +227,7 @@ pub(crate) fn same_values(a: DataType, b: DataType) -> bool {
 }
 
 /// The constant held as the column is; None when it may not fit.
-fn of_column_type(constant: Expr, ty: DataType) -> Option<Expr> {
+pub(super) fn of_column_type(constant: Expr, ty: DataType) -> Option<Expr> {
     let constant = Expr { ty, ..constant };
     if constant.physical == ty.physical() {
         return Some(constant);
@@ -268,7 +272,7 @@ pub(super) fn move_columns(expr: &mut Expr, moved: &dyn Fn(usize) -> usize) {
 }
 
 /// Turns a lower and an upper bound of one column into one range.
-fn merge_ranges(found: &mut Vec<ScanRestriction>) {
+pub(super) fn merge_ranges(found: &mut Vec<ScanRestriction>) {
     let is_low = |op: &CompareOp| matches!(op, CompareOp::Greater | CompareOp::GreaterEqual);
     let is_high = |op: &CompareOp| matches!(op, CompareOp::Less | CompareOp::LessEqual);
     let mut i = 0;

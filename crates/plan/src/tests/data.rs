@@ -94,6 +94,7 @@ fn index(
         columns: columns.into_iter().map(column).collect(),
         unique,
         kind,
+        terms: Default::default(),
     }
 }
 

@@ -5,12 +5,13 @@ use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
+use super::index_terms;
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{CheckDef, ColumnDef, IdentityKind, TableRef};
+use crate::catalog::{CheckDef, ColumnDef, IdentityKind, IndexTerms, TableRef};
 use crate::parse::TableChange;
 use crate::statement::{AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Statement};
 
@@ -23,6 +24,8 @@ struct Altered {
     /// What each column holds, over a scan of the table as it was.
     row: Vec<Expr>,
     scope: Scope,
+    /// Terms of indexes, by the name of the index.
+    terms: Vec<(String, IndexTerms)>,
     actions: Vec<AlterAction>,
     /// Values change, so rows must be written anew.
     rewrites: bool,
@@ -43,6 +46,7 @@ impl Binder<'_> {
         let mut altered = Altered {
             identities: identities.collect(),
             definition: Definition::of(name, &table),
+            terms: index_terms::of_table(&table),
             table,
             row,
             scope,
@@ -233,6 +237,14 @@ impl Binder<'_> {
             altered.actions.push(AlterAction::DropConstraint { name, behaviour });
         }
         let definition = &mut altered.definition;
+        let mut indexes = Vec::new();
+        for (name, terms) in &altered.terms {
+            let (table, columns) = (&definition.name.name, &definition.columns);
+            if self.term_reads(table, columns, terms)?.contains(&ordinal) {
+                indexes.push(name.clone());
+            }
+        }
+        altered.terms.retain(|(name, _)| !indexes.contains(name));
         let name = definition.columns.remove(ordinal).name;
         definition.column_removed(ordinal);
         altered.row.remove(ordinal);
@@ -240,7 +252,8 @@ impl Binder<'_> {
         for identity in &mut altered.identities {
             *identity -= usize::from(*identity > ordinal);
         }
-        altered.actions.push(AlterAction::DropColumn { column: ordinal, name, behaviour });
+        let column = ordinal;
+        altered.actions.push(AlterAction::DropColumn { column, name, indexes, behaviour });
         Ok(())
     }
 
@@ -621,8 +634,11 @@ impl Altered {
         if let Some(def) = self.definition.columns.get_mut(column) {
             def.name.clone_from(&name);
         }
-        let checks = self.definition.checks.clone();
-        self.actions.push(AlterAction::RenameColumn { column, name, checks, generated });
+        for (_, terms) in &mut self.terms {
+            *terms = index_terms::renamed(terms, &before, to)?;
+        }
+        let (checks, terms) = (self.definition.checks.clone(), self.terms.clone());
+        self.actions.push(AlterAction::RenameColumn { column, name, checks, generated, terms });
         Ok(())
     }
 

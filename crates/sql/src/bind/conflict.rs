@@ -4,13 +4,16 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::cte::Definition;
-use super::name::{folded, ident_at, object_at};
+use super::index::column_named;
+use super::name::object_at;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
 use super::select::filter;
 use super::write::Target;
-use super::{Binder, BoundQuery, fail, place};
+use super::{Binder, Bound, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
 use crate::catalog::{TableRef, Uniqueness};
+use crate::implication::implies;
+use crate::parse::Inference;
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
 
 /// ON CONFLICT, bound but for its parameters.
@@ -31,7 +34,7 @@ impl Binder<'_> {
             None => None,
             Some(named) => {
                 self.require(target.table.name(), Privilege::Select);
-                Some(conflict_target(&target.table, named)?)
+                Some(self.conflict_target(&target.table, named)?)
             }
         };
         let update = match &conflict.action {
@@ -48,6 +51,64 @@ impl Binder<'_> {
             ),
         };
         Ok(BoundConflict { target: key, update })
+    }
+
+    /// The unique indexes that a conflict target names.
+    fn conflict_target(
+        &mut self,
+        table: &TableRef,
+        target: &ast::ConflictTarget,
+    ) -> Result<ConflictTarget> {
+        let indexes = match target {
+            ast::ConflictTarget::OnConstraint(name) => vec![constraint_index(table, name)?],
+            ast::ConflictTarget::Columns(names) => {
+                let wanted = self.arbiter(table, names)?;
+                let all = 0..table.indexes().len();
+                all.filter(|&at| wanted.matches(table, at)).collect()
+            }
+        };
+        if indexes.is_empty() {
+            let message =
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+            return fail(SqlState::INVALID_COLUMN_REFERENCE, message, None);
+        }
+        Ok(ConflictTarget { indexes })
+    }
+
+    /// What the columns of a target, or what they stand for, ask of an index.
+    fn arbiter(&mut self, table: &TableRef, names: &[ast::Ident]) -> Result<Arbiter> {
+        let mut arbiter = Arbiter::default();
+        let inferred = match names {
+            [name] => self.inferences.iter().find(|inference| inference.span == name.span),
+            _ => None,
+        };
+        let Some(Inference { elements, predicate, .. }) = inferred.cloned() else {
+            for ident in names {
+                arbiter.columns.push(column_named(table, ident)?);
+            }
+            return Ok(arbiter);
+        };
+        for element in &elements {
+            if let ast::Expr::Identifier(ident) = element {
+                arbiter.columns.push(column_named(table, ident)?);
+                continue;
+            }
+            super::index_terms::check_form(element)?;
+            let bound = self.inferred(Clause::IndexExpression, element, table)?.expr;
+            match bound.as_column() {
+                Some(id) => arbiter.columns.push(id.0 as usize),
+                None => arbiter.expressions.push(bound),
+            }
+        }
+        if let Some(predicate) = predicate {
+            let bound = self.inferred(Clause::IndexPredicate, &predicate, table)?;
+            arbiter.given.push(self.coerce_clause(bound, DataType::Boolean, "WHERE")?);
+        }
+        Ok(arbiter)
+    }
+
+    fn inferred(&mut self, clause: Clause, expr: &ast::Expr, table: &TableRef) -> Result<Bound> {
+        self.over_timed_row(clause, expr, table.name(), table.columns())
     }
 
     /// DO UPDATE over the row that is there and `excluded`.
@@ -121,56 +182,48 @@ fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
     }
 }
 
-/// The unique indexes that a conflict target names.
-fn conflict_target(table: &TableRef, target: &ast::ConflictTarget) -> Result<ConflictTarget> {
-    let indexes = table.indexes();
-    let columns_of = |at: usize| -> Vec<usize> {
-        let columns = indexes.get(at).map(|index| index.columns.as_slice()).unwrap_or_default();
-        columns.iter().map(|column| column.ordinal).collect()
-    };
-    let found: Vec<usize> = match target {
-        ast::ConflictTarget::OnConstraint(name) => {
-            let wanted = super::name::object_parts(name)?.pop().unwrap_or_default();
-            let is_key = table.keys().iter().any(|key| key.name == wanted);
-            let at = indexes.iter().position(|index| is_key && index.name == wanted);
-            if at.is_none() {
-                let message = format!(
-                    "constraint \"{wanted}\" for table \"{}\" does not exist",
-                    table.name()
-                );
-                return fail(SqlState::UNDEFINED_OBJECT, message, object_at(name));
-            }
-            at.into_iter().collect()
+/// What a conflict target asks of a unique index.
+#[derive(Default)]
+struct Arbiter {
+    /// Ordinals, in any order.
+    columns: Vec<usize>,
+    expressions: Vec<Expr>,
+    /// WHERE.
+    given: Vec<Expr>,
+}
+
+impl Arbiter {
+    /// Whether the index at this position is meant: it is of these columns and expressions and no
+    /// others, and has all rows for which WHERE is true.
+    fn matches(&self, table: &TableRef, at: usize) -> bool {
+        let Some(index) = table.indexes().get(at) else { return false };
+        if index.unique == Uniqueness::No {
+            return false;
         }
-        ast::ConflictTarget::Columns(names) => {
-            let mut wanted = Vec::with_capacity(names.len());
-            for ident in names {
-                let (name, at) = (folded(ident), ident_at(ident));
-                match table.columns().iter().position(|column| column.name == name) {
-                    Some(ordinal) => wanted.push(ordinal),
-                    None => {
-                        let message = format!("column \"{name}\" does not exist");
-                        return fail(SqlState::UNDEFINED_COLUMN, message, at);
-                    }
-                }
-            }
-            wanted.sort_unstable();
-            wanted.dedup();
-            let fits = |at: &usize| {
-                let mut columns = columns_of(*at);
-                columns.sort_unstable();
-                indexes.get(*at).is_some_and(|index| index.unique != Uniqueness::No)
-                    && columns == wanted
-            };
-            (0..indexes.len()).filter(fits).collect()
-        }
-    };
-    match found.first() {
-        Some(first) => Ok(ConflictTarget { columns: columns_of(*first), indexes: found }),
+        let plain = index.columns.iter().filter(|column| column.expression().is_none());
+        let plain: Vec<usize> = plain.map(|column| column.ordinal).collect();
+        let is_of_columns = plain.iter().all(|ordinal| self.columns.contains(ordinal))
+            && self.columns.iter().all(|ordinal| plain.contains(ordinal));
+        let Some(terms) = table.index_terms(at) else {
+            return is_of_columns && self.expressions.is_empty() && index.terms.is_empty();
+        };
+        is_of_columns
+            && terms.expressions.iter().all(|expr| self.expressions.contains(expr))
+            && self.expressions.iter().all(|expr| terms.expressions.contains(expr))
+            && terms.predicate.as_ref().is_none_or(|wanted| implies(&self.given, wanted))
+    }
+}
+
+/// The position of the index of a constraint.
+fn constraint_index(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
+    let wanted = super::name::object_parts(name)?.pop().unwrap_or_default();
+    let is_key = table.keys().iter().any(|key| key.name == wanted);
+    match table.indexes().iter().position(|index| is_key && index.name == wanted) {
+        Some(at) => Ok(at),
         None => {
             let message =
-                "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            fail(SqlState::INVALID_COLUMN_REFERENCE, message, None)
+                format!("constraint \"{wanted}\" for table \"{}\" does not exist", table.name());
+            fail(SqlState::UNDEFINED_OBJECT, message, object_at(name))
         }
     }
 }

@@ -57,6 +57,7 @@ impl Definition {
     /// The definition of a table that exists.
     pub(super) fn of(name: RelationName, table: &TableRef) -> Self {
         let unique = table.indexes().iter().filter(|index| index.unique != Uniqueness::No);
+        let unique = unique.filter(|index| index.terms.is_empty());
         let unique =
             unique.map(|index| index.columns.iter().map(|column| column.ordinal).collect());
         Self {

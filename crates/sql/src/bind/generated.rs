@@ -73,12 +73,7 @@ impl Binder<'_> {
             return Err(Error::internal("column out of range"));
         };
         let is_told = self.is_told(expr);
-        let outside = (self.clock.take(), self.moment.take());
-        self.set_clock(columns.len());
-        // What goes by the session's time zone is refused below.
-        let bound = self.in_utc(|binder| binder.over_row(Clause::Generated, expr, table, columns));
-        (self.clock, self.moment) = outside;
-        let bound = bound?;
+        let bound = self.over_timed_row(Clause::Generated, expr, table, columns)?;
         let at = bound.at;
         if super::insert::contains_subquery(&bound.expr) && !is_told {
             let message = "cannot use subquery in column generation expression";
@@ -125,7 +120,7 @@ impl Binder<'_> {
     }
 
     /// Whether it calls a function that is told before there is a row.
-    fn is_told(&self, expr: &ast::Expr) -> bool {
+    pub(super) fn is_told(&self, expr: &ast::Expr) -> bool {
         let mut is_told = false;
         rewrite_expressions(&mut expr.clone(), &mut |inner| {
             let ast::Expr::Function(function) = inner else { return };
@@ -161,7 +156,7 @@ impl Binder<'_> {
 
 /// Whether the value may be another for the same row: by the time, which is in the columns from
 /// `clock` on, the session, its settings, or chance.
-fn is_mutable(expr: &Expr, clock: usize) -> bool {
+pub(super) fn is_mutable(expr: &Expr, clock: usize) -> bool {
     let mut found = match &expr.kind {
         ExprKind::Column(id) => id.0 as usize >= clock,
         ExprKind::Parameter(_) => true,

@@ -4,19 +4,19 @@ use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::constraint::object_name;
+use super::index_terms;
 use super::name::{expr_at, folded, ident_at, object_at, object_parts};
 use super::{Binder, fail, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
-use crate::catalog::{IndexColumn, IndexKind, TableRef, Uniqueness, WeaveForm};
+use crate::catalog::{
+    INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, TableRef, Uniqueness, WeaveForm,
+};
 use crate::statement::{CreateIndex, IfExists, Naming, Statement};
 
 impl Binder<'_> {
     pub(super) fn bind_create_index(&mut self, create: &ast::CreateIndex) -> Result<Statement> {
         let at = object_at(&create.table_name);
         let table = self.table_named(&create.table_name)?;
-        if let Some(predicate) = &create.predicate {
-            return unsupported("a partial index", expr_at(predicate));
-        }
         if !create.include.is_empty() {
             return unsupported("INCLUDE in an index", at);
         }
@@ -30,15 +30,24 @@ impl Binder<'_> {
             (true, Some(false)) => Uniqueness::NullsNotDistinct,
             (true, _) => Uniqueness::Distinct,
         };
+        let mut terms = IndexTerms::default();
         let mut columns = Vec::with_capacity(create.columns.len());
         for column in &create.columns {
-            columns.push(index_column(&table, column, kind)?);
+            columns.push(self.index_column(&table, column, kind, &mut terms)?);
+        }
+        if let Some(predicate) = &create.predicate {
+            self.index_predicate(predicate, table.name(), table.columns())?;
+            terms.predicate = Some(index_terms::predicate_text(predicate));
+        }
+        if kind.is_of_blocks() && !terms.is_empty() {
+            return unsupported(format!("an expression or WHERE in a {} index", kind.method()), at);
         }
         let (name, naming) = match &create.name {
             Some(name) => (object_parts(name)?.pop().unwrap_or_default(), Naming::Given),
             None => {
-                let name = |column: &IndexColumn| {
-                    table.columns().get(column.ordinal).map_or("", |def| def.name.as_str())
+                let name = |column: &IndexColumn| match column.expression() {
+                    Some(number) => terms.expressions[number].name.as_str(),
+                    None => table.columns().get(column.ordinal).map_or("", |def| def.name.as_str()),
                 };
                 let names: Vec<&str> = columns.iter().map(name).collect();
                 (object_name(table.name(), &names, "idx"), Naming::Chosen)
@@ -52,8 +61,40 @@ impl Binder<'_> {
             columns,
             unique,
             kind,
+            terms,
             if_exists,
         })))
+    }
+
+    fn index_column(
+        &mut self,
+        table: &TableRef,
+        column: &ast::IndexColumn,
+        kind: IndexKind,
+        terms: &mut IndexTerms,
+    ) -> Result<IndexColumn> {
+        let expr = &column.column.expr;
+        let at = expr_at(expr);
+        if column.operator_class.is_some() {
+            return unsupported("an operator class", at);
+        }
+        index_terms::check_form(expr)?;
+        let ordinal = match expr {
+            ast::Expr::Identifier(ident) => column_named(table, ident)?,
+            _ => {
+                let bound = self.index_expression(expr, table.name(), table.columns())?;
+                match bound.expr.as_column() {
+                    Some(id) => id.0 as usize,
+                    None => {
+                        let known = &mut terms.expressions;
+                        known.push(index_terms::expression_of(expr, bound.ty(), known));
+                        INDEX_EXPRESSION + known.len() - 1
+                    }
+                }
+            }
+        };
+        let (direction, nulls) = index_order(&column.column.options, kind, at)?;
+        Ok(IndexColumn { ordinal, direction, nulls })
     }
 }
 
@@ -133,23 +174,21 @@ fn check_one_column(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Re
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
 }
 
-fn index_column(
-    table: &TableRef,
-    column: &ast::IndexColumn,
-    kind: IndexKind,
-) -> Result<IndexColumn> {
-    let expr = &column.column.expr;
-    let ast::Expr::Identifier(ident) = expr else {
-        return unsupported("an index over an expression", expr_at(expr));
-    };
+/// The ordinal of a column of the table.
+pub(super) fn column_named(table: &TableRef, ident: &ast::Ident) -> Result<usize> {
     let (name, at) = (folded(ident), ident_at(ident));
-    if column.operator_class.is_some() {
-        return unsupported("an operator class", at);
+    match table.columns().iter().position(|known| known.name == name) {
+        Some(ordinal) => Ok(ordinal),
+        None => fail(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at),
     }
-    let Some(ordinal) = table.columns().iter().position(|known| known.name == name) else {
-        return fail(SqlState::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist"), at);
-    };
-    let options = &column.column.options;
+}
+
+/// ASC, DESC and NULLS of a column.
+fn index_order(
+    options: &ast::OrderByOptions,
+    kind: IndexKind,
+    at: Place,
+) -> Result<(Direction, NullsOrder)> {
     if kind != IndexKind::Ordered && (options.sort.is_some() || options.nulls_first.is_some()) {
         let what = match options.sort {
             Some(_) => "ASC/DESC",
@@ -168,5 +207,5 @@ fn index_column(
         (Some(true), _) | (None, Direction::Descending) => NullsOrder::First,
         (Some(false), _) | (None, Direction::Ascending) => NullsOrder::Last,
     };
-    Ok(IndexColumn { ordinal, direction, nulls })
+    Ok((direction, nulls))
 }

@@ -56,6 +56,11 @@ pub(super) fn column_name(expr: &ast::Expr) -> String {
     named(expr).map_or_else(|| "?column?".to_owned(), |(name, _)| name)
 }
 
+/// The name that PostgreSQL gives an expression of an index.
+pub(super) fn stored_name(expr: &ast::Expr) -> Option<String> {
+    named(expr).map(|(name, _)| name)
+}
+
 /// How sure a name is: a cast takes its operand's name only when that is a strong one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strength {

@@ -72,6 +72,22 @@ impl Binder<'_> {
         bound
     }
 
+    /// As [`Self::over_row`], with the time in columns behind those of the row.
+    pub(super) fn over_timed_row(
+        &mut self,
+        clause: Clause,
+        expr: &sqlparser::ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Bound> {
+        let outside = (self.clock.take(), self.moment.take());
+        self.set_clock(columns.len());
+        // What goes by the session's time zone is no part of such an expression.
+        let bound = self.in_utc(|binder| binder.over_row(clause, expr, table, columns));
+        (self.clock, self.moment) = outside;
+        bound
+    }
+
     /// The condition of a CHECK over a row, whose column `i` is [`ColumnId`] `i`.
     pub(super) fn check_condition(
         &mut self,

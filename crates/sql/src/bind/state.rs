@@ -16,5 +16,7 @@ pub(super) const OBJECT_STATE: SqlState = SqlState(*b"55000");
 pub(super) const INVALID_OBJECT: SqlState = SqlState(*b"42P17");
 /// A column is not what is asked of it: by COPY.
 pub(super) const INVALID_COLUMN_REFERENCE: SqlState = SqlState(*b"42P10");
+/// A statement of definitions names a parameter.
+pub(super) const UNDEFINED_PARAMETER: SqlState = SqlState(*b"42P02");
 /// A column cannot be defined so.
 pub(super) const INVALID_COLUMN: SqlState = SqlState(*b"42611");

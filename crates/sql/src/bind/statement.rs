@@ -21,6 +21,7 @@ impl Binder<'_> {
             Tree::Sql(tree) => {
                 self.overriding = tree.overriding;
                 self.identity_names = tree.identity_names.clone().into();
+                self.inferences.clone_from(&tree.inferences);
                 self.bind_statement(&tree.statement, &tree.locks, text)
             }
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),

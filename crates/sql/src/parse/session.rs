@@ -441,12 +441,12 @@ pub(crate) enum Overriding {
 }
 
 /// Positions of the tokens that are no blanks.
-fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
+pub(super) fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
     let is_blank = |at: &usize| matches!(tokens[*at].token, Token::Whitespace(_));
     (0..tokens.len()).filter(|at| !is_blank(at)).collect()
 }
 
-fn token_is(token: &TokenWithSpan, text: &str) -> bool {
+pub(super) fn token_is(token: &TokenWithSpan, text: &str) -> bool {
     matches!(&token.token, Token::Word(word) if super::is_word(word, text))
 }
 

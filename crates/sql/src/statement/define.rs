@@ -5,8 +5,8 @@ use types::DataType;
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName};
 use crate::algebra::Query;
 use crate::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, KeyDef,
-    SequenceDef, TableRef, Uniqueness,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexTerms,
+    KeyDef, SequenceDef, TableRef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -144,6 +144,8 @@ pub struct CreateIndex {
     pub unique: Uniqueness,
     /// USING.
     pub kind: IndexKind,
+    /// Its expressions, and WHERE.
+    pub terms: IndexTerms,
     /// When a relation of this name exists.
     pub if_exists: IfExists,
 }
@@ -228,6 +230,8 @@ pub enum AlterAction {
         column: usize,
         /// Its name.
         name: String,
+        /// Indexes whose expressions or predicates read it: they go with it.
+        indexes: Vec<String>,
         /// What happens to what depends on it.
         behaviour: DropBehaviour,
     },
@@ -241,6 +245,8 @@ pub enum AlterAction {
         checks: Vec<CheckDef>,
         /// Expressions of generated columns that name it, by ordinal, as they are then.
         generated: Vec<(usize, String)>,
+        /// Terms of indexes, by the name of the index, as they are then.
+        terms: Vec<(String, IndexTerms)>,
     },
     /// RENAME TO.
     Rename(String),

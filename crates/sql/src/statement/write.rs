@@ -57,8 +57,6 @@ pub struct OnConflict {
 pub struct ConflictTarget {
     /// Positions in [`crate::catalog::TableMeta::indexes`], at least one.
     pub indexes: Vec<usize>,
-    /// Their columns, ordinals of the table in index order (of the first of them).
-    pub columns: Vec<usize>,
 }
 
 /// DO NOTHING or DO UPDATE.

@@ -14,7 +14,7 @@ use types::PhysicalType;
 
 use super::IndexColumn;
 use crate::datum::Datum;
-use crate::schema::Schema;
+use crate::schema::{ColumnSpec, Schema};
 
 /// Memory for one key, used again and again.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,17 @@ impl KeyBuffer {
     /// the index says NULLS NOT DISTINCT.
     pub fn has_null(&self) -> bool {
         self.has_null
+    }
+
+    /// True when the row that it was made of has no entry; no key is empty.
+    pub fn is_absent(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Becomes what a row has that is not in the index: equal to no key, distinct from all.
+    pub(crate) fn set_absent(&mut self) {
+        self.bytes.clear();
+        self.has_null = true;
     }
 
     /// Becomes these bytes: a key, or the start of one.
@@ -91,10 +102,17 @@ pub(super) struct KeyEncoder {
 
 impl KeyEncoder {
     /// # Panics
-    /// If a column is not in the schema.
-    pub(super) fn new(columns: &[IndexColumn], schema: &Schema) -> Self {
+    /// If a column is neither in the schema nor among the expressions.
+    pub(super) fn new(
+        columns: &[IndexColumn],
+        schema: &Schema,
+        expressions: &[ColumnSpec],
+    ) -> Self {
         let field = |column: &IndexColumn| {
-            let spec = &schema.columns()[column.ordinal];
+            let spec = match column.expression() {
+                Some(number) => &expressions[number],
+                None => &schema.columns()[column.ordinal],
+            };
             let nulls = if spec.not_null { SortNulls::Absent } else { column.nulls };
             SortField { physical: spec.physical(), direction: column.order, nulls }
         };

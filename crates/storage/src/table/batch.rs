@@ -21,7 +21,7 @@ use crate::block::{BLOCK_ROWS_MAX, Block};
 use crate::datum::{Datum, RowBuffer};
 use crate::freeze::freeze;
 use crate::hot::rows_that_fit;
-use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, TableIndex, Uniqueness};
+use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, KeyRun, TableIndex, Uniqueness};
 use crate::row::{newest, settled};
 use crate::statistics::{ColumnSummary, Sample};
 use crate::tid::Tid;
@@ -130,7 +130,7 @@ impl Table {
         txn: TxnId,
         guard: &Guard,
     ) -> Result<KeyLatches<'i>, WriteError> {
-        self.encode_keys(indexes, scratch, value);
+        self.encode_keys(indexes, scratch, value)?;
         self.admit_keys(indexes, scratch, |_| true, (txn, None), guard)
     }
 
@@ -255,7 +255,7 @@ impl Table {
                     if scratch.keys.len() <= i {
                         scratch.keys.push(KeyBuffer::new());
                     }
-                    newest_key(block, row, index, &mut scratch.row, &mut scratch.keys[i]);
+                    newest_key(block, row, index, &mut scratch.row, &mut scratch.keys[i])?;
                 }
                 let who = (txn, Some(tid));
                 let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
@@ -271,7 +271,8 @@ impl Table {
     ///
     /// # Errors
     /// [`WriteError::Duplicate`] when two rows have one key of a unique index, with the number the
-    /// index would have; 53200 without memory. The table is then as before.
+    /// index would have; 53200 without memory; what an expression raises for a row that is there.
+    /// The table is then as before.
     pub fn add_index(
         &self,
         index: TableIndex,
@@ -287,13 +288,19 @@ impl Table {
             for number in 0..blocks[part].rows() as u32 {
                 let tid = Tid::new(blocks[part].id(), number);
                 let word = blocks[part].word(number).map_or(0, settled);
+                if word == DEAD {
+                    continue;
+                }
+                let is_deleted = newest(word, &guard).is_some_and(|r| r.kind() == Kind::Delete);
+                if !is_deleted {
+                    newest_key(&blocks[part], number, &index, &mut row, &mut key)?;
+                }
                 if word == 0 {
-                    newest_key(&blocks[part], number, &index, &mut row, &mut key);
-                    run.push(&key, tid)?;
-                } else if word != DEAD {
+                    push_entry(run, &key, tid)?;
+                } else {
                     keys.clear();
                     self.version_keys(&blocks[part], number, word, &index, &mut keys, &guard);
-                    keys.iter().try_for_each(|key| run.push(key, tid))?;
+                    keys.iter().try_for_each(|key| push_entry(run, key, tid))?;
                 }
             }
             Ok(())
@@ -327,8 +334,9 @@ impl Table {
                 let tid = Tid::new(block.id(), row);
                 with_scratch(|scratch| {
                     let mut key = KeyBuffer::new();
-                    newest_key(block, row, index, &mut scratch.row, &mut key);
-                    if distinct && key.has_null()
+                    newest_key(block, row, index, &mut scratch.row, &mut key)?;
+                    if key.is_absent()
+                        || distinct && key.has_null()
                         || !self.has(index, &key, tid, txn, scratch, &guard)
                     {
                         return Ok(());
@@ -400,8 +408,8 @@ impl Table {
     fn has_null(&self, index: &TableIndex, tid: Tid, scratch: &mut Scratch, guard: &Guard) -> bool {
         self.directory.get(tid.block(), guard).is_some_and(|block| {
             let mut key = KeyBuffer::new();
-            newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
-            key.has_null()
+            let made = newest_key(&block, tid.row(), index, &mut scratch.row, &mut key);
+            made.is_err() || key.has_null()
         })
     }
 
@@ -435,21 +443,29 @@ impl Table {
     }
 }
 
+/// Makes an entry, unless rows with `key` have none.
+fn push_entry(run: &mut KeyRun<'_, '_>, key: &KeyBuffer, tid: Tid) -> Result<()> {
+    if key.is_absent() { Ok(()) } else { run.push(key, tid) }
+}
+
 /// The key of the newest values of a row.
+///
+/// # Errors
+/// What an expression of the index raises.
 fn newest_key(
     block: &Block,
     row: u32,
     index: &TableIndex,
     values: &mut RowBuffer,
     key: &mut KeyBuffer,
-) {
+) -> Result<()> {
     values.clear();
-    for column in &index.spec().columns {
-        block.push_newest(&[column.ordinal], row, values);
+    for &ordinal in index.ordinals() {
+        block.push_newest(&[ordinal], row, values);
     }
     let mut next = 0;
     encode_key(index, key, |_| {
         next += 1;
         values.get(next - 1)
-    });
+    })
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crossbeam_epoch::Guard;
 use parking_lot::MutexGuard;
+use types::Result;
 
 use super::{Table, WriteError};
 use crate::block::{Block, NEVER};
@@ -54,29 +55,47 @@ pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
 /// Columns of a key for which no memory is allocated.
 const KEY_COLUMNS: usize = 8;
 
-/// The key of a row whose values `value` tells by ordinal.
+/// The key of a row whose values `value` tells by ordinal, in the order of
+/// [`TableIndex::ordinals`].
+///
+/// # Errors
+/// What an expression of the index raises.
 #[inline]
 pub(super) fn encode_key<'a>(
     index: &TableIndex,
     key: &mut KeyBuffer,
     mut value: impl FnMut(usize) -> Datum<'a>,
-) {
-    let columns = &index.spec().columns;
-    if columns.len() <= KEY_COLUMNS {
+) -> Result<()> {
+    let ordinals = index.ordinals();
+    if ordinals.len() <= KEY_COLUMNS {
         let mut values = [Datum::Null; KEY_COLUMNS];
-        for (slot, column) in values.iter_mut().zip(columns) {
-            *slot = value(column.ordinal);
+        for (slot, &ordinal) in values.iter_mut().zip(ordinals) {
+            *slot = value(ordinal);
         }
-        index.encode(&values[..columns.len()], key);
+        index.encode_row(&values[..ordinals.len()], key)
     } else {
-        let values: Vec<Datum<'_>> = columns.iter().map(|c| value(c.ordinal)).collect();
-        index.encode(&values, key);
+        let values: Vec<Datum<'_>> = ordinals.iter().map(|&ordinal| value(ordinal)).collect();
+        index.encode_row(&values, key)
     }
 }
 
-/// True when one of `columns` is part of the key.
+/// The key of a version of a row, whose values `row` are in the order of
+/// [`TableIndex::ordinals`]; absent where it cannot be computed, since such a row was refused.
+#[inline]
+pub(super) fn encode_known(index: &TableIndex, key: &mut KeyBuffer, row: &RowBuffer) {
+    let mut next = 0;
+    let made = encode_key(index, key, |_| {
+        next += 1;
+        row.get(next - 1)
+    });
+    if made.is_err() {
+        key.set_absent();
+    }
+}
+
+/// True when one of `columns` is part of what makes the key.
 pub(super) fn is_affected(index: &TableIndex, mut columns: impl Iterator<Item = usize>) -> bool {
-    columns.any(|column| index.spec().columns.iter().any(|c| c.ordinal == column))
+    columns.any(|column| index.ordinals().contains(&column))
 }
 
 /// Indexes of a table whose gaps are remembered.
@@ -130,18 +149,14 @@ impl<'b> Version<'b> {
 
     pub(super) fn key(&self, index: &TableIndex, row: &mut RowBuffer, key: &mut KeyBuffer) {
         row.clear();
-        for column in &index.spec().columns {
-            let over = self.over.iter().find(|o| usize::from(o.column) == column.ordinal);
+        for &ordinal in index.ordinals() {
+            let over = self.over.iter().find(|o| usize::from(o.column) == ordinal);
             match over {
                 Some(image) => row.push(self.block.image_datum(image)),
-                None => self.block.push_newest(&[column.ordinal], self.row, row),
+                None => self.block.push_newest(&[ordinal], self.row, row),
             }
         }
-        let mut next = 0;
-        encode_key(index, key, |_| {
-            next += 1;
-            row.get(next - 1)
-        });
+        encode_known(index, key, row);
     }
 
     fn has_key(&self, index: &TableIndex, wanted: &[u8], scratch: &mut Scratch) -> bool {
@@ -169,7 +184,7 @@ impl Table {
             let is_unique = match index.spec().unique {
                 Uniqueness::No => false,
                 Uniqueness::Distinct => !scratch.keys[i].has_null(),
-                Uniqueness::NullsNotDistinct => true,
+                Uniqueness::NullsNotDistinct => !scratch.keys[i].is_absent(),
             };
             if !is_unique {
                 continue;
@@ -303,6 +318,9 @@ impl Table {
         tid: Tid,
     ) -> Result<(), WriteError> {
         for (i, index) in indexes.iter().enumerate().filter(|(i, _)| wanted(*i)) {
+            if keys[i].is_absent() {
+                continue;
+            }
             match latches.gaps.get(i).copied().flatten() {
                 Some(gap) => index.insert_at(gap, &keys[i], tid)?,
                 None => index.insert(&keys[i], tid)?,
@@ -322,7 +340,7 @@ impl Table {
         with_scratch(|scratch| {
             for index in indexes {
                 version.key(index, &mut scratch.row, &mut scratch.key);
-                index.remove(&scratch.key, tid);
+                remove_entry(index, &scratch.key, tid);
             }
         });
     }
@@ -350,7 +368,7 @@ impl Table {
         }
         for (index, key) in undone {
             if !self.any_version_has(block, row, found, index, &key, guard) {
-                index.remove(&key, Tid::new(block.id(), row));
+                remove_entry(index, &key, Tid::new(block.id(), row));
             }
         }
         record.set_kind(Kind::Restored);
@@ -415,9 +433,16 @@ impl Table {
                 next = above.older();
             }
             for key in old.iter().filter(|old| kept.iter().all(|kept| kept[..] != old[..])) {
-                index.remove(key, tid);
+                remove_entry(index, key, tid);
             }
         }
+    }
+}
+
+/// Removes the entry of a row with `key`, if rows with it have one.
+fn remove_entry(index: &TableIndex, key: &KeyBuffer, tid: Tid) {
+    if !key.is_absent() {
+        index.remove(key, tid);
     }
 }
 

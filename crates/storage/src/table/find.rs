@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use crossbeam_epoch as epoch;
 use crossbeam_epoch::Guard;
 
-use super::entries::{Holder, encode_key, with_scratch};
+use super::entries::{Holder, encode_known, with_scratch};
 use super::{Table, WriteError};
 use crate::datum::{Datum, RowBuffer};
 use crate::index::{Direction, KeyBuffer, KeyRange, RangeState, TableIndex};
@@ -97,15 +97,10 @@ impl Table {
     ) -> bool {
         let Some(block) = self.locate(tid, guard) else { return false };
         with_scratch(|scratch| {
-            let row = &mut scratch.row;
-            if !block.read(tid.row(), at, index.ordinals(), row, guard) {
+            if !block.read(tid.row(), at, index.ordinals(), &mut scratch.row, guard) {
                 return false;
             }
-            let mut next = 0;
-            encode_key(index, &mut scratch.key, |_| {
-                next += 1;
-                row.get(next - 1)
-            });
+            encode_known(index, &mut scratch.key, &scratch.row);
             scratch.key[..] == *key
         })
     }

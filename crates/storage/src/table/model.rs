@@ -17,9 +17,9 @@ use super::*;
 use crate::manager::{Manager, Txn};
 use crate::positions::Positions;
 use crate::{
-    BlockPaths, ChangeKind, ColumnSpec, CompareKind, Datum, IndexColumn, IndexKind, IndexSpec,
-    KeyBuffer, Restriction, RestrictionKind, ScanPlan, SubBlockKind, TID_COLUMN, Timestamp,
-    UndoMark, Uniqueness, WeaveForm, batch_of,
+    BlockPaths, ChangeKind, ColumnSpec, CompareKind, Datum, Derivation, INDEX_EXPRESSION,
+    IndexColumn, IndexKind, IndexSpec, KeyBuffer, Membership, Restriction, RestrictionKind,
+    ScanPlan, SubBlockKind, TID_COLUMN, Timestamp, UndoMark, Uniqueness, WeaveForm, batch_of,
 };
 
 const TYPES: [DataType; 8] = [
@@ -189,6 +189,7 @@ impl Model {
                 .add_index(index.expect("fits"), 2, TxnId::NONE)
                 .expect("keys are different");
         }
+        model.add_derived(if random.chance(50) { IndexKind::Ordered } else { IndexKind::Hash });
         for (id, column, kind) in [
             (3, 2, SubBlockKind::Csb),
             (4, 2, SubBlockKind::BitWeaving(WeaveForm::Vertical)),
@@ -230,6 +231,22 @@ impl Model {
         for (i, (id, row)) in loaded.into_iter().enumerate() {
             self.committed.insert(id, (Tid::new(next, i as u32), row));
         }
+    }
+
+    /// An index over an expression, of some rows only.
+    fn add_derived(&self, kind: IndexKind) {
+        let spec = IndexSpec {
+            id: 7,
+            name: "i7".to_owned(),
+            columns: vec![IndexColumn::new(INDEX_EXPRESSION), IndexColumn::new(0)],
+            unique: Uniqueness::No,
+            kind,
+        };
+        let (schema, pool) = (self.table.schema(), self.table.pool());
+        let specs = vec![ColumnSpec::new("remainder", DataType::BigInt)];
+        let remainder = Remainder { specs };
+        let index = TableIndex::derived(spec, schema, pool, Some(Arc::new(remainder)));
+        self.table.add_index(index.expect("fits"), 2, TxnId::NONE).expect("not unique");
     }
 
     fn value(&mut self, column: usize) -> Value {
@@ -522,7 +539,9 @@ impl Model {
         assert_eq!(self.table.live_rows() as usize, self.committed.len());
         for index in self.table.indexes().iter() {
             let entries = (index.len() as usize, index.spec().name.as_str());
-            assert_eq!(entries.0, self.committed.len(), "entries of {}", entries.1);
+            let has = |row: &&(Tid, Row)| index.derivation().is_none() || is_inside(&row.1);
+            let wanted = self.committed.values().filter(has).count();
+            assert_eq!(entries.0, wanted, "entries of {}", entries.1);
             index.check().expect("sound");
         }
         for block in self.table.blocks.lock().all.iter() {
@@ -696,9 +715,13 @@ fn check_entries(table: &Arc<Table>, expected: &BTreeMap<Tid, &Row>) {
     for index in table.indexes().iter() {
         let mut key = KeyBuffer::new();
         for (tid, row) in expected {
-            let columns = index.spec().columns.iter();
-            let values: Vec<Datum<'_>> = columns.map(|c| Datum::from(&row[c.ordinal])).collect();
-            index.encode(&values, &mut key);
+            let ordinals = index.ordinals().iter();
+            let values: Vec<Datum<'_>> = ordinals.map(|&c| Datum::from(&row[c])).collect();
+            index.encode_row(&values, &mut key).expect("nothing fails");
+            if key.is_absent() {
+                assert!(!is_inside(row));
+                continue;
+            }
             let mut found = false;
             let _ = index.lookup(&key, |entry| {
                 found |= entry == *tid;
@@ -706,6 +729,35 @@ fn check_entries(table: &Arc<Table>, expected: &BTreeMap<Tid, &Row>) {
             });
             assert!(found, "{tid:?} of {row:?} in {}", index.spec().name);
         }
+    }
+}
+
+/// Column 2 modulo 7, of rows whose column 5 is true.
+struct Remainder {
+    specs: Vec<ColumnSpec>,
+}
+
+fn is_inside(row: &Row) -> bool {
+    row[5] == Value::Bool(true)
+}
+
+impl Derivation for Remainder {
+    fn reads(&self) -> &[usize] {
+        &[5, 2]
+    }
+
+    fn expressions(&self) -> &[ColumnSpec] {
+        &self.specs
+    }
+
+    fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership> {
+        out.clear();
+        out.push(match row[1] {
+            Datum::I64(value) => Datum::I64(value % 7),
+            _ => Datum::Null,
+        });
+        let inside = row[0] == Datum::Bool(true);
+        Ok(if inside { Membership::Inside } else { Membership::Outside })
     }
 }
 

@@ -63,7 +63,7 @@ impl Table {
             return Ok(self.place_row(undo, row, heap_bytes, &guard)?);
         }
         with_scratch(|scratch| {
-            self.encode_keys(indexes, scratch, |column| self.widened(column, row[column]));
+            self.encode_keys(indexes, scratch, |column| self.widened(column, row[column]))?;
             let who = (undo.txn(), None);
             let latches = self.admit_keys(indexes, scratch, |_| true, who, &guard)?;
             let mark = undo.mark();
@@ -84,18 +84,22 @@ impl Table {
     }
 
     /// The keys of a row in all indexes.
+    ///
+    /// # Errors
+    /// What an expression of an index raises.
     pub(super) fn encode_keys<'a>(
         &self,
         indexes: &[Arc<TableIndex>],
         scratch: &mut Scratch,
         mut value: impl FnMut(usize) -> Datum<'a>,
-    ) {
+    ) -> Result<()> {
         if scratch.keys.len() < indexes.len() {
             scratch.keys.resize_with(indexes.len(), Default::default);
         }
         for (index, key) in indexes.iter().zip(&mut scratch.keys) {
-            encode_key(index, key, &mut value);
+            encode_key(index, key, &mut value)?;
         }
+        Ok(())
     }
 
     /// Types and NULLs of values by column; returns the bytes of their strings.
@@ -203,7 +207,7 @@ impl Table {
         self.hold(undo, at, block, tid.row(), &guard)?;
         (0..indexes.len()).filter(|&i| affected(i)).for_each(|i| indexes[i].note_rekeyed());
         let result = with_scratch(|scratch| {
-            self.encode_changed(indexes, scratch, block.get(), tid.row(), changes);
+            self.encode_changed(indexes, scratch, block.get(), tid.row(), changes)?;
             let who = (undo.txn(), Some(tid));
             let latches = self.admit_keys(indexes, scratch, affected, who, &guard)?;
             self.update_in_place(undo, at, block, tid.row(), (changes, heap_bytes), &guard)?;
@@ -217,6 +221,9 @@ impl Table {
     }
 
     /// The keys of a row that the caller holds, after `changes`.
+    ///
+    /// # Errors
+    /// What an expression of an index raises.
     fn encode_changed(
         &self,
         indexes: &[Arc<TableIndex>],
@@ -224,21 +231,22 @@ impl Table {
         block: &Block,
         row: u32,
         changes: &[(usize, Datum<'_>)],
-    ) {
+    ) -> Result<()> {
         let mut values = std::mem::take(&mut scratch.row);
         values.clear();
-        for column in indexes.iter().flat_map(|index| &index.spec().columns) {
-            match changes.iter().find(|c| c.0 == column.ordinal) {
+        for &ordinal in indexes.iter().flat_map(|index| index.ordinals()) {
+            match changes.iter().find(|c| c.0 == ordinal) {
                 Some(&(column, datum)) => values.push(self.widened(column, datum)),
-                None => block.push_newest(&[column.ordinal], row, &mut values),
+                None => block.push_newest(&[ordinal], row, &mut values),
             }
         }
         let mut next = 0;
-        self.encode_keys(indexes, scratch, |_| {
+        let made = self.encode_keys(indexes, scratch, |_| {
             next += 1;
             values.get(next - 1)
         });
         scratch.row = values;
+        made
     }
 
     fn update_in_place(

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn, IndexKind,
-    IndexMeta, KeyDef, KeyNulls, ReferentialAction, SequenceDef, SequenceWrap, Uniqueness,
-    WeaveForm, WideDef, WideLink, WideNode,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn,
+    IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls, ReferentialAction,
+    SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -92,7 +92,9 @@ record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql });
 record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update; deferral });
 record!(Identity { kind, sequence });
-record!(IndexMeta { name, columns, unique, kind });
+record!(IndexMeta { name, columns, unique, kind; terms });
+record!(IndexTerms { expressions, predicate });
+record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
 

@@ -91,12 +91,21 @@ fn index() -> impl Strategy<Value = IndexMeta> {
         select(vec![NullsOrder::First, NullsOrder::Last]),
     )
         .prop_map(|(ordinal, direction, nulls)| IndexColumn { ordinal, direction, nulls });
-    (text(), vec(column, 0..4), unique, kind).prop_map(|(name, columns, unique, kind)| IndexMeta {
-        name,
-        columns,
-        unique,
-        kind,
-    })
+    let expression =
+        (text(), text(), ty()).prop_map(|(name, sql, ty)| IndexExpression { name, sql, ty });
+    let terms = (vec(expression, 0..3), option::of(text()))
+        .prop_map(|(expressions, predicate)| IndexTerms { expressions, predicate });
+    (text(), vec(column, 0..4), unique, kind, terms).prop_map(
+        |(name, mut columns, unique, kind, terms)| {
+            let all = 0..terms.expressions.len();
+            columns.extend(all.map(|number| IndexColumn {
+                ordinal: INDEX_EXPRESSION + number,
+                direction: Direction::Ascending,
+                nulls: NullsOrder::Last,
+            }));
+            IndexMeta { name, columns, unique, kind, terms }
+        },
+    )
 }
 
 fn block_index() -> impl Strategy<Value = IndexMeta> {
@@ -109,7 +118,8 @@ fn block_index() -> impl Strategy<Value = IndexMeta> {
     (text(), 0..4usize, kind).prop_map(|(name, ordinal, kind)| {
         let (direction, nulls) = (Direction::Ascending, NullsOrder::Last);
         let columns = vec![IndexColumn { ordinal, direction, nulls }];
-        IndexMeta { name, columns, unique: Uniqueness::No, kind }
+        let (unique, terms) = (Uniqueness::No, IndexTerms::default());
+        IndexMeta { name, columns, unique, kind, terms }
     })
 }
 

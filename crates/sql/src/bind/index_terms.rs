@@ -1,0 +1,235 @@
+//! Expressions and predicates of indexes: what they may be, and what they are over a row.
+//!
+//! Source of the rules: PostgreSQL 15.
+
+use sqlparser::ast;
+use types::{DataType, Result, SqlState};
+
+use super::constraint::{renamed_column, unqualified};
+use super::generated::is_mutable;
+use super::name::{expr_at, stored_name};
+use super::scope::Clause;
+use super::types::Context;
+use super::{Binder, Bound, fail};
+use crate::algebra::{Expr, ExprKind};
+use crate::catalog::{BoundTerms, Catalog, ColumnDef, IndexExpression, IndexTerms, TableRef};
+use crate::parse::visit::rewrite_expressions;
+
+/// Binds the terms of an index of table `table` over a row of it, as [`crate::bind_row_exprs`]
+/// does. An index without terms has none.
+///
+/// # Errors
+/// Whatever is wrong with a term; none when they were bound before and the columns are the same.
+pub fn bind_index_terms(
+    table: &str,
+    columns: &[ColumnDef],
+    terms: &IndexTerms,
+    catalog: &dyn Catalog,
+) -> Result<BoundTerms> {
+    let mut binder = Binder::new(catalog, &[]);
+    let mut expressions = Vec::with_capacity(terms.expressions.len());
+    for expression in &terms.expressions {
+        let tree = crate::parse::parse_expr(&expression.sql)?;
+        expressions.push(binder.index_expression(&tree, table, columns)?.expr);
+    }
+    let predicate = match &terms.predicate {
+        Some(sql) => {
+            let tree = crate::parse::parse_expr(sql)?;
+            Some(binder.index_predicate(&tree, table, columns)?)
+        }
+        None => None,
+    };
+    Ok(BoundTerms { expressions, predicate })
+}
+
+/// What makes an expression of a definition one of an index.
+struct Term {
+    clause: Clause,
+    name: &'static str,
+}
+
+const EXPRESSION: Term = Term { clause: Clause::IndexExpression, name: "index expression" };
+const PREDICATE: Term = Term { clause: Clause::IndexPredicate, name: "index predicate" };
+
+impl Binder<'_> {
+    /// An expression of an index, which may be a mere column.
+    pub(super) fn index_expression(
+        &mut self,
+        expr: &ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Bound> {
+        let bound = self.term(&EXPRESSION, expr, table, columns)?;
+        let bound = self.retyped(bound);
+        if bound.ty() != DataType::Unknown {
+            return Ok(bound);
+        }
+        let at = bound.at;
+        Ok(Bound::new(self.coerce(bound, DataType::Text, Context::Implicit)?, at))
+    }
+
+    /// WHERE of an index.
+    pub(super) fn index_predicate(
+        &mut self,
+        expr: &ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Expr> {
+        let bound = self.term(&PREDICATE, expr, table, columns)?;
+        self.coerce_clause(bound, DataType::Boolean, "WHERE")
+    }
+
+    fn term(
+        &mut self,
+        term: &Term,
+        expr: &ast::Expr,
+        table: &str,
+        columns: &[ColumnDef],
+    ) -> Result<Bound> {
+        let is_told = self.is_told(expr);
+        let bound = self.over_timed_row(term.clause, expr, table, columns)?;
+        let at = bound.at;
+        if super::insert::contains_subquery(&bound.expr) && !is_told {
+            let message = format!("cannot use subquery in {}", term.name);
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+        }
+        if let Some(number) = parameter(&bound.expr) {
+            let message = format!("there is no parameter ${}", number + 1);
+            return fail(super::state::UNDEFINED_PARAMETER, message, at);
+        }
+        if is_told || is_mutable(&bound.expr, columns.len()) {
+            let message = format!("functions in {} must be marked IMMUTABLE", term.name);
+            return fail(super::state::INVALID_OBJECT, message, at);
+        }
+        Ok(bound)
+    }
+
+    /// Ordinals of the columns that the terms of an index read.
+    pub(super) fn term_reads(
+        &mut self,
+        table: &str,
+        columns: &[ColumnDef],
+        terms: &IndexTerms,
+    ) -> Result<Vec<usize>> {
+        bind_index_terms(table, columns, terms, self.catalog).map(|bound| bound.reads())
+    }
+}
+
+fn parameter(expr: &Expr) -> Option<u32> {
+    let mut found = match expr.kind {
+        ExprKind::Parameter(number) => Some(number),
+        _ => None,
+    };
+    expr.each_child(&mut |child| found = found.or(parameter(child)));
+    found
+}
+
+/// The terms with column `from` under its new name.
+///
+/// # Errors
+/// None for terms that were bound before.
+pub(super) fn renamed(terms: &IndexTerms, from: &str, to: &ast::Ident) -> Result<IndexTerms> {
+    let mut terms = terms.clone();
+    for expression in &mut terms.expressions {
+        expression.sql = renamed_column(&expression.sql, from, to)?;
+    }
+    if let Some(predicate) = &mut terms.predicate {
+        *predicate = renamed_column(predicate, from, to)?;
+    }
+    Ok(terms)
+}
+
+/// The indexes of a table that have terms, by name.
+pub(super) fn of_table(table: &TableRef) -> Vec<(String, IndexTerms)> {
+    let derived = table.indexes().iter().filter(|index| !index.terms.is_empty());
+    derived.map(|index| (index.name.clone(), index.terms.clone())).collect()
+}
+
+/// An expression as the catalog keeps it, named apart from the `others`.
+pub(super) fn expression_of(
+    expr: &ast::Expr,
+    ty: DataType,
+    others: &[IndexExpression],
+) -> IndexExpression {
+    let first = stored_name(expr).unwrap_or_else(|| "expr".to_owned());
+    let mut name = first.clone();
+    let mut number = 0;
+    while others.iter().any(|other| other.name == name) {
+        number += 1;
+        name = format!("{first}{number}");
+    }
+    IndexExpression { name, sql: unqualified(bare(expr)).to_string(), ty }
+}
+
+/// WHERE as the catalog keeps it.
+pub(super) fn predicate_text(expr: &ast::Expr) -> String {
+    unqualified(bare(expr)).to_string()
+}
+
+/// The expression inside of parentheses.
+fn bare(expr: &ast::Expr) -> &ast::Expr {
+    match expr {
+        ast::Expr::Nested(inner) => bare(inner),
+        other => other,
+    }
+}
+
+/// Refuses what the grammar of CREATE INDEX takes in parentheses only.
+pub(super) fn check_form(expr: &ast::Expr) -> Result<()> {
+    let is_taken = match expr {
+        ast::Expr::Identifier(_) | ast::Expr::Nested(_) => true,
+        ast::Expr::Collate { expr, .. } => return check_form(expr),
+        other => is_call(other),
+    };
+    if is_taken {
+        return Ok(());
+    }
+    fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{expr}\""), expr_at(expr))
+}
+
+fn is_call(expr: &ast::Expr) -> bool {
+    use ast::Expr as E;
+    match expr {
+        E::Cast { kind, .. } => *kind == ast::CastKind::Cast,
+        other => matches!(
+            other,
+            E::Function(_)
+                | E::Extract { .. }
+                | E::Substring { .. }
+                | E::Position { .. }
+                | E::Overlay { .. }
+                | E::Trim { .. }
+                | E::Ceil { .. }
+                | E::Floor { .. }
+        ),
+    }
+}
+
+/// An expression as a column of CREATE INDEX: in parentheses unless it is a call.
+pub(crate) fn column_text(sql: &str) -> String {
+    match crate::parse::parse_expr(sql) {
+        Ok(expr) if is_call(&expr) => sql.to_owned(),
+        _ => format!("({sql})"),
+    }
+}
+
+/// The expression with every operation in parentheses, as PostgreSQL writes definitions.
+pub(crate) fn full_text(sql: &str) -> String {
+    let Ok(mut expr) = crate::parse::parse_expr(sql) else { return sql.to_owned() };
+    rewrite_expressions(&mut expr, &mut |inner| {
+        use ast::Expr as E;
+        let found = std::mem::replace(inner, E::Identifier(ast::Ident::new("")));
+        *inner = match found {
+            E::Nested(nested) if matches!(*nested, E::Nested(_)) => *nested,
+            E::BinaryOp { .. }
+            | E::UnaryOp { op: ast::UnaryOperator::Not, .. }
+            | E::IsNull(_)
+            | E::IsNotNull(_)
+            | E::Between { .. }
+            | E::InList { .. }
+            | E::Like { .. } => E::Nested(Box::new(found)),
+            other => other,
+        };
+    });
+    expr.to_string()
+}

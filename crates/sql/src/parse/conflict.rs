@@ -1,0 +1,114 @@
+//! Targets of ON CONFLICT that the grammar lacks: expressions, and WHERE.
+//!
+//! ```text
+//! ON CONFLICT (lower(a), b) WHERE c > 0 DO ...   ->   ON CONFLICT (target) DO ...
+//!             ^ place ... of an Inference                          ^ at the same place
+//! ```
+
+use sqlparser::ast;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+
+use super::session::{Parsed, significant, token_is};
+
+/// What a target of ON CONFLICT says of the unique indexes that are meant.
+#[derive(Clone, Debug)]
+pub(crate) struct Inference {
+    /// Of the name that stands in its place.
+    pub(crate) span: Span,
+    pub(crate) elements: Vec<ast::Expr>,
+    pub(crate) predicate: Option<ast::Expr>,
+}
+
+/// Takes targets that are more than names of columns out of `tokens`, and puts a name in the place
+/// of each.
+///
+/// # Errors
+/// When a target is none.
+pub(super) fn take_inferences(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Inference>> {
+    let mut taken = Vec::new();
+    if !tokens.iter().any(|token| token_is(token, "conflict")) {
+        return Ok(taken);
+    }
+    let mut from = 0;
+    while let Some((open, close)) = next_target(tokens, from) {
+        from = open + 1;
+        let inner = &tokens[open + 1..close];
+        let is_name = |token: &TokenWithSpan| {
+            matches!(token.token, Token::Word(_) | Token::Comma | Token::Whitespace(_))
+        };
+        let behind = &tokens[close + 1..];
+        let first = significant(behind).first().copied();
+        let has_where = first.is_some_and(|at| token_is(&behind[at], "where"));
+        if inner.iter().all(is_name) && !has_where {
+            continue;
+        }
+        let mut parser = super::parser(inner.to_vec());
+        let elements = parser.parse_comma_separated(Parser::parse_expr)?;
+        expect_end(&parser)?;
+        let mut end = close;
+        let mut predicate = None;
+        if has_where && let Some(at) = first {
+            let begin = close + 1 + at + 1;
+            end = begin + action(&tokens[begin..]);
+            let mut parser = super::parser(tokens[begin..end].to_vec());
+            predicate = Some(parser.parse_expr()?);
+            expect_end(&parser)?;
+        }
+        let span = tokens[open].span;
+        taken.push(Inference { span, elements, predicate });
+        let name = Word {
+            value: "target".to_owned(),
+            quote_style: Some('"'),
+            keyword: sqlparser::keywords::Keyword::NoKeyword,
+        };
+        let name = TokenWithSpan { token: Token::Word(name), span };
+        let last = TokenWithSpan { token: Token::RParen, span };
+        tokens.splice(open + 1..end.max(close + 1), [name, last]);
+    }
+    Ok(taken)
+}
+
+fn expect_end(parser: &Parser<'_>) -> Parsed<()> {
+    match parser.peek_token_ref() {
+        token if token.token == Token::EOF => Ok(()),
+        token => parser.expected_ref("end of the conflict target", token),
+    }
+}
+
+/// The parentheses of the first `ON CONFLICT (...)` from token `from` on.
+fn next_target(tokens: &[TokenWithSpan], from: usize) -> Option<(usize, usize)> {
+    let places: Vec<usize> = significant(tokens);
+    let found = places.windows(3).find(|three| {
+        three[2] >= from
+            && token_is(&tokens[three[0]], "on")
+            && token_is(&tokens[three[1]], "conflict")
+            && tokens[three[2]].token == Token::LParen
+    })?;
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(found[2]) {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((found[2], at));
+        }
+    }
+    None
+}
+
+/// Where DO stands, outside of parentheses; the end without it.
+fn action(tokens: &[TokenWithSpan]) -> usize {
+    let mut depth = 0;
+    let found = tokens.iter().position(|token| {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth < 0 || (depth == 0 && token_is(token, "do"))
+    });
+    found.unwrap_or(tokens.len())
+}

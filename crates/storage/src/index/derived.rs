@@ -1,0 +1,109 @@
+//! Keys that are computed: indexes over expressions, and indexes of some rows only.
+//!
+//! ```text
+//! row, the columns read -> Derivation -> values of the expressions -> key
+//!                                     '-> Outside: no entry          ^
+//! row, the columns of the key ---------------------------------------'
+//! ```
+//! Invariant: what is computed of a row is always the same, so that the key of a version is found
+//! again when its entry is removed; a row for which it fails was refused and has no entry.
+//! Elsewhere: the expressions themselves, which a layer above computes.
+
+use types::Result;
+
+use super::{IndexColumn, IndexSpec, KeyBuffer, TableIndex};
+use crate::datum::{Datum, RowBuffer};
+use crate::schema::ColumnSpec;
+
+/// [`IndexColumn::ordinal`] of the first expression of an index; the others follow.
+pub const INDEX_EXPRESSION: usize = 0x1_0000;
+
+/// Whether an index has an entry for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// It has.
+    Inside,
+    /// It has none.
+    Outside,
+}
+
+/// What an index makes of rows beyond their columns: values of expressions, and which rows it has.
+pub trait Derivation: Send + Sync {
+    /// Ordinals of the columns that it reads, each once.
+    fn reads(&self) -> &[usize];
+
+    /// The expressions, as columns.
+    fn expressions(&self) -> &[ColumnSpec];
+
+    /// Computes the expressions of one row, whose columns read are `row`, into `out`, which it
+    /// clears; those of a row outside are of no use. The same row gives the same result.
+    ///
+    /// # Errors
+    /// What an expression raises.
+    fn derive(&self, row: &[Datum<'_>], out: &mut RowBuffer) -> Result<Membership>;
+}
+
+impl IndexColumn {
+    /// The number of the expression that it is.
+    pub fn expression(&self) -> Option<usize> {
+        self.ordinal.checked_sub(INDEX_EXPRESSION)
+    }
+}
+
+/// The ordinals of the columns of the table that make a key: those of the key in order, or, where
+/// some are derived, all that are read, ascending.
+pub(super) fn ordinals(spec: &IndexSpec, derivation: Option<&dyn Derivation>) -> Box<[usize]> {
+    let plain = spec.columns.iter().filter(|column| column.expression().is_none());
+    let mut ordinals: Vec<usize> = plain.map(|column| column.ordinal).collect();
+    if let Some(derivation) = derivation {
+        ordinals.extend(derivation.reads());
+        ordinals.sort_unstable();
+        ordinals.dedup();
+    }
+    ordinals.into()
+}
+
+impl TableIndex {
+    /// Makes `key` that of a row whose columns [`Self::ordinals`] are `row`; see
+    /// [`KeyBuffer::is_absent`].
+    ///
+    /// # Errors
+    /// What an expression raises.
+    ///
+    /// # Panics
+    /// As [`Self::encode`].
+    #[inline]
+    pub fn encode_row(&self, row: &[Datum<'_>], key: &mut KeyBuffer) -> Result<()> {
+        match &self.derivation {
+            None => self.encode(row, key),
+            Some(derivation) => self.encode_derived(&**derivation, row, key)?,
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn encode_derived(
+        &self,
+        derivation: &dyn Derivation,
+        row: &[Datum<'_>],
+        key: &mut KeyBuffer,
+    ) -> Result<()> {
+        let value = |ordinal: &usize| match self.ordinals.binary_search(ordinal) {
+            Ok(at) => row[at],
+            Err(_) => unreachable!("all columns that are read are among the ordinals"),
+        };
+        let read: Vec<Datum<'_>> = derivation.reads().iter().map(value).collect();
+        let mut made = RowBuffer::new();
+        if derivation.derive(&read, &mut made)? == Membership::Outside {
+            key.set_absent();
+            return Ok(());
+        }
+        let of_key = |column: &IndexColumn| match column.expression() {
+            Some(number) => made.get(number),
+            None => value(&column.ordinal),
+        };
+        let values: Vec<Datum<'_>> = self.spec.columns.iter().map(of_key).collect();
+        self.encode(&values, key);
+        Ok(())
+    }
+}
