@@ -110,12 +110,13 @@ fn copy_reads_and_writes_by_its_clocks() {
     let mut client = server.client();
     client
         .batch_execute(
-            "create table t (id int, at timestamptz, all_of timestamptz[]); \
+            "create table t (id int, at timestamptz, all_of timestamptz[], \
+             made timestamptz default '2024-07-01 12:00'); \
              set timezone = 'Europe/Berlin'",
         )
         .unwrap();
     let rows = "1\t2024-07-01 12:00\t{2024-01-01 12:00,NULL}\n2\tinfinity\t{}\n";
-    let mut writer = client.copy_in("copy t from stdin").unwrap();
+    let mut writer = client.copy_in("copy t (id, at, all_of) from stdin").unwrap();
     std::io::Write::write_all(&mut writer, rows.as_bytes()).unwrap();
     writer.finish().unwrap();
     let copied = |client: &mut postgres::Client, sql: &str| {
@@ -123,9 +124,12 @@ fn copy_reads_and_writes_by_its_clocks() {
         client.copy_out(sql).unwrap().read_to_string(&mut text).unwrap();
         text
     };
-    let text = copied(&mut client, "copy t to stdout");
+    let text = copied(&mut client, "copy t (id, at, all_of) to stdout");
     let berlin = "1\t2024-07-01 12:00:00+02\t{\"2024-01-01 12:00:00+01\",NULL}\n2\tinfinity\t{}\n";
     assert_eq!(text, berlin);
+    // A default is what it was where it was made.
+    let text = copied(&mut client, "copy (select made from t where id = 2) to stdout");
+    assert_eq!(text, "2024-07-01 14:00:00+02\n");
     client.batch_execute("set timezone = 'UTC'").unwrap();
     let text = copied(&mut client, "copy (select at from t where id = 1) to stdout (format csv)");
     assert_eq!(text, "2024-07-01 10:00:00+00\n");
