@@ -5,8 +5,9 @@
 //! expression = part of a conjunct -> column INDEX_EXPRESSION + i = 'x', a restriction like others
 //! predicate implied by the conjuncts -> the index has all rows that are wanted
 //! ```
-//! Terms are folded and normalised as conjuncts are, so that equal expressions are equal trees. What an index
-//! answers so stays a condition of the scan, too: it is tested of the few rows that are found.
+//! Terms are folded and normalised as conjuncts are, so that equal expressions are equal trees.
+//! What an index answers so stays a condition of the scan, too: it is tested of the few rows that
+//! are found.
 
 use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
 use sql::catalog::{INDEX_EXPRESSION, IndexMeta, TableRef};
