@@ -17,9 +17,34 @@ use crate::algebra::{CompareOp, Expr, ExprKind};
 
 /// Whether `wanted` is true where all of `given` are.
 pub fn implies(given: &[Expr], wanted: &Expr) -> bool {
+    let given: Vec<Expr> = given.iter().map(normalised).collect();
     let mut parts = Vec::new();
     given.iter().for_each(|expr| conjuncts(expr, &mut parts));
-    follows(&parts, wanted)
+    follows(&parts, &normalised(wanted))
+}
+
+/// `expr` with TEXT for VARCHAR, whose values are the same, and without the casts between them that
+/// change no value: for comparisons of trees.
+pub fn normalised(expr: &Expr) -> Expr {
+    let mut expr = expr.clone();
+    normalise(&mut expr);
+    expr
+}
+
+fn normalise(expr: &mut Expr) {
+    let is_text = |ty: DataType| matches!(ty, DataType::Text | DataType::Varchar(_));
+    expr.each_child_mut(&mut normalise);
+    match &mut expr.kind {
+        ExprKind::Cast(inner) => {
+            let keeps = matches!(expr.ty, DataType::Text | DataType::Varchar(None));
+            if keeps && is_text(inner.ty) {
+                let inner = inner.as_ref().clone();
+                *expr = inner;
+            }
+        }
+        _ if is_text(expr.ty) => expr.ty = DataType::Text,
+        _ => {}
+    }
 }
 
 fn conjuncts<'e>(expr: &'e Expr, out: &mut Vec<&'e Expr>) {
@@ -250,6 +275,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn casts_that_change_nothing_count_for_nothing() {
+        let column = || Expr::column(ColumnId(0), DataType::Varchar(Some(20)));
+        let cast = |ty| Expr { kind: ExprKind::Cast(Box::new(column())), ty };
+        let equal = |left: Expr, ty| {
+            let literal = Expr { kind: ExprKind::Literal(Value::text("x")), ty };
+            Expr::compare(CompareOp::Equal, left, literal)
+        };
+        let bare = equal(column(), DataType::Varchar(Some(20)));
+        assert!(implies(&[equal(cast(DataType::Text), DataType::Text)], &bare));
+        let short = DataType::Varchar(Some(1));
+        assert!(!implies(&[equal(cast(short), short)], &bare));
     }
 
     #[test]

@@ -18,5 +18,5 @@ mod parse;
 mod bind;
 
 pub use bind::{bind, bind_generated, bind_index_terms, bind_row_exprs};
-pub use implication::implies;
+pub use implication::{implies, normalised};
 pub use parse::{Effect, ParsedStatement, parse};

@@ -5,8 +5,9 @@
 //! expression = part of a conjunct -> column INDEX_EXPRESSION + i = 'x', a restriction like others
 //! predicate implied by the conjuncts -> the index has all rows that are wanted
 //! ```
-//! Terms are folded as conjuncts are, so that equal expressions are equal trees. What an index
-//! answers so stays a condition of the scan, too: it is tested of the few rows that are found.
+//! Terms are folded and normalised as conjuncts are, so that equal expressions are equal trees.
+//! What an index answers so stays a condition of the scan, too: it is tested of the few rows that
+//! are found.
 
 use sql::algebra::{ColumnId, CompareOp, Expr as Logical, ExprKind as LogicalKind, Plan};
 use sql::catalog::{INDEX_EXPRESSION, IndexMeta, TableRef};
@@ -75,13 +76,15 @@ impl Lowering<'_, '_> {
             }
             offer.predicate = tree::conjuncts(predicate);
         }
+        let normal: Vec<Logical> = conjuncts.iter().map(sql::normalised).collect();
         for (number, expression) in terms.expressions.iter().enumerate() {
             let Some(expression) = self.over_scan(expression, &ids) else { continue };
+            let expression = sql::normalised(&expression);
             let stand_in = tree::column(self.context.fresh(), expression.ty);
-            for part in conjuncts {
-                let mut replaced = part.clone();
+            for (part, normal) in conjuncts.iter().zip(&normal) {
+                let mut replaced = normal.clone();
                 replace(&mut replaced, &expression, &stand_in);
-                let found = match replaced == *part {
+                let found = match replaced == *normal {
                     true => None,
                     false => self.of_stand_in(&replaced, &stand_in)?,
                 };

@@ -12,7 +12,7 @@ use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
 use crate::catalog::{TableRef, Uniqueness};
-use crate::implication::implies;
+use crate::implication::{implies, normalised};
 use crate::parse::Inference;
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
 
@@ -97,7 +97,7 @@ impl Binder<'_> {
             let bound = self.inferred(Clause::IndexExpression, element, table)?.expr;
             match bound.as_column() {
                 Some(id) => arbiter.columns.push(id.0 as usize),
-                None => arbiter.expressions.push(bound),
+                None => arbiter.expressions.push(normalised(&bound)),
             }
         }
         if let Some(predicate) = predicate {
@@ -187,6 +187,7 @@ fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
 struct Arbiter {
     /// Ordinals, in any order.
     columns: Vec<usize>,
+    /// Normalised.
     expressions: Vec<Expr>,
     /// WHERE.
     given: Vec<Expr>,
@@ -207,9 +208,10 @@ impl Arbiter {
         let Some(terms) = table.index_terms(at) else {
             return is_of_columns && self.expressions.is_empty() && index.terms.is_empty();
         };
+        let expressions: Vec<Expr> = terms.expressions.iter().map(normalised).collect();
         is_of_columns
-            && terms.expressions.iter().all(|expr| self.expressions.contains(expr))
-            && self.expressions.iter().all(|expr| terms.expressions.contains(expr))
+            && expressions.iter().all(|expr| self.expressions.contains(expr))
+            && self.expressions.iter().all(|expr| expressions.contains(expr))
             && terms.predicate.as_ref().is_none_or(|wanted| implies(&self.given, wanted))
     }
 }

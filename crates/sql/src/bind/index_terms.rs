@@ -7,13 +7,14 @@ use types::{DataType, Result, SqlState};
 
 use super::constraint::{renamed_column, unqualified};
 use super::generated::is_mutable;
-use super::name::{expr_at, stored_name};
+use super::name::{expr_at, folded, stored_name};
 use super::scope::Clause;
 use super::types::Context;
 use super::{Binder, Bound, fail};
 use crate::algebra::{Expr, ExprKind};
 use crate::catalog::{BoundTerms, Catalog, ColumnDef, IndexExpression, IndexTerms, TableRef};
 use crate::parse::visit::rewrite_expressions;
+use crate::statement::RelationName;
 
 /// Binds the terms of an index of table `table` over a row of it, as [`crate::bind_row_exprs`]
 /// does. An index without terms has none.
@@ -158,12 +159,50 @@ pub(super) fn expression_of(
         number += 1;
         name = format!("{first}{number}");
     }
-    IndexExpression { name, sql: unqualified(bare(expr)).to_string(), ty }
+    IndexExpression { name, sql: stored(expr), ty }
 }
 
 /// WHERE as the catalog keeps it.
 pub(super) fn predicate_text(expr: &ast::Expr) -> String {
-    unqualified(bare(expr)).to_string()
+    stored(expr)
+}
+
+/// The text of a term: names without their table, quoted where they have to be.
+fn stored(expr: &ast::Expr) -> String {
+    let given = unqualified(bare(expr));
+    let mut expr = given.clone();
+    rewrite_expressions(&mut expr, &mut |inner| match inner {
+        ast::Expr::Identifier(ident) => *ident = plain(folded(ident)),
+        ast::Expr::Function(function) => {
+            if let [ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_mut_slice() {
+                let name = folded(ident);
+                *ident = match GRAMMAR.contains(&name.as_str()) {
+                    true => ast::Ident::new(name.to_uppercase()),
+                    false => plain(name),
+                };
+            }
+        }
+        _ => {}
+    });
+    let text = expr.to_string();
+    // A name may be a word of the grammar.
+    match crate::parse::parse_expr(&text).is_ok_and(|again| again == expr) {
+        true => text,
+        false => given.to_string(),
+    }
+}
+
+/// Functions that are part of the grammar, which PostgreSQL writes in capitals.
+const GRAMMAR: [&str; 4] = ["coalesce", "greatest", "least", "nullif"];
+
+/// A name in quotes if it needs them.
+fn plain(name: String) -> ast::Ident {
+    let named = RelationName { schema: None, name };
+    let quotes = named.quoted().starts_with('"') || crate::parse::is_reserved(&named.name);
+    match quotes {
+        true => ast::Ident::with_quote('"', named.name),
+        false => ast::Ident::new(named.name),
+    }
 }
 
 /// The expression inside of parentheses.

@@ -25,7 +25,7 @@ use crate::index::{Direction, IndexKind, KeyBuffer, KeyRange, KeyRun, TableIndex
 use crate::row::{newest, settled};
 use crate::statistics::{ColumnSummary, Sample};
 use crate::tid::Tid;
-use crate::undo::{Kind, UndoBuffer};
+use crate::undo::{Kind, RecordRef, UndoBuffer};
 use crate::version::TxnId;
 use crate::versions::{DEAD, ZONE_ROWS};
 
@@ -291,8 +291,9 @@ impl Table {
                 if word == DEAD {
                     continue;
                 }
-                let is_deleted = newest(word, &guard).is_some_and(|r| r.kind() == Kind::Delete);
-                if !is_deleted {
+                let kind = newest(word, &guard).map(RecordRef::kind);
+                // An expression may raise what it likes of a row that is no longer there.
+                if !matches!(kind, Some(Kind::Delete | Kind::Void)) {
                     newest_key(&blocks[part], number, &index, &mut row, &mut key)?;
                 }
                 if word == 0 {
@@ -334,8 +335,10 @@ impl Table {
                 let tid = Tid::new(block.id(), row);
                 with_scratch(|scratch| {
                     let mut key = KeyBuffer::new();
-                    newest_key(block, row, index, &mut scratch.row, &mut key)?;
-                    if key.is_absent()
+                    // Rows that are there have a key, or the index would not have been built.
+                    let made = newest_key(block, row, index, &mut scratch.row, &mut key);
+                    if made.is_err()
+                        || key.is_absent()
                         || distinct && key.has_null()
                         || !self.has(index, &key, tid, txn, scratch, &guard)
                     {
