@@ -123,6 +123,8 @@ pub struct Session {
     pub(crate) parameters: Vec<Value>,
     /// Those of the WITH that runs, if it changes rows.
     pub(crate) parts: Option<Parts>,
+    /// What the queries of the statement that runs see, where it is not what the transaction does.
+    view: Option<Snapshot>,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
     /// hide permanent relations of the same names.
     temporary: Arc<State>,
@@ -197,6 +199,7 @@ impl Session {
             compiled: None,
             parameters: Vec::new(),
             parts: None,
+            view: None,
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
@@ -567,6 +570,26 @@ impl Session {
 
     /// Runs a statement that reads or writes rows; None for another one.
     pub(crate) fn run_rows(&mut self, statement: &Statement) -> Option<Result<QueryResult>> {
+        let writes = matches!(
+            statement,
+            Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::Merge(_)
+                | Statement::WithChanges(_)
+        );
+        self.view = match writes.then(|| write::view::of_statement(self, statement)) {
+            None => None,
+            Some(Ok(view)) => view,
+            Some(Err(error)) => return Some(Err(error)),
+        };
+        let result = self.run_part(statement);
+        self.view = None;
+        result
+    }
+
+    /// As [`Self::run_rows`], of a part of the statement, which sees what that does.
+    pub(crate) fn run_part(&mut self, statement: &Statement) -> Option<Result<QueryResult>> {
         Some(match statement {
             Statement::Query(query) => {
                 self.run_query(query, Run::default()).map(QueryResult::from_rows)
@@ -732,8 +755,7 @@ impl Session {
         context.recheck = run.recheck;
         context.parameters.clone_from(&self.parameters);
         if let Some(work) = &self.work {
-            let parts = self.parts.as_ref().map(|parts| parts.at);
-            context.at = run.at.or(parts).unwrap_or_else(|| work.txn.snapshot());
+            context.at = run.at.or(self.view).unwrap_or_else(|| work.txn.snapshot());
             if work.txn.isolation() == Isolation::Serializable {
                 context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
             }

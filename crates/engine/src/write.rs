@@ -6,8 +6,8 @@
 //!     '-- READ COMMITTED: rows changed meanwhile are looked at again (recheck) --'
 //! written rows -> foreign keys (now, or `deferred`) -> RETURNING query
 //! ```
-//! Invariants: the source is complete before the first row is written, so a statement never meets
-//! its own rows; any error takes the whole statement back (`Session`).
+//! Invariants: the source is complete before the first row is written, and what is read later is
+//! read as it was then (`view`), so a statement never meets its own rows; any error takes the whole statement back (`Session`).
 //! Several such statements are one under WITH (`parts`).
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 
@@ -23,4 +23,5 @@ pub(crate) mod change;
 pub(crate) mod merge;
 pub(crate) mod lock;
 pub(crate) mod parts;
+pub(crate) mod view;
 pub(crate) mod wide;

@@ -4,26 +4,24 @@
 //! snapshot --> part 0 --returned--> part 1 --returned--> ... --> main
 //!    '------------ what each of them sees of the tables ---------'
 //! ```
-//! Invariants: no part sees what another did but by what it returned; of several changes of one row
-//! the first counts. Both as in PostgreSQL, which leaves the order open.
+//! Invariants: no part sees what another did but by what it returned (`view`); of several changes of one
+//! row the first counts. Both as in PostgreSQL, which leaves the order open.
 
 use std::collections::{HashMap, HashSet};
 
 use kernels::Batch;
-use sql::algebra::Plan;
 use sql::catalog::TableRef;
 use sql::statement::{Statement, WithChanges};
-use storage::{ChangeKind, Snapshot, Tid, TxnId};
+use storage::Tid;
 use types::{Error, Result};
 
-use super::foreign;
 use super::insert::slices;
+use super::view::target;
 use crate::{QueryResult, Session};
 
 /// The parts of the statement that runs, as far as they have run.
+#[derive(Default)]
 pub(crate) struct Parts {
-    /// What all of them see.
-    pub(crate) at: Snapshot,
     /// What they returned.
     returned: Vec<Vec<Batch>>,
     /// Rows that they changed, by table.
@@ -51,11 +49,10 @@ impl Parts {
 /// Runs all of `with`; the result is that of its main statement.
 ///
 /// # Errors
-/// Those of its statements; 0A000 where the parts would have to see less than the transaction does.
+/// Those of its statements; 0A000 for ON CONFLICT beside another change of the same table.
 pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
     refuse_same_table(with)?;
-    let at = snapshot(session, with)?;
-    session.parts = Some(Parts { at, returned: Vec::new(), changed: HashMap::new() });
+    session.parts = Some(Parts::default());
     let outcome = run_all(session, with);
     session.parts = None;
     outcome
@@ -64,23 +61,13 @@ pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResu
 fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
     let not_rows = || Error::internal("the parts of WITH read or write rows");
     for part in &with.parts {
-        let result = session.run_rows(part).ok_or_else(not_rows)??;
+        let result = session.run_part(part).ok_or_else(not_rows)??;
         let returned = slices(result.batches().to_vec());
         if let Some(parts) = &mut session.parts {
             parts.returned.push(returned);
         }
     }
-    session.run_rows(&with.main).ok_or_else(not_rows)?
-}
-
-/// The table that a statement changes.
-fn target(statement: &Statement) -> Option<&TableRef> {
-    match statement {
-        Statement::Insert(insert) => Some(&insert.table),
-        Statement::Update(update) => Some(&update.table),
-        Statement::Delete(delete) => Some(&delete.table),
-        _ => None,
-    }
+    session.run_part(&with.main).ok_or_else(not_rows)?
 }
 
 fn targets(with: &WithChanges) -> impl Iterator<Item = (&Statement, &TableRef)> {
@@ -99,45 +86,4 @@ fn refuse_same_table(with: &WithChanges) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What the statement sees: what was there before it. What the transaction itself did before can
-/// only be seen together with what the statement does; so if it did anything, the statement must
-/// not read the tables that it changes.
-fn snapshot(session: &Session, with: &WithChanges) -> Result<Snapshot> {
-    let txn = &session.work().txn;
-    let at = txn.snapshot();
-    let is_change = |kind| !matches!(kind, ChangeKind::Lock | ChangeKind::Void);
-    if !txn.changes().is_some_and(|undo| undo.changes().any(|change| is_change(change.kind))) {
-        return Ok(Snapshot { txn: TxnId::NONE, ..at });
-    }
-    let changed = changed_by_parts(session, with);
-    let mut reads_changed = false;
-    for query in with.parts.iter().skip(1).chain([&with.main]).flat_map(Statement::queries) {
-        query.plan.each_operator(&mut |plan| {
-            if let Plan::Scan { table, .. } = plan {
-                reads_changed |= changed.contains(table.name());
-            }
-        });
-    }
-    if reads_changed {
-        let message = "WITH that reads a table that it changes, behind other changes of the \
-                       transaction,";
-        return Err(Error::unsupported(message));
-    }
-    Ok(at)
-}
-
-/// The tables that the parts change, by the actions of foreign keys, too.
-fn changed_by_parts(session: &Session, with: &WithChanges) -> HashSet<String> {
-    let state = session.state();
-    let mut left: Vec<String> =
-        with.parts.iter().filter_map(target).map(|table| table.name().to_owned()).collect();
-    let mut changed = HashSet::new();
-    while let Some(name) = left.pop() {
-        if let Some(entry) = state.tables.get(&name).filter(|_| changed.insert(name.clone())) {
-            left.extend(foreign::referring_tables(session, entry));
-        }
-    }
-    changed
 }
