@@ -7,7 +7,8 @@
 //! written rows -> foreign keys (now, or `deferred`) -> RETURNING query
 //! ```
 //! Invariants: the source is complete before the first row is written, and what is read later is
-//! read as it was then (`view`), so a statement never meets its own rows; any error takes the whole statement back (`Session`).
+//! read as it was then (`view`), so a statement never meets its own rows; any error takes the whole
+//! statement back (`Session`).
 //! Several such statements are one under WITH (`parts`).
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 

@@ -4,8 +4,8 @@
 //! snapshot --> part 0 --returned--> part 1 --returned--> ... --> main
 //!    '------------ what each of them sees of the tables ---------'
 //! ```
-//! Invariants: no part sees what another did but by what it returned (`view`); of several changes of one
-//! row the first counts. Both as in PostgreSQL, which leaves the order open.
+//! Invariants: no part sees what another did but by what it returned (`view`); of several changes
+//! of one row the first counts. Both as in PostgreSQL, which leaves the order open.
 
 use std::collections::{HashMap, HashSet};
 

@@ -4,9 +4,10 @@
 //! source -> writes -> assignments of ON CONFLICT, RETURNING, the next part of a WITH
 //!    '---------------------- one snapshot ------------------------'
 //! ```
-//! A snapshot has all changes of a transaction or none. So what was there before the statement is seen
-//! without the transaction's own changes, as long as there are none but those of the statement; behind
-//! other changes it is seen with all of them, and reading what the statement itself changed is refused.
+//! A snapshot has all changes of a transaction or none. So what was there before the statement is
+//! seen without the transaction's own changes, as long as there are none but those of the
+//! statement; behind other changes it is seen with all of them, and reading what the statement
+//! itself changed is refused.
 
 use std::collections::HashSet;
 

@@ -1,0 +1,114 @@
+//! How queries of a session are planned and run.
+
+use std::sync::Arc;
+
+use exec::{Profile, QueryContext, ResultSet, SpillSpace};
+use plan::physical::PhysicalPlan;
+use sched::{Priority, Ticket};
+use sql::algebra::Query;
+use sql::catalog::{Sequences, SequencesRef};
+use txn::manager::Isolation;
+use types::Result;
+
+use super::{Run, Session};
+use crate::sequence::SessionSequences;
+use crate::statistics::StoredStatistics;
+use crate::wide::WideReader;
+use crate::work::Work;
+
+impl Session {
+    /// The physical plan of `query` and a context to run it in.
+    pub(crate) fn plan_query(
+        &mut self,
+        query: &Query,
+        run: Run,
+    ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
+        let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
+        let plan = match known {
+            Some(plan) => plan,
+            None => {
+                let is_own = run.at.is_none() && run.recheck.is_none();
+                let reader = if is_own { self.wide_reader() } else { WideReader::default() };
+                let statistics = StoredStatistics::with_wide(self.state(), reader);
+                let options = self.settings.plan_options();
+                let plan = Arc::new(plan::plan(query, &statistics, &options)?);
+                if let Some(compiled) = &self.compiled {
+                    compiled.keep(query, &plan, statistics.asked());
+                }
+                plan
+            }
+        };
+        self.work_mut().statements += 1;
+        let context = self.context(plan.operator_count, run);
+        Ok((plan, context))
+    }
+
+    /// A context with `operator_count` counters.
+    pub(crate) fn context(&self, operator_count: usize, run: Run) -> Arc<QueryContext> {
+        let inner = self.database.inner();
+        let scheduler = Arc::clone(&inner.scheduler.read());
+        let ticket = Ticket::of(Priority::default(), self.info.id);
+        let pool = Arc::clone(&inner.pool);
+        let mut context = QueryContext::new(pool, scheduler, ticket, operator_count);
+        context.cancel = Arc::clone(&self.cancel.0);
+        context.spill = Some(self.spill_space());
+        context.switches = self.settings.plan_options().switches;
+        context.block_paths = self.settings.block_paths();
+        context.profile = run.profile.unwrap_or(Profile::Off);
+        context.inputs = match &self.parts {
+            Some(parts) => parts.inputs(run.inputs),
+            None => run.inputs,
+        };
+        context.recheck = run.recheck;
+        context.parameters.clone_from(&self.parameters);
+        if let Some(work) = &self.work {
+            context.at = run.at.or(self.view).unwrap_or_else(|| work.txn.snapshot());
+            if work.txn.isolation() == Isolation::Serializable {
+                context.reads = Some(Arc::clone(work.read_log.get_or_init(Arc::default)));
+            }
+            self.calls.begin(&self.settings);
+            context.sequences = Some(SequencesRef(Arc::new(self.sequences_of(work))));
+        }
+        *self.info.progress.0.lock() = Some(Arc::clone(&context.progress));
+        Arc::new(context)
+    }
+
+    fn sequences_of(&self, work: &Work) -> SessionSequences {
+        SessionSequences {
+            state: self.state(),
+            memory: Arc::clone(&self.sequences),
+            used: Arc::clone(work.sequences.get_or_init(Arc::default)),
+            access: work.access,
+            who: self.who(),
+            calls: Arc::clone(&self.calls),
+        }
+    }
+
+    /// The next value of the sequence called `name`, quoted where SQL needs it.
+    ///
+    /// # Errors
+    /// Those of nextval.
+    pub(crate) fn next_value(&self, name: &str) -> Result<i64> {
+        let mut value = [0];
+        self.sequences_of(self.work()).next(name, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Where queries of this session put what does not fit in memory.
+    fn spill_space(&self) -> SpillSpace {
+        let mut space = self.database.inner().spill.clone();
+        if let Some(directory) = self.settings.changed("temp_directory").filter(|d| !d.is_empty()) {
+            space.directory = directory.into();
+        }
+        space.work_bytes = self.settings.work_bytes();
+        space
+    }
+
+    /// Runs a query in the transaction.
+    pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
+        let (plan, context) = self.plan_query(query, run)?;
+        let result = exec::execute(&plan, &context);
+        *self.info.progress.0.lock() = None;
+        result
+    }
+}
