@@ -199,8 +199,15 @@ pub fn divide_scaled(a: i128, b: i128, exponent: i32) -> Option<i128> {
         // Rounding twice would be wrong: divide by b * 10^-exponent at once.
         return match b.checked_mul(unit) {
             Some(divisor) if exponent >= -(EXPONENT_MAX as i32) => Some(divide_round(a, divisor)),
-            // The divisor exceeds 2^127, at least 1.7 times any dividend of 38 digits.
-            _ => Some(0),
+            _ if exponent < -(EXPONENT_MAX as i32) => Some(0),
+            // The divisor exceeds 2^127, so the quotient is less than one: half of it or more is
+            // rounded up. Beyond 2^128 no dividend is half of it.
+            _ => {
+                let (size, unit) = (a.unsigned_abs(), unit.unsigned_abs());
+                let divisor = b.unsigned_abs().checked_mul(unit);
+                let up = divisor.is_some_and(|divisor| size >= divisor - size);
+                signed(u128::from(up), (a < 0) != (b < 0))
+            }
         };
     }
     let exponent = exponent as u32;

@@ -44,6 +44,15 @@ fn narrow(value: &BigInt) -> Option<i128> {
     i128::try_from(value).ok()
 }
 
+#[test]
+fn quotients_by_more_than_128_bits_are_rounded() {
+    let most = 10i128.pow(38) - 1;
+    assert_eq!(decimal::divide_scaled(most, -18, -37), Some(-1));
+    assert_eq!(decimal::divide_scaled(most, 19, -37), Some(1));
+    assert_eq!(decimal::divide_scaled(most, 20, -37), Some(0));
+    assert_eq!(decimal::divide_scaled(-most, 35, -37), Some(0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
