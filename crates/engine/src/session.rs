@@ -574,6 +574,7 @@ impl Session {
                 | Statement::Merge(_)
                 | Statement::WithChanges(_)
         );
+        self.parts = None;
         self.view = match writes.then(|| write::view::of_statement(self, statement)) {
             None => None,
             Some(Ok(view)) => view,

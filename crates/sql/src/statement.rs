@@ -28,7 +28,7 @@ pub use transaction::{
 };
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
-    OnConflict, Returning, RowLock, RowLockStrength, SelectForUpdate, Update, WithChanges,
+    OnConflict, Part, Returning, RowLock, RowLockStrength, SelectForUpdate, Update, WithChanges,
 };
 
 use types::{DataType, Error, Result, SqlState};

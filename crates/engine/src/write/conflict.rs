@@ -14,7 +14,7 @@ use super::generated::Assigned;
 use super::insert::{Written, slices};
 use super::rows::{
     Found, RowError, RowReader, Rows, attempt, index_number, index_position, lost_update, newest,
-    read_rows, recheck_snapshot,
+    push, read_rows, recheck_snapshot,
 };
 use super::{foreign, wide};
 use crate::catalog::TableEntry;
@@ -107,6 +107,34 @@ enum Outcome {
 }
 
 fn insert_one(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    row: &[Datum<'_>],
+    on_conflict: &OnConflict,
+) -> Result<Outcome> {
+    let cancel = session.cancel_handle();
+    let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
+    let mut locked = None;
+    loop {
+        cancel.check()?;
+        let outcome = try_insert(session, entry, row, on_conflict)?;
+        let tid = match outcome {
+            Outcome::Met(tid) if updates && locked != Some(tid) => tid,
+            outcome => return Ok(outcome),
+        };
+        // What is locked keeps its key; what changed before that is found by inserting again.
+        let work = session.work_mut();
+        let again = recheck_snapshot(work);
+        let at = again.unwrap_or_else(|| work.txn.snapshot());
+        match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {
+            Ok(()) => locked = Some(tid),
+            Err(RowError::Conflict(_)) if again.is_some() => {}
+            Err(error) => return Err(error.into_error(work, entry)),
+        }
+    }
+}
+
+fn try_insert(
     session: &mut Session,
     entry: &Arc<TableEntry>,
     row: &[Datum<'_>],
@@ -276,8 +304,13 @@ fn proposed(entry: &TableEntry, result: &ResultSet, met: &Met) -> Vec<Column> {
     for (number, batch) in result.batches.iter().enumerate() {
         let wanted: Vec<u32> =
             met.proposed.iter().filter(|(b, _)| *b == number).map(|(_, row)| *row).collect();
-        for (builder, column) in builders.iter_mut().zip(&batch.columns) {
-            builder.append(&column.to_plain(), Some(&wanted));
+        let rows = Rows::new(batch);
+        for (column, builder) in builders.iter_mut().enumerate() {
+            for &row in &wanted {
+                // The source may have narrower numbers than the table.
+                let datum = rows.get(column, row as usize);
+                push(builder, datum.widened(physical[column]).unwrap_or(datum));
+            }
         }
     }
     builders.into_iter().map(|b| Column::plain(b.finish())).collect()

@@ -61,8 +61,13 @@ pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResu
 fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
     let not_rows = || Error::internal("the parts of WITH read or write rows");
     for part in &with.parts {
-        let result = session.run_part(part).ok_or_else(not_rows)??;
-        let returned = slices(result.batches().to_vec());
+        let returned = match &part.statement {
+            Statement::Query(_) if !part.is_read => Vec::new(),
+            statement => {
+                let result = session.run_part(statement).ok_or_else(not_rows)??;
+                slices(result.batches().to_vec())
+            }
+        };
         if let Some(parts) = &mut session.parts {
             parts.returned.push(returned);
         }
@@ -71,7 +76,7 @@ fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
 }
 
 fn targets(with: &WithChanges) -> impl Iterator<Item = (&Statement, &TableRef)> {
-    let all = with.parts.iter().chain([&with.main]);
+    let all = with.parts.iter().map(|part| &part.statement).chain([&with.main]);
     all.filter_map(|statement| target(statement).map(|table| (statement, table)))
 }
 

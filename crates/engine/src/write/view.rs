@@ -34,7 +34,9 @@ pub(crate) fn of_statement(session: &Session, statement: &Statement) -> Result<O
     }
     let mut changed = HashSet::new();
     let parts = match statement {
-        Statement::WithChanges(with) => with.parts.iter().chain([&with.main]).collect(),
+        Statement::WithChanges(with) => {
+            with.parts.iter().map(|part| &part.statement).chain([&with.main]).collect()
+        }
         one => vec![one],
     };
     for part in parts {

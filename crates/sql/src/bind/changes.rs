@@ -1,27 +1,34 @@
 //! Statements under WITH that change rows.
 //!
 //! ```text
-//! WITH d AS (DELETE ... RETURNING ...), ...  -> parts: [DELETE, ...]
-//! readers of d                               -> Input slot 1, 2, ...: what part 0, 1, ... returned
+//! WITH q AS (SELECT ...), d AS (DELETE ... RETURNING ...), ...  -> parts: [SELECT, DELETE, ...]
+//! readers of q, d  -> Input slot 1, 2, ...: the rows of part 0, 1, ...
 //! ```
+//! Plain queries of such a WITH are parts, too: they may be read in several statements, and have
+//! the same rows in all of them. So they are where RETURNING or ON CONFLICT reads one.
 //! Elsewhere: in what order the parts run and what they see (`engine`).
 
-use sqlparser::ast;
+use std::collections::HashSet;
+
+use sqlparser::ast::{self, Statement as Ast};
 use types::{Result, SqlState};
 
 use super::cte::{CteEntry, Definition};
-use super::name::ident_at;
-use super::{Binder, fail, unsupported};
-use crate::algebra::{InputColumn, Plan};
-use crate::statement::{Returning, Statement, WithChanges};
+use super::name::{folded, ident_at};
+use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
+use crate::algebra::{CteId, InputColumn, Plan, Query};
+use crate::parse::visit::names_relation;
+use crate::statement::{Part, Statement, WithChanges};
 
 /// The changes of the statement that is bound.
 #[derive(Default)]
 pub(super) struct Changes {
     /// Where the WITH is that may have some: that of the statement itself.
     top: Option<usize>,
-    /// Those bound so far.
-    parts: Vec<Statement>,
+    /// Queries besides the source of the statement read its CTEs.
+    rereads: bool,
+    /// Those bound so far, and the CTEs that they are.
+    parts: Vec<(Statement, CteId)>,
     /// The CTEs before the change that is bound: its queries may read them.
     pub(super) before: Vec<Definition>,
     /// A change is bound, not all of the statement.
@@ -34,9 +41,37 @@ fn address(with: &ast::With) -> usize {
 }
 
 impl Binder<'_> {
-    /// Lets the CTEs of the statement's own `with` change rows.
-    pub(super) fn allow_changes(&mut self, with: Option<&ast::With>) {
+    /// Lets the CTEs of the `with` of `statement`, the whole one, change rows.
+    pub(super) fn allow_changes(&mut self, with: Option<&ast::With>, statement: Option<&Ast>) {
         self.changes.top = with.map(address);
+        self.changes.rereads =
+            with.zip(statement).is_some_and(|(with, statement)| rereads(statement, with));
+    }
+
+    /// Whether the plain queries of `with` are parts of the statement.
+    pub(super) fn has_parts(&self, with: &ast::With) -> bool {
+        let is_change = |cte: &ast::Cte| {
+            use ast::SetExpr::{Delete, Insert, Update};
+            matches!(&*cte.query.body, Insert(_) | Update(_) | Delete(_))
+        };
+        let is_top = self.changes.top == Some(address(with));
+        is_top && (self.changes.rereads || with.cte_tables.iter().any(is_change))
+    }
+
+    /// Binds the plain CTE called `name`, behind `before`, as a part.
+    pub(super) fn bind_part(
+        &mut self,
+        cte: &ast::Cte,
+        name: &str,
+        before: &[Definition],
+    ) -> Result<Definition> {
+        self.changes.is_part = true;
+        let bound = self.bind_query(&cte.query, Unknowns::Text)?;
+        let (plan, columns) = self.exact(bound);
+        let plan = before.iter().rev().fold(plan, |plan, before| before.clone().around(plan));
+        let query = self.finish(BoundQuery { plan, columns })?;
+        self.changes.is_part = false;
+        self.add_part(Statement::Query(query), cte, name)
     }
 
     /// `main` behind the changes under its WITH, if there are any.
@@ -48,7 +83,15 @@ impl Binder<'_> {
                 unsupported("SELECT FOR UPDATE under a WITH that changes rows", None)
             }
             Statement::Merge(_) => unsupported("MERGE under a WITH that changes rows", None),
-            main => Ok(Statement::WithChanges(Box::new(WithChanges { parts, main }))),
+            main => {
+                let mut read = HashSet::new();
+                for statement in parts.iter().map(|(part, _)| part).chain([&main]) {
+                    statement.queries().into_iter().for_each(|query| ctes(&query.plan, &mut read));
+                }
+                let part = |(statement, cte)| Part { statement, is_read: read.contains(&cte) };
+                let parts = parts.into_iter().map(part).collect();
+                Ok(Statement::WithChanges(Box::new(WithChanges { parts, main })))
+            }
         }
     }
 
@@ -84,10 +127,8 @@ impl Binder<'_> {
                 format!("recursive query \"{name}\" must not contain data-modifying statements");
             return fail(SqlState::INVALID_RECURSION, message, at);
         }
-        if let Some(volatile) = before.iter().find(|definition| definition.is_volatile()) {
-            let what =
-                format!("a change behind WITH query \"{}\", which is volatile,", volatile.name());
-            return unsupported(what, at);
+        if cte.query.with.as_ref().is_some_and(|inner| rereads(change, inner)) {
+            return unsupported("RETURNING that reads a WITH query inside of WITH", at);
         }
         let (outer, ctes_before) = (self.levels.len(), self.ctes.len());
         self.changes.before = before.to_vec();
@@ -96,39 +137,63 @@ impl Binder<'_> {
         self.changes.is_part = false;
         debug_assert_eq!(outer, self.levels.len(), "a statement leaves no level behind");
         self.ctes.truncate(ctes_before);
-        let definition = self.returned(&statement, cte, name)?;
-        self.changes.parts.push(statement);
-        Ok(Some(definition))
+        self.add_part(statement, cte, name).map(Some)
     }
 
-    /// What the next part, `statement`, returns, in sight as `name`.
-    fn returned(
-        &mut self,
-        statement: &Statement,
-        cte: &ast::Cte,
-        name: &str,
-    ) -> Result<Definition> {
-        let returning: Option<&Returning> = match statement {
-            Statement::Insert(insert) => insert.returning.as_ref(),
-            Statement::Update(update) => update.returning.as_ref(),
-            Statement::Delete(delete) => delete.returning.as_ref(),
+    /// Adds `statement`, whose rows are in sight as `name`.
+    fn add_part(&mut self, statement: Statement, cte: &ast::Cte, name: &str) -> Result<Definition> {
+        let query: Option<&Query> = match &statement {
+            Statement::Query(query) => Some(query),
+            Statement::Insert(insert) => insert.returning.as_ref().map(|own| &own.query),
+            Statement::Update(update) => update.returning.as_ref().map(|own| &own.query),
+            Statement::Delete(delete) => delete.returning.as_ref().map(|own| &own.query),
             _ => None,
         };
-        let slot = self.changes.parts.len() + 1;
-        let Some(returning) = returning else {
-            let id = self.fresh_cte();
+        let (slot, id) = (self.changes.parts.len() + 1, self.fresh_cte());
+        let Some(query) = query else {
             self.ctes.push(CteEntry::without_rows(name, id));
+            self.changes.parts.push((statement, id));
             return Ok(Definition::plain(id, name, Plan::one_row()));
         };
-        let columns = returning.query.columns.iter();
+        let columns = query.columns.iter();
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
         let input = columns.iter().enumerate();
         let input =
             input.map(|(ordinal, (_, ty))| InputColumn { id: self.fresh(), ordinal, ty: *ty });
         let plan =
             Plan::Input { slot, columns: input.collect(), name: format!("rows of {name}").into() };
-        let id = self.fresh_cte();
         self.ctes.push(CteEntry::new(name, id, super::cte::renamed(columns, &cte.alias)?));
+        self.changes.parts.push((statement, id));
         Ok(Definition::plain(id, name, plan))
+    }
+}
+
+/// Adds the CTEs that `plan` reads.
+fn ctes(plan: &Plan, read: &mut HashSet<CteId>) {
+    plan.each_operator(&mut |plan| {
+        if let Plan::CteScan { cte, .. } = plan {
+            read.insert(*cte);
+        }
+    });
+}
+
+/// Whether RETURNING or ON CONFLICT of `statement` reads a CTE of `with`.
+fn rereads(statement: &Ast, with: &ast::With) -> bool {
+    let names: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();
+    let wanted = |relation: &ast::ObjectName| match relation.0.as_slice() {
+        [ast::ObjectNamePart::Identifier(ident)] => names.contains(&folded(ident)),
+        _ => false,
+    };
+    let in_items = |items: &Option<Vec<ast::SelectItem>>| {
+        items.as_ref().is_some_and(|items| names_relation(items, wanted))
+    };
+    match statement {
+        Ast::Insert(insert) => {
+            in_items(&insert.returning)
+                || insert.on.as_ref().is_some_and(|on| names_relation(on, wanted))
+        }
+        Ast::Update(update) => in_items(&update.returning),
+        Ast::Delete(delete) => in_items(&delete.returning),
+        _ => false,
     }
 }

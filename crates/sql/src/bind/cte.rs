@@ -63,20 +63,6 @@ impl Definition {
         Self { cte, name: name.into(), kind: DefinitionKind::Plain(plan) }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// True when it has other rows whenever it is evaluated.
-    pub(super) fn is_volatile(&self) -> bool {
-        match &self.kind {
-            DefinitionKind::Plain(plan) => plan.is_volatile(),
-            DefinitionKind::Recursive { base, step, .. } => {
-                base.is_volatile() || step.is_volatile()
-            }
-        }
-    }
-
     /// The definition around what reads it.
     pub(super) fn around(self, body: Plan) -> Plan {
         let (cte, name, body) = (self.cte, self.name, Box::new(body));
@@ -112,9 +98,14 @@ impl Binder<'_> {
                 continue;
             }
             let recursive = with.recursive && reads(&cte.query, &name);
-            definitions.push(match recursive {
-                true => self.bind_recursive(cte, &name)?,
-                false => self.bind_plain(cte, &name)?,
+            definitions.push(match (recursive, self.has_parts(with)) {
+                (true, true) => {
+                    let what = "a recursive query beside changes of rows";
+                    return unsupported(what, ident_at(&cte.alias.name));
+                }
+                (true, false) => self.bind_recursive(cte, &name)?,
+                (false, true) => self.bind_part(cte, &name, &definitions)?,
+                (false, false) => self.bind_plain(cte, &name)?,
             });
         }
         Ok(definitions)

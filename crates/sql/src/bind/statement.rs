@@ -44,12 +44,12 @@ impl Binder<'_> {
                 | ast::SetExpr::Delete(inner)
                 | ast::SetExpr::Merge(inner) => {
                     refuse_locks(locks, "this statement")?;
-                    self.allow_changes(query.with.as_ref());
+                    self.allow_changes(query.with.as_ref(), Some(inner));
                     let main = self.bind_write(inner, query.with.as_ref())?;
                     self.behind_changes(main)
                 }
                 _ => {
-                    self.allow_changes(query.with.as_ref());
+                    self.allow_changes(query.with.as_ref(), None);
                     let main = match locks.is_empty() {
                         true => Statement::Query(self.top_query(query)?),
                         false => {

@@ -38,9 +38,9 @@ pub(crate) fn rewrite_query(query: &mut ast::Query, each: &mut dyn FnMut(&mut as
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
-/// True when a relation that `query` names anywhere is one that `is_wanted`.
+/// True when a relation that a query, or a part of one, names anywhere is one that `is_wanted`.
 pub(crate) fn names_relation(
-    query: &ast::Query,
+    query: &(impl Clone + ast::VisitMut),
     is_wanted: impl Fn(&ast::ObjectName) -> bool,
 ) -> bool {
     let mut relation = |name: &ast::ObjectName| {

@@ -194,12 +194,22 @@ pub struct SelectForUpdate {
     pub offset: Option<Box<Query>>,
 }
 
-/// WITH whose queries change rows.
+/// A query under WITH.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// SELECT, INSERT, UPDATE or DELETE.
+    pub statement: Statement,
+    /// Whether another part, or the statement itself, reads its rows. A SELECT that nobody reads
+    /// does not run.
+    pub is_read: bool,
+}
+
+/// WITH whose queries change rows, or are read by several queries of a statement that does.
 #[derive(Clone, Debug)]
 pub struct WithChanges {
-    /// INSERT, UPDATE, DELETE, in the order in which they run. What number `i` returns is
+    /// In the order in which they run. The rows of number `i` are
     /// [`crate::algebra::Plan::Input`] slot `i + 1` of those behind it.
-    pub parts: Vec<Statement>,
+    pub parts: Vec<Part>,
     /// A query, or a statement as the parts are.
     pub main: Statement,
 }
