@@ -21,7 +21,7 @@ use sql::catalog::{
     TableRef, Uniqueness,
 };
 use sql::statement::{
-    AlterAction, ColumnSequence, ConflictAction, CreateTable, Returning, Statement,
+    AlterAction, ColumnSequence, ConflictAction, CreateTable, Returning, Statement, WithChanges,
 };
 use types::{DataType, Result};
 
@@ -282,6 +282,7 @@ fn show(out: &mut String, statement: &Statement, columns_only: bool) {
             );
         }
         Statement::CreateTable(create) => show_table(out, create),
+        Statement::WithChanges(with) => show_parts(out, with, columns_only),
         Statement::Explain { statement, mode } => {
             let _ = writeln!(out, "explain {mode:?}");
             show(out, statement, columns_only);
@@ -290,6 +291,15 @@ fn show(out: &mut String, statement: &Statement, columns_only: bool) {
             let _ = writeln!(out, "{other:?}");
         }
     }
+}
+
+fn show_parts(out: &mut String, with: &WithChanges, columns_only: bool) {
+    for (i, part) in with.parts.iter().enumerate() {
+        let _ = writeln!(out, "part {i}{}", if part.is_read { "" } else { ", unread" });
+        show(out, &part.statement, columns_only);
+    }
+    let _ = writeln!(out, "behind them");
+    show(out, &with.main, columns_only);
 }
 
 fn show_returning(out: &mut String, returning: Option<&Returning>, columns_only: bool) {
