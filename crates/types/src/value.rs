@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::Interval;
 
 /// A value in its physical form; its [`crate::DataType`] is kept beside it. Equal are values that
-/// are so in every use: intervals by their parts, not by their length as SQL has it.
+/// are so in every use: intervals by their parts, not by their length as SQL has it, and zeros by
+/// their signs, which are seen as text.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// NULL of any type.
@@ -34,7 +35,7 @@ impl PartialEq for Value {
             (Self::I32(a), Self::I32(b)) => a == b,
             (Self::I64(a), Self::I64(b)) => a == b,
             (Self::I128(a), Self::I128(b)) => a == b,
-            (Self::F64(a), Self::F64(b)) => a == b || a.to_bits() == b.to_bits(),
+            (Self::F64(a), Self::F64(b)) => a.to_bits() == b.to_bits(),
             (Self::Str(a), Self::Str(b)) => a == b,
             (Self::Interval(a), Self::Interval(b)) => {
                 (a.months, a.days, a.micros) == (b.months, b.days, b.micros)

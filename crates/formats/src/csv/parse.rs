@@ -127,14 +127,13 @@ mod tests {
 
     use super::*;
 
+    fn dialect() -> Dialect {
+        let (quote, escape) = (b'"', b'"');
+        Dialect { delimiter: b',', quote, escape, null: String::new(), zone: TimeZone::UTC }
+    }
+
     fn records(text: &str) -> Vec<Vec<Option<String>>> {
-        let dialect = Dialect {
-            delimiter: b',',
-            quote: b'"',
-            escape: b'"',
-            null: String::new(),
-            zone: TimeZone::UTC,
-        };
+        let dialect = dialect();
         let mut records = CsvRecords::new(text.as_bytes(), &dialect);
         let mut all = Vec::new();
         while records.next().expect("well formed") {
@@ -165,13 +164,7 @@ mod tests {
 
     #[test]
     fn a_quotation_that_never_ends_is_malformed() {
-        let dialect = Dialect {
-            delimiter: b',',
-            quote: b'"',
-            escape: b'"',
-            null: String::new(),
-            zone: TimeZone::UTC,
-        };
+        let dialect = dialect();
         let mut records = CsvRecords::new(b"a,\"b\nc", &dialect);
         assert_eq!(records.next(), Err(OPEN_QUOTE));
     }

@@ -55,14 +55,30 @@ impl Table {
         guard: &Guard,
     ) -> Option<Tid> {
         let mut found = None;
-        let _ = index.lookup(key, |tid| {
-            if self.read_entry(index, key, at, tid, columns, out, guard) {
-                found = Some(tid);
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
+        let _ = self.visit_key(index, at, key, columns, out, guard, |tid, _| {
+            found = Some(tid);
+            ControlFlow::Break(())
         });
         found
+    }
+
+    /// [`Self::read_key`] for who is pinned.
+    #[allow(clippy::too_many_arguments)] // Each is a fact of the read; none has a default.
+    #[inline]
+    pub(super) fn visit_key(
+        &self,
+        index: &TableIndex,
+        at: Snapshot,
+        key: &[u8],
+        columns: &[usize],
+        out: &mut RowBuffer,
+        guard: &Guard,
+        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        index.lookup(key, |tid| match self.read_entry(index, key, at, tid, columns, out, guard) {
+            true => visit(tid, out),
+            false => ControlFlow::Continue(()),
+        })
     }
 
     /// Reads the row of an entry; false when `at` does not see the row with this key.
@@ -118,13 +134,9 @@ impl Table {
         key: &[u8],
         columns: &[usize],
         out: &mut RowBuffer,
-        mut visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
+        visit: impl FnMut(Tid, &RowBuffer) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let guard = epoch::pin();
-        index.lookup(key, |tid| match self.read_entry(index, key, at, tid, columns, out, &guard) {
-            true => visit(tid, out),
-            false => ControlFlow::Continue(()),
-        })
+        self.visit_key(index, at, key, columns, out, &epoch::pin(), visit)
     }
 
     /// Visits the rows that `at` sees among the next entries of a range of `index` that `state`

@@ -119,7 +119,7 @@ impl Table {
         let guard = epoch::pin();
         match self.read_ahead(index, at, batch, i, columns, out, &guard) {
             Some(tid) => visit(tid, out),
-            None => self.read_key(index, at, batch.key(i), columns, out, visit),
+            None => self.visit_key(index, at, batch.key(i), columns, out, &guard, visit),
         }
     }
 
