@@ -156,30 +156,6 @@ impl Derivation for Derived {
     }
 }
 
-/// The values of the columns of an index for a row, whose values `row` tells by ordinal; `made` is
-/// memory for those that are computed. None for a row that the index does not have.
-///
-/// # Errors
-/// What an expression raises.
-pub(crate) fn key_values<'v>(
-    index: &TableIndex,
-    row: impl Fn(usize) -> Datum<'v>,
-    made: &'v mut RowBuffer,
-) -> Result<Option<Vec<Datum<'v>>>> {
-    if let Some(derivation) = index.derivation() {
-        let read: Vec<Datum<'_>> = derivation.reads().iter().map(|&o| row(o)).collect();
-        if derivation.derive(&read, made)? == Membership::Outside {
-            return Ok(None);
-        }
-    }
-    let made = &*made;
-    let value = |column: &storage::IndexColumn| match column.expression() {
-        Some(number) => made.get(number),
-        None => row(column.ordinal),
-    };
-    Ok(Some(index.spec().columns.iter().map(value).collect()))
-}
-
 /// "(a, lower(b))=(1, x)" of a row, whose columns [`TableIndex::ordinals`] are `row`.
 ///
 /// # Errors
@@ -195,7 +171,7 @@ pub(crate) fn key_text(
         at.map_or(Datum::Null, |at| row.get(at))
     };
     let mut made = RowBuffer::new();
-    let key = key_values(index, value, &mut made)?.unwrap_or_default();
+    let key = index.key_values(value, &mut made)?.unwrap_or_default();
     let (mut names, mut cells) = (Vec::new(), Vec::new());
     for (column, datum) in meta.columns.iter().zip(key) {
         let (name, ty) = match column.expression() {

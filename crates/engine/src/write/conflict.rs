@@ -18,7 +18,6 @@ use super::rows::{
 };
 use super::{foreign, wide};
 use crate::catalog::TableEntry;
-use crate::derived;
 use crate::session::Run;
 use crate::work::Work;
 use crate::{CancelHandle, Session};
@@ -190,7 +189,7 @@ fn holder(
             continue;
         };
         let mut made = RowBuffer::new();
-        let key = derived::key_values(index, |ordinal| row[ordinal], &mut made)?;
+        let key = index.key_values(|ordinal| row[ordinal], &mut made)?;
         let distinct = index.spec().unique == Uniqueness::Distinct;
         let Some(mut key) = key.filter(|key| !distinct || key.iter().all(|v| !v.is_null())) else {
             continue;

@@ -37,7 +37,7 @@ impl Binder<'_> {
         }
         if let Some(predicate) = &create.predicate {
             self.index_predicate(predicate, table.name(), table.columns())?;
-            terms.predicate = Some(index_terms::predicate_text(predicate));
+            terms.predicate = Some(index_terms::stored(predicate));
         }
         if kind.is_of_blocks() && !terms.is_empty() {
             return unsupported(format!("an expression or WHERE in a {} index", kind.method()), at);

@@ -162,13 +162,9 @@ pub(super) fn expression_of(
     IndexExpression { name, sql: stored(expr), ty }
 }
 
-/// WHERE as the catalog keeps it.
-pub(super) fn predicate_text(expr: &ast::Expr) -> String {
-    stored(expr)
-}
-
-/// The text of a term: names without their table, quoted where they have to be.
-fn stored(expr: &ast::Expr) -> String {
+/// The text of a term as the catalog keeps it: names without their table, quoted where they have
+/// to be.
+pub(super) fn stored(expr: &ast::Expr) -> String {
     let given = unqualified(bare(expr));
     let mut expr = given.clone();
     rewrite_expressions(&mut expr, &mut |inner| match inner {

@@ -76,34 +76,45 @@ impl TableIndex {
     pub fn encode_row(&self, row: &[Datum<'_>], key: &mut KeyBuffer) -> Result<()> {
         match &self.derivation {
             None => self.encode(row, key),
-            Some(derivation) => self.encode_derived(&**derivation, row, key)?,
+            Some(_) => self.encode_derived(row, key)?,
         }
         Ok(())
     }
 
     #[cold]
-    fn encode_derived(
-        &self,
-        derivation: &dyn Derivation,
-        row: &[Datum<'_>],
-        key: &mut KeyBuffer,
-    ) -> Result<()> {
-        let value = |ordinal: &usize| match self.ordinals.binary_search(ordinal) {
+    fn encode_derived(&self, row: &[Datum<'_>], key: &mut KeyBuffer) -> Result<()> {
+        let value = |ordinal: usize| match self.ordinals.binary_search(&ordinal) {
             Ok(at) => row[at],
             Err(_) => unreachable!("all columns that are read are among the ordinals"),
         };
-        let read: Vec<Datum<'_>> = derivation.reads().iter().map(value).collect();
-        let mut made = RowBuffer::new();
-        if derivation.derive(&read, &mut made)? == Membership::Outside {
-            key.set_absent();
-            return Ok(());
+        match self.key_values(value, &mut RowBuffer::new())? {
+            Some(values) => self.encode(&values, key),
+            None => key.set_absent(),
         }
-        let of_key = |column: &IndexColumn| match column.expression() {
-            Some(number) => made.get(number),
-            None => value(&column.ordinal),
-        };
-        let values: Vec<Datum<'_>> = self.spec.columns.iter().map(of_key).collect();
-        self.encode(&values, key);
         Ok(())
+    }
+
+    /// The values of the key of a row, whose columns `row` tells by ordinal; `made` is memory for
+    /// those that are computed. None for a row that the index does not have.
+    ///
+    /// # Errors
+    /// What an expression raises.
+    pub fn key_values<'v>(
+        &self,
+        row: impl Fn(usize) -> Datum<'v>,
+        made: &'v mut RowBuffer,
+    ) -> Result<Option<Vec<Datum<'v>>>> {
+        if let Some(derivation) = &self.derivation {
+            let read: Vec<Datum<'_>> = derivation.reads().iter().map(|&o| row(o)).collect();
+            if derivation.derive(&read, made)? == Membership::Outside {
+                return Ok(None);
+            }
+        }
+        let made = &*made;
+        let value = |column: &IndexColumn| match column.expression() {
+            Some(number) => made.get(number),
+            None => row(column.ordinal),
+        };
+        Ok(Some(self.spec.columns.iter().map(value).collect()))
     }
 }
