@@ -37,6 +37,7 @@ use crate::rights::denied;
 use crate::sequence::SequenceMemory;
 use crate::settings::Settings;
 use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::write::at_end::AtEnd;
 use crate::write::parts::Parts;
 use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
 
@@ -119,8 +120,10 @@ pub struct Session {
     pub(crate) parameters: Vec<Value>,
     /// Those of the WITH that runs, if it changes rows.
     pub(crate) parts: Option<Parts>,
-    /// What the queries of the statement that runs see, where it is not what the transaction does.
+    /// What the queries of the statement that runs see, where it writes.
     view: Option<Snapshot>,
+    /// Foreign keys that it looks at when it has written all.
+    pub(crate) at_end: Option<AtEnd>,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
     /// hide permanent relations of the same names.
     temporary: Arc<State>,
@@ -196,6 +199,7 @@ impl Session {
             parameters: Vec::new(),
             parts: None,
             view: None,
+            at_end: None,
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,
@@ -575,13 +579,18 @@ impl Session {
                 | Statement::WithChanges(_)
         );
         self.parts = None;
-        self.view = match writes.then(|| write::view::of_statement(self, statement)) {
-            None => None,
-            Some(Ok(view)) => view,
-            Some(Err(error)) => return Some(Err(error)),
+        self.view = match writes.then(|| self.work_mut().txn.begin_statement()).transpose() {
+            Ok(view) => view,
+            Err(error) => return Some(Err(error)),
         };
+        self.at_end = AtEnd::of(statement);
         let result = self.run_part(statement);
         self.view = None;
+        let result = match result {
+            Some(Ok(result)) => Some(write::at_end::settle(self).map(|()| result)),
+            other => other,
+        };
+        self.at_end = None;
         result
     }
 

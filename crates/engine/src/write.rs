@@ -4,11 +4,11 @@
 //! source query -> batches (tid, values, extras) -> generated columns, checks -> storage (waits,
 //!                                                  conflicts)
 //!     '-- READ COMMITTED: rows changed meanwhile are looked at again (recheck) --'
-//! written rows -> foreign keys (now, or `deferred`) -> RETURNING query
+//! written rows -> foreign keys (now, `at_end`, or `deferred`) -> RETURNING query
 //! ```
 //! Invariants: the source is complete before the first row is written, and what is read later is
-//! read as it was then (`view`), so a statement never meets its own rows; any error takes the whole
-//! statement back (`Session`).
+//! read as it was then (`Snapshot::until`), so a statement never meets its own rows; any error
+//! takes the whole statement back (`Session`).
 //! Several such statements are one under WITH (`parts`).
 //! Elsewhere: versions and unique keys (`storage`), who waits for whom (`txn::manager`).
 
@@ -18,11 +18,11 @@ pub(crate) mod generated;
 mod fitted;
 pub(crate) mod foreign;
 pub(crate) mod deferred;
+pub(crate) mod at_end;
 pub(crate) mod insert;
 pub(crate) mod conflict;
 pub(crate) mod change;
 pub(crate) mod merge;
 pub(crate) mod lock;
 pub(crate) mod parts;
-pub(crate) mod view;
 pub(crate) mod wide;

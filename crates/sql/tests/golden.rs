@@ -21,7 +21,8 @@ use sql::catalog::{
     TableRef, Uniqueness,
 };
 use sql::statement::{
-    AlterAction, ColumnSequence, ConflictAction, CreateTable, Returning, Statement, WithChanges,
+    AlterAction, ColumnSequence, ConflictAction, CreateTable, Returning, Statement, Turn,
+    WithChanges,
 };
 use types::{DataType, Result};
 
@@ -295,7 +296,12 @@ fn show(out: &mut String, statement: &Statement, columns_only: bool) {
 
 fn show_parts(out: &mut String, with: &WithChanges, columns_only: bool) {
     for (i, part) in with.parts.iter().enumerate() {
-        let _ = writeln!(out, "part {i}{}", if part.is_read { "" } else { ", unread" });
+        let turn = match part.turn {
+            Turn::First => "",
+            Turn::Last => ", last",
+            Turn::Never => ", never",
+        };
+        let _ = writeln!(out, "part {i}{turn}");
         show(out, &part.statement, columns_only);
     }
     let _ = writeln!(out, "behind them");

@@ -60,7 +60,7 @@ impl Clock {
     fn run(&mut self, count: usize, mut f: impl FnMut(usize, Snapshot, &mut UndoBuffer)) {
         for start in (0..count).step_by(TXN_OPS) {
             let txn = TxnId(TxnId::BIT | (self.0 + 1));
-            let at = Snapshot { ts: Timestamp(self.0), txn };
+            let at = Snapshot::new(Timestamp(self.0), txn);
             let mut undo = UndoBuffer::new(txn);
             (start..count.min(start + TXN_OPS)).for_each(|i| f(i, at, &mut undo));
             self.0 += 1;
@@ -70,7 +70,7 @@ impl Clock {
     }
 
     fn now(&self) -> Snapshot {
-        Snapshot { ts: Timestamp(self.0), txn: TxnId::NONE }
+        Snapshot::new(Timestamp(self.0), TxnId::NONE)
     }
 }
 
@@ -145,14 +145,14 @@ fn scans(layout: Layout, count: usize) {
         }
         assert_eq!(rows, 2 * count);
     };
-    let old = Snapshot { ts: Timestamp(1), txn: TxnId::NONE };
+    let old = Snapshot::new(Timestamp(1), TxnId::NONE);
     let mut times = vec![best(count, || scan(old))];
     let mut undos = Vec::new();
     let mut changed = 0;
     for percent in [1, 10] {
         let txn = TxnId(TxnId::BIT | percent);
         let mut undo = UndoBuffer::new(txn);
-        let at = Snapshot { ts: Timestamp(percent), txn };
+        let at = Snapshot::new(Timestamp(percent), txn);
         let ids: Vec<u64> = table.block_infos().iter().map(|b| b.id).collect();
         for i in (0..count).filter(|i| i % 100 >= changed && i % 100 < percent as usize) {
             let tid = Tid::new(ids[i / 65_536], (i % 65_536) as u32);
@@ -165,7 +165,7 @@ fn scans(layout: Layout, count: usize) {
         times.push(best(count, || scan(old)));
     }
     undos.into_iter().for_each(UndoBuffer::collect);
-    times.push(best(count, || scan(Snapshot { ts: Timestamp(100), txn: TxnId::NONE })));
+    times.push(best(count, || scan(Snapshot::new(Timestamp(100), TxnId::NONE))));
     println!(
         "{:8} scan {:.2} ns a row, 1 % updated and an old reader {:.2}, 10 % {:.2}, \
          collected {:.2}",

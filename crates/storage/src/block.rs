@@ -41,6 +41,7 @@ use crate::memory::{BufferPool, Memory, MemoryCategory, Plain};
 use crate::positions::Positions;
 use crate::sub_block::SubBlock;
 use crate::unpack::load_vector;
+use crate::version::{Snapshot, StatementNumber, TxnId};
 use crate::versions::Versions;
 
 /// The most rows of a block, so that a row id takes 16 bits.
@@ -67,6 +68,8 @@ pub struct Block {
     sub_blocks: RwLock<Vec<Arc<SubBlock>>>,
     /// Stamp of all rows, for blocks that a load made; 0 for all others.
     created: AtomicU64,
+    /// The statement of that transaction.
+    created_by: AtomicU32,
     /// Newest commit that changed it.
     changed: AtomicU64,
     /// Rows that commits changed, each time counted.
@@ -115,6 +118,7 @@ impl Block {
             versions,
             sub_blocks: RwLock::default(),
             created: AtomicU64::new(0),
+            created_by: AtomicU32::new(0),
             changed: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             dead: AtomicU32::new(0),
@@ -224,6 +228,18 @@ impl Block {
 
     pub(crate) fn set_created(&self, stamp: u64) {
         self.created.store(stamp, Ordering::Release);
+    }
+
+    /// Its rows are written by a statement of a running transaction.
+    pub(crate) fn set_creator(&self, txn: TxnId, statement: StatementNumber) {
+        self.created_by.store(statement.0, Ordering::Relaxed);
+        self.set_created(txn.0);
+    }
+
+    /// True when `at` sees its rows, as far as they were not written one by one.
+    #[inline]
+    pub(crate) fn is_seen(&self, at: Snapshot) -> bool {
+        at.sees(self.created(), || StatementNumber(self.created_by.load(Ordering::Relaxed)))
     }
 
     /// The newest commit that changed it.

@@ -55,4 +55,4 @@ pub use table::{
 };
 pub use tid::{TID_COLUMN, Tid};
 pub use undo::{Change, ChangeKind, UndoBuffer, UndoMark};
-pub use version::{Snapshot, Timestamp, TxnId};
+pub use version::{Snapshot, StatementNumber, Timestamp, TxnId};

@@ -32,7 +32,7 @@ impl Manager {
         let mut active = self.active.lock();
         let ts = self.newest.load(Ordering::Acquire);
         *active.entry(ts).or_default() += 1;
-        Snapshot { ts: Timestamp(ts), txn }
+        Snapshot::new(Timestamp(ts), txn)
     }
 
     pub(crate) fn leave(&self, at: Snapshot) {
@@ -110,7 +110,7 @@ impl Manager {
 
     /// What is committed now.
     pub(crate) fn now(&self) -> Snapshot {
-        Snapshot { ts: Timestamp(self.newest.load(Ordering::Acquire)), txn: TxnId::NONE }
+        Snapshot::new(Timestamp(self.newest.load(Ordering::Acquire)), TxnId::NONE)
     }
 }
 

@@ -66,13 +66,12 @@ pub(crate) fn newest(word: u64, _guard: &Guard) -> Option<RecordRef<'_>> {
     Some(unsafe { RecordRef::new(start) })
 }
 
-/// True when `at` sees the row; calls `undo` with the images it must apply, newest first.
-/// `created` is the stamp of the block.
+/// True when `at` sees the row of `block`; calls `undo` with the images to apply, newest first.
 #[inline]
 pub(crate) fn visit(
     word: u64,
     at: Snapshot,
-    created: u64,
+    block: &Block,
     guard: &Guard,
     mut undo: impl FnMut(&Image),
 ) -> bool {
@@ -81,7 +80,7 @@ pub(crate) fn visit(
     }
     let mut next = newest(word, guard);
     while let Some(record) = next {
-        let seen = at.sees(record.stamp());
+        let seen = at.sees(record.stamp(), || record.statement());
         match record.kind() {
             Kind::Insert | Kind::Update if seen => return true,
             Kind::Delete if seen => return false,
@@ -91,7 +90,7 @@ pub(crate) fn visit(
         }
         next = record.older();
     }
-    at.sees(created)
+    block.is_seen(at)
 }
 
 /// Whether `txn` may write a row of snapshot `at`, by its latched word.
@@ -150,8 +149,8 @@ impl Block {
     /// True when `at` sees row `row`.
     pub(crate) fn exists(&self, row: u32, at: Snapshot, guard: &Guard) -> bool {
         match self.word(row) {
-            Some(word) => visit(settled(word), at, self.created(), guard, |_| {}),
-            None => at.sees(self.created()),
+            Some(word) => visit(settled(word), at, self, guard, |_| {}),
+            None => self.is_seen(at),
         }
     }
 
@@ -185,16 +184,16 @@ impl Block {
             fence(Ordering::Acquire);
             // A zone that was not there may have been made meanwhile.
             let Some(word) = known.or_else(|| self.word(row)) else {
-                return at.sees(self.created());
+                return self.is_seen(at);
             };
             let word = settled(word);
             if at == Snapshot::ALL && word != before {
                 continue;
             }
             if word == 0 {
-                return at.sees(self.created());
+                return self.is_seen(at);
             }
-            return visit(word, at, self.created(), guard, |image| {
+            return visit(word, at, self, guard, |image| {
                 let wanted = columns.iter().enumerate();
                 for (i, _) in wanted.filter(|(_, c)| **c == usize::from(image.column)) {
                     out.set(i, self.image_datum(image));

@@ -58,7 +58,7 @@ pub struct TableSnapshot {
 
 impl TableSnapshot {
     pub(crate) fn new(schema: Schema, at: Snapshot, blocks: &[Arc<Block>]) -> Arc<Self> {
-        let seen = blocks.iter().filter(|b| at.sees(b.created()));
+        let seen = blocks.iter().filter(|b| b.is_seen(at));
         let view = |block: &Arc<Block>| BlockView { block: Arc::clone(block), rows: block.rows() };
         Arc::new(Self { schema, at, blocks: seen.map(view).collect() })
     }

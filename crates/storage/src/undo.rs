@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_epoch as epoch;
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use crate::block::{Block, NEVER};
 use crate::datum::{Datum, RowBuffer};
 use crate::row::{latch, publish};
 use crate::table::{BlockRef, Table};
 use crate::tid::Tid;
-use crate::version::{Timestamp, TxnId, is_running};
+use crate::version::{StatementNumber, Timestamp, TxnId, is_running};
 use record::{Arena, Record};
 pub(crate) use record::{Image, Kind, RecordRef};
 
@@ -34,6 +34,7 @@ pub(crate) use record::{Image, Kind, RecordRef};
 #[derive(Debug)]
 pub struct UndoBuffer {
     txn: TxnId,
+    statement: StatementNumber,
     arena: Arena,
     records: Vec<NonNull<Record>>,
     places: Vec<Place>,
@@ -188,12 +189,32 @@ impl UndoBuffer {
     /// No changes yet; `txn` stamps them. Allocates nothing.
     pub fn new(txn: TxnId) -> Self {
         let arena = Arena::default();
-        Self { txn, arena, records: Vec::new(), places: Vec::new(), ended: false }
+        let statement = StatementNumber::default();
+        Self { txn, statement, arena, records: Vec::new(), places: Vec::new(), ended: false }
     }
 
     /// The transaction.
     pub fn txn(&self) -> TxnId {
         self.txn
+    }
+
+    /// The statement that writes now.
+    pub(crate) fn statement(&self) -> StatementNumber {
+        self.statement
+    }
+
+    /// Another statement begins, which writes what comes now: its number.
+    ///
+    /// # Errors
+    /// 54000 after 2^32 - 2 others.
+    pub fn begin_statement(&mut self) -> Result<StatementNumber> {
+        let next = StatementNumber(self.statement.0 + 1);
+        if next == StatementNumber::END {
+            let message = "cannot have more than 2^32-2 commands in a transaction";
+            return Err(Error::new(SqlState(*b"54000"), message));
+        }
+        self.statement = next;
+        Ok(next)
     }
 
     /// True when nothing was written.
@@ -238,7 +259,9 @@ impl UndoBuffer {
         debug_assert!(!self.ended, "an ended transaction writes no more");
         let place = self.place_of(table, block);
         let stamp = self.txn.0;
-        let record = self.arena.add(stamp, (kind, columns), place, row, table.pool())?;
+        let statement = self.statement;
+        let record =
+            self.arena.add(stamp, (kind, columns), (place, row), statement, table.pool())?;
         if self.records.capacity() == 0 {
             self.records.reserve(RECORDS_FIRST);
         }

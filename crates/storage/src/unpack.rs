@@ -119,7 +119,7 @@ fn patch(
     let mut views: Vec<(usize, StrView)> = Vec::new();
     each_versioned(block, rows, |i, word| {
         let mut found = None;
-        visit(word, at, block.created(), &guard, |image| {
+        visit(word, at, block, &guard, |image| {
             if usize::from(image.column) == column {
                 found = Some(*image);
             }

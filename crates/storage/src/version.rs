@@ -5,7 +5,8 @@
 //!         2^63 ..     written by this transaction, which runs
 //! ```
 //! Invariant: a stamp changes once, from its transaction to a timestamp above that of every
-//! snapshot taken before.
+//! snapshot taken before. What a transaction writes carries the number of its statement, too, so
+//! that the queries of a statement that writes see what was there before it.
 //! Elsewhere: chains of versions (`undo`, `row`), who may still see what (crate `txn`).
 
 /// A moment in the order of commits, from 1; 0 is before everything.
@@ -23,6 +24,15 @@ impl TxnId {
     pub const BIT: u64 = 1 << 63;
 }
 
+/// A statement that writes, within its transaction, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatementNumber(pub u32);
+
+impl StatementNumber {
+    /// Beyond all statements.
+    pub const END: Self = Self(u32::MAX);
+}
+
 /// What a statement sees: everything committed up to `ts`, and what `txn` wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -30,17 +40,26 @@ pub struct Snapshot {
     pub ts: Timestamp,
     /// Whose own writes are seen.
     pub txn: TxnId,
+    /// Own writes of this statement, and of later ones, are not seen.
+    pub until: StatementNumber,
 }
 
 impl Snapshot {
     /// Sees every commit and nothing of running transactions. It has no place in the order of
     /// commits, so it is for tables that nobody writes at the time: recovery, loads, tests.
-    pub const ALL: Self = Self { ts: Timestamp(1 << 62), txn: TxnId::NONE };
+    pub const ALL: Self = Self::new(Timestamp(1 << 62), TxnId::NONE);
 
-    /// True when what carries `stamp` is part of this snapshot.
+    /// Everything committed up to `ts`, and all that `txn` wrote.
     #[inline]
-    pub fn sees(self, stamp: u64) -> bool {
-        stamp <= self.ts.0 || stamp == self.txn.0
+    pub const fn new(ts: Timestamp, txn: TxnId) -> Self {
+        Self { ts, txn, until: StatementNumber::END }
+    }
+
+    /// True when what carries `stamp` is part of this snapshot; `statement` tells which one of the
+    /// transaction wrote it, and is asked for own writes alone.
+    #[inline]
+    pub(crate) fn sees(self, stamp: u64, statement: impl FnOnce() -> StatementNumber) -> bool {
+        stamp <= self.ts.0 || stamp == self.txn.0 && statement() < self.until
     }
 }
 

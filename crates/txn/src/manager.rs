@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use storage::{Snapshot, Timestamp, TxnId, UndoBuffer, UndoMark};
+use storage::{Snapshot, StatementNumber, Timestamp, TxnId, UndoBuffer, UndoMark};
 use types::{Error, Result, SqlState};
 
 use garbage::Garbage;
@@ -115,7 +115,7 @@ impl TransactionManager {
         Ok(Transaction {
             manager: Arc::clone(self),
             slot,
-            snapshot: Snapshot { ts, txn: id },
+            snapshot: Snapshot::new(ts, id),
             undo: None,
             isolation,
             wait_limit: None,
@@ -219,6 +219,18 @@ impl Transaction {
     pub fn undo(&mut self) -> &mut UndoBuffer {
         let id = self.snapshot.txn;
         self.undo.get_or_insert_with(|| UndoBuffer::new(id))
+    }
+
+    /// A statement that writes begins: what its queries see, which is not what it writes itself.
+    ///
+    /// # Errors
+    /// 54000 after 2^32 - 2 others.
+    pub fn begin_statement(&mut self) -> Result<Snapshot> {
+        let until = match &mut self.undo {
+            Some(undo) => undo.begin_statement()?,
+            None => StatementNumber::default(),
+        };
+        Ok(Snapshot { until, ..self.snapshot })
     }
 
     /// Its changes, if it made any.

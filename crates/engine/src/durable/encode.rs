@@ -106,7 +106,7 @@ impl LoadedBlocks<'_> {
     fn write(&mut self, change: &Change<'_>) -> Result<LoadedBlock> {
         let (table, block) = (change.table.id(), change.tid.block());
         // Of others it needs nothing: nobody else knows the block.
-        let own = Snapshot { ts: Timestamp(0), txn: self.undo.txn() };
+        let own = Snapshot::new(Timestamp(0), self.undo.txn());
         let images = self.images.entry(table).or_insert_with(|| {
             change.table.blocks_at(own).into_iter().map(|image| (image.id(), image)).collect()
         });

@@ -60,12 +60,6 @@ pub(crate) fn is_referenced(
     !referring(session, entry, columns).is_empty()
 }
 
-/// The names of the tables whose foreign keys refer to the table.
-pub(super) fn referring_tables(session: &Session, entry: &TableEntry) -> Vec<String> {
-    let all = referring(session, entry, None).into_iter();
-    all.map(|(table, _)| table.name().to_owned()).collect()
-}
-
 /// The rows that have `key` in the first columns of index `index`, in their newest state.
 pub(super) fn find(
     session: &mut Session,
@@ -114,8 +108,8 @@ pub(super) fn unique_index(entry: &TableEntry, columns: &[usize]) -> Result<(usi
     Err(Error::internal("a foreign key refers to a key"))
 }
 
-/// Looks for the referenced keys of new rows `batch` (all columns). After an update only foreign
-/// keys over its `columns` count.
+/// Looks for the referenced keys of new rows `batch` (all columns), or notes them for the end of
+/// the statement. After an update only foreign keys over its `columns` count.
 ///
 /// # Errors
 /// 23503.
@@ -128,6 +122,20 @@ pub(crate) fn check_present(
     if batch.rows == 0 {
         return Ok(());
     }
+    if let Some(at_end) = session.at_end.as_mut().filter(|_| !entry.def.foreign_keys.is_empty()) {
+        at_end.written(entry, batch, columns);
+        return Ok(());
+    }
+    look_for(session, entry, batch, columns)
+}
+
+/// [`check_present`], now.
+pub(super) fn look_for(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    batch: &Batch,
+    columns: Option<&[usize]>,
+) -> Result<()> {
     let rows = Rows::new(batch);
     for fk in &entry.def.foreign_keys {
         if columns.is_some_and(|columns| !fk.columns.iter().any(|c| columns.contains(c))) {
@@ -162,7 +170,7 @@ pub(crate) fn check_present(
             };
             if !is_there {
                 let key: Vec<Datum<'_>> = fk.columns.iter().map(|&c| rows.get(c, row)).collect();
-                return Err(missing(entry, fk, &key));
+                refuse_missing(session, entry, fk, &key)?;
             }
         }
     }
@@ -208,6 +216,16 @@ pub(super) fn check_key(
     {
         return Ok(());
     }
+    refuse_missing(session, entry, fk, key)
+}
+
+/// Refuses that rows of `entry` have a key that is not there; an action may have taken them away.
+fn refuse_missing(
+    session: &Session,
+    entry: &TableEntry,
+    fk: &ForeignKeyDef,
+    key: &[Datum<'_>],
+) -> Result<()> {
     // Rows of others that run are theirs to look after.
     let index = referring_index(entry, fk)?;
     let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
@@ -271,7 +289,8 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
 }
 
 /// Looks after rows that refer to keys that `before` (all columns, rows as they were) had and that
-/// `after` (their TIDs now; None: deleted) no longer have: refuses, or does the key's action.
+/// `after` (their TIDs now; None: deleted) no longer have: refuses, or does the key's action; or
+/// notes them for the end of the statement.
 ///
 /// # Errors
 /// 23503; whatever the actions meet.
@@ -284,6 +303,20 @@ pub(crate) fn keys_gone(
     if before.rows == 0 {
         return Ok(());
     }
+    if let Some(at_end) = &mut session.at_end {
+        at_end.gone(entry, before, after);
+        return Ok(());
+    }
+    react(session, entry, before, after)
+}
+
+/// [`keys_gone`], now.
+pub(super) fn react(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    before: &Batch,
+    after: Option<&[Tid]>,
+) -> Result<()> {
     let old = Rows::new(before);
     let new = match after {
         // Rows may be gone again by an action on themselves: then there is no new key.

@@ -1,28 +1,27 @@
 //! WITH whose queries change rows: the parts one after the other, then the statement itself.
 //!
 //! ```text
-//! snapshot --> part 0 --returned--> part 1 --returned--> ... --> main
-//!    '------------ what each of them sees of the tables ---------'
+//! snapshot --> parts that main needs --returned--> main --> all other parts
+//!    '------------ what each of them sees of the tables -----------'
 //! ```
-//! Invariants: no part sees what another did but by what it returned (`view`); of several changes
-//! of one row the first counts. Both as in PostgreSQL, which leaves the order open.
+//! Invariants: no part sees what another did but by what it returned (`Snapshot::until`); of
+//! several changes of one row the first counts. Both as in PostgreSQL, which leaves the order open.
 
 use std::collections::{HashMap, HashSet};
 
 use kernels::Batch;
 use sql::catalog::TableRef;
-use sql::statement::{Statement, WithChanges};
+use sql::statement::{Statement, Turn, WithChanges};
 use storage::Tid;
 use types::{Error, Result};
 
 use super::insert::slices;
-use super::view::target;
 use crate::{QueryResult, Session};
 
 /// The parts of the statement that runs, as far as they have run.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// What they returned.
+    /// What they returned, by number; nothing before they ran.
     returned: Vec<Vec<Batch>>,
     /// Rows that they changed, by table.
     changed: HashMap<u64, HashSet<Tid>>,
@@ -52,27 +51,44 @@ impl Parts {
 /// Those of its statements; 0A000 for ON CONFLICT beside another change of the same table.
 pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
     refuse_same_table(with)?;
-    session.parts = Some(Parts::default());
+    let returned = vec![Vec::new(); with.parts.len()];
+    session.parts = Some(Parts { returned, ..Parts::default() });
     let outcome = run_all(session, with);
     session.parts = None;
     outcome
 }
 
 fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
-    let not_rows = || Error::internal("the parts of WITH read or write rows");
-    for part in &with.parts {
-        let returned = match &part.statement {
-            Statement::Query(_) if !part.is_read => Vec::new(),
-            statement => {
-                let result = session.run_part(statement).ok_or_else(not_rows)??;
-                slices(result.batches().to_vec())
-            }
-        };
+    run_turn(session, with, Turn::First)?;
+    let result = session.run_part(&with.main).ok_or_else(not_rows)??;
+    run_turn(session, with, Turn::Last)?;
+    Ok(result)
+}
+
+fn not_rows() -> Error {
+    Error::internal("the parts of WITH read or write rows")
+}
+
+/// Runs the parts whose turn it is.
+fn run_turn(session: &mut Session, with: &WithChanges, turn: Turn) -> Result<()> {
+    for (number, part) in with.parts.iter().enumerate().filter(|(_, part)| part.turn == turn) {
+        let result = session.run_part(&part.statement).ok_or_else(not_rows)??;
         if let Some(parts) = &mut session.parts {
-            parts.returned.push(returned);
+            parts.returned[number] = slices(result.batches().to_vec());
         }
     }
-    session.run_part(&with.main).ok_or_else(not_rows)?
+    Ok(())
+}
+
+/// The table that a statement changes.
+fn target(statement: &Statement) -> Option<&TableRef> {
+    match statement {
+        Statement::Insert(insert) => Some(&insert.table),
+        Statement::Update(update) => Some(&update.table),
+        Statement::Delete(delete) => Some(&delete.table),
+        Statement::Merge(merge) => Some(&merge.table),
+        _ => None,
+    }
 }
 
 fn targets(with: &WithChanges) -> impl Iterator<Item = (&Statement, &TableRef)> {

@@ -58,7 +58,7 @@ pub(crate) fn lost_update() -> Error {
 
 /// Everything committed, and what the transaction itself wrote.
 pub(crate) fn newest(work: &Work) -> Snapshot {
-    Snapshot { ts: Timestamp(Snapshot::ALL.ts.0), txn: work.txn.id() }
+    Snapshot::new(Timestamp(Snapshot::ALL.ts.0), work.txn.id())
 }
 
 /// What a statement at this level sees of rows that others changed while it ran; None when it
@@ -66,7 +66,7 @@ pub(crate) fn newest(work: &Work) -> Snapshot {
 pub(crate) fn recheck_snapshot(work: &Work) -> Option<Snapshot> {
     let again = work.txn.isolation() == Isolation::ReadCommitted;
     // The transaction stays announced with its older snapshot, so nothing between is collected.
-    again.then(|| Snapshot { ts: work.txn.manager().newest(), txn: work.txn.id() })
+    again.then(|| Snapshot::new(work.txn.manager().newest(), work.txn.id()))
 }
 
 impl RowError {

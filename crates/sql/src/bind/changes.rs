@@ -18,7 +18,7 @@ use super::name::{folded, ident_at};
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{CteId, InputColumn, Plan, Query};
 use crate::parse::visit::names_relation;
-use crate::statement::{Part, Statement, WithChanges};
+use crate::statement::{Part, Statement, Turn, WithChanges};
 
 /// The changes of the statement that is bound.
 #[derive(Default)]
@@ -84,11 +84,21 @@ impl Binder<'_> {
             }
             Statement::Merge(_) => unsupported("MERGE under a WITH that changes rows", None),
             main => {
-                let mut read = HashSet::new();
-                for statement in parts.iter().map(|(part, _)| part).chain([&main]) {
-                    statement.queries().into_iter().for_each(|query| ctes(&query.plan, &mut read));
+                // What the statement needs, through other parts, too.
+                let (mut needed, mut read) = (HashSet::new(), HashSet::new());
+                add_ctes(&main, &mut needed);
+                for (part, cte) in parts.iter().rev() {
+                    add_ctes(part, &mut read);
+                    if needed.contains(cte) {
+                        add_ctes(part, &mut needed);
+                    }
                 }
-                let part = |(statement, cte)| Part { statement, is_read: read.contains(&cte) };
+                let turn = |statement: &Statement, cte| match statement {
+                    _ if needed.contains(&cte) => Turn::First,
+                    Statement::Query(_) if !read.contains(&cte) => Turn::Never,
+                    _ => Turn::Last,
+                };
+                let part = |(statement, cte)| Part { turn: turn(&statement, cte), statement };
                 let parts = parts.into_iter().map(part).collect();
                 Ok(Statement::WithChanges(Box::new(WithChanges { parts, main })))
             }
@@ -166,6 +176,11 @@ impl Binder<'_> {
         self.changes.parts.push((statement, id));
         Ok(Definition::plain(id, name, plan))
     }
+}
+
+/// Adds the CTEs that `statement` reads.
+fn add_ctes(statement: &Statement, read: &mut HashSet<CteId>) {
+    statement.queries().into_iter().for_each(|query| ctes(&query.plan, read));
 }
 
 /// Adds the CTEs that `plan` reads.

@@ -199,16 +199,27 @@ pub struct SelectForUpdate {
 pub struct Part {
     /// SELECT, INSERT, UPDATE or DELETE.
     pub statement: Statement,
-    /// Whether another part, or the statement itself, reads its rows. A SELECT that nobody reads
-    /// does not run.
-    pub is_read: bool,
+    /// When it runs.
+    pub turn: Turn,
+}
+
+/// When a part of WITH runs: as in PostgreSQL, which fetches rows of those that are read and runs
+/// all others in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Before the statement itself, which needs its rows.
+    First,
+    /// Behind it.
+    Last,
+    /// A SELECT that nobody reads.
+    Never,
 }
 
 /// WITH whose queries change rows, or are read by several queries of a statement that does.
 #[derive(Clone, Debug)]
 pub struct WithChanges {
-    /// In the order in which they run. The rows of number `i` are
-    /// [`crate::algebra::Plan::Input`] slot `i + 1` of those behind it.
+    /// In the order in which they run, as far as they have the same turn. The rows of number `i`
+    /// are [`crate::algebra::Plan::Input`] slot `i + 1`.
     pub parts: Vec<Part>,
     /// A query, or a statement as the parts are.
     pub main: Statement,

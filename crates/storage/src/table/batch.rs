@@ -226,7 +226,10 @@ impl Table {
     ) -> Result<(), WriteError> {
         let rows = block.rows();
         self.build_sub_blocks(block)?;
-        block.set_created(undo.as_ref().map_or(TxnId::NONE, |undo| undo.txn()).0);
+        match &undo {
+            Some(undo) => block.set_creator(undo.txn(), undo.statement()),
+            None => block.set_created(TxnId::NONE.0),
+        }
         self.add_block(Arc::clone(block));
         let guard = epoch::pin();
         let Some(undo) = undo else {

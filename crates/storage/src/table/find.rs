@@ -300,8 +300,8 @@ impl Table {
         let holder = with_scratch(|scratch| self.holder(index, key, tid, txn, scratch, guard));
         let Holder::Running(writer) = holder else { return holder };
         // As the row is if the writer commits, and as it is if the writer does not.
-        let after = Snapshot { ts: Snapshot::ALL.ts, txn: writer };
-        let before = Snapshot { ts: Snapshot::ALL.ts, txn };
+        let after = Snapshot::new(Snapshot::ALL.ts, writer);
+        let before = Snapshot::new(Snapshot::ALL.ts, txn);
         let keeps = |at| self.has_key(index, key, at, tid, guard);
         if keeps(after) && keeps(before) { Holder::Row(tid) } else { holder }
     }

@@ -1,8 +1,9 @@
-//! Interleaved transactions against a naive model: every open snapshot is compared by scan, by
-//! point reads and by unpacking random rows after every step, and the end state by image, replay
-//! and index.
+//! Interleaved transactions against a naive model: every open snapshot, that of a statement within
+//! a transaction, too, is compared by scan, by point reads and by unpacking random rows after every
+//! step, and the end state by image, replay and index.
 
 mod batches;
+mod redo;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,7 @@ use testkit::Random;
 use types::{DataType, Interval, Value};
 
 use batches::check_batches;
+use redo::Redo;
 
 use super::*;
 use crate::manager::{Manager, Txn};
@@ -48,49 +50,20 @@ struct Running {
     wrote: BTreeMap<u64, Vec<Option<(Tid, Row)>>>,
     locked: BTreeSet<u64>,
     saved: Vec<(UndoMark, Box<Wrote>)>,
+    /// What a statement saw when it began, and what was written before.
+    statement: Option<(Snapshot, UndoMark, State)>,
     redo_from: Vec<Redo>,
 }
 
 type Wrote = (BTreeMap<u64, Vec<Option<(Tid, Row)>>>, BTreeSet<u64>);
 
-#[derive(Clone, Debug)]
-enum Redo {
-    Insert(Tid, Row),
-    Update(Tid, Vec<(usize, Value)>),
-    Delete(Tid),
-    Block(u64, Vec<u8>),
-}
-
-impl Redo {
-    fn block(&self) -> u64 {
-        match self {
-            Self::Insert(tid, _) | Self::Update(tid, _) | Self::Delete(tid) => tid.block(),
-            Self::Block(id, _) => *id,
-        }
-    }
-
-    /// Appends a change of a row.
-    fn add_to<'v>(&'v self, to: &mut RowChanges<'v>) {
-        let (columns, values) = (to.columns.len() as u32, to.values.len() as u32);
-        let (kind, tid) = match self {
-            Self::Insert(tid, row) => {
-                to.values.extend(row.iter().map(Datum::from));
-                (RowChangeKind::Insert, *tid)
-            }
-            Self::Update(tid, changes) => {
-                to.columns.extend(changes.iter().map(|(column, _)| *column));
-                to.values.extend(changes.iter().map(|(_, value)| Datum::from(value)));
-                (RowChangeKind::Update, *tid)
-            }
-            Self::Delete(tid) => (RowChangeKind::Delete, *tid),
-            Self::Block(..) => unreachable!("not a change of a row"),
-        };
-        let (columns, values) = (columns..to.columns.len() as u32, values..to.values.len() as u32);
-        to.changes.push(RowChange { table: 0, tid, kind, columns, values });
-    }
-}
-
 impl Running {
+    fn begin_statement(&mut self) {
+        let until = self.txn.undo.begin_statement().expect("few");
+        let at = Snapshot { until, ..self.txn.at };
+        self.statement = Some((at, self.txn.undo.mark(), self.sees()));
+    }
+
     fn sees(&self) -> State {
         let mut state = self.base.clone();
         for (id, versions) in &self.wrote {
@@ -414,8 +387,8 @@ impl Model {
 
     fn begin(&mut self) {
         let (txn, base) = (self.manager.begin(), self.committed.clone());
-        let (wrote, locked, saved) = Default::default();
-        self.running.push(Running { txn, base, wrote, locked, saved, redo_from: Vec::new() });
+        let (wrote, locked, saved, statement, redo_from) = Default::default();
+        self.running.push(Running { txn, base, wrote, locked, saved, statement, redo_from });
     }
 
     fn commit(&mut self, t: usize) {
@@ -480,6 +453,7 @@ impl Model {
                 let running = &mut self.running[t];
                 if let Some((mark, wrote)) = running.saved.pop() {
                     running.txn.undo.rollback_to(mark);
+                    running.statement.take_if(|(_, before, _)| mark < *before);
                     (running.wrote, running.locked) = *wrote;
                 }
             }
@@ -488,11 +462,12 @@ impl Model {
                 let running = self.running.swap_remove(t);
                 self.manager.abort(running.txn);
             }
-            89..92 => {
+            89..92 => self.running[t].begin_statement(),
+            92..94 => {
                 let at = self.manager.enter(TxnId::NONE);
                 self.held.push((at, self.table.snapshot(at), self.committed.clone()));
             }
-            92..94 if !self.held.is_empty() => {
+            94..96 if !self.held.is_empty() => {
                 let i = self.random.below(self.held.len() as u64) as usize;
                 let (at, ..) = self.held.swap_remove(i);
                 self.manager.leave(at);
@@ -515,6 +490,10 @@ impl Model {
             let (at, state) = (self.running[t].txn.at, self.running[t].sees());
             let snapshot = self.table.snapshot(at);
             check(&mut self.random, &self.table, &snapshot, &state);
+            if let Some((at, _, state)) = &self.running[t].statement {
+                let snapshot = self.table.snapshot(*at);
+                check(&mut self.random, &self.table, &snapshot, state);
+            }
         }
         for i in 0..self.held.len() {
             let (_, snapshot, state) = &self.held[i];

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! chunk 0: | stamp | record | image | image | record | ...    chunk 1: | record | ...
-//! record:  | stamp -> | older -> | newer -> | moved to | place | row | columns | kind | unlinked |
+//! record:  | stamp -> | older -> | newer -> | moved to |
+//!          | place | row | statement | columns | kind | unlinked |
 //! image:   | value before, 16 bytes | column | NULL |
 //! ```
 //! Invariants: records never move; the images of a record are written before it is linked to its
@@ -21,6 +22,7 @@ use types::Result;
 use crate::hot::Bits;
 use crate::memory::{BufferPool, MemoryCategory, Reservation};
 use crate::tid::Tid;
+use crate::version::StatementNumber;
 
 /// What a record says of its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,7 @@ pub(crate) struct Record {
     moved_to: AtomicU64,
     place: u32,
     row: u32,
+    statement: StatementNumber,
     columns: u16,
     kind: AtomicU8,
     unlinked: AtomicBool,
@@ -102,6 +105,12 @@ impl<'r> RecordRef<'r> {
     pub(crate) fn stamp(self) -> u64 {
         // SAFETY: the stamp lies in the arena of the record.
         unsafe { self.record().stamp.as_ref() }.load(Ordering::Acquire)
+    }
+
+    /// Which statement of its transaction made it.
+    #[inline]
+    pub(crate) fn statement(self) -> StatementNumber {
+        self.record().statement
     }
 
     #[inline]
@@ -267,8 +276,8 @@ impl Arena {
         &mut self,
         stamp: u64,
         (kind, columns): (Kind, usize),
-        place: u32,
-        row: u32,
+        (place, row): (u32, u32),
+        statement: StatementNumber,
         pool: &Arc<BufferPool>,
     ) -> Result<NonNull<Record>> {
         let words = RECORD_WORDS + columns * IMAGE_WORDS;
@@ -287,6 +296,7 @@ impl Arena {
             moved_to: AtomicU64::new(NOT_MOVED),
             place,
             row,
+            statement,
             columns: columns as u16,
             kind: AtomicU8::new(kind as u8),
             unlinked: AtomicBool::new(false),

@@ -265,7 +265,7 @@ fn changes_of_a_transaction_bring_its_rows_back() {
         let (mut redone, mut tids) = (BTreeMap::new(), Vec::new());
         for ts in 1..200 {
             let mut undo = UndoBuffer::new(TxnId(TxnId::BIT | ts));
-            let at = Snapshot { ts: Timestamp(ts - 1), txn: undo.txn() };
+            let at = Snapshot::new(Timestamp(ts - 1), undo.txn());
             for _ in 0..1 + random.below(6) {
                 let text = "x".repeat(random.below(40) as usize);
                 let value = |column: usize, random: &mut testkit::Random| match column {
