@@ -2,6 +2,7 @@
 //! it. A transaction that changes the catalog works on a state of its own until then.
 
 pub(crate) mod codec;
+mod statement;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,13 +10,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use statement::{Checking, Names, StatementCatalog, no_files};
+
 use parking_lot::{Mutex, RwLock};
 use sql::catalog::TableRef;
 use sql::catalog::{
     Arguments, BoundTerms, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta,
     KeyDef, Relation, SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
 };
-use sql::statement::{Access, OnCommit, Persistence};
+use sql::statement::{Access, OnCommit, Persistence, RelationName};
 use storage::{Layout, Table, TableIndex};
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
@@ -28,7 +31,7 @@ use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::{Outside, Registry};
-use crate::rights::{Membership, Object, Rights, denied};
+use crate::rights::{Membership, Object, Rights, SCHEMA_NAME, denied};
 use crate::settings::Settings;
 use crate::wide::{self, Freshness, WideReader};
 use crate::write::checks::Checks;
@@ -37,6 +40,7 @@ use crate::write::generated::Generated;
 /// What a table is, rows apart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableDef {
+    /// What the catalog calls it ([`RelationName::key`]).
     pub(crate) name: String,
     pub(crate) columns: Vec<ColumnDef>,
     /// PRIMARY KEY and UNIQUE; each has an index of its name.
@@ -60,6 +64,11 @@ pub(crate) struct TableDef {
 }
 
 impl TableDef {
+    /// Its name in its schema.
+    pub(crate) fn bare_name(&self) -> &str {
+        RelationName::name_of_key(&self.name)
+    }
+
     /// A permanent table without constraints.
     pub(crate) fn new(name: &str, columns: Vec<ColumnDef>, layout: Layout) -> Self {
         Self {
@@ -312,9 +321,15 @@ impl Default for Role {
     }
 }
 
-/// One version of the catalog.
+/// A schema; who owns it is in the rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Schema;
+
+/// One version of the catalog. Relations go by [`RelationName::key`].
 #[derive(Clone, Default)]
 pub(crate) struct State {
+    /// Schemas besides `public` and those of the system.
+    pub(crate) schemas: BTreeMap<String, Schema>,
     pub(crate) tables: BTreeMap<String, Arc<TableEntry>>,
     pub(crate) views: BTreeMap<String, View>,
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
@@ -427,12 +442,37 @@ impl State {
 
     /// The table that has an index of this name; one that blocks have, too.
     pub(crate) fn table_of_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
-        self.tables.values().find(|table| table.def.visible_indexes().any(|i| i.name == name))
+        let schema = RelationName::schema_of_key(name);
+        let name = RelationName::name_of_key(name);
+        self.tables.values().find(|table| {
+            table.def.visible_indexes().any(|i| i.name == name)
+                && RelationName::schema_of_key(&table.def.name) == schema
+        })
+    }
+
+    /// Whether there is a schema `name`.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == SCHEMA_NAME || self.schemas.contains_key(name)
+    }
+
+    /// What the catalog calls a relation that is there or is to be made.
+    ///
+    /// # Errors
+    /// 3F000 when its schema is not there.
+    pub(crate) fn key_of(&self, name: &RelationName) -> Result<String> {
+        match name.schema.as_deref() {
+            None | Some("main" | "pg_temp" | RelationName::NOWHERE) => Ok(name.key()),
+            Some(schema) if self.has_schema(schema) => Ok(name.key()),
+            Some(schema) => Err(undefined_schema(schema)),
+        }
     }
 
     /// Whether there is nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
+        self.tables.is_empty()
+            && self.views.is_empty()
+            && self.sequences.is_empty()
+            && self.schemas.is_empty()
     }
 
     /// Whether both have the very same relations.
@@ -443,6 +483,7 @@ impl State {
         same(&self.tables, &other.tables)
             && same(&self.sequences, &other.sequences)
             && self.views == other.views
+            && self.schemas == other.schemas
             && self.roles == other.roles
             && self.rights == other.rights
             && self.comments == other.comments
@@ -488,6 +529,7 @@ impl State {
     pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
         let mut mine = self.clone();
         mine.roles.clear();
+        mine.schemas.clear();
         mine.rights.clear();
         mine.comments.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
@@ -528,201 +570,9 @@ impl State {
     }
 }
 
-/// What the binder sees during one statement.
-pub(crate) struct StatementCatalog<'a> {
-    pub(crate) state: Arc<State>,
-    pub(crate) registry: &'a Registry,
-    /// The start of the transaction; None when the statement is bound for others too.
-    pub(crate) now_micros: Option<i64>,
-    /// The time zone in which literals are read.
-    pub(crate) literal_zone: TimeZone,
-    /// The time was asked for.
-    pub(crate) asks_time: Cell<bool>,
-    /// The session's prepared statements.
-    pub(crate) prepared: &'a PreparedStatements,
-    /// The session's number.
-    pub(crate) session: u64,
-    /// And its settings, its user among them.
-    pub(crate) settings: &'a Settings,
-    /// Its cursors.
-    pub(crate) cursors: &'a Cursors,
-    pub(crate) database: &'a Database,
-    /// Whether rights are looked at.
-    pub(crate) checks: Checking,
-    pub(crate) outside: Option<&'a dyn Outside>,
-    /// Which wide tables may be read.
-    pub(crate) wide: WideReader,
-    /// Nothing was asked for but the time and what stays as it is while the catalog does.
-    pub(crate) is_enough: Cell<bool>,
-}
-
-impl StatementCatalog<'_> {
-    /// The rows of the system table that the one argument names.
-    fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
-        self.rows_of(match arguments.positional.as_slice() {
-            [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
-            _ => "",
-        })
-    }
-
-    /// The rows of the system table `name`.
-    fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
-        let (state, settings) = (&*self.state, self.settings);
-        let (cursors, database) = (self.cursors, self.database);
-        pg_catalog::rows(name, &Subject { state, settings, cursors, database })
-    }
-
-    /// `tessera_memory` for `tessera_memory()`: the functions about the database are tables, too.
-    fn function_view(&self, name: &str) -> Option<String> {
-        let is_meant = name.starts_with("tessera_") && self.registry.function(name).is_some();
-        is_meant.then(|| format!("SELECT * FROM {name}()"))
-    }
-}
-
-/// Whether rights count for what is bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Checking {
-    /// Those of the session.
-    Rights,
-    /// They do not: it is the database that asks.
-    Nothing,
-}
-
-/// A view of the system.
-fn system_view(sql: String) -> Relation {
-    Relation::View { sql, columns: Vec::new(), rights: ViewRights::System }
-}
-
-/// 42501 for files of the server, which only superusers read and write.
-pub(crate) fn no_files(what: &str) -> Error {
-    let privilege = if what == "read" { "pg_read_server_files" } else { "pg_write_server_files" };
-    let preposition = if what == "read" { "from" } else { "to" };
-    denied(format!(
-        "must be superuser or have privileges of the {privilege} role to COPY {preposition} a file"
-    ))
-    .with_hint(
-        "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.",
-    )
-}
-
-fn is_local(schema: Option<&str>) -> bool {
-    schema.is_none_or(|s| s == "public" || s == "main" || s == "pg_temp")
-}
-
-impl Catalog for StatementCatalog<'_> {
-    fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
-        if !is_local(schema) {
-            return pg_catalog::view(schema, name).map(system_view);
-        }
-        if let Some(entry) = self.state.tables.get(name) {
-            let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
-            return match &entry.def.wide {
-                Some(def) if !self.wide.may_read(entry) => {
-                    self.is_enough.set(false);
-                    let sql = wide::query_text(&self.state, def)?;
-                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
-                    let rights = ViewRights::Owner(owner.to_owned());
-                    Some(Relation::StaleWide { table, sql, rights })
-                }
-                _ => Some(Relation::Table(table)),
-            };
-        }
-        if let Some(sequence) = self.state.sequences.get(name) {
-            self.is_enough.set(false);
-            // Where it stands now: one row, as in PostgreSQL.
-            let SequenceValue { last, called } = *sequence.value.lock();
-            let sql = format!(
-                "SELECT CAST('{last}' AS BIGINT) AS last_value, CAST(0 AS BIGINT) AS log_cnt, \
-                 {called} AS is_called"
-            );
-            let (columns, rights) = (Vec::new(), ViewRights::Asker);
-            return Some(Relation::View { sql, columns, rights });
-        }
-        if let Some(view) = self.state.views.get(name) {
-            let (sql, columns) = (view.sql.clone(), view.columns.clone());
-            let rights = match view.persistence {
-                Persistence::Temporary => ViewRights::Asker,
-                Persistence::Permanent => {
-                    let owner = self.state.owner_of(&Object::Relation(name.to_owned()));
-                    ViewRights::Owner(owner.to_owned())
-                }
-            };
-            return Some(Relation::View { sql, columns, rights });
-        }
-        let view = || pg_catalog::view(None, name).or_else(|| self.function_view(name));
-        schema.is_none().then(view).flatten().map(system_view)
-    }
-
-    fn table_function(
-        &self,
-        name: &str,
-        arguments: &Arguments,
-    ) -> Option<Result<TableFunctionRef>> {
-        self.is_enough.set(false);
-        if name == pg_catalog::FUNCTION {
-            return Some(self.system_rows(arguments));
-        }
-        if let Some(table) = pg_catalog::as_function(name, arguments) {
-            return Some(self.rows_of(&table));
-        }
-        let function = self.registry.function(name)?;
-        if function.reads_files() && !self.state.is_superuser(self.settings.who()) {
-            return Some(Err(no_files("read")));
-        }
-        Some(function.bind(arguments))
-    }
-
-    fn outside(&self, name: &str) -> Option<Result<TableFunctionRef>> {
-        let found = self.outside?.find(name)?;
-        self.is_enough.set(false);
-        Some(found)
-    }
-
-    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
-        pg_catalog::template(name, count)
-    }
-
-    fn sequence(&self, schema: Option<&str>, name: &str) -> Option<SequenceDef> {
-        let sequence = is_local(schema).then(|| self.state.sequences.get(name)).flatten()?;
-        Some(sequence.def.clone())
-    }
-
-    fn prepared(&self, name: &str) -> Option<Vec<DataType>> {
-        self.is_enough.set(false);
-        self.prepared.types(name)
-    }
-
-    fn session_id(&self) -> i32 {
-        i32::try_from(self.session).unwrap_or(i32::MAX)
-    }
-
-    fn user(&self) -> &str {
-        self.settings.current_user()
-    }
-
-    fn session_user(&self) -> &str {
-        self.settings.session_user()
-    }
-
-    fn check_access(&self, needed: &[Access]) -> Result<()> {
-        match self.checks {
-            Checking::Rights => self.state.check_access(self.settings.who(), needed),
-            Checking::Nothing => Ok(()),
-        }
-    }
-
-    fn time_zone(&self) -> TimeZone {
-        self.settings.time_zone().clone()
-    }
-
-    fn literal_zone(&self) -> TimeZone {
-        self.literal_zone.clone()
-    }
-
-    fn now_micros(&self) -> Option<i64> {
-        self.asks_time.set(true);
-        self.now_micros
-    }
+/// 3F000 for a schema.
+pub(crate) fn undefined_schema(name: &str) -> Error {
+    Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"))
 }
 
 /// 42P01 for `name`.

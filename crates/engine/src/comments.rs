@@ -3,12 +3,11 @@
 //! Invariant: nothing in [`State::comments`] is about an object that is not there: each change of
 //! the catalog ends with [`State::settle_comments`].
 
-use sql::statement::{Comment, CommentTarget, Persistence};
+use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
-use crate::catalog::{State, undefined_table};
-use crate::define::local_name;
-use crate::rights::{DATABASE_NAME, Object, denied};
+use crate::catalog::{State, TableDef, undefined_schema, undefined_table};
+use crate::rights::{DATABASE_NAME, Object, SCHEMA_NAME, denied};
 use crate::{QueryResult, Session};
 
 /// What a comment is about.
@@ -18,8 +17,8 @@ pub(crate) enum Commented {
     Relation(String),
     /// A column of a permanent table or view.
     Column(String, String),
-    /// `public`.
-    Schema,
+    /// A schema.
+    Schema(String),
     /// The database.
     Database,
     /// A role.
@@ -41,7 +40,8 @@ impl State {
             Commented::Relation(name) => !self.contains(name),
             Commented::Column(relation, column) => self.column_place(relation, column).is_none(),
             Commented::Role(name) => !self.roles.contains_key(name),
-            Commented::Schema | Commented::Database => false,
+            Commented::Schema(name) => !self.has_schema(name),
+            Commented::Database => false,
         };
         let gone: Vec<Commented> = self.comments.keys().filter(|on| gone(on)).cloned().collect();
         gone.iter().for_each(|on| drop(self.comments.remove(on)));
@@ -54,6 +54,19 @@ impl State {
         let texts: Vec<_> = moved.iter().map(|(from, _)| self.comments.remove(from)).collect();
         for ((_, to), text) in moved.into_iter().zip(texts) {
             self.comments.extend(text.map(|text| (to, text)));
+        }
+    }
+
+    /// Rights and comments follow a table that was called `from`, those on its indexes, too.
+    pub(crate) fn follow_table(&mut self, from: &str, table: &TableDef) {
+        if from == table.name {
+            return;
+        }
+        self.rename_rights(from, &table.name);
+        self.rename_comments(from, &table.name);
+        for index in table.visible_indexes() {
+            let beside = |key: &str| RelationName::key_beside(key, &index.name);
+            self.rename_comments(&beside(from), &beside(&table.name));
         }
     }
 
@@ -91,7 +104,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
     let (state, who) = (session.state(), session.who());
     Ok(match on {
         CommentTarget::Relation { kind, name } => {
-            let name = local_name(name)?;
+            let name = &state.key_of(name)?;
             match state.kind_of(name) {
                 None => return Err(undefined_table(name)),
                 Some(found) if found != *kind => {
@@ -106,7 +119,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             Commented::Relation(name.to_owned())
         }
         CommentTarget::Column { relation, column } => {
-            let relation = local_name(relation)?;
+            let relation = &state.key_of(relation)?;
             let Some(kind) = state.kind_of(relation) else {
                 return Err(undefined_table(relation));
             };
@@ -120,14 +133,14 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             Commented::Column(relation.to_owned(), column.clone())
         }
         CommentTarget::Schema(name) => {
-            if !matches!(name.as_str(), "public" | "main") {
-                let message = format!("schema \"{name}\" does not exist");
-                return Err(Error::new(SqlState(*b"3F000"), message));
+            let name = if name == "main" { SCHEMA_NAME } else { name };
+            if !state.has_schema(name) {
+                return Err(undefined_schema(name));
             }
-            if !state.owns(&who, &Object::Schema) {
+            if !state.owns(&who, &Object::Schema(name.to_owned())) {
                 return Err(denied(format!("must be owner of schema {name}")));
             }
-            Commented::Schema
+            Commented::Schema(name.to_owned())
         }
         CommentTarget::Database(name) => {
             if name != DATABASE_NAME {

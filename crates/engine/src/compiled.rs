@@ -94,6 +94,8 @@ pub(crate) struct Compiled {
     options: PlanOptions,
     /// Literals were read in it, and its clocks are a part of expressions.
     zone: TimeZone,
+    /// What names without a schema meant.
+    path: Option<Arc<[String]>>,
     /// Whether wide tables could be read at all.
     reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
@@ -124,6 +126,7 @@ impl Compiled {
             version,
             options: session.settings.plan_options(),
             zone: session.settings.time_zone().clone(),
+            path: session.settings.path().cloned(),
             reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
             plans: Mutex::default(),
@@ -156,6 +159,7 @@ impl Compiled {
             && session.inner().relations.version() == self.version
             && session.settings.plan_options() == self.options
             && *session.settings.time_zone() == self.zone
+            && session.settings.path() == self.path.as_ref()
             && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who
             && session.sees_committed_catalog()

@@ -8,6 +8,7 @@ mod alter;
 mod drop;
 mod names;
 mod redefined;
+mod schema;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ mod validate;
 mod view;
 mod wide;
 
-pub(crate) use names::quoted;
+pub(crate) use names::{quoted, quoted_relation};
 pub(crate) use wide::check as check_wide;
 
 use sql::statement::{Discard, IfExists, Persistence, RelationName, Statement};
@@ -58,6 +59,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
         Statement::Comment(comment) => crate::comments::run(session, *comment),
         Statement::Role(statement) => crate::role::run(session, *statement),
         Statement::Privilege(statement) => crate::privilege::run(session, *statement),
+        Statement::Schema(statement) => schema::run(session, *statement),
         _ => Err(Error::unsupported("this statement")),
     }
 }
@@ -84,6 +86,7 @@ fn command_of(statement: &Statement) -> &'static str {
         Statement::Comment(_) => "COMMENT",
         Statement::Role(statement) => statement.command(),
         Statement::Privilege(statement) => statement.command(),
+        Statement::Schema(statement) => statement.command(),
         _ => "this statement",
     }
 }
@@ -127,17 +130,6 @@ fn run_discard(session: &mut Session, discard: Discard) -> Result<QueryResult> {
 pub(crate) fn on_commit(session: &mut Session) -> Result<()> {
     let has_any = session.work.as_ref().is_some_and(|work| !work.temporary.is_empty());
     if has_any { drop::on_commit(session) } else { Ok(()) }
-}
-
-/// The name without schema; only `public` (and `main`, as DuckDB calls it) exists.
-pub(crate) fn local_name(name: &RelationName) -> Result<&str> {
-    match name.schema.as_deref() {
-        None | Some("public" | "main" | "pg_temp") => Ok(&name.name),
-        Some(schema) => {
-            let message = format!("schema \"{schema}\" does not exist");
-            Err(Error::new(SqlState(*b"3F000"), message))
-        }
-    }
 }
 
 /// How long a relation of this name is to live: those of `pg_temp` as long as the session.
@@ -186,12 +178,13 @@ fn may_create(
     match if_exists {
         _ if !taken => Ok(true),
         IfExists::Skip => Ok(false),
-        IfExists::Fail | IfExists::Replace => Err(names::taken(name)),
+        IfExists::Fail | IfExists::Replace => Err(names::taken(RelationName::name_of_key(name))),
     }
 }
 
 /// Tells the client that IF NOT EXISTS skipped a relation.
 fn tell_taken(session: &mut Session, name: &str) {
+    let name = RelationName::name_of_key(name);
     session.notice("42P07", format!("relation \"{name}\" already exists, skipping"));
 }
 

@@ -17,6 +17,7 @@ mod schema;
 mod tables;
 
 use sql::catalog::{Arguments, TableFunctionRef};
+use sql::statement::{Persistence, RelationName};
 use types::array::ArrayBuilder;
 use types::{DataType, ElementType, Error, Result, SqlState, Value};
 
@@ -25,7 +26,7 @@ pub(crate) use functions::template;
 use crate::Database;
 use crate::catalog::{Role, State};
 use crate::cursor::Cursors;
-use crate::rights::{Object, Who};
+use crate::rights::{Object, SCHEMA_NAME, Who};
 use crate::settings::Settings;
 use crate::system::rows_function;
 
@@ -40,7 +41,37 @@ pub(crate) struct Subject<'a> {
     pub(crate) database: &'a Database,
 }
 
+/// Which schemas there are for whom.
+const SYSTEM_SCHEMAS: [(i64, &str); 2] =
+    [(numbers::PG_CATALOG, "pg_catalog"), (numbers::INFORMATION_SCHEMA, "information_schema")];
+
 impl Subject<'_> {
+    /// Numbers and names of the schemas that are not the system's.
+    fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
+        let own = self.state.schemas.keys().map(String::as_str);
+        std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name))
+    }
+
+    /// Whether its name alone means the relation that the catalog calls `key`.
+    fn is_visible(&self, key: &str) -> bool {
+        let (own, name) = (RelationName::schema_of_key(key), RelationName::name_of_key(key));
+        let has = |schema: &str| {
+            let schema = Some(schema.to_owned());
+            let key = RelationName { schema, name: name.to_owned() }.key();
+            self.state.contains(&key)
+        };
+        self.state.persistence_of(key) == Some(Persistence::Temporary)
+            || self.settings.schemas().find(|schema| *schema == own || has(schema)) == Some(own)
+    }
+
+    /// A relation as messages show it: with its schema where its name alone means another one.
+    fn shown(&self, key: &str) -> String {
+        match self.is_visible(key) {
+            true => relations::quoted(RelationName::name_of_key(key)),
+            false => full_name(key),
+        }
+    }
+
     /// All roles; whoever was let in without being asked is one.
     fn roles(&self) -> Vec<(String, Role)> {
         let known = self.state.roles.iter();
@@ -150,6 +181,12 @@ impl Row {
         };
         columns.iter().map(value).collect()
     }
+}
+
+/// A relation with its schema, as SQL writes it.
+fn full_name(key: &str) -> String {
+    let schema = Some(RelationName::schema_of_key(key).to_owned());
+    RelationName { schema, name: RelationName::name_of_key(key).to_owned() }.quoted()
 }
 
 /// The query of a table of the catalog; None when there is none of that name.

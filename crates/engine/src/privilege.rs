@@ -7,8 +7,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use crate::catalog::{State, undefined_table};
-use crate::define::local_name;
+use crate::catalog::{State, undefined_schema, undefined_table};
 use crate::rights::{
     DATABASE_NAME, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, TABLE, Who, denied,
 };
@@ -61,7 +60,7 @@ fn role_of(session: &Session, state: &State, name: &RoleName) -> Result<Option<S
 }
 
 /// A role that is not PUBLIC.
-fn one_role(session: &Session, state: &State, name: &RoleName) -> Result<String> {
+pub(crate) fn one_role(session: &Session, state: &State, name: &RoleName) -> Result<String> {
     role_of(session, state, name)?.ok_or_else(|| undefined("public"))
 }
 
@@ -78,21 +77,22 @@ fn invalid(what: &str, privilege: Privilege) -> Error {
     Error::new(SqlState(*b"0LP01"), message)
 }
 
-fn check_schema(name: &str) -> Result<()> {
-    match name {
-        SCHEMA_NAME => Ok(()),
-        name => {
-            let message = format!("schema \"{name}\" does not exist");
-            Err(Error::new(SqlState(*b"3F000"), message))
-        }
+/// # Errors
+/// 3F000.
+pub(crate) fn schema_named(state: &State, name: &str) -> Result<Object> {
+    let name = if name == "main" { SCHEMA_NAME } else { name };
+    match state.has_schema(name) {
+        true => Ok(Object::Schema(name.to_owned())),
+        false => Err(undefined_schema(name)),
     }
 }
 
 /// The objects that a statement names.
 fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
     let relation = |name: &RelationName, wanted: Option<&str>| {
-        let name = local_name(name)?;
-        match (state.kind_of(name), wanted) {
+        let key = state.key_of(name)?;
+        let name = name.name.as_str();
+        match (state.kind_of(&key), wanted) {
             (None, _) => Err(undefined_table(name)),
             (Some("index"), _) => {
                 let message = format!("\"{name}\" is an index");
@@ -102,13 +102,18 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
                 let message = format!("\"{name}\" is not a {wanted}");
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
-            _ => Ok(Object::Relation(name.to_owned())),
+            _ => Ok(Object::Relation(key)),
         }
     };
     let permanent = |name: &&String| state.persistence_of(name) == Some(Persistence::Permanent);
-    let all = |names: Vec<&String>| {
-        let names = names.into_iter().filter(permanent);
-        names.map(|name| Object::Relation(name.clone())).collect()
+    let all = |schemas: &[String], names: Vec<&String>| -> Result<Vec<Object>> {
+        schemas.iter().try_for_each(|name| schema_named(state, name).map(drop))?;
+        let is_in = |name: &&String| {
+            let schema = RelationName::schema_of_key(name);
+            schemas.iter().any(|s| s == schema || s == "main" && schema == SCHEMA_NAME)
+        };
+        let names = names.into_iter().filter(permanent).filter(is_in);
+        Ok(names.map(|name| Object::Relation(name.clone())).collect())
     };
     Ok(match objects {
         Objects::Tables(names) => names.iter().map(|n| relation(n, None)).collect::<Result<_>>()?,
@@ -116,16 +121,11 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
             names.iter().map(|n| relation(n, Some("sequence"))).collect::<Result<_>>()?
         }
         Objects::AllTables(schemas) => {
-            schemas.iter().try_for_each(|name| check_schema(name))?;
-            all(state.tables.keys().chain(state.views.keys()).collect())
+            all(schemas, state.tables.keys().chain(state.views.keys()).collect())?
         }
-        Objects::AllSequences(schemas) => {
-            schemas.iter().try_for_each(|name| check_schema(name))?;
-            all(state.sequences.keys().collect())
-        }
+        Objects::AllSequences(schemas) => all(schemas, state.sequences.keys().collect())?,
         Objects::Schemas(names) => {
-            names.iter().try_for_each(|name| check_schema(name))?;
-            vec![Object::Schema]
+            names.iter().map(|name| schema_named(state, name)).collect::<Result<_>>()?
         }
         Objects::Databases(names) => match names.iter().find(|name| *name != DATABASE_NAME) {
             Some(name) => {
@@ -373,16 +373,14 @@ fn change_owner(
 ) -> Result<()> {
     let state = session.state();
     let (object, word) = match kind {
-        ObjectKind::Schema => {
-            check_schema(&name.name)?;
-            (Object::Schema, "schema")
-        }
+        ObjectKind::Schema => (schema_named(&state, &name.name)?, "schema"),
         ObjectKind::Database => {
             (named(&state, &Objects::Databases(vec![name.name.clone()]))?.remove(0), "database")
         }
         ObjectKind::Table | ObjectKind::View | ObjectKind::Sequence => {
-            let local = local_name(name)?;
-            let found = state.kind_of(local);
+            let key = state.key_of(name)?;
+            let local = name.name.as_str();
+            let found = state.kind_of(&key);
             let wanted = match kind {
                 ObjectKind::Sequence => "sequence",
                 ObjectKind::View => "view",
@@ -396,7 +394,7 @@ fn change_owner(
                 }
                 None => return Err(undefined_table(local)),
                 Some(found) if found == wanted || kind == ObjectKind::Table && found != "index" => {
-                    (Object::Relation(local.to_owned()), found)
+                    (Object::Relation(key), found)
                 }
                 Some(_) => {
                     let message = format!("\"{local}\" is not a {wanted}");
@@ -405,7 +403,9 @@ fn change_owner(
             }
         }
     };
-    if state.persistence_of(&name.name) == Some(Persistence::Temporary) {
+    if let Object::Relation(key) = &object
+        && state.persistence_of(key) == Some(Persistence::Temporary)
+    {
         return Err(Error::unsupported("an owner of a temporary relation"));
     }
     let who = session.who();
@@ -420,8 +420,10 @@ fn change_owner(
     {
         return Err(denied(format!("must be member of role \"{to}\"")));
     }
-    if matches!(object, Object::Relation(_)) && !state.is_superuser(&who) {
-        state.check(&Who::Role(to.as_str().into()), &Object::Schema, CREATE)?;
+    if let Object::Relation(key) = &object
+        && !state.is_superuser(&who)
+    {
+        state.check(&Who::Role(to.as_str().into()), &Object::schema_of(key), CREATE)?;
     }
     session.change_catalog(|state| {
         set_owner(state, &object, &to);
@@ -486,7 +488,9 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
     }
     let creates =
         |name: &RelationName, persistence| match crate::define::persistence_of(name, persistence) {
-            Persistence::Permanent => state.check(&who, &Object::Schema, CREATE),
+            Persistence::Permanent => {
+                state.check(&who, &Object::schema_of(&state.key_of(name)?), CREATE)
+            }
             Persistence::Temporary => {
                 let temporary = Privileges::of(&[Privilege::Temporary]);
                 state.check(&who, &Object::Database, temporary).map_err(|_| {
@@ -499,11 +503,11 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         };
     let drops = |kind: &str, drop: &DropRelations| {
         drop.names.iter().try_for_each(|name| {
-            let name = local_name(name)?;
+            let Ok(name) = state.key_of(name) else { return Ok(()) };
             // The owner of the schema may drop what is in it.
-            match state.kind_of(name) {
-                Some(found) if found == kind && !state.owns(&who, &Object::Schema) => {
-                    state.check_owner(&who, kind, name)
+            match state.kind_of(&name) {
+                Some(found) if found == kind && !state.owns(&who, &Object::schema_of(&name)) => {
+                    state.check_owner(&who, kind, &name)
                 }
                 _ => Ok(()),
             }
@@ -515,9 +519,11 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         Statement::CreateSequence(create) => creates(&create.name, create.persistence),
         Statement::CreateView(create) => {
             creates(&create.name, create.persistence)?;
-            match local_name(&create.name)? {
-                name if create.if_exists == IfExists::Replace && state.views.contains_key(name) => {
-                    state.check_owner(&who, "view", name)
+            match state.key_of(&create.name)? {
+                name if create.if_exists == IfExists::Replace
+                    && state.views.contains_key(&name) =>
+                {
+                    state.check_owner(&who, "view", &name)
                 }
                 _ => Ok(()),
             }
@@ -525,14 +531,14 @@ pub(crate) fn check_definition(session: &Session, statement: &Statement) -> Resu
         Statement::CreateIndex(create) => state.check_owner(&who, "table", create.table.name()),
         Statement::AlterTable(Some(alter)) => state.check_owner(&who, "table", alter.table.name()),
         Statement::AlterSequence(Some(alter)) => {
-            state.check_owner(&who, "sequence", local_name(&alter.name)?)
+            state.check_owner(&who, "sequence", &state.key_of(&alter.name)?)
         }
         Statement::RenameIndex { name, .. } => {
-            let name = local_name(name)?;
+            let name = &state.key_of(name)?;
             state.table_of_index(name).map_or(Ok(()), |_| state.check_owner(&who, "index", name))
         }
         Statement::CreateWideTable(create) => creates(&create.name, Persistence::Permanent),
-        Statement::RefreshWideTable(name) => match local_name(name)? {
+        Statement::RefreshWideTable(name) => match &state.key_of(name)? {
             name if state.tables.contains_key(name) => state.check_owner(&who, "table", name),
             _ => Ok(()),
         },

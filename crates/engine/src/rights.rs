@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::statement::{Access, Persistence, Privilege, Privileges};
+use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
@@ -30,8 +30,8 @@ pub(crate) enum Who {
 pub(crate) enum Object {
     /// A permanent table, view or sequence, by name.
     Relation(String),
-    /// `public`, the only schema.
-    Schema,
+    /// A schema.
+    Schema(String),
     /// The database.
     Database,
 }
@@ -93,16 +93,25 @@ pub(crate) fn denied(message: impl Into<String>) -> Error {
     Error::new(SqlState(*b"42501"), message)
 }
 
-/// The name of the schema and of the database, as messages have them.
+/// The name of the schema that is always there, and of the database.
 pub(crate) const SCHEMA_NAME: &str = "public";
 pub(crate) const DATABASE_NAME: &str = "tessera";
+
+impl Object {
+    /// The schema of the relation that the catalog calls `key`.
+    pub(crate) fn schema_of(key: &str) -> Self {
+        Self::Schema(RelationName::schema_of_key(key).to_owned())
+    }
+}
 
 impl State {
     /// What the object is called in messages: kind and name.
     pub(crate) fn described<'a>(&self, object: &'a Object) -> (&'static str, &'a str) {
         match object {
-            Object::Relation(name) => (self.kind_of(name).unwrap_or("relation"), name),
-            Object::Schema => ("schema", SCHEMA_NAME),
+            Object::Relation(name) => {
+                (self.kind_of(name).unwrap_or("relation"), RelationName::name_of_key(name))
+            }
+            Object::Schema(name) => ("schema", name),
             Object::Database => ("database", DATABASE_NAME),
         }
     }
@@ -112,7 +121,7 @@ impl State {
         match object {
             Object::Relation(name) if self.sequences.contains_key(name) => SEQUENCE,
             Object::Relation(_) => TABLE,
-            Object::Schema => SCHEMA,
+            Object::Schema(_) => SCHEMA,
             Object::Database => DATABASE,
         }
     }
@@ -141,7 +150,10 @@ impl State {
         }
         match object {
             Object::Relation(_) => {}
-            Object::Schema => grants.push(grant(None, Privileges::of(&[Privilege::Usage]))),
+            Object::Schema(name) if name == SCHEMA_NAME => {
+                grants.push(grant(None, Privileges::of(&[Privilege::Usage])));
+            }
+            Object::Schema(_) => {}
             Object::Database => {
                 let usual = Privileges::of(&[Privilege::Connect, Privilege::Temporary]);
                 grants.push(grant(None, usual));
@@ -246,6 +258,18 @@ impl State {
     }
 
     /// # Errors
+    /// 42501 unless `who` may look into the schema of the relation.
+    pub(crate) fn check_usage(&self, who: &Who, relation: &str) -> Result<()> {
+        match self.is_temporary(relation) {
+            true => Ok(()),
+            false => {
+                let usage = Privileges::of(&[Privilege::Usage]);
+                self.check(who, &Object::schema_of(relation), usage)
+            }
+        }
+    }
+
+    /// # Errors
     /// 42501 for the first of `needed` that `who` may not do.
     pub(crate) fn check_access(&self, who: &Who, needed: &[Access]) -> Result<()> {
         let asks_all = self.is_superuser(who);
@@ -258,6 +282,7 @@ impl State {
                 None if asks_all => {}
                 owner => {
                     let who = owner.as_ref().unwrap_or(who);
+                    self.check_usage(who, relation)?;
                     self.check(who, &Object::Relation(relation.clone()), *any_of)?;
                 }
             }
@@ -273,7 +298,7 @@ impl State {
         if owned || self.is_superuser(who) {
             return Ok(());
         }
-        Err(denied(format!("must be owner of {kind} {name}")))
+        Err(denied(format!("must be owner of {kind} {}", RelationName::name_of_key(name))))
     }
 
     /// Rights follow a permanent relation's new name.
@@ -291,16 +316,22 @@ impl State {
                 || state.views.contains_key(name)
                 || state.sequences.contains_key(name)
         };
-        let gone = |object: &Object| matches!(object, Object::Relation(n) if !has(self, n));
+        let gone = |object: &Object| match object {
+            Object::Relation(name) => !has(self, name),
+            Object::Schema(name) => !self.has_schema(name),
+            Object::Database => false,
+        };
         let gone: Vec<Object> = self.rights.keys().filter(|object| gone(object)).cloned().collect();
         gone.iter().for_each(|object| drop(self.rights.remove(object)));
         let Who::Role(owner) = who else { return };
         let names = self.tables.keys().chain(self.views.keys()).chain(self.sequences.keys());
         let is_new = |name: &&String| !has(before, name);
         let new: Vec<String> = names.filter(is_new).cloned().collect();
-        for name in new {
+        let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
+        let schemas: Vec<Object> = schemas.cloned().map(Object::Schema).collect();
+        for object in new.into_iter().map(Object::Relation).chain(schemas) {
             let rights = || Rights { owner: owner.to_string(), grants: None };
-            self.rights.entry(Object::Relation(name)).or_insert_with(rights);
+            self.rights.entry(object).or_insert_with(rights);
         }
     }
 }

@@ -34,18 +34,30 @@ pub(crate) struct SessionSequences {
     pub(crate) access: AccessMode,
     pub(crate) who: Who,
     pub(crate) calls: Arc<SessionCalls>,
+    /// The schemas of the search path; None is the default.
+    pub(crate) path: Option<Arc<[String]>>,
 }
 
 impl SessionSequences {
     fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
-        let name = RelationName::parse(name)?;
-        match self.state.sequences.get(&name.name) {
+        let mut name = RelationName::parse(name)?;
+        let mut key = self.state.key_of(&name)?;
+        if name.schema.is_none() && !self.state.contains(&key) {
+            let found = self.path.iter().flat_map(|path| path.iter()).map(|schema| RelationName {
+                schema: Some(schema.clone()),
+                ..RelationName::public(&name.name)
+            });
+            if let Some(found) = found.into_iter().find(|name| self.state.contains(&name.key())) {
+                (key, name) = (found.key(), found);
+            }
+        }
+        match self.state.sequences.get(&key) {
             Some(sequence) => Ok(sequence),
-            None if self.state.contains(&name.name) => {
+            None if self.state.contains(&key) => {
                 let message = format!("\"{}\" is not a sequence", name.name);
                 Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message))
             }
-            None => Err(undefined_table(&name.name)),
+            None => Err(undefined_table(&name.to_string())),
         }
     }
 
@@ -58,7 +70,7 @@ impl SessionSequences {
         }
         let table = sequence.owner.as_ref().and_then(|(table, _)| self.state.tables.get(table));
         let is_identity = table.is_some_and(|table| {
-            table.def.identities.iter().any(|(_, i)| i.sequence.name == sequence.name)
+            table.def.identities.iter().any(|(_, i)| i.sequence.key() == sequence.name)
         });
         if is_identity {
             return Ok(());

@@ -1,6 +1,7 @@
 //! SET and SHOW: what a session may say about itself.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
@@ -100,6 +101,8 @@ pub(crate) struct Settings {
     /// What they say to the planner and the executor.
     options: PlanOptions,
     zone: TimeZone,
+    /// The schemas of `search_path` as written; None is the default.
+    path: Option<Arc<[String]>>,
     /// Who began the session.
     user: Option<String>,
     /// That is no role: whoever came was let in.
@@ -114,7 +117,8 @@ impl Default for Settings {
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
         let zone = TimeZone::UTC;
-        Self { changed, local, base, version: 0, options, zone, user, trusted, who }
+        let path = None;
+        Self { changed, local, base, version: 0, options, zone, path, user, trusted, who }
     }
 }
 
@@ -194,6 +198,30 @@ pub(crate) fn meaning(name: &str) -> &'static str {
     }
 }
 
+/// The identifiers of a list, folded where they are not quoted.
+fn names_in(list: &str) -> Vec<String> {
+    let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
+    let mut is_any = false;
+    for c in list.chars().chain([',']) {
+        match c {
+            '"' => (quoted, is_any) = (!quoted, true),
+            ',' if !quoted => {
+                if is_any && !name.is_empty() {
+                    names.push(std::mem::take(&mut name));
+                }
+                (name, is_any) = (String::new(), false);
+            }
+            c if quoted => name.push(c),
+            c if c.is_whitespace() => {}
+            c => {
+                name.extend(c.to_lowercase());
+                is_any = true;
+            }
+        }
+    }
+    names
+}
+
 /// Milliseconds, perhaps with a unit: "1500", "2s", "5 min".
 fn parse_ms(name: &str, text: &str) -> Result<u64> {
     let text = text.trim();
@@ -230,6 +258,23 @@ impl Settings {
     /// Whose clocks it goes by.
     pub(crate) fn time_zone(&self) -> &TimeZone {
         &self.zone
+    }
+
+    /// The schemas of `search_path` as written; None is the default.
+    pub(crate) fn path(&self) -> Option<&Arc<[String]>> {
+        self.path.as_ref()
+    }
+
+    /// The schemas of `search_path`, whether they exist or not.
+    pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
+        let user = self.current_user();
+        let given = self.path.iter().flat_map(|path| path.iter().map(String::as_str));
+        let usual = self.path.is_none().then_some(["$user", "public"]).into_iter().flatten();
+        given.chain(usual).map(move |name| match name {
+            "$user" => user,
+            "main" => "public",
+            name => name,
+        })
     }
 
     /// Which index sub-blocks scans use.
@@ -367,6 +412,7 @@ impl Settings {
     fn moved(&mut self) {
         self.version += 1;
         self.options = self.plan_options_now();
+        self.path = self.changed("search_path").map(|text| names_in(text).into());
         let zone = self.changed("timezone").unwrap_or(TimeZone::UTC.name());
         if zone != self.zone.name() {
             // The name is one that SET has found.

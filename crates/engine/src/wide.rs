@@ -21,7 +21,7 @@ use sql::statement::Persistence;
 use storage::Timestamp;
 
 use crate::catalog::{State, TableEntry};
-use crate::define::quoted;
+use crate::define::{quoted, quoted_relation};
 
 /// No commit has this timestamp.
 const NEVER: u64 = u64::MAX;
@@ -160,7 +160,7 @@ pub(crate) fn query_text(state: &State, def: &WideDef) -> Option<String> {
     let columns: Vec<String> = columns.collect::<Option<_>>()?;
     let mut text = format!("SELECT {} FROM ", columns.join(", "));
     for (number, node) in def.nodes.iter().enumerate() {
-        let name = quoted(&node.table);
+        let name = quoted_relation(&node.table);
         let Some(link) = &node.link else {
             text.push_str(&format!("{name} AS n{number}"));
             continue;

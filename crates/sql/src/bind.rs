@@ -59,6 +59,7 @@ mod array_functions;
 mod aggregate;
 mod window;
 mod name;
+mod schema;
 mod zone;
 
 use std::collections::VecDeque;
@@ -69,7 +70,7 @@ use sqlparser::ast;
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
 use crate::parse::{Inference, Overriding, ParsedStatement, too_deep};
-use crate::statement::{Access, Privilege, Privileges, RelationName, Statement};
+use crate::statement::{Access, Privilege, Privileges, Statement};
 use scope::Level;
 
 pub use generated::bind_generated;
@@ -164,6 +165,8 @@ struct Binder<'a> {
     ctes: Vec<cte::CteEntry>,
     depth: usize,
     view_depth: usize,
+    /// Above 0 while a definition that is kept is bound.
+    definition_depth: usize,
     /// Set while the SELECT is bound whose rows are locked.
     locking: Option<lock::Locking>,
     overriding: Overriding,
@@ -179,6 +182,8 @@ struct Binder<'a> {
     changes: changes::Changes,
     /// The session's time zone.
     zone: zone::SessionZone,
+    /// Relations that the search path found in other schemas than `public`, by their places.
+    placed: Vec<(Position, String)>,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -196,6 +201,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             view_depth: 0,
+            definition_depth: 0,
             locking: None,
             overriding: Overriding::No,
             identity_names: VecDeque::new(),
@@ -204,6 +210,7 @@ impl<'a> Binder<'a> {
             on_behalf: None,
             changes: changes::Changes::default(),
             zone: zone::SessionZone::of(catalog),
+            placed: Vec::new(),
             clock: None,
             moment: None,
         }
@@ -264,25 +271,6 @@ impl<'a> Binder<'a> {
             next_column: self.next_column,
             next_cte: self.next_cte,
         })
-    }
-
-    /// The relation name, of at most two parts.
-    fn relation_name(&self, name: &ast::ObjectName) -> Result<RelationName> {
-        let parts = name::object_parts(name)?;
-        if let Some(ast::ObjectNamePart::Identifier(first)) = name.0.first() {
-            name::refuse_reserved(first)?;
-        }
-        match parts.as_slice() {
-            [name] => Ok(RelationName { schema: None, name: name.clone() }),
-            [schema, name] => Ok(RelationName { schema: Some(schema.clone()), name: name.clone() }),
-            [_, schema, name] => {
-                Ok(RelationName { schema: Some(schema.clone()), name: name.clone() })
-            }
-            _ => {
-                let message = format!("improper qualified name (too many dotted names): {name}");
-                Err(place(Error::new(SqlState::SYNTAX_ERROR, message), name::object_at(name)))
-            }
-        }
     }
 }
 

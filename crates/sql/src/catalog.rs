@@ -120,7 +120,8 @@ pub struct ForeignKeyDef {
     pub name: String,
     /// Ordinals of the referring columns.
     pub columns: Vec<usize>,
-    /// The referenced table, which may be the referring one.
+    /// The referenced table, which may be the referring one, as the catalog calls it
+    /// ([`RelationName::key`]).
     pub table: RelationName,
     /// Ordinals there, by position in `columns`; together they are a key of that table.
     pub references: Vec<usize>,
@@ -413,8 +414,12 @@ impl IndexMeta {
 /// A table as the binder and planner see it. The planner reads statistics through
 /// `plan::Statistics`, found by downcasting [`TableMeta::object`].
 pub trait TableMeta: Send + Sync {
-    /// Its name.
+    /// What the catalog calls it ([`RelationName::key`](crate::statement::RelationName::key)).
     fn name(&self) -> &str;
+    /// Its name in its schema.
+    fn bare_name(&self) -> &str {
+        crate::statement::RelationName::name_of_key(self.name())
+    }
     /// Its columns, by ordinal.
     fn columns(&self) -> &[ColumnDef];
     /// Its declared keys.
@@ -619,8 +624,30 @@ pub struct Arguments {
 
 /// A consistent view of what exists.
 pub trait Catalog {
-    /// The relation called `name` (already case-folded), `schema` when qualified.
+    /// The relation called `name` (already case-folded), `schema` when qualified; without one it is
+    /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
+
+    /// The schema in which the search path finds the relation `name`, an index perhaps: None as in
+    /// [`Self::relation`], [`RelationName::NOWHERE`](crate::statement::RelationName::NOWHERE) where
+    /// there is none and `public` is not to be looked into.
+    fn schema_of(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The schema of new relations whose names have none; None is `public`.
+    ///
+    /// # Errors
+    /// 3F000 when the search path has none.
+    fn schema_of_new(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// The schemas of the search path that there are; those of the system only if they are named.
+    fn search_path(&self) -> Vec<String> {
+        vec!["public".to_owned()]
+    }
 
     /// The table function `name` bound to `arguments`; None when there is none of that name.
     ///

@@ -10,6 +10,7 @@ mod effect;
 mod grant;
 mod reserved;
 mod role;
+mod schema;
 mod session;
 pub(crate) mod visit;
 mod wide;
@@ -29,8 +30,8 @@ use types::{Error, Position, Result, SqlState};
 
 use crate::statement::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
-    LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SetScope,
-    TableLockMode, TransactionModes,
+    LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
+    SetScope, TableLockMode, TransactionModes,
 };
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
@@ -175,6 +176,7 @@ pub(crate) enum SessionTree {
         behaviour: DropBehaviour,
     },
     Privilege(PrivilegeStatement),
+    Schema(SchemaStatement),
     /// SET or, without a value, RESET of the role or the session's user.
     SetRole {
         name: String,

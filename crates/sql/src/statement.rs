@@ -5,6 +5,7 @@ mod cursor;
 mod define;
 mod privilege;
 mod role;
+mod schema;
 mod write;
 mod transaction;
 
@@ -22,13 +23,15 @@ pub use privilege::{
     Privileges, RoleName, privileges_in,
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
+pub use schema::SchemaStatement;
 pub use transaction::{
     AccessMode, Chain, ConstraintMode, Discard, Execute, Isolation, LockTable, Prepare,
     SetConstraints, TableLockMode, TransactionModes,
 };
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
-    OnConflict, Part, Returning, RowLock, RowLockStrength, SelectForUpdate, Update, WithChanges,
+    OnConflict, Part, Returning, RowLock, RowLockStrength, SelectForUpdate, Turn, Update,
+    WithChanges,
 };
 
 use types::{DataType, Error, Result, SqlState};
@@ -39,7 +42,7 @@ use crate::catalog::{Arguments, TableRef};
 /// Name of a table or view, case-folded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RelationName {
-    /// The schema, when the name was qualified.
+    /// The schema, when the name was qualified, or is not `public` by the search path.
     pub schema: Option<String>,
     /// The name itself.
     pub name: String,
@@ -48,13 +51,59 @@ pub struct RelationName {
 impl std::fmt::Display for RelationName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.schema {
-            Some(schema) => write!(f, "{schema}.{}", self.name),
-            None => f.write_str(&self.name),
+            Some(schema) if schema != Self::NOWHERE => write!(f, "{schema}.{}", self.name),
+            _ => f.write_str(&self.name),
         }
     }
 }
 
 impl RelationName {
+    /// Stands for the schema of a name that no schema of the search path has.
+    pub const NOWHERE: &str = "\0";
+
+    /// The name in `public`.
+    pub fn public(name: &str) -> Self {
+        Self { schema: None, name: name.to_owned() }
+    }
+
+    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere. A
+    /// name in `public` with a point has another one in front.
+    pub fn key(&self) -> String {
+        match self.schema.as_deref() {
+            None | Some("public" | "main" | "pg_temp") if self.name.contains('.') => {
+                format!(".{}", self.name)
+            }
+            None | Some("public" | "main" | "pg_temp") => self.name.clone(),
+            Some(schema) => format!("{schema}.{}", self.name),
+        }
+    }
+
+    /// The relation that the catalog calls `key`.
+    pub fn of_key(key: &str) -> Self {
+        match key.split_once('.') {
+            None | Some(("", _)) => Self::public(key.strip_prefix('.').unwrap_or(key)),
+            Some((schema, name)) => Self { schema: Some(schema.to_owned()), ..Self::public(name) },
+        }
+    }
+
+    /// What the catalog calls a relation `name` in the schema of the relation that it calls `key`.
+    pub fn key_beside(key: &str, name: &str) -> String {
+        Self { name: name.to_owned(), ..Self::of_key(key) }.key()
+    }
+
+    /// The schema of the relation that the catalog calls `key`.
+    pub fn schema_of_key(key: &str) -> &str {
+        match key.split_once('.') {
+            None | Some(("", _)) => "public",
+            Some((schema, _)) => schema,
+        }
+    }
+
+    /// Its name there.
+    pub fn name_of_key(key: &str) -> &str {
+        key.split_once('.').map_or(key, |(_, name)| name)
+    }
+
     /// The name that `text` writes by SQL's rules for identifiers, as nextval takes it.
     ///
     /// # Errors
@@ -345,6 +394,8 @@ pub enum Statement {
     Role(Box<RoleStatement>),
     /// GRANT, REVOKE, ALTER ... OWNER TO.
     Privilege(Box<PrivilegeStatement>),
+    /// CREATE, ALTER, DROP SCHEMA, ALTER ... SET SCHEMA.
+    Schema(Box<SchemaStatement>),
     /// LISTEN: the channel.
     Listen(String),
     /// UNLISTEN: the channel; None for all.

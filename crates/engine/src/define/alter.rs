@@ -15,7 +15,7 @@ use std::sync::Arc;
 use sql::algebra::Query;
 use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
 use sql::statement::{
-    AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence,
+    AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };
 use types::{Error, Result, SqlState};
 
@@ -73,25 +73,22 @@ pub(super) fn alter(session: &mut Session, alter: &AlterTable) -> Result<QueryRe
     if !alter.actions.iter().all(is_renaming) {
         deferred::refuse_altered(session, &entry)?;
     }
-    let mut altering = Altering {
-        origins: (0..entry.def.columns.len()).map(Some).collect(),
-        table: Redefined::new(entry),
-        rewrites: alter.rewrite.is_some(),
-        sequences: Vec::new(),
-        dropped: Vec::new(),
-        unconstrained: None,
-        wide: Vec::new(),
-        renamed: Vec::new(),
-        renamed_constraints: Vec::new(),
-        lost: Vec::new(),
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-    };
+    let mut altering = Altering { rewrites: alter.rewrite.is_some(), ..Altering::new(entry) };
     for action in &alter.actions {
         altering.apply(session, action)?;
     }
     altering.finish(session, alter.rewrite.as_deref())?;
     Ok(QueryResult::command("ALTER TABLE"))
+}
+
+/// Gives a table another name, in another schema perhaps; both as the catalog calls them.
+///
+/// # Errors
+/// 42P07; 0A000 for what views read.
+pub(super) fn rename_table(session: &mut Session, key: &str, to: &str) -> Result<()> {
+    let mut altering = Altering::new(redefined::locked_named(session, key)?);
+    altering.rename(session, to)?;
+    altering.finish(session, None)
 }
 
 /// Whether the action gives something another name and nothing else.
@@ -105,6 +102,23 @@ fn is_renaming(action: &AlterAction) -> bool {
 }
 
 impl Altering {
+    fn new(entry: Arc<TableEntry>) -> Self {
+        Self {
+            origins: (0..entry.def.columns.len()).map(Some).collect(),
+            table: Redefined::new(entry),
+            rewrites: false,
+            sequences: Vec::new(),
+            dropped: Vec::new(),
+            unconstrained: None,
+            wide: Vec::new(),
+            renamed: Vec::new(),
+            renamed_constraints: Vec::new(),
+            lost: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+        }
+    }
+
     fn apply(&mut self, session: &mut Session, action: &AlterAction) -> Result<()> {
         let def = &mut self.table.def;
         match action {
@@ -131,7 +145,10 @@ impl Altering {
                 }
                 self.renamed.push((old, name.clone()));
             }
-            AlterAction::Rename(to) => self.rename(session, to)?,
+            AlterAction::Rename(to) => {
+                let to = RelationName::key_beside(&def.name, to);
+                self.rename(session, &to)?;
+            }
             AlterAction::RenameConstraint { from, to } => {
                 self.rename_constraint(session, from, to)?;
             }
@@ -179,10 +196,10 @@ impl Altering {
 
     fn add_sequence(&mut self, session: &Session, column: &ColumnSequence) -> Result<()> {
         let state = session.state();
-        let name = column.name.name.clone();
+        let name = column.name.key();
         if state.contains(&name) || self.sequences.iter().any(|s| s.name == name) {
             // The rewriting query was bound to this name.
-            return Err(names::taken(&name));
+            return Err(names::taken(&column.name.name));
         }
         let sequence = sequence::for_column(session, &mut self.table.def, column, name);
         self.sequences.push(sequence);
@@ -221,7 +238,7 @@ impl Altering {
 
     fn rename(&mut self, session: &Session, to: &str) -> Result<()> {
         if session.state().contains(to) {
-            return Err(names::taken(to));
+            return Err(names::taken(RelationName::name_of_key(to)));
         }
         let from = std::mem::replace(&mut self.table.def.name, to.to_owned());
         for key in self.table.def.foreign_keys.iter_mut().filter(|fk| fk.table.name == from) {
@@ -234,7 +251,8 @@ impl Altering {
         let def = &mut self.table.def;
         let is_key = def.keys.iter().any(|key| key.name == from);
         let is_index = def.all_indexes().any(|index| index.name == to);
-        if is_index || (is_key && session.state().contains(to)) {
+        let key = RelationName::key_beside(&def.name, to);
+        if is_index || (is_key && session.state().contains(&key)) {
             return Err(names::taken(to));
         }
         let names = def.keys.iter_mut().map(|key| &mut key.name);
@@ -373,8 +391,11 @@ impl Altering {
                 Some(Commented::Column(relation.clone(), to.clone()))
             }
             Commented::Relation(name) => {
-                let (_, to) = renamed_constraints.iter().find(|(from, _)| from == name)?;
-                def.indexes.iter().any(|i| i.name == *to).then(|| Commented::Relation(to.clone()))
+                let beside = |name: &str| RelationName::key_beside(&def.name, name);
+                let is_meant = |(from, _): &&(String, String)| beside(from) == *name;
+                let (_, to) = renamed_constraints.iter().find(is_meant)?;
+                let is_index = def.indexes.iter().any(|i| i.name == *to);
+                is_index.then(|| Commented::Relation(beside(to)))
             }
             _ => None,
         };
@@ -388,10 +409,7 @@ impl Altering {
             state.tables.remove(&old);
             state.tables.insert(def.name.clone(), entry);
             if def.persistence == Persistence::Permanent {
-                if old != def.name {
-                    state.rename_rights(&old, &def.name);
-                    state.rename_comments(&old, &def.name);
-                }
+                state.follow_table(&old, &def);
                 state.move_comments(moved);
             }
             for column in &dropped {
@@ -441,7 +459,8 @@ fn rewritten(
                 origin.map(|o| names::quoted(&old.columns[o].name)).unwrap_or_default()
             };
             let columns: Vec<String> = origins.iter().map(name).collect();
-            let text = format!("SELECT {} FROM {}", columns.join(", "), names::quoted(&old.name));
+            let text =
+                format!("SELECT {} FROM {}", columns.join(", "), names::quoted_relation(&old.name));
             own = validate::bind(session, &text)?;
             &own
         }
@@ -457,13 +476,14 @@ fn rewritten(
 /// PostgreSQL's error for rows that have NULL where a column became NOT NULL.
 fn contains_nulls(def: &TableDef, error: Error) -> Error {
     let is_meant = |column: &&sql::catalog::ColumnDef| {
-        error.message() == null_message(&def.name, &column.name)
+        error.message() == null_message(def.bare_name(), &column.name)
     };
     match def.columns.iter().find(is_meant) {
         Some(column) if error.state() == SqlState::NOT_NULL_VIOLATION => {
             let message = format!(
                 "column \"{}\" of relation \"{}\" contains null values",
-                column.name, def.name
+                column.name,
+                def.bare_name()
             );
             Error::new(SqlState::NOT_NULL_VIOLATION, message)
         }

@@ -11,7 +11,7 @@ use sql::statement::{
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
-use super::{index, local_name, needed, sequence, table, view, wide};
+use super::{index, needed, sequence, table, view, wide};
 use crate::catalog::{State, TableEntry};
 use crate::write::deferred;
 use crate::{QueryResult, Session};
@@ -27,19 +27,27 @@ pub(super) fn wrong_kind(name: &str, wanted: &str, kind: &str) -> Error {
 ///
 /// # Errors
 /// `missing` when one does not exist, unless IF EXISTS was given; 42809.
-pub(super) fn existing<'d>(
+pub(super) fn existing(
     session: &mut Session,
-    drop: &'d DropRelations,
+    drop: &DropRelations,
     kind: &str,
     missing: SqlState,
-) -> Result<BTreeSet<&'d str>> {
+) -> Result<BTreeSet<String>> {
     let state = session.state();
     let mut names = BTreeSet::new();
     for name in &drop.names {
-        let name = local_name(name)?;
-        match state.kind_of(name) {
+        let key = match (state.key_of(name), drop.if_missing) {
+            (Ok(key), _) => key,
+            (Err(error), IfMissing::Skip) => {
+                session.notice("00000", format!("{}, skipping", error.message()));
+                continue;
+            }
+            (Err(error), IfMissing::Fail) => return Err(error),
+        };
+        let name = name.name.as_str();
+        match state.kind_of(&key) {
             Some(found) if found == kind => {
-                names.insert(name);
+                names.insert(key);
             }
             Some(other) => return Err(wrong_kind(name, kind, other)),
             None if drop.if_missing == IfMissing::Skip => {
@@ -63,9 +71,9 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
         deferred::refuse_waiting(session, &entry, "DROP TABLE")?;
     }
     let mut lost = Vec::new();
-    for &name in &names {
+    for name in &names {
         for (other, key) in table::referrers(&state, name) {
-            if names.contains(other.as_str()) {
+            if names.contains(&other) {
                 continue;
             }
             if drop.behaviour == DropBehaviour::Restrict {
@@ -82,7 +90,8 @@ pub(super) fn tables(session: &mut Session, drop: &DropRelations) -> Result<Quer
         }
         // Wide tables may go together with those behind them.
         let is_plain = |name: &&str| state.tables.get(*name).is_none_or(|t| t.def.wide.is_none());
-        let (plain, wide): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(is_plain);
+        let (plain, wide): (Vec<&str>, Vec<&str>) =
+            names.iter().map(String::as_str).partition(is_plain);
         for name in wide.into_iter().chain(plain) {
             view::drop_dependents(state, "table", name, drop.behaviour)?;
             state.tables.remove(name);
@@ -114,10 +123,10 @@ pub(super) fn without_foreign_keys(
 /// DROP INDEX.
 pub(super) fn indexes(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
     let names = existing(session, drop, "index", SqlState::UNDEFINED_OBJECT)?;
-    for name in names {
+    for key in names {
         let state = session.state();
-        let Some(entry) = state.table_of_index(name) else { continue };
-        let table = &entry.def.name;
+        let Some(entry) = state.table_of_index(&key) else { continue };
+        let (table, name) = (&entry.def.name, RelationName::name_of_key(&key));
         let Some(position) = entry.def.indexes.iter().position(|i| i.name == name) else {
             let mut table = Redefined::new(redefined::locked_named(session, table)?);
             table.retain_block_indexes(|index| index.name != name);
@@ -183,9 +192,7 @@ pub(super) fn on_commit(session: &mut Session) -> Result<()> {
     for table in session.work().temporary.tables.values() {
         match table.def.on_commit {
             OnCommit::Keep => {}
-            OnCommit::Drop => {
-                dropped.push(RelationName { schema: None, name: table.def.name.clone() })
-            }
+            OnCommit::Drop => dropped.push(RelationName::of_key(&table.def.name)),
             OnCommit::DeleteRows => emptied.push(Arc::clone(table)),
         }
     }

@@ -11,7 +11,7 @@ use storage::{
 use types::{Error, Result, SqlState};
 
 use super::redefined::{self, Redefined};
-use super::{local_name, may_create, names};
+use super::{may_create, names};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::derived;
 use crate::write::deferred;
@@ -133,8 +133,9 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
     let name = match create.naming {
         Naming::Chosen => names::free(&create.name, |n| is_taken(&state, &entry.def, n)),
         Naming::Given => {
-            if !may_create(&state, &create.name, create.if_exists, entry.def.persistence)? {
-                super::tell_taken(session, &create.name);
+            let key = RelationName::key_beside(&entry.def.name, &create.name);
+            if !may_create(&state, &key, create.if_exists, entry.def.persistence)? {
+                super::tell_taken(session, &key);
                 return Ok(done);
             }
             if entry.def.serves_foreign_key(&create.name) {
@@ -166,7 +167,7 @@ pub(super) fn replace(session: &mut Session, table: Redefined) -> Result<()> {
 
 /// Whether a new index of the table cannot have this name.
 pub(super) fn is_taken(state: &State, def: &TableDef, name: &str) -> bool {
-    state.contains(name) || def.serves_foreign_key(name)
+    state.contains(&RelationName::key_beside(&def.name, name)) || def.serves_foreign_key(name)
 }
 
 /// ALTER INDEX ... RENAME TO: the constraint that has the index is renamed with it.
@@ -175,11 +176,12 @@ pub(super) fn rename(
     name: &RelationName,
     to: String,
 ) -> Result<QueryResult> {
-    let name = local_name(name)?;
     let state = session.state();
-    let Some(entry) = state.table_of_index(name) else {
-        return Err(undefined_table(name));
+    let key = state.key_of(name)?;
+    let Some(entry) = state.table_of_index(&key) else {
+        return Err(undefined_table(&name.name));
     };
+    let name = name.name.as_str();
     if is_taken(&state, &entry.def, &to) {
         return Err(names::taken(&to));
     }
@@ -194,7 +196,7 @@ pub(super) fn rename(
     let entry = table.finish(session)?;
     session.change_catalog(|state| {
         if entry.def.persistence == Persistence::Permanent {
-            state.rename_comments(name, &to);
+            state.rename_comments(&key, &RelationName::key_beside(&key, &to));
         }
         state.tables.insert(entry.def.name.clone(), entry);
         Ok(())

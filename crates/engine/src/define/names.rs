@@ -1,5 +1,6 @@
 //! Names that must be free, and names made free.
 
+use sql::statement::RelationName;
 use types::{Error, SqlState};
 
 use crate::catalog::{State, TableDef};
@@ -35,11 +36,12 @@ fn is_chosen(table: &str, constraint: &str) -> bool {
 pub(super) fn name_keys(def: &mut TableDef, state: &State) -> types::Result<()> {
     for position in 0..def.keys.len() {
         let name = def.keys[position].name.clone();
-        let known = |name: &str| state.contains(name) || name == def.name;
+        let beside = |name: &str| RelationName::key_beside(&def.name, name);
+        let known = |name: &str| state.contains(&beside(name)) || name == def.bare_name();
         if !known(&name) {
             continue;
         }
-        if !is_chosen(&def.name, &name) {
+        if !is_chosen(def.bare_name(), &name) {
             return Err(taken(&name));
         }
         let bare = name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
@@ -59,6 +61,12 @@ pub(super) fn has_constraint(def: &TableDef, name: &str) -> bool {
 /// An identifier as SQL text.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The relation that the catalog calls `key`, as SQL text that any search path reads alike.
+pub(crate) fn quoted_relation(key: &str) -> String {
+    let (schema, name) = (RelationName::schema_of_key(key), RelationName::name_of_key(key));
+    format!("{}.{}", quoted(schema), quoted(name))
 }
 
 #[cfg(test)]

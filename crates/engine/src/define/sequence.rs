@@ -13,7 +13,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{drop, local_name, may_create, names, needed, persistence_of};
+use super::{drop, may_create, names, needed, persistence_of};
 use crate::catalog::{Sequence, SequenceValue, State, TableDef, undefined_table};
 use crate::rights::Who;
 use crate::{QueryResult, Session};
@@ -24,7 +24,7 @@ fn value_at(last: i64) -> Arc<Mutex<SequenceValue>> {
 
 impl Sequence {
     /// The same sequence, with the same value.
-    fn again(&self) -> Self {
+    pub(super) fn again(&self) -> Self {
         Self {
             id: self.id,
             name: self.name.clone(),
@@ -44,7 +44,7 @@ fn owner_of(owner: &(TableRef, usize)) -> (String, String) {
 /// CREATE SEQUENCE.
 pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<QueryResult> {
     let done = QueryResult::command("CREATE SEQUENCE");
-    let name = local_name(&create.name)?.to_owned();
+    let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
         super::tell_taken(session, &name);
@@ -73,11 +73,12 @@ pub(super) fn for_columns(
     let mut made: Vec<Arc<Sequence>> = Vec::with_capacity(columns.len());
     for column in columns {
         let is_taken = |name: &str| {
+            let bare = RelationName::name_of_key(name);
             let own =
-                made.iter().any(|s| s.name == name) || def.keys.iter().any(|k| k.name == name);
+                made.iter().any(|s| s.name == name) || def.keys.iter().any(|k| k.name == bare);
             own || name == def.name || state.contains(name)
         };
-        let name = names::free(&column.name.name, is_taken);
+        let name = names::free(&column.name.key(), is_taken);
         made.push(Arc::new(for_column(session, def, &column, name)));
     }
     made
@@ -90,7 +91,7 @@ pub(super) fn for_column(
     column: &ColumnSequence,
     name: String,
 ) -> Sequence {
-    let relation = RelationName { schema: column.name.schema.clone(), name: name.clone() };
+    let relation = RelationName::of_key(&name);
     let ColumnSequence { column: ordinal, identity, definition, .. } = column;
     match identity {
         Some(kind) => {
@@ -99,7 +100,7 @@ pub(super) fn for_column(
         }
         None => {
             if let Some(default) = &mut def.columns[*ordinal].default {
-                *default = renamed(default, &column.name.name, &relation.name);
+                *default = renamed(default, &column.name.key(), &name);
             }
         }
     }
@@ -114,10 +115,15 @@ pub(super) fn for_column(
 }
 
 /// How calls of nextval may name a sequence in a default.
-fn literals(name: &str) -> Vec<String> {
-    let schemas = [None, Some("public"), Some("main"), Some("pg_temp")];
+fn literals(key: &str) -> Vec<String> {
+    let RelationName { schema, name } = RelationName::of_key(key);
+    let schemas = match schema.as_deref() {
+        None => [None, Some("public"), Some("main"), Some("pg_temp")],
+        // As many, so that those of two schemas stand beside each other.
+        schema => [schema; 4],
+    };
     let literal = |schema: Option<&str>| {
-        let relation = RelationName { schema: schema.map(str::to_owned), name: name.to_owned() };
+        let relation = RelationName { schema: schema.map(str::to_owned), name: name.clone() };
         format!("'{}'", relation.quoted().replace('\'', "''"))
     };
     schemas.into_iter().map(literal).collect()
@@ -140,7 +146,7 @@ fn renamed(default: &str, from: &str, to: &str) -> String {
 
 /// ALTER SEQUENCE.
 pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<QueryResult> {
-    let name = local_name(&alter.name)?.to_owned();
+    let name = session.state().key_of(&alter.name)?;
     session.change_catalog(|state| {
         let known = state.sequences.get(&name).cloned().ok_or_else(|| undefined_table(&name))?;
         let mut sequence = known.again();
@@ -152,7 +158,10 @@ pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<Query
                 }
                 state.sequences.insert(name, Arc::new(sequence));
             }
-            SequenceChange::Rename(to) => rename(state, sequence, &name, to)?,
+            SequenceChange::Rename(to) => {
+                let to = RelationName::key_beside(&name, &to);
+                rename(state, sequence, &name, to)?;
+            }
         }
         Ok(())
     })?;
@@ -180,9 +189,14 @@ fn change_options(sequence: &mut Sequence, def: SequenceDef, restart: Option<i64
     Ok(())
 }
 
-fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> Result<()> {
+pub(super) fn rename(
+    state: &mut State,
+    mut sequence: Sequence,
+    from: &str,
+    to: String,
+) -> Result<()> {
     if state.contains(&to) {
-        return Err(names::taken(&to));
+        return Err(names::taken(RelationName::name_of_key(&to)));
     }
     for entry in state.tables.clone().into_values() {
         let mut def = entry.def.clone();
@@ -192,8 +206,8 @@ fn rename(state: &mut State, mut sequence: Sequence, from: &str, to: String) -> 
             }
         }
         for (_, identity) in &mut def.identities {
-            if identity.sequence.name == from {
-                identity.sequence.name.clone_from(&to);
+            if identity.sequence.key() == from {
+                identity.sequence = RelationName::of_key(&to);
             }
         }
         if def != entry.def {
@@ -218,7 +232,7 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
         for name in names {
             let identity = |t: &Arc<crate::catalog::TableEntry>| {
                 let mut all = t.def.identities.iter();
-                let (column, _) = all.find(|(_, i)| i.sequence.name == name)?;
+                let (column, _) = all.find(|(_, i)| i.sequence.key() == name)?;
                 Some((t.def.name.clone(), t.def.columns[*column].name.clone()))
             };
             if let Some((table, column)) = state.tables.values().find_map(identity) {
@@ -229,7 +243,7 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
                 let hint = format!("You can drop column {column} of table {table} instead.");
                 return Err(Error::new(SqlState::DEPENDENT_OBJECTS, message).with_hint(hint));
             }
-            drop_one(state, name, drop.behaviour)?;
+            drop_one(state, &name, drop.behaviour)?;
         }
         Ok(())
     })?;
@@ -237,7 +251,7 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
 }
 
 /// Drops a sequence, or fails when defaults use it and `behaviour` is RESTRICT.
-fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<()> {
+pub(super) fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) -> Result<()> {
     for entry in state.tables.clone().into_values() {
         let mut def = entry.def.clone();
         for column in &mut def.columns {
@@ -279,7 +293,7 @@ pub(super) fn drop_owned(
     Ok(())
 }
 
-fn owned(state: &State, table: &str) -> Vec<Arc<Sequence>> {
+pub(super) fn owned(state: &State, table: &str) -> Vec<Arc<Sequence>> {
     let is_owned = |s: &&Arc<Sequence>| s.owner.as_ref().is_some_and(|(owner, _)| owner == table);
     state.sequences.values().filter(is_owned).cloned().collect()
 }

@@ -15,9 +15,7 @@ use sql::statement::{
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
 
-use super::{
-    index, layout_of, local_name, may_create, names, persistence_of, redefined, sequence, wide,
-};
+use super::{index, layout_of, may_create, names, persistence_of, redefined, sequence, wide};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
 use crate::locks::TableLock;
@@ -122,7 +120,7 @@ fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run)
 /// CREATE TABLE.
 pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<QueryResult> {
     let done = QueryResult::command("CREATE TABLE");
-    let name = local_name(&create.name)?.to_owned();
+    let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
         super::tell_taken(session, &name);
@@ -168,7 +166,7 @@ pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyD
 
 /// CREATE TABLE AS.
 pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
-    let name = local_name(&create.name)?.to_owned();
+    let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
     if !may_create(&session.state(), &name, create.if_exists, persistence)? {
         super::tell_taken(session, &name);

@@ -3,10 +3,10 @@
 
 use kernels::Batch;
 use sql::catalog::{CheckDef, ForeignKeyDef};
-use sql::statement::Statement;
+use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
-use super::names::quoted;
+use super::names::{quoted, quoted_relation};
 use crate::Session;
 use crate::catalog::TableDef;
 use crate::session::Run;
@@ -42,7 +42,9 @@ fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
 /// # Errors
 /// 23514; what the condition raises.
 pub(super) fn check(session: &mut Session, table: &str, check: &CheckDef) -> Result<()> {
-    let text = format!("SELECT 1 FROM {} WHERE NOT ({}) LIMIT 1", quoted(table), check.sql);
+    let text =
+        format!("SELECT 1 FROM {} WHERE NOT ({}) LIMIT 1", quoted_relation(table), check.sql);
+    let table = RelationName::name_of_key(table);
     if first_row(session, &text)?.is_none() {
         return Ok(());
     }
@@ -70,19 +72,21 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
     let text = format!(
         "SELECT {} FROM {} AS f WHERE {} AND NOT EXISTS (SELECT 1 FROM {} AS k WHERE {}) LIMIT 1",
         columns.join(", "),
-        quoted(&def.name),
+        quoted_relation(&def.name),
         present.join(" AND "),
-        quoted(&fk.table.name),
+        quoted_relation(&fk.table.name),
         equal.join(" AND "),
     );
     let Some(batch) = first_row(session, &text)? else { return Ok(()) };
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-        def.name, fk.name
+        def.bare_name(),
+        fk.name
     );
     let rows = Rows::new(&batch);
     let mut values = (0..fk.columns.len()).map(|column| rows.get(column, 0));
     let key = key_of(&def.columns, &fk.columns, &mut values);
-    let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
+    let name = RelationName::name_of_key(&fk.table.name);
+    let detail = format!("Key {key} is not present in table \"{}\".", name);
     Err(Error::new(SqlState(*b"23503"), message).with_detail(detail))
 }

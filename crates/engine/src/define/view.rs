@@ -1,16 +1,18 @@
 //! CREATE and DROP VIEW.
 
-use sql::statement::{CreateView, DropBehaviour, DropRelations, IfExists, Persistence, Statement};
+use sql::statement::{
+    CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName, Statement,
+};
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-use super::{drop, local_name, may_create, needed, persistence_of, wide};
+use super::{drop, may_create, needed, persistence_of, wide};
 use crate::catalog::{State, View};
 use crate::{QueryResult, Session};
 
 /// CREATE VIEW.
 pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryResult> {
-    let name = local_name(&create.name)?;
+    let name = &session.state().key_of(&create.name)?;
     let depends_on = relations_in(session, &create.sql)?;
     let state = session.state();
     let is_temporary = |n: &String| state.persistence_of(n) == Some(Persistence::Temporary);
@@ -46,7 +48,9 @@ impl sql::catalog::Catalog for Noting<'_> {
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<sql::catalog::Relation> {
         let relation = self.inner.relation(schema, name);
         if relation.is_some() {
-            self.seen.borrow_mut().push(name.to_owned());
+            let schema = schema.map(str::to_owned);
+            let name = RelationName { schema, name: name.to_owned() };
+            self.seen.borrow_mut().push(name.key());
         }
         relation
     }
@@ -74,7 +78,8 @@ impl sql::catalog::Catalog for Noting<'_> {
 
 /// Names of the tables and views that the query `text` reads.
 fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
-    let noting = Noting { inner: session.catalog(), seen: std::cell::RefCell::default() };
+    let noting =
+        Noting { inner: session.definition_catalog(), seen: std::cell::RefCell::default() };
     for statement in sql::parse(text)? {
         sql::bind(&statement, &noting, &[])?;
     }
@@ -124,7 +129,7 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
 }
 
 /// Views that read `name`.
-fn readers(state: &State, name: &str) -> Vec<String> {
+pub(super) fn readers(state: &State, name: &str) -> Vec<String> {
     let reads = |(_, view): &(&String, &View)| view.depends_on.iter().any(|d| d == name);
     state.views.iter().filter(reads).map(|(view, _)| view.clone()).collect()
 }
@@ -172,7 +177,7 @@ pub(super) fn check_readers(
 fn output_of(session: &Session, view: &View) -> Result<Vec<(String, DataType)>> {
     let statement = sql::parse(&view.sql)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a view has a query"))?;
-    match sql::bind(&statement, &session.own_catalog(), &[])? {
+    match sql::bind(&statement, &session.definition_catalog(), &[])? {
         Statement::Query(query) => {
             let mut output: Vec<_> =
                 query.columns.into_iter().map(|c| (c.name.to_string(), c.ty)).collect();

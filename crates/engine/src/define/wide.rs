@@ -19,7 +19,7 @@ use sql::statement::{
 use storage::Layout;
 use types::{DataType, Error, Result, SqlState};
 
-use super::{drop, local_name, may_create, names, redefined, table, tell_taken, validate, view};
+use super::{drop, may_create, names, redefined, table, tell_taken, validate, view};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::rights::Object;
 use crate::wide::{self, Freshness};
@@ -34,13 +34,13 @@ const COLUMNS_MAX: usize = 1600;
 /// CREATE WIDE TABLE.
 pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<QueryResult> {
     let done = QueryResult::command("CREATE WIDE TABLE");
-    let name = local_name(&create.name)?;
+    let name = &session.state().key_of(&create.name)?;
     if !may_create(&session.state(), name, create.if_exists, Persistence::Permanent)? {
         debug_assert_eq!(create.if_exists, IfExists::Skip);
         tell_taken(session, name);
         return Ok(done);
     }
-    let fact = local_name(&create.fact)?;
+    let fact = &session.state().key_of(&create.fact)?;
     let nodes = walk(&session.state(), fact)?;
     lock_all(session, &nodes)?;
     let (state, who) = (session.state(), session.who());
@@ -66,7 +66,7 @@ pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<
 
 /// REFRESH WIDE TABLE: new rows, from the tables as they are now.
 pub(super) fn refresh(session: &mut Session, name: &RelationName) -> Result<QueryResult> {
-    let name = local_name(name)?;
+    let name = &session.state().key_of(name)?;
     let state = session.state();
     let Some(def) = wide_named(&state, name)? else { return Err(undefined_table(name)) };
     lock_all(session, &def.nodes)?;
@@ -83,7 +83,7 @@ pub(super) fn refresh(session: &mut Session, name: &RelationName) -> Result<Quer
 pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<QueryResult> {
     let state = session.state();
     for name in &drop.names {
-        wide_named(&state, local_name(name)?)?;
+        wide_named(&state, &state.key_of(name)?)?;
     }
     drop::tables(session, drop)?;
     Ok(QueryResult::command("DROP WIDE TABLE"))

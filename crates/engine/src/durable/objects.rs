@@ -23,10 +23,10 @@ use crate::catalog::codec::{
     decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view,
     encode_comment, encode_rights, encode_role, encode_sequence, encode_table, encode_view,
 };
-use crate::catalog::{Indexes, Role, Sequence, SequenceValue, State, TableEntry, View};
+use crate::catalog::{Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
 use crate::locks::TableLock;
-use crate::rights::{Object, Rights};
+use crate::rights::{Object, Rights, SCHEMA_NAME};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -38,17 +38,20 @@ mod kind {
     pub(super) const ROLE: u8 = 6;
     /// On a relation.
     pub(super) const RIGHTS: u8 = 7;
-    /// On the schema or the database, which the name tells.
+    /// On a schema or the database, which the name tells.
     pub(super) const PLACE_RIGHTS: u8 = 8;
     pub(super) const COMMENT: u8 = 9;
     /// What a wide table is made of changed.
     pub(super) const WIDE_ENDED: u8 = 10;
+    pub(super) const SCHEMA: u8 = 11;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
     pub(super) const ROLE_GONE: u8 = 20;
     pub(super) const RIGHTS_GONE: u8 = 21;
     pub(super) const COMMENT_GONE: u8 = 22;
+    pub(super) const SCHEMA_GONE: u8 = 23;
+    pub(super) const SCHEMA_RIGHTS_GONE: u8 = 24;
 }
 
 /// Bytes of the value of a sequence.
@@ -104,6 +107,16 @@ impl Same for Role {
     }
 }
 
+impl Same for Schema {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 impl Same for Rights {
     fn is_same(&self, old: &Self) -> bool {
         self == old
@@ -142,15 +155,29 @@ fn changed<'m, K: Ord, T: Same>(
     new.iter().filter(move |(name, n)| n.is_permanent() && is_new(name, n))
 }
 
+/// What [`kind::PLACE_RIGHTS`] are about.
+fn place_of(name: &str) -> Result<Object> {
+    match (name, name.strip_prefix("schema ")) {
+        ("schema", _) => Ok(Object::Schema(SCHEMA_NAME.to_owned())),
+        ("database", _) => Ok(Object::Database),
+        (_, Some(schema)) => Ok(Object::Schema(schema.to_owned())),
+        (name, None) => Err(damaged(format!("rights on {name}"))),
+    }
+}
+
 /// Writes what has to be done to make `new` of `old`.
 pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
     gone(&old.tables, &new.tables).for_each(|n| writer.catalog(kind::TABLE_GONE, n, &[]));
     gone(&old.views, &new.views).for_each(|n| writer.catalog(kind::VIEW_GONE, n, &[]));
     gone(&old.sequences, &new.sequences).for_each(|n| writer.catalog(kind::SEQUENCE_GONE, n, &[]));
+    gone(&old.schemas, &new.schemas).for_each(|n| writer.catalog(kind::SCHEMA_GONE, n, &[]));
+    changed(&old.schemas, &new.schemas).for_each(|(n, _)| writer.catalog(kind::SCHEMA, n, &[]));
     gone(&old.roles, &new.roles).for_each(|n| writer.catalog(kind::ROLE_GONE, n, &[]));
     for object in gone(&old.rights, &new.rights) {
-        if let Object::Relation(name) = object {
-            writer.catalog(kind::RIGHTS_GONE, name, &[]);
+        match object {
+            Object::Relation(name) => writer.catalog(kind::RIGHTS_GONE, name, &[]),
+            Object::Schema(name) => writer.catalog(kind::SCHEMA_RIGHTS_GONE, name, &[]),
+            Object::Database => {}
         }
     }
     let mut bytes = Vec::new();
@@ -188,7 +215,12 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         encode_rights(rights, &mut bytes);
         match object {
             Object::Relation(name) => writer.catalog(kind::RIGHTS, name, &bytes),
-            Object::Schema => writer.catalog(kind::PLACE_RIGHTS, "schema", &bytes),
+            Object::Schema(name) if name == SCHEMA_NAME => {
+                writer.catalog(kind::PLACE_RIGHTS, "schema", &bytes);
+            }
+            Object::Schema(name) => {
+                writer.catalog(kind::PLACE_RIGHTS, &format!("schema {name}"), &bytes);
+            }
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
         }
     }
@@ -286,16 +318,21 @@ impl Objects {
                 state.rights.insert(Object::Relation(name), decode_rights(bytes)?);
             }
             kind::PLACE_RIGHTS => {
-                let object = match name.as_str() {
-                    "schema" => Object::Schema,
-                    "database" => Object::Database,
-                    _ => return Err(damaged(format!("rights on {name}"))),
-                };
-                state.rights.insert(object, decode_rights(bytes)?);
+                state.rights.insert(place_of(&name)?, decode_rights(bytes)?);
             }
             kind::RIGHTS_GONE => {
                 let rights = state.rights.remove(&Object::Relation(name.clone()));
                 rights.ok_or_else(|| missing("rights on", &name))?;
+            }
+            kind::SCHEMA_RIGHTS_GONE => {
+                let rights = state.rights.remove(&Object::Schema(name.clone()));
+                rights.ok_or_else(|| missing("rights on schema", &name))?;
+            }
+            kind::SCHEMA => {
+                state.schemas.insert(name, Schema);
+            }
+            kind::SCHEMA_GONE => {
+                state.schemas.remove(&name).ok_or_else(|| missing("schema", &name))?;
             }
             kind::COMMENT => {
                 let (on, text) = decode_comment(bytes)?;

@@ -1,9 +1,10 @@
 //! The information schema.
 
 use sql::catalog::Deferral;
+use sql::statement::RelationName;
 use types::{DataType, NumericDisplay, Value};
 
-use super::{Row, Subject, numbers, relations};
+use super::{Row, SYSTEM_SCHEMAS, Subject, numbers, relations};
 use crate::catalog::TableDef;
 
 const DATABASE: &str = "tessera";
@@ -12,10 +13,9 @@ const DATABASE: &str = "tessera";
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
     match name {
         "information_schema.schemata" => {
-            let row = |name: &&str| {
-                Row::default().text("catalog_name", DATABASE).text("schema_name", name)
-            };
-            ["pg_catalog", "public", "information_schema"].iter().map(row).collect()
+            let row =
+                |(_, name)| Row::default().text("catalog_name", DATABASE).text("schema_name", name);
+            SYSTEM_SCHEMAS.into_iter().chain(subject.schemas()).map(row).collect()
         }
         "information_schema.tables" => tables(subject),
         "information_schema.columns" => columns(subject),
@@ -28,8 +28,9 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn placed(name: &str) -> Row {
-    let row = Row::default().text("table_catalog", DATABASE).text("table_schema", "public");
-    row.text("table_name", name)
+    let row = Row::default().text("table_catalog", DATABASE);
+    let row = row.text("table_schema", RelationName::schema_of_key(name));
+    row.text("table_name", RelationName::name_of_key(name))
 }
 
 fn tables(subject: &Subject<'_>) -> Vec<Row> {
@@ -131,7 +132,8 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
 
 fn constrained(def: &TableDef, name: &str) -> Row {
     let row = placed(&def.name).text("constraint_catalog", DATABASE);
-    row.text("constraint_schema", "public").text("constraint_name", name)
+    let schema = RelationName::schema_of_key(&def.name);
+    row.text("constraint_schema", schema).text("constraint_name", name)
 }
 
 fn constraints(subject: &Subject<'_>) -> Vec<Row> {
@@ -183,8 +185,8 @@ fn sequences(subject: &Subject<'_>) -> Vec<Row> {
         let cycles = def.wrap == sql::catalog::SequenceWrap::Cycle;
         Row::default()
             .text("sequence_catalog", DATABASE)
-            .text("sequence_schema", "public")
-            .text("sequence_name", name)
+            .text("sequence_schema", RelationName::schema_of_key(name))
+            .text("sequence_name", RelationName::name_of_key(name))
             .text("data_type", def.ty.name().as_ref())
             .text("start_value", &def.start.to_string())
             .text("minimum_value", &def.min.to_string())

@@ -53,7 +53,9 @@ macro_rules! held {
             $object,
             "::text OR pgc.name = regexp_replace(",
             $object,
-            "::text, '^public[.]', '')))"
+            "::text, '^public[.]', '') OR pgc.shown = ",
+            $object,
+            "::text))"
         )
     };
 }
@@ -144,14 +146,26 @@ const EXPANDED: &str = "unnest((SELECT \
 
 /// The sequence that goes with a column, for `nextval`; the table as SQL text writes it.
 const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_table AS pgc_table, \
-     owner_column AS pgc_column, name AS pgc_name FROM pg_catalog.pg_sequence) AS pgc \
-     WHERE pgc.pgc_column = $2::text \
-     AND pgc.pgc_table = trim('\"' FROM regexp_replace($1::text, '^public[.]', '')))";
+     owner_shown AS pgc_shown, owner_column AS pgc_column, name AS pgc_name \
+     FROM pg_catalog.pg_sequence) AS pgc WHERE pgc.pgc_column = $2::text \
+     AND replace($1::text, '\"', '') IN (replace(pgc.pgc_table, '\"', ''), \
+     replace(pgc.pgc_shown, '\"', '')))";
+
+/// A relation by its name, as it is shown.
+const NAMED: &str = concat!(
+    "coalesce(",
+    lookup!("pg_class", "shown", "shown", "$1::text"),
+    ", ",
+    lookup!("pg_class", "fullname", "shown", "$1::text"),
+    ")"
+);
 
 /// The tables of the catalog have the numbers that they have in PostgreSQL.
 const RELATION_NUMBER: &str = concat!(
     "coalesce(",
-    lookup!("pg_class", "relname", "oid", "regexp_replace($1::text, '^public[.]', '')"),
+    lookup!("pg_class", "shown", "oid", "$1::text"),
+    ", ",
+    lookup!("pg_class", "fullname", "oid", "$1::text"),
     ", CASE regexp_replace($1::text, '^pg_catalog[.]', '') WHEN 'pg_class' THEN 1259 \
      WHEN 'pg_namespace' THEN 2615 WHEN 'pg_type' THEN 1247 WHEN 'pg_attribute' THEN 1249 \
      WHEN 'pg_proc' THEN 1255 WHEN 'pg_authid' THEN 1260 WHEN 'pg_database' THEN 1262 \
@@ -162,7 +176,11 @@ const RELATION_NUMBER: &str = concat!(
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
-    ("pg_table_is_visible", &[1], "true"),
+    (
+        "pg_table_is_visible",
+        &[1],
+        concat!("coalesce(", lookup!("pg_class", "oid", "visible"), ", true)"),
+    ),
     ("pg_type_is_visible", &[1], "true"),
     ("pg_function_is_visible", &[1], "true"),
     ("pg_statistics_obj_is_visible", &[1], "true"),
@@ -212,7 +230,9 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     (
         "current_schemas",
         &[1],
-        "CASE WHEN $1 THEN ARRAY['pg_catalog','public'] ELSE ARRAY['public'] END",
+        "coalesce((SELECT array_agg(pgp.name ORDER BY pgp.place) \
+         FROM pg_catalog.tessera_search_path AS pgp WHERE $1 OR NOT pgp.implied), \
+         ARRAY[]::text[])",
     ),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("pg_is_in_recovery", &[0], "false"),
@@ -235,7 +255,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_function_privilege", &[2, 3], "true"),
     ("pg_has_role", &[2], member!("current_user", "$1", "$2")),
     ("pg_has_role", &[3], member!("$1", "$2", "$3")),
-    ("to_regclass", &[1], lookup!("pg_class", "relname", "relname", "$1::text")),
+    ("to_regclass", &[1], NAMED),
     ("to_regtype", &[1], TYPE_NUMBER),
     // What ::regclass and ::regtype make of numbers.
     (
@@ -243,7 +263,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         &[1],
         concat!(
             "coalesce(",
-            lookup!("pg_class", "oid", "relname"),
+            lookup!("pg_class", "oid", "shown"),
             ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
         ),
     ),

@@ -1,8 +1,10 @@
 //! Numbers of objects: from their names, so that they stay from statement to statement.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use sql::catalog::IndexKind;
+use sql::statement::RelationName;
 use types::{DataType, NumericDisplay, NumericType};
 
 use crate::catalog::State;
@@ -50,6 +52,14 @@ pub(super) fn role(name: &str) -> i64 {
     (FIRST + hash("role", name)) as i64
 }
 
+/// The number of a schema.
+pub(super) fn schema(name: &str) -> i64 {
+    match name {
+        "public" => PUBLIC,
+        name => (FIRST + hash("schema", name)) as i64,
+    }
+}
+
 /// The number of a constraint of a table.
 pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
@@ -64,23 +74,26 @@ pub(super) fn access_method(kind: IndexKind) -> i64 {
     METHODS.iter().find(|(_, name)| *name == kind.method()).map_or(0, |(number, _)| *number)
 }
 
-/// Numbers of relations by name; no two have the same.
+/// Numbers of relations by what the catalog calls them; no two have the same.
 pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
     let tables = state.tables.keys();
-    let mut names: Vec<&str> = tables.map(String::as_str).collect();
-    names.extend(state.views.keys().chain(state.sequences.keys()).map(String::as_str));
-    let indexes = state.tables.values().flat_map(|table| table.def.all_indexes());
-    names.extend(indexes.map(|index| index.name.as_str()));
+    let mut names: Vec<Cow<'_, str>> = tables.map(|name| name.as_str().into()).collect();
+    names.extend(state.views.keys().chain(state.sequences.keys()).map(|name| name.as_str().into()));
+    for table in state.tables.values() {
+        let indexes = table.def.all_indexes();
+        let key = |name: &str| RelationName::key_beside(&table.def.name, name);
+        names.extend(indexes.map(|index| Cow::Owned(key(&index.name))));
+    }
     names.sort_unstable();
     let mut taken = HashMap::new();
     let mut numbers = BTreeMap::new();
     for name in names {
-        let mut number = FIRST + hash("relation", name);
+        let mut number = FIRST + hash("relation", &name);
         while taken.get(&number).is_some_and(|other| *other != name) {
             number += 1;
         }
+        numbers.insert(name.clone().into_owned(), number as i64);
         taken.insert(number, name);
-        numbers.insert(name.to_owned(), number as i64);
     }
     numbers
 }

@@ -7,7 +7,7 @@ use sql::catalog::{
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, numbers, rights};
+use super::{Row, Subject, full_name, numbers, rights};
 use crate::catalog::TableDef;
 use crate::rights::Object;
 
@@ -26,11 +26,14 @@ fn ordinals(columns: impl IntoIterator<Item = usize>) -> Vec<i64> {
     columns.into_iter().map(|column| column as i64 + 1).collect()
 }
 
-fn relation(name: &str, kind: &str, number: i64, owner: i64) -> Row {
+fn relation(subject: &Subject<'_>, key: &str, kind: &str, number: i64, owner: i64) -> Row {
     Row::default()
         .number("oid", number)
-        .text("relname", name)
-        .number("relnamespace", numbers::PUBLIC)
+        .text("relname", RelationName::name_of_key(key))
+        .number("relnamespace", numbers::schema(RelationName::schema_of_key(key)))
+        .text("shown", &subject.shown(key))
+        .text("fullname", &full_name(key))
+        .flag("visible", subject.is_visible(key))
         .number("relowner", owner)
         .number("relfilenode", number)
         .text("relpersistence", "p")
@@ -53,7 +56,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
         let temporary = entry.def.persistence == Persistence::Temporary;
-        let row = acl(relation(name, "r", number(name), owner(name)), name)
+        let row = acl(relation(subject, name, "r", number(name), owner(name)), name)
             .number("relam", 2)
             .number("reltuples", live)
             .number("relpages", (bytes / 8192) as i64)
@@ -64,7 +67,8 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .flag("relhastriggers", !entry.def.foreign_keys.is_empty());
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
-            let row = relation(&index.name, "i", number(&index.name), owner(name))
+            let key = RelationName::key_beside(name, &index.name);
+            let row = relation(subject, &key, "i", number(&key), owner(name))
                 .number("relam", numbers::access_method(index.kind))
                 .number("relnatts", index.columns.len() as i64);
             let option = index.kind.option();
@@ -74,12 +78,14 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     for (name, view) in &state.views {
-        let row = acl(relation(name, "v", number(name), owner(name)), name);
+        let row = acl(relation(subject, name, "v", number(name), owner(name)), name);
         let text = format!(" {};", view.sql);
         rows.push(row.number("relnatts", view.output.len() as i64).text("viewdef", &text));
     }
     let sequences = state.sequences.keys();
-    rows.extend(sequences.map(|name| acl(relation(name, "S", number(name), owner(name)), name)));
+    let sequence =
+        |name: &String| acl(relation(subject, name, "S", number(name), owner(name)), name);
+    rows.extend(sequences.map(sequence));
     rows
 }
 
@@ -142,7 +148,8 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                         (&of.name, of.ty)
                     }
                 };
-                let row = attribute(number(&index.name), name, ty, position)
+                let key = RelationName::key_beside(&def.name, &index.name);
+                let row = attribute(number(&key), name, ty, position)
                     .text("attindexdef", &index_column(def, index, column, Form::Short));
                 rows.push(row.text("attidentity", "").text("attgenerated", ""));
             }
@@ -213,9 +220,9 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     };
     let predicate = index.full_predicate().map_or(String::new(), |sql| format!(" WHERE {sql}"));
     format!(
-        "CREATE {unique}INDEX {} ON public.{} USING {method} ({}){nulls}{option}{predicate}",
+        "CREATE {unique}INDEX {} ON {} USING {method} ({}){nulls}{option}{predicate}",
         quoted(&index.name),
-        quoted(&def.name),
+        full_name(&def.name),
         columns.join(", ")
     )
 }
@@ -250,7 +257,7 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 row = row.text("indpred", &predicate);
             }
             let row = row
-                .number("indexrelid", number(&index.name))
+                .number("indexrelid", number(&RelationName::key_beside(name, &index.name)))
                 .number("indrelid", number(name))
                 .number("indnatts", index.columns.len() as i64)
                 .number("indnkeyatts", index.columns.len() as i64)
@@ -288,7 +295,7 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
     let mut text = format!(
         "FOREIGN KEY ({}) REFERENCES {}({})",
         names(def, key.columns.iter().copied()),
-        quoted(&key.table.name),
+        subject.shown(&key.table.name),
         target.unwrap_or_default()
     );
     for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
@@ -311,12 +318,13 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
 }
 
 /// The name of the key that a foreign key refers to.
-fn referenced_key<'s>(subject: &'s Subject<'_>, key: &ForeignKeyDef) -> Option<&'s str> {
+fn referenced_key(subject: &Subject<'_>, key: &ForeignKeyDef) -> Option<String> {
     let other = subject.state.tables.get(&key.table.name)?;
     let is_meant = |columns: &[usize]| {
         columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
     };
-    other.def.keys.iter().find(|other| is_meant(&other.columns)).map(|other| other.name.as_str())
+    let found = other.def.keys.iter().find(|other| is_meant(&other.columns))?;
+    Some(RelationName::key_beside(&other.def.name, &found.name))
 }
 
 /// pg_constraint.
@@ -330,7 +338,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = row
                 .number("oid", numbers::constraint(table, name))
                 .text("conname", name)
-                .number("connamespace", numbers::PUBLIC)
+                .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))
                 .number("conrelid", number(table))
                 .flag("convalidated", true)
                 .flag("conislocal", true);
@@ -342,7 +350,8 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let list = ordinals(key.columns.iter().copied());
             let row = Row::default().text("contype", kind);
             let row = row.list("conkey", ElementType::SmallInt, &list);
-            let row = row.number("conindid", number(&key.name));
+            let index = RelationName::key_beside(table, &key.name);
+            let row = row.number("conindid", number(&index));
             add(&key.name, row.text("condef", &format!("{what} ({columns})")));
         }
         for check in &def.checks {
@@ -351,7 +360,7 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
-            let index = referenced_key(subject, key).map_or(0, number);
+            let index = referenced_key(subject, key).map_or(0, |key| number(&key));
             add(&key.name, row.number("conindid", index));
         }
     }
@@ -365,10 +374,13 @@ pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
         let def = &sequence.def;
         let row = Row::default();
         let row = match &sequence.owner {
-            Some((table, column)) => row.text("owner_table", table).text("owner_column", column),
+            Some((table, column)) => {
+                let row = row.text("owner_table", &full_name(table));
+                row.text("owner_shown", &subject.shown(table)).text("owner_column", column)
+            }
             None => row,
         };
-        row.text("name", &format!("public.{}", quoted(name)))
+        row.text("name", &full_name(name))
             .number("seqrelid", numbers.get(name).copied().unwrap_or(0))
             .number("seqtypid", numbers::of_type(def.ty).0)
             .number("seqstart", def.start)

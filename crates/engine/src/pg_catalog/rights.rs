@@ -1,10 +1,10 @@
 //! Rights: lists of grants as text, members of roles, what has_table_privilege and its kin look at.
 
-use sql::statement::Privilege;
+use sql::statement::{Privilege, RelationName};
 use types::{ElementType, Value, array};
 
 use super::{Row, Subject, numbers};
-use crate::rights::{DATABASE_NAME, Grant, Object, SCHEMA_NAME, Who};
+use crate::rights::{DATABASE_NAME, Grant, Object, Who};
 
 /// Whether privileges of everybody are among the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,9 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
         ("relation", number, name.clone(), Object::Relation(name.clone()))
     };
     let mut objects: Vec<_> = relations.map(relation).collect();
-    objects.push(("schema", numbers::PUBLIC, SCHEMA_NAME.to_owned(), Object::Schema));
+    objects.extend(subject.schemas().map(|(number, name)| {
+        ("schema", number, name.to_owned(), Object::Schema(name.to_owned()))
+    }));
     objects.push(("database", numbers::DATABASE, DATABASE_NAME.to_owned(), Object::Database));
     let mut rows = Vec::new();
     let public = ("public".to_owned(), Who::Role("".into()));
@@ -112,6 +114,10 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
             }
             let row = Row::default().text("rolname", &role).text("kind", kind);
             let row = row.number("oid", *number).text("name", name);
+            let row = match object {
+                Object::Relation(key) => row.text("shown", &subject.shown(key)),
+                _ => row,
+            };
             rows.push(row.text("held", &held.join(",")));
         }
     }
@@ -169,8 +175,8 @@ pub(super) fn granted(subject: &Subject<'_>, public: Public) -> Vec<Row> {
                         .text("grantor", &grantor)
                         .text("grantee", grant.grantee.as_deref().unwrap_or("PUBLIC"))
                         .text("table_catalog", DATABASE_NAME)
-                        .text("table_schema", SCHEMA_NAME)
-                        .text("table_name", name)
+                        .text("table_schema", RelationName::schema_of_key(name))
+                        .text("table_name", RelationName::name_of_key(name))
                         .text("privilege_type", privilege.name())
                         .text("is_grantable", if grantable { "YES" } else { "NO" })
                         .text("with_hierarchy", if reads { "YES" } else { "NO" }),

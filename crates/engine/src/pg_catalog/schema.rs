@@ -13,8 +13,11 @@ const TABLES: &[(&str, &str)] = &[
          relisshared:b relpersistence:n relkind:n relnatts:s relchecks:s relhasrules:b \
          relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
          relispopulated:b relreplident:n relispartition:b relrewrite:o relfrozenxid:l \
-         relminmxid:l relacl:N reloptions:N relpartbound:n bytes:l viewdef:n",
+         relminmxid:l relacl:N reloptions:N relpartbound:n bytes:l viewdef:n shown:n fullname:n \
+         visible:b",
     ),
+    // The search path, for functions.
+    ("pg_catalog.tessera_search_path", "place:l name:n implied:b"),
     (
         "pg_catalog.pg_attribute",
         "attrelid:o attname:n atttypid:o attstattarget:i attlen:s attnum:s attndims:i \
@@ -53,7 +56,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
     // What each role may do with each object, and what it is a member of: for functions.
-    ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n held:n"),
+    ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n shown:n held:n"),
     ("pg_catalog.tessera_members", "member:n rolname:n oid:o inherited:b"),
     ("pg_catalog.pg_auth_members", "roleid:o member:o grantor:o admin_option:b"),
     (
@@ -72,7 +75,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_sequence",
         "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l seqcycle:b \
-         name:n owner_table:n owner_column:n",
+         name:n owner_table:n owner_shown:n owner_column:n",
     ),
     (
         "pg_catalog.pg_tables",

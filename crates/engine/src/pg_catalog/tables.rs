@@ -1,5 +1,7 @@
 //! Rows of each table of the catalog.
-use super::{Row, Subject, activity, columns, numbers, relations, rights};
+use sql::statement::RelationName;
+
+use super::{Row, SYSTEM_SCHEMAS, Subject, activity, columns, numbers, relations, rights};
 use crate::comments::Commented;
 use crate::rights::Object;
 
@@ -7,6 +9,7 @@ use crate::rights::Object;
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
     match name {
         "pg_catalog.pg_namespace" => namespaces(subject),
+        "pg_catalog.tessera_search_path" => search_path(subject),
         "pg_catalog.pg_class" => relations::classes(subject),
         "pg_catalog.pg_attribute" => relations::attributes(subject),
         "pg_catalog.pg_attrdef" => relations::defaults(subject),
@@ -63,7 +66,7 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             let place = subject.state.column_place(relation, column)?;
             Some(row("pg_class", *numbers.get(relation)?, place + 1, text))
         }
-        Commented::Schema => Some(row("pg_namespace", numbers::PUBLIC, 0, text)),
+        Commented::Schema(name) => Some(row("pg_namespace", numbers::schema(name), 0, text)),
         Commented::Database | Commented::Role(_) => None,
     };
     subject.state.comments.iter().filter_map(of).collect()
@@ -87,21 +90,16 @@ fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
-    let all = [
-        (numbers::PG_CATALOG, "pg_catalog"),
-        (numbers::PUBLIC, "public"),
-        (numbers::INFORMATION_SCHEMA, "information_schema"),
-    ];
-    let row = |(number, name): &(i64, &str)| {
-        let row = Row::default().number("oid", *number).text("nspname", name);
-        match *name {
-            "public" => row
-                .number("nspowner", numbers::role(&subject.owner_of(&Object::Schema)))
-                .set("nspacl", rights::list(subject, &Object::Schema)),
-            _ => row.number("nspowner", subject.owner()),
-        }
-    };
-    all.iter().map(row).collect()
+    let row =
+        |(number, name): (i64, &str)| Row::default().number("oid", number).text("nspname", name);
+    let system = SYSTEM_SCHEMAS.into_iter().map(row);
+    let own = subject.schemas().map(|(number, name)| {
+        let object = Object::Schema(name.to_owned());
+        row((number, name))
+            .number("nspowner", numbers::role(&subject.owner_of(&object)))
+            .set("nspacl", rights::list(subject, &object))
+    });
+    system.map(|row| row.number("nspowner", subject.owner())).chain(own).collect()
 }
 
 fn types(subject: &Subject<'_>) -> Vec<Row> {
@@ -216,6 +214,25 @@ fn settings(subject: &Subject<'_>) -> Vec<Row> {
     subject.settings.all().into_iter().map(row).collect()
 }
 
+/// A relation's schema, and its name as `column`.
+fn placed(key: &str, column: &'static str) -> Row {
+    let row = Row::default().text("schemaname", RelationName::schema_of_key(key));
+    row.text(column, RelationName::name_of_key(key))
+}
+
+/// The schemas of the search path that there are, pg_catalog first where it is not named.
+fn search_path(subject: &Subject<'_>) -> Vec<Row> {
+    let is_system = |name: &&str| SYSTEM_SCHEMAS.iter().any(|(_, known)| known == name);
+    let is_there = |name: &&str| subject.state.has_schema(name) || is_system(name);
+    let named: Vec<&str> = subject.settings.schemas().filter(is_there).collect();
+    let implied = (!named.contains(&"pg_catalog")).then_some(("pg_catalog", true));
+    let all = implied.into_iter().chain(named.iter().map(|name| (*name, false)));
+    let row = |(place, (name, implied)): (usize, (&str, bool))| {
+        Row::default().number("place", place as i64).text("name", name).flag("implied", implied)
+    };
+    all.enumerate().map(row).collect()
+}
+
 /// The name of a relation's owner.
 fn owner_name(subject: &Subject<'_>, relation: &str) -> String {
     subject.owner_of(&Object::Relation(relation.to_owned()))
@@ -223,7 +240,7 @@ fn owner_name(subject: &Subject<'_>, relation: &str) -> String {
 
 fn tables(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
-        let row = Row::default().text("schemaname", "public").text("tablename", name);
+        let row = placed(name, "tablename");
         let row = row.text("tableowner", &owner_name(subject, name));
         row.flag("hasindexes", entry.def.all_indexes().next().is_some())
     };
@@ -232,7 +249,7 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &crate::catalog::View)| {
-        let row = Row::default().text("schemaname", "public").text("viewname", name);
+        let row = placed(name, "viewname");
         let owner = owner_name(subject, name);
         row.text("viewowner", &owner).text("definition", &format!(" {};", view.sql))
     };
@@ -243,7 +260,7 @@ fn indexes(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, entry) in &subject.state.tables {
         for index in entry.def.visible_indexes() {
-            let row = Row::default().text("schemaname", "public").text("tablename", name);
+            let row = placed(name, "tablename");
             let definition = relations::index_definition(&entry.def, index);
             rows.push(row.text("indexname", &index.name).text("indexdef", &definition));
         }

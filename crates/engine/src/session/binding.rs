@@ -10,7 +10,7 @@ use types::calendar::TimeZone;
 
 use super::Session;
 use crate::PreparedStatement;
-use crate::catalog::{Checking, StatementCatalog};
+use crate::catalog::{Checking, Names, StatementCatalog};
 use crate::compiled::{Compiled, Ready, Timing};
 use crate::rights::Who;
 use crate::wide::WideReader;
@@ -24,6 +24,7 @@ impl Session {
             registry: self.database.registry(),
             now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
             literal_zone: self.settings.time_zone().clone(),
+            names: Names::ByPath,
             asks_time: Cell::new(false),
             prepared: &self.prepared,
             session: self.info.id,
@@ -56,9 +57,11 @@ impl Session {
         StatementCatalog { checks: Checking::Nothing, ..self.catalog() }
     }
 
-    /// The catalog for text of definitions, whose literals are those of UTC.
+    /// The catalog for text of definitions, whose literals are those of UTC, and whose names those
+    /// of `public`.
     pub(crate) fn definition_catalog(&self) -> StatementCatalog<'_> {
-        StatementCatalog { literal_zone: TimeZone::UTC, ..self.own_catalog() }
+        let names = Names::Public;
+        StatementCatalog { literal_zone: TimeZone::UTC, names, ..self.own_catalog() }
     }
 
     /// What conditions over rows are told by the session: the time of its transaction, and its

@@ -23,7 +23,6 @@ use super::foreign;
 use super::rows::lost_update;
 use crate::Session;
 use crate::catalog::{State, TableEntry};
-use crate::define::local_name;
 use crate::work::STALE;
 
 /// Times the checks begin again because a table changed while they waited for it.
@@ -331,10 +330,16 @@ pub(crate) fn set(session: &mut Session, set: &SetConstraints) -> Result<()> {
 
 /// The deferrable constraints of a name: of temporary tables if they have any, like a relation.
 fn named(state: &State, name: &RelationName, mode: ConstraintMode) -> Result<Vec<KeyId>> {
-    let constraint = local_name(name)?;
+    let constraint = name.name.as_str();
+    let key = state.key_of(name)?;
+    let schema = name.schema.as_ref().map(|_| RelationName::schema_of_key(&key));
     for persistence in [Persistence::Temporary, Persistence::Permanent] {
         let (mut keys, mut is_any, mut is_fixed) = (Vec::new(), false, false);
-        for table in state.tables.values().filter(|t| t.def.persistence == persistence) {
+        let is_meant = |t: &&Arc<TableEntry>| {
+            t.def.persistence == persistence
+                && schema.is_none_or(|s| s == RelationName::schema_of_key(&t.def.name))
+        };
+        for table in state.tables.values().filter(is_meant) {
             for fk in table.foreign_keys().iter().filter(|fk| fk.name == constraint) {
                 is_any = true;
                 match fk.deferral {

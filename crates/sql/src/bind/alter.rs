@@ -489,7 +489,7 @@ fn alter_constraint(
     characteristics: Option<&ast::ConstraintCharacteristics>,
 ) -> Result<AlterAction> {
     let (name, at) = (folded(ident), ident_at(ident));
-    let of = format!("constraint \"{name}\" of relation \"{}\"", table.name());
+    let of = format!("constraint \"{name}\" of relation \"{}\"", table.bare_name());
     let deferral = deferral_of(characteristics).map_err(|error| place(error, at))?;
     if table.foreign_keys().iter().any(|key| key.name == name) {
         return Ok(AlterAction::SetDeferral { name, deferral });
@@ -510,7 +510,7 @@ fn drop_expression(
     if_missing: IfMissing,
 ) -> Result<Option<AlterAction>> {
     let (name, at) = (folded(ident), ident_at(ident));
-    let of = format!("column \"{name}\" of relation \"{}\"", table.name());
+    let of = format!("column \"{name}\" of relation \"{}\"", table.bare_name());
     match table.columns().iter().position(|column| column.name == name) {
         None => fail(SqlState::UNDEFINED_COLUMN, format!("{of} does not exist"), at),
         Some(column) if table.columns()[column].generated.is_some() => {

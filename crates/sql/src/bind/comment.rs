@@ -31,7 +31,12 @@ impl Binder<'_> {
             CommentObject::View => relation("view")?,
             CommentObject::Index => relation("index")?,
             CommentObject::Sequence => relation("sequence")?,
-            CommentObject::Column => column_target(object)?,
+            CommentObject::Column => match column_target(object)? {
+                CommentTarget::Column { relation, column } => {
+                    CommentTarget::Column { relation: self.found(relation), column }
+                }
+                other => other,
+            },
             CommentObject::Schema => CommentTarget::Schema(single()?),
             CommentObject::Database => CommentTarget::Database(single()?),
             CommentObject::Role | CommentObject::User => CommentTarget::Role(single()?),

@@ -108,7 +108,7 @@ impl Binder<'_> {
     }
 
     fn inferred(&mut self, clause: Clause, expr: &ast::Expr, table: &TableRef) -> Result<Bound> {
-        self.over_timed_row(clause, expr, table.name(), table.columns())
+        self.over_timed_row(clause, expr, table.bare_name(), table.columns())
     }
 
     /// DO UPDATE over the row that is there and `excluded`.
@@ -133,7 +133,7 @@ impl Binder<'_> {
         });
         let number_column = InputColumn { id: number, ordinal: 2 * width, ty: DataType::BigInt };
         let columns = own.chain([number_column]).collect();
-        let name = format!("conflicts of {}", table.name()).into();
+        let name = format!("conflicts of {}", table.bare_name()).into();
         let mut plan = Plan::Input { slot: 0, columns, name };
         if let Some(expr) = &update.selection {
             plan = filter(plan, self.bind_condition(expr, Clause::Where)?);
@@ -223,8 +223,10 @@ fn constraint_index(table: &TableRef, name: &ast::ObjectName) -> Result<usize> {
     match table.indexes().iter().position(|index| is_key && index.name == wanted) {
         Some(at) => Ok(at),
         None => {
-            let message =
-                format!("constraint \"{wanted}\" for table \"{}\" does not exist", table.name());
+            let message = format!(
+                "constraint \"{wanted}\" for table \"{}\" does not exist",
+                table.bare_name()
+            );
             fail(SqlState::UNDEFINED_OBJECT, message, object_at(name))
         }
     }

@@ -382,7 +382,10 @@ impl Binder<'_> {
         definition: &Definition,
         name: &ast::ObjectName,
     ) -> Result<RelationName> {
-        let full = self.relation_name(name)?;
+        let mut full = self.written_name(name)?;
+        if full.schema.is_none() {
+            full.schema.clone_from(&definition.name.schema);
+        }
         if self.is_taken(definition, &full) {
             let message = format!("relation \"{}\" already exists", full.name);
             return fail(SqlState::DUPLICATE_TABLE, message, super::name::object_at(name));
@@ -469,15 +472,16 @@ impl Binder<'_> {
         refuse_actions(definition, &columns, key)?;
         let names = definition.names(&columns);
         let name = definition.constraint_name(key.name.as_ref().map(folded), &names, "fkey", at)?;
-        let table = self.relation_name(&key.foreign_table)?;
-        let is_self = table.name == definition.name.name
-            && (table.schema == definition.name.schema || table.schema.is_none());
+        let written = self.written_name(&key.foreign_table)?;
+        let is_self = written.name == definition.name.name
+            && (written.schema == definition.name.schema || written.schema.is_none());
+        let table = if is_self { definition.name.clone() } else { self.found(written) };
         let other;
         let target = if is_self {
             &*definition
         } else {
             other = self.referenced(&table, at)?;
-            self.require(&table.name, Privilege::References);
+            self.require(&table.key(), Privilege::References);
             &other
         };
         let references = referenced_columns(target, &key.referred_columns, at)?;
@@ -507,7 +511,7 @@ impl Binder<'_> {
         definition.foreign_keys.push(ForeignKeyDef {
             name,
             columns,
-            table,
+            table: RelationName { schema: None, name: table.key() },
             references,
             on_delete: referential_action(key.on_delete.as_ref()),
             on_update: referential_action(key.on_update.as_ref()),

@@ -20,7 +20,7 @@ impl Binder<'_> {
     pub(super) fn bind_create_table(&mut self, create: &ast::CreateTable) -> Result<Statement> {
         let at = object_at(&create.name);
         refuse_table_extensions(create, at)?;
-        let name = self.relation_name(&create.name)?;
+        let name = self.new_name(&create.name)?;
         let if_exists = match (create.if_not_exists, create.or_replace) {
             (_, true) => return unsupported("CREATE OR REPLACE TABLE", at),
             (true, false) => IfExists::Skip,
@@ -101,7 +101,7 @@ impl Binder<'_> {
         if create.materialized {
             return unsupported("a materialized view", at);
         }
-        let name = self.relation_name(&create.name)?;
+        let name = self.new_name(&create.name)?;
         let bound = self.bind_query(&create.query, Unknowns::Text)?;
         let query = self.finish(bound)?;
         if !query.parameters.is_empty() {

@@ -5,6 +5,7 @@ use types::{DataType, Result, SqlState};
 
 use super::name::expr_at;
 use super::operators::compare_op;
+use super::schema::is_current_schema;
 use super::types::{Context, data_type};
 use super::{Binder, Bound, CHAIN_MAX, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function};
@@ -18,6 +19,7 @@ impl Binder<'_> {
 
     fn bind_form(&mut self, expr: &Ast) -> Result<Bound> {
         match expr {
+            Ast::Identifier(ident) if is_current_schema(ident) => self.current_schema(ident),
             Ast::Identifier(ident) => self.resolve_name(ident),
             Ast::CompoundIdentifier(parts) => self.resolve_qualified(parts),
             Ast::Value(value) => self.bind_value(value),

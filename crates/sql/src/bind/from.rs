@@ -203,12 +203,14 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Plan, Scope)> {
         let at = object_at(name);
-        let full = self.relation_name(name)?;
-        if full.schema.is_none()
-            && let Some((plan, relation)) = self.cte_scan(&full.name, at)?
+        let written = self.written_name(name)?;
+        if written.schema.is_none()
+            && let Some((plan, relation)) = self.cte_scan(&written.name, at)?
         {
             return Ok((plan, Scope::of(with_alias(relation, alias)?)));
         }
+        let is_written = written.schema.is_some();
+        let full = self.found_at(written, at);
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => {
                 self.require(table.name(), Privilege::Select);
@@ -230,9 +232,7 @@ impl Binder<'_> {
                 Ok(bound)
             }
             None => {
-                if full.schema.is_none()
-                    && let Some(outside) = self.bind_outside(&full.name, alias, at)?
-                {
+                if !is_written && let Some(outside) = self.bind_outside(&full.name, alias, at)? {
                     return Ok(outside);
                 }
                 let message = format!("relation \"{full}\" does not exist");
@@ -252,7 +252,7 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<(Plan, Scope)> {
         if rights != ViewRights::System {
-            self.require(&full.name, Privilege::Select);
+            self.require(&full.key(), Privilege::Select);
         }
         let outer = self.on_behalf.clone();
         if let ViewRights::Owner(owner) = rights {

@@ -325,7 +325,7 @@ impl Binder<'_> {
             "current_user" | "user" | "current_role" => Expr::text(self.catalog.user()),
             "session_user" => Expr::text(self.catalog.session_user()),
             "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
-            "current_schema" => Expr::text("public"),
+            "current_schema" => self.first_schema(),
             "pg_backend_pid" => {
                 let id = Value::I32(self.catalog.session_id());
                 Expr::literal(id, DataType::Integer)

@@ -36,7 +36,7 @@ impl Binder<'_> {
             columns.push(self.index_column(&table, column, kind, &mut terms)?);
         }
         if let Some(predicate) = &create.predicate {
-            self.index_predicate(predicate, table.name(), table.columns())?;
+            self.index_predicate(predicate, table.bare_name(), table.columns())?;
             terms.predicate = Some(index_terms::stored(predicate));
         }
         if kind.is_of_blocks() && !terms.is_empty() {
@@ -50,7 +50,7 @@ impl Binder<'_> {
                     None => table.columns().get(column.ordinal).map_or("", |def| def.name.as_str()),
                 };
                 let names: Vec<&str> = columns.iter().map(name).collect();
-                (object_name(table.name(), &names, "idx"), Naming::Chosen)
+                (object_name(table.bare_name(), &names, "idx"), Naming::Chosen)
             }
         };
         let if_exists = if create.if_not_exists { IfExists::Skip } else { IfExists::Fail };
@@ -82,7 +82,7 @@ impl Binder<'_> {
         let ordinal = match expr {
             ast::Expr::Identifier(ident) => column_named(table, ident)?,
             _ => {
-                let bound = self.index_expression(expr, table.name(), table.columns())?;
+                let bound = self.index_expression(expr, table.bare_name(), table.columns())?;
                 match bound.expr.as_column() {
                     Some(id) => id.0 as usize,
                     None => {

@@ -174,7 +174,7 @@ impl Binder<'_> {
             return unsupported("this form of wildcard", None);
         };
         let at = object_at(name);
-        let full = self.relation_name(name)?;
+        let full = self.written_name(name)?;
         for depth in (0..self.levels.len()).rev() {
             let Some(level) = self.levels.get(depth) else {
                 continue;

@@ -44,7 +44,7 @@ impl Binder<'_> {
         options: &[SequenceOption],
     ) -> Result<Statement> {
         let at = object_at(name);
-        let name = self.relation_name(name)?;
+        let name = self.new_name(name)?;
         let options = self.sequence_options(options)?;
         if options.restart.is_some() {
             return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"RESTART\"", at);
@@ -249,6 +249,7 @@ impl Binder<'_> {
             && let Some(text) = constant_text(sequence)
         {
             let full = RelationName::parse(&text).map_err(|error| place(error, at))?;
+            let full = self.found(full);
             if self.catalog.sequence(full.schema.as_deref(), &full.name).is_none() {
                 let (state, message) = match self.is_relation(&full) {
                     true => (SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a sequence")),
@@ -257,6 +258,9 @@ impl Binder<'_> {
                     }
                 };
                 return fail(state, message, arguments.first().and_then(|bound| bound.at).or(at));
+            }
+            if let (Some(_), Some(at)) = (&full.schema, arguments.first().and_then(|a| a.at)) {
+                self.zone.moved.push((at, full.quoted()));
             }
             *sequence = Expr::text(&full.quoted());
         }

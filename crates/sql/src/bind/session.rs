@@ -13,7 +13,7 @@ use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
     ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, LockTable, Prepare,
-    PrivilegeStatement, Privileges, SetConstraints, SetValue, Statement, TableLockMode,
+    Privileges, SetConstraints, SetValue, Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -52,10 +52,8 @@ impl Binder<'_> {
             SessionTree::Discard(what) => Statement::Discard(*what),
             SessionTree::Checkpoint => Statement::Checkpoint,
             SessionTree::Role(statement) => Statement::Role(Box::new(statement.clone())),
-            SessionTree::Privilege(PrivilegeStatement::Unsupported(what)) => {
-                return unsupported(what, None);
-            }
-            SessionTree::Privilege(statement) => Statement::Privilege(Box::new(statement.clone())),
+            SessionTree::Privilege(statement) => self.privileges_found(statement)?,
+            SessionTree::Schema(statement) => self.relations_found(statement),
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {
@@ -93,7 +91,7 @@ impl Binder<'_> {
         mode: ConstraintMode,
     ) -> Result<Statement> {
         let of = |names: &[ast::ObjectName]| {
-            names.iter().map(|name| self.relation_name(name)).collect::<Result<_>>()
+            names.iter().map(|name| self.written_name(name)).collect::<Result<_>>()
         };
         let names = names.map(of).transpose()?;
         Ok(Statement::SetConstraints(SetConstraints { names, mode }))
@@ -104,7 +102,7 @@ impl Binder<'_> {
         Ok(match tree {
             SessionTree::CreateWideTable { name, fact, if_exists } => {
                 Statement::CreateWideTable(CreateWideTable {
-                    name: self.relation_name(name)?,
+                    name: self.new_name(name)?,
                     fact: self.relation_name(fact)?,
                     if_exists: *if_exists,
                 })

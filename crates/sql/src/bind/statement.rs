@@ -144,7 +144,7 @@ impl Binder<'_> {
         match table.wide() {
             None => Ok(table),
             Some(_) => {
-                let message = format!("cannot change wide table \"{}\"", table.name());
+                let message = format!("cannot change wide table \"{}\"", table.bare_name());
                 fail(SqlState::WRONG_OBJECT_TYPE, message, object_at(name))
             }
         }
@@ -164,8 +164,10 @@ impl Binder<'_> {
             let (name, at) = (folded(ident), ident_at(ident));
             let Some(ordinal) = table.columns().iter().position(|column| column.name == name)
             else {
-                let message =
-                    format!("column \"{name}\" of relation \"{}\" does not exist", table.name());
+                let message = format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.bare_name()
+                );
                 return fail(SqlState::UNDEFINED_COLUMN, message, at);
             };
             if ordinals.contains(&ordinal) {
@@ -185,7 +187,7 @@ impl Binder<'_> {
                     false => self.table_named(name)?,
                 };
                 if table.wide().is_some() {
-                    let message = format!("cannot copy from wide table \"{}\"", table.name());
+                    let message = format!("cannot copy from wide table \"{}\"", table.bare_name());
                     let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)
                         .with_hint("Try the COPY (SELECT ...) TO variant.");
                     return Err(place(error, object_at(name)));

@@ -12,6 +12,7 @@ use sqlparser::ast;
 use types::calendar::TimeZone;
 use types::{DataType, Position, Result, Value, text};
 
+use super::name::object_at;
 use super::{Binder, at_span};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 use crate::catalog::Catalog;
@@ -24,7 +25,7 @@ pub(super) struct SessionZone {
     /// In which zone untyped literals are read.
     literals: TimeZone,
     /// Literals that another zone would read differently, by their places: the same in UTC.
-    moved: Vec<(Position, String)>,
+    pub(super) moved: Vec<(Position, String)>,
 }
 
 impl SessionZone {
@@ -89,10 +90,13 @@ impl Binder<'_> {
         result
     }
 
-    /// Binds a part of a definition, whose literals are of UTC.
+    /// Binds a part of a definition, whose literals are of UTC, and whose names of relations say
+    /// their schemas.
     pub(super) fn in_definition<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let literals = std::mem::replace(&mut self.zone.literals, TimeZone::UTC);
+        self.definition_depth += 1;
         let result = work(self);
+        self.definition_depth -= 1;
         self.zone.literals = literals;
         result
     }
@@ -123,14 +127,23 @@ impl Binder<'_> {
         expr
     }
 
-    /// As [`Self::defined`], of a query; None when it is as it was.
+    /// As [`Self::defined`], of a query, whose relations have their schemas; None when it is as it
+    /// was.
     pub(super) fn defined_query(&mut self, query: &ast::Query) -> Option<String> {
         let moved = std::mem::take(&mut self.zone.moved);
-        if moved.is_empty() {
+        let placed = std::mem::take(&mut self.placed);
+        if moved.is_empty() && placed.is_empty() {
             return None;
         }
         let mut query = query.clone();
-        rewrite_query(&mut query, &mut |inner| move_literal(inner, &moved));
+        let mut relation = |name: &mut ast::ObjectName| {
+            let found = placed.iter().find(|(place, _)| object_at(name) == Some(*place));
+            if let (Some((_, schema)), 1) = (found, name.0.len()) {
+                let schema = ast::Ident::with_quote('"', schema);
+                name.0.insert(0, ast::ObjectNamePart::Identifier(schema));
+            }
+        };
+        rewrite_query(&mut query, &mut |inner| move_literal(inner, &moved), &mut relation);
         Some(query.to_string())
     }
 }

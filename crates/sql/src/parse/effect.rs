@@ -83,6 +83,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Unlisten(_)
         | SessionTree::Notify(..)
         | SessionTree::Privilege(_)
+        | SessionTree::Schema(_)
         | SessionTree::Role(_) => Effect::Changes,
     }
 }

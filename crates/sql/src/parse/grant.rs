@@ -68,7 +68,7 @@ const RESETS: &[(&[&str], &str)] = &[
     (&["reset", "session", "authorization"], "session_authorization"),
 ];
 
-fn role_name(parser: &mut Parser<'_>) -> Parsed<RoleName> {
+pub(super) fn role_name(parser: &mut Parser<'_>) -> Parsed<RoleName> {
     word(parser, "group");
     let known = [
         ("public", RoleName::Public),
@@ -82,7 +82,7 @@ fn role_name(parser: &mut Parser<'_>) -> Parsed<RoleName> {
     }
 }
 
-fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
+pub(super) fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
     let mut parts = vec![name(parser)?];
     while parser.consume_token(&Token::Period) {
         parts.push(name(parser)?);

@@ -129,6 +129,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     for parse in [
         super::grant::parse,
         super::grant::parse_set,
+        super::schema::parse,
         super::role::parse,
         super::cursor::parse,
         super::wide::parse,

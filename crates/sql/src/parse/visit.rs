@@ -10,7 +10,7 @@ use sqlparser::ast::{self, VisitMut as _};
 /// What is done at the parts of a tree.
 struct Walk<'a> {
     expr: &'a mut dyn FnMut(&mut ast::Expr),
-    relation: &'a mut dyn FnMut(&ast::ObjectName) -> ControlFlow<()>,
+    relation: &'a mut dyn FnMut(&mut ast::ObjectName) -> ControlFlow<()>,
 }
 
 impl ast::VisitorMut for Walk<'_> {
@@ -32,10 +32,17 @@ pub(crate) fn rewrite_expressions(expr: &mut ast::Expr, each: &mut dyn FnMut(&mu
     let _: ControlFlow<()> = expr.visit(&mut walk);
 }
 
-/// Changes every expression inside of `query`, the inner ones first.
-pub(crate) fn rewrite_query(query: &mut ast::Query, each: &mut dyn FnMut(&mut ast::Expr)) {
-    let mut walk = Walk { expr: each, relation: &mut |_| ControlFlow::Continue(()) };
-    let _: ControlFlow<()> = query.visit(&mut walk);
+/// Changes every expression inside of `query`, the inner ones first, and the names of relations.
+pub(crate) fn rewrite_query(
+    query: &mut ast::Query,
+    each: &mut dyn FnMut(&mut ast::Expr),
+    relation: &mut dyn FnMut(&mut ast::ObjectName),
+) {
+    let relation = &mut |name: &mut ast::ObjectName| {
+        relation(name);
+        ControlFlow::Continue(())
+    };
+    let _: ControlFlow<()> = query.visit(&mut Walk { expr: each, relation });
 }
 
 /// True when a relation that a query, or a part of one, names anywhere is one that `is_wanted`.
@@ -43,7 +50,7 @@ pub(crate) fn names_relation(
     query: &(impl Clone + ast::VisitMut),
     is_wanted: impl Fn(&ast::ObjectName) -> bool,
 ) -> bool {
-    let mut relation = |name: &ast::ObjectName| {
+    let mut relation = |name: &mut ast::ObjectName| {
         if is_wanted(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut walk = Walk { expr: &mut |_| (), relation: &mut relation };

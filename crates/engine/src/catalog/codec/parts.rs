@@ -16,7 +16,7 @@ use types::{DataType, NumericDisplay, NumericType, Result};
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
 use crate::comments::Commented;
-use crate::rights::{Grant, Membership, Rights};
+use crate::rights::{Grant, Membership, Rights, SCHEMA_NAME};
 
 /// A struct is its fields in this order; what stands behind `;` is written only where it is not the
 /// default, and so may be missing.
@@ -279,7 +279,11 @@ impl Codec for Commented {
                 out.field(relation);
                 out.field(column);
             }
-            Self::Schema => out.raw(&[2]),
+            Self::Schema(name) if name == SCHEMA_NAME => out.raw(&[2]),
+            Self::Schema(name) => {
+                out.raw(&[5]);
+                out.field(name);
+            }
             Self::Database => out.raw(&[3]),
             Self::Role(name) => {
                 out.raw(&[4]);
@@ -294,9 +298,10 @@ impl Decode for Commented {
         Ok(match u8::get(from)? {
             0 => Self::Relation(from.field()?),
             1 => Self::Column(from.field()?, from.field()?),
-            2 => Self::Schema,
+            2 => Self::Schema(SCHEMA_NAME.to_owned()),
             3 => Self::Database,
             4 => Self::Role(from.field()?),
+            5 => Self::Schema(from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
     }

@@ -1,0 +1,295 @@
+//! CREATE, ALTER and DROP SCHEMA; relations that move to another.
+//!
+//! A schema is a part of what the catalog calls its relations (`RelationName::key`): to rename one
+//! is to rename all that is in it. Views are text, so what they read keeps its name.
+
+use sql::statement::{
+    DropBehaviour, DropRelations, IfExists, IfMissing, ObjectKind, Persistence, Privilege,
+    Privileges, RelationName, RoleName, SchemaStatement,
+};
+use types::{Error, Result, SqlState};
+
+use super::{alter, drop, sequence, view};
+use crate::catalog::{Schema, State, undefined_schema, undefined_table};
+use crate::comments::Commented;
+use crate::privilege::{one_role, schema_named};
+use crate::rights::{DATABASE_NAME, Object, Rights, SCHEMA_NAME, Who, denied};
+use crate::{QueryResult, Session};
+
+/// Runs a statement about schemas; the catalog is locked.
+pub(super) fn run(session: &mut Session, statement: SchemaStatement) -> Result<QueryResult> {
+    let command = statement.command();
+    match statement {
+        SchemaStatement::Create { name, owner, if_exists } => {
+            create(session, name, owner.as_ref(), if_exists)?;
+        }
+        SchemaStatement::Drop { names, if_missing, behaviour } => {
+            drop_all(session, &names, if_missing, behaviour)?;
+        }
+        SchemaStatement::Rename { name, to } => rename(session, &name, &to)?,
+        SchemaStatement::Move { kind, name, if_missing, to } => {
+            set_schema(session, kind, &name, if_missing, &to)?;
+        }
+    }
+    Ok(QueryResult::command(command))
+}
+
+/// Whether a schema may have this name.
+fn check_name(state: &State, name: &str) -> Result<()> {
+    if name.starts_with("pg_") {
+        let message = format!("unacceptable schema name \"{name}\"");
+        return Err(Error::new(SqlState(*b"42939"), message)
+            .with_detail("The prefix \"pg_\" is reserved for system schemas."));
+    }
+    if state.has_schema(name) || matches!(name, "information_schema" | "main") {
+        let message = format!("schema \"{name}\" already exists");
+        return Err(Error::new(SqlState(*b"42P06"), message));
+    }
+    match name.contains('.') {
+        true => Err(Error::unsupported("a point in the name of a schema")),
+        false => Ok(()),
+    }
+}
+
+fn create(
+    session: &mut Session,
+    name: Option<String>,
+    owner: Option<&RoleName>,
+    if_exists: IfExists,
+) -> Result<()> {
+    let (state, who) = (session.state(), session.who());
+    let owner = owner.map(|owner| one_role(session, &state, owner)).transpose()?;
+    let name = match (name, &owner) {
+        (Some(name), _) => name,
+        (None, Some(owner)) => owner.clone(),
+        (None, None) => return Err(Error::internal("CREATE SCHEMA has a name or an owner")),
+    };
+    let creates = Privileges::of(&[Privilege::Create]);
+    state
+        .check(&who, &Object::Database, creates)
+        .map_err(|_| denied(format!("permission denied for database {DATABASE_NAME}")))?;
+    if let (Some(owner), Who::Role(own)) = (&owner, &who)
+        && !state.is_superuser(&who)
+        && !state.is_member(own, owner)
+    {
+        return Err(denied(format!("must be member of role \"{owner}\"")));
+    }
+    if let Err(error) = check_name(&state, &name) {
+        if error.state() == SqlState(*b"42P06") && if_exists == IfExists::Skip {
+            session.notice("42P06", format!("{}, skipping", error.message()));
+            return Ok(());
+        }
+        return Err(error);
+    }
+    session.change_catalog(|state| {
+        if let Some(owner) = owner {
+            let rights = Rights { owner, grants: None };
+            state.rights.insert(Object::Schema(name.clone()), rights);
+        }
+        state.schemas.insert(name, Schema);
+        Ok(())
+    })
+}
+
+/// What the catalog calls the relations of a schema, by kind.
+struct Content {
+    tables: Vec<String>,
+    views: Vec<String>,
+    sequences: Vec<String>,
+}
+
+impl Content {
+    fn of(state: &State, schema: &str) -> Self {
+        let is_in = |key: &&String| RelationName::schema_of_key(key) == schema;
+        Self {
+            tables: state.tables.keys().filter(is_in).cloned().collect(),
+            views: state.views.keys().filter(is_in).cloned().collect(),
+            sequences: state.sequences.keys().filter(is_in).cloned().collect(),
+        }
+    }
+}
+
+fn drop_all(
+    session: &mut Session,
+    names: &[String],
+    if_missing: IfMissing,
+    behaviour: DropBehaviour,
+) -> Result<()> {
+    for name in names {
+        let state = session.state();
+        let object = match schema_named(&state, name) {
+            Ok(object) => object,
+            Err(error) if if_missing == IfMissing::Skip => {
+                session.notice("00000", format!("{}, skipping", error.message()));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if object == Object::Schema(SCHEMA_NAME.to_owned()) {
+            return Err(Error::unsupported("DROP SCHEMA public"));
+        }
+        if !state.owns(&session.who(), &object) {
+            return Err(denied(format!("must be owner of schema {name}")));
+        }
+        let content = Content::of(&state, name);
+        if behaviour == DropBehaviour::Restrict {
+            refuse_content(name, &content)?;
+        }
+        let drop = |keys: Vec<String>| DropRelations {
+            names: keys.iter().map(|key| RelationName::of_key(key)).collect(),
+            if_missing: IfMissing::Skip,
+            behaviour: DropBehaviour::Cascade,
+        };
+        view::drop_all(session, &drop(content.views))?;
+        drop::tables(session, &drop(content.tables))?;
+        // Those of columns went with their tables.
+        let state = session.state();
+        let left = content.sequences.into_iter().filter(|key| state.sequences.contains_key(key));
+        sequence::drop_all(session, &drop(left.collect()))?;
+        session.change_catalog(|state| {
+            state.schemas.remove(name);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// 2BP01 for a schema that is not empty.
+fn refuse_content(name: &str, content: &Content) -> Result<()> {
+    let kinds =
+        [("table", &content.tables), ("view", &content.views), ("sequence", &content.sequences)];
+    let lines = kinds.iter().flat_map(|(kind, keys)| {
+        keys.iter().map(move |key| format!("{kind} {key} depends on schema {name}"))
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let message = format!("cannot drop schema {name} because other objects depend on it");
+    Err(Error::new(SqlState::DEPENDENT_OBJECTS, message)
+        .with_detail(lines.join("\n"))
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too."))
+}
+
+fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
+    let (state, who) = (session.state(), session.who());
+    let object = schema_named(&state, name)?;
+    if object == Object::Schema(SCHEMA_NAME.to_owned()) {
+        return Err(Error::unsupported("another name of schema public"));
+    }
+    if !state.owns(&who, &object) {
+        return Err(denied(format!("must be owner of schema {name}")));
+    }
+    state.check(&who, &Object::Database, Privileges::of(&[Privilege::Create]))?;
+    check_name(&state, to)?;
+    let content = Content::of(&state, name);
+    session.change_catalog(|state| {
+        state.schemas.remove(name);
+        state.schemas.insert(to.to_owned(), Schema);
+        if let Some(rights) = state.rights.remove(&object) {
+            state.rights.insert(Object::Schema(to.to_owned()), rights);
+        }
+        state.move_comments(|on| match on {
+            Commented::Schema(schema) if schema == name => Some(Commented::Schema(to.to_owned())),
+            _ => None,
+        });
+        Ok(())
+    })?;
+    let all = content.tables.into_iter().chain(content.views).chain(content.sequences);
+    for key in all.collect::<Vec<_>>() {
+        // Sequences may have followed their tables.
+        if session.state().contains(&key) {
+            move_one(session, &key, to)?;
+        }
+    }
+    Ok(())
+}
+
+fn set_schema(
+    session: &mut Session,
+    kind: ObjectKind,
+    name: &RelationName,
+    if_missing: IfMissing,
+    to: &str,
+) -> Result<()> {
+    let (state, who) = (session.state(), session.who());
+    let key = state.key_of(name)?;
+    let wanted = match kind {
+        ObjectKind::View => "view",
+        ObjectKind::Sequence => "sequence",
+        _ => "table",
+    };
+    match state.kind_of(&key) {
+        None if if_missing == IfMissing::Skip => {
+            session.notice("00000", format!("relation \"{name}\" does not exist, skipping"));
+            return Ok(());
+        }
+        None => return Err(undefined_table(&name.to_string())),
+        Some(found) if found == wanted || wanted == "table" && found != "index" => {
+            state.check_owner(&who, found, &key)?;
+        }
+        Some(_) => {
+            let message = format!("\"{}\" is not a {wanted}", name.name);
+            return Err(Error::new(SqlState::WRONG_OBJECT_TYPE, message));
+        }
+    }
+    if state.persistence_of(&key) == Some(Persistence::Temporary) {
+        let message = "cannot move objects into or out of temporary schemas";
+        return Err(Error::unsupported(message));
+    }
+    let to = if to == "main" { SCHEMA_NAME } else { to };
+    if !state.has_schema(to) {
+        return Err(undefined_schema(to));
+    }
+    let creates = Privileges::of(&[Privilege::Create]);
+    state.check(&who, &Object::Schema(to.to_owned()), creates)?;
+    let owned = state.sequences.get(&key).and_then(|sequence| sequence.owner.clone());
+    if let Some((table, _)) = owned {
+        let message = "cannot move an owned sequence into another schema";
+        let detail = format!(
+            "Sequence \"{}\" is linked to table \"{}\".",
+            name.name,
+            RelationName::name_of_key(&table)
+        );
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail));
+    }
+    match RelationName::schema_of_key(&key) == to {
+        true => Ok(()),
+        false => move_one(session, &key, to),
+    }
+}
+
+/// Gives a relation, and the sequences that belong to it, their names in another schema.
+fn move_one(session: &mut Session, key: &str, to: &str) -> Result<()> {
+    let schema = Some(to.to_owned());
+    let name = RelationName { schema, ..RelationName::public(RelationName::name_of_key(key)) };
+    let new = name.key();
+    let state = session.state();
+    if state.contains(&new) {
+        let message = format!("relation \"{}\" already exists in schema \"{to}\"", name.name);
+        return Err(Error::new(SqlState::DUPLICATE_TABLE, message));
+    }
+    if state.tables.contains_key(key) {
+        let owned = sequence::owned(&state, key);
+        alter::rename_table(session, key, &new)?;
+        for sequence in owned {
+            move_one(session, &sequence.name, to)?;
+        }
+        return Ok(());
+    }
+    session.change_catalog(|state| {
+        if let Some(sequence) = state.sequences.get(key).cloned() {
+            return sequence::rename(state, sequence.again(), key, new);
+        }
+        let Some(view) = state.views.get(key).cloned() else { return Ok(()) };
+        if let Some(reader) = view::readers(state, key).first() {
+            let message = format!("another schema for what view \"{reader}\" reads");
+            return Err(Error::unsupported(message));
+        }
+        state.views.remove(key);
+        state.views.insert(new.clone(), view);
+        state.rename_rights(key, &new);
+        state.rename_comments(key, &new);
+        Ok(())
+    })
+}

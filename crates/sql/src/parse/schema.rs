@@ -1,0 +1,89 @@
+//! CREATE, ALTER and DROP SCHEMA, ALTER ... SET SCHEMA.
+
+use sqlparser::parser::Parser;
+
+use super::SessionTree;
+use super::grant::{relation, role_name};
+use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
+use crate::statement::{DropBehaviour, IfExists, IfMissing, ObjectKind, SchemaStatement};
+
+/// The statement, when it is about schemas.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
+    let statement = if words(parser, &["create", "schema"]) {
+        create(parser)?
+    } else if words(parser, &["drop", "schema"]) {
+        let if_missing = if_missing(parser);
+        let names = parser.parse_comma_separated(name)?;
+        let behaviour = match word(parser, "cascade") {
+            true => DropBehaviour::Cascade,
+            false => DropBehaviour::Restrict,
+        };
+        word(parser, "restrict");
+        SchemaStatement::Drop { names, if_missing, behaviour }
+    } else if peek_word(parser, 0, "alter") && peek_word(parser, 1, "schema") {
+        match rename(parser) {
+            Some(statement) => statement,
+            None => return Ok(None),
+        }
+    } else {
+        return Ok(set_schema(parser).map(SessionTree::Schema));
+    };
+    Ok(Some(SessionTree::Schema(statement)))
+}
+
+fn if_missing(parser: &mut Parser<'_>) -> IfMissing {
+    if words(parser, &["if", "exists"]) { IfMissing::Skip } else { IfMissing::Fail }
+}
+
+fn create(parser: &mut Parser<'_>) -> Parsed<SchemaStatement> {
+    let exists = words(parser, &["if", "not", "exists"]);
+    let if_exists = if exists { IfExists::Skip } else { IfExists::Fail };
+    let mut owner = None;
+    let mut schema = None;
+    if !peek_word(parser, 0, "authorization") {
+        schema = Some(name(parser)?);
+    }
+    if word(parser, "authorization") {
+        owner = Some(role_name(parser)?);
+    }
+    Ok(SchemaStatement::Create { name: schema, owner, if_exists })
+}
+
+/// ALTER SCHEMA ... RENAME TO; None, and nothing is consumed, for any other statement.
+fn rename(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
+    let parsed = parser.maybe_parse(|parser| {
+        expect(parser, "alter")?;
+        expect(parser, "schema")?;
+        let name_now = name(parser)?;
+        expect(parser, "rename")?;
+        expect(parser, "to")?;
+        Ok(SchemaStatement::Rename { name: name_now, to: name(parser)? })
+    });
+    parsed.ok().flatten()
+}
+
+/// ALTER ... SET SCHEMA; None, and nothing is consumed, for any other statement.
+fn set_schema(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
+    let kinds = [
+        ("table", ObjectKind::Table),
+        ("view", ObjectKind::View),
+        ("sequence", ObjectKind::Sequence),
+    ];
+    let parsed = parser.maybe_parse(|parser| {
+        expect(parser, "alter")?;
+        let Some((_, kind)) = kinds.iter().find(|(text, _)| word(parser, text)) else {
+            return parser.expected_ref("a relation", parser.peek_token_ref());
+        };
+        let if_missing = if_missing(parser);
+        word(parser, "only");
+        let name_now = relation(parser)?;
+        expect(parser, "set")?;
+        expect(parser, "schema")?;
+        let to = name(parser)?;
+        if !at_end(parser) {
+            return parser.expected_ref("end of statement", parser.peek_token_ref());
+        }
+        Ok(SchemaStatement::Move { kind: *kind, name: name_now, if_missing, to })
+    });
+    parsed.ok().flatten()
+}
