@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sql::ParsedStatement;
-use sql::statement::{Execute, Prepare};
+use sql::statement::{Execute, Prepare, Statement};
 use storage::Datum;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -97,19 +97,36 @@ pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryR
     result
 }
 
+/// The values of the arguments of EXECUTE.
+fn values_of(session: &mut Session, execute: &Execute) -> Result<Vec<Value>> {
+    let Some(query) = &execute.arguments else { return Ok(Vec::new()) };
+    let result = session.run_query(query, Run::default())?;
+    let row = result.batches.iter().find(|batch| batch.rows > 0);
+    Ok(row.map(|b| b.columns.iter().map(|c| c.value(0)).collect()).unwrap_or_default())
+}
+
+/// Hands the statement that `execute` means, bound anew, to `work`, with its values as parameters.
+pub(crate) fn with_values(
+    session: &mut Session,
+    execute: &Execute,
+    work: impl FnOnce(&mut Session, Statement) -> Result<QueryResult>,
+) -> Result<QueryResult> {
+    let found = session.prepared.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+    let (statement, types) = (Arc::clone(&found.statement), found.types.clone());
+    let bound = sql::bind(&statement, &session.catalog(), &types)?;
+    let values = values_of(session, execute)?;
+    let outer = std::mem::replace(&mut session.parameters, values);
+    let result = work(session, bound);
+    session.parameters = outer;
+    result
+}
+
 fn execute_with(
     session: &mut Session,
     prepared: &mut PreparedStatement,
     execute: &Execute,
 ) -> Result<QueryResult> {
-    let values: Vec<Value> = match &execute.arguments {
-        Some(query) => {
-            let result = session.run_query(query, Run::default())?;
-            let row = result.batches.iter().find(|batch| batch.rows > 0);
-            row.map(|b| b.columns.iter().map(|c| c.value(0)).collect()).unwrap_or_default()
-        }
-        None => Vec::new(),
-    };
+    let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = run_compiled(session, prepared);
     session.parameters = outer;

@@ -6,14 +6,14 @@
 
 mod binding;
 mod configure;
-mod explain;
+pub(crate) mod explain;
 mod queries;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use exec::Recheck;
 use exec::context::Progress;
-use exec::{Profile, Recheck};
 use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
@@ -98,7 +98,6 @@ impl ProgressHandle {
 /// How a query is run.
 #[derive(Default)]
 pub(crate) struct Run {
-    pub(crate) profile: Option<Profile>,
     /// Rows of `Input` operators, by slot.
     pub(crate) inputs: Vec<Vec<Batch>>,
     pub(crate) recheck: Option<Recheck>,
@@ -122,6 +121,8 @@ pub struct Session {
     pub(crate) parts: Option<Parts>,
     /// What the queries of the statement that runs see, where it writes.
     view: Option<Snapshot>,
+    /// What EXPLAIN ANALYZE is told of it.
+    explaining: Option<explain::Explaining>,
     /// Foreign keys that it looks at when it has written all.
     pub(crate) at_end: Option<AtEnd>,
     /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
@@ -200,6 +201,7 @@ impl Session {
             parts: None,
             view: None,
             at_end: None,
+            explaining: None,
             temporary: Arc::default(),
             sequences: Arc::default(),
             info,

@@ -1,12 +1,76 @@
 //! EXPLAIN.
+//!
+//! ```text
+//! PLAN     statement -> its queries, planned and not run
+//! ANALYZE  statement -> run, with every query it plans noted -> plans with what happened
+//! ```
+//! Of a statement that writes the plans are of its source, then of what it asks later (RETURNING, ON
+//! CONFLICT), below a line for each part.
 
-use exec::Profile;
+use std::sync::Arc;
+use std::time::Duration;
+
+use exec::QueryContext;
+use plan::physical::PhysicalPlan;
+use sql::algebra::Query;
 use sql::catalog::TableRef;
-use sql::statement::{ExplainMode, Statement};
+use sql::statement::{Execute, ExplainMode, Statement, Turn};
 use types::{DataType, Error, Result, Value};
 
 use super::{Run, Session};
-use crate::QueryResult;
+use crate::{QueryResult, prepared};
+
+/// A query that a statement planned, and what it ran in.
+pub(crate) struct Explained {
+    plan: Arc<PhysicalPlan>,
+    context: Arc<QueryContext>,
+    planning: Duration,
+}
+
+/// The queries of the statement that EXPLAIN ANALYZE runs.
+#[derive(Default)]
+pub(crate) struct Explaining {
+    queries: Vec<Explained>,
+}
+
+impl Explaining {
+    pub(super) fn note(
+        &mut self,
+        plan: &Arc<PhysicalPlan>,
+        context: &Arc<QueryContext>,
+        planning: Duration,
+    ) {
+        let (plan, context) = (Arc::clone(plan), Arc::clone(context));
+        self.queries.push(Explained { plan, context, planning });
+    }
+}
+
+/// The line above the plan of a statement that does more than give rows.
+fn head(statement: &Statement) -> Option<String> {
+    let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
+    match statement {
+        Statement::SelectForUpdate(_) => Some("Lock rows".to_owned()),
+        Statement::Insert(insert) => line("Insert", &insert.table),
+        Statement::Update(update) => line("Update", &update.table),
+        Statement::Delete(delete) => line("Delete", &delete.table),
+        Statement::Merge(merge) => line("Merge", &merge.table),
+        _ => None,
+    }
+}
+
+/// The query that a statement begins with.
+fn source(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::Query(query) => Some(query),
+        Statement::SelectForUpdate(select) => Some(&select.query),
+        Statement::Insert(insert) => Some(&insert.source),
+        Statement::Update(update) => Some(&update.source),
+        Statement::Delete(delete) => Some(&delete.source),
+        Statement::Merge(merge) => Some(&merge.source),
+        Statement::CreateTableAs(create) => Some(&create.query),
+        _ => None,
+    }
+}
 
 impl Session {
     pub(super) fn explain(
@@ -14,55 +78,98 @@ impl Session {
         mode: ExplainMode,
         statement: Statement,
     ) -> Result<QueryResult> {
-        let line = |what: &str, table: &TableRef| Some(format!("{what} {}", table.name()));
-        let (above, query) = match statement {
-            Statement::Query(query) => (None, query),
-            Statement::SelectForUpdate(select) if mode == ExplainMode::Plan => {
-                (Some("Lock rows".to_owned()), select.query)
-            }
-            Statement::Insert(insert) if mode == ExplainMode::Plan => {
-                (line("Insert", &insert.table), insert.source)
-            }
-            Statement::Update(update) if mode == ExplainMode::Plan => {
-                (line("Update", &update.table), update.source)
-            }
-            Statement::Delete(delete) if mode == ExplainMode::Plan => {
-                (line("Delete", &delete.table), delete.source)
-            }
-            Statement::Merge(merge) if mode == ExplainMode::Plan => {
-                (line("Merge", &merge.table), merge.source)
-            }
-            Statement::CreateTableAs(create) if mode == ExplainMode::Plan => (None, create.query),
-            _ => return Err(Error::unsupported("EXPLAIN of this statement")),
-        };
+        if let Statement::Execute(execute) = &statement {
+            return self.explain_execute(mode, execute);
+        }
         let text = match mode {
-            ExplainMode::Plan => {
-                let (plan, _) = self.plan_query(&query, Run::default())?;
-                match above {
-                    Some(line) => plan::explain_below(&line, &plan, None),
-                    None => plan::explain(&plan, None),
-                }
-            }
-            ExplainMode::Analyze => {
-                let begin = std::time::Instant::now();
-                let profile = Some(Profile::On);
-                let (plan, context) = self.plan_query(&query, Run { profile, ..Run::default() })?;
-                let planning = begin.elapsed();
-                let result = exec::execute(&plan, &context)?;
-                let total = begin.elapsed();
-                let mut text = plan::explain(&plan, Some(&context.profiles()));
-                let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-                text.push_str(&format!(
-                    "\nRows: {}\nPlanning: {:.3} ms\nExecution: {:.3} ms",
-                    result.rows(),
-                    ms(planning),
-                    ms(total - planning)
-                ));
-                text
-            }
+            ExplainMode::Plan => self.planned(&statement)?,
+            ExplainMode::Analyze => self.analyzed(&statement)?,
         };
         let rows: Vec<Vec<Value>> = text.lines().map(|line| vec![Value::text(line)]).collect();
         let columns = vec![("QUERY PLAN".to_owned(), DataType::Text)];
         Ok(QueryResult::from_values("EXPLAIN", columns, &rows))
     }
+
+    /// EXPLAIN EXECUTE: with the values that it gives.
+    fn explain_execute(&mut self, mode: ExplainMode, execute: &Execute) -> Result<QueryResult> {
+        prepared::with_values(self, execute, |session, bound| session.explain(mode, bound))
+    }
+
+    /// The plans of a statement that is not run.
+    fn planned(&mut self, statement: &Statement) -> Result<String> {
+        if let Statement::WithChanges(with) = statement {
+            let mut text = String::new();
+            let parts = || with.parts.iter().enumerate();
+            for (number, part) in parts().filter(|(_, part)| part.turn == Turn::First) {
+                text.push_str(&self.planned_part(number, &part.statement)?);
+            }
+            text.push_str(&self.planned(&with.main)?);
+            for (number, part) in parts().filter(|(_, part)| part.turn == Turn::Last) {
+                text.push_str(&self.planned_part(number, &part.statement)?);
+            }
+            return Ok(text);
+        }
+        let unsupported = || Error::unsupported("EXPLAIN of this statement");
+        let query = source(statement).ok_or_else(unsupported)?;
+        let (plan, _) = self.plan_query(query, Run::default())?;
+        Ok(match head(statement) {
+            Some(line) => plan::explain_below(&line, &plan, None),
+            None => plan::explain(&plan, None),
+        })
+    }
+
+    fn planned_part(&mut self, number: usize, part: &Statement) -> Result<String> {
+        Ok(below(&part_line(number), &self.planned(part)?))
+    }
+
+    /// Runs the statement; its plans and what happened.
+    fn analyzed(&mut self, statement: &Statement) -> Result<String> {
+        let begin = std::time::Instant::now();
+        self.explaining = Some(Explaining::default());
+        let outcome = self.run_rows(statement);
+        let explaining = self.explaining.take().unwrap_or_default();
+        let unsupported = || Error::unsupported("EXPLAIN ANALYZE of this statement");
+        let result = outcome.ok_or_else(unsupported)??;
+        let total = begin.elapsed();
+        let mut queries = explaining.queries.iter();
+        let planning: Duration = explaining.queries.iter().map(|query| query.planning).sum();
+        let mut text = String::new();
+        match statement {
+            // Queries of one part cannot be told from those of the next.
+            Statement::WithChanges(_) => text.push_str(&all_of(&mut queries)),
+            statement => match head(statement) {
+                Some(line) => text.push_str(&below(&line, &all_of(&mut queries))),
+                None => text.push_str(&all_of(&mut queries)),
+            },
+        }
+        let rows = match result.has_rows() {
+            true => result.row_count() as u64,
+            false => result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0),
+        };
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        text.push_str(&format!(
+            "\nRows: {rows}\nPlanning: {:.3} ms\nExecution: {:.3} ms",
+            ms(planning),
+            ms(total.saturating_sub(planning))
+        ));
+        Ok(text)
+    }
+}
+
+/// The plans of queries that ran, one behind the other.
+fn all_of<'q>(queries: &mut impl Iterator<Item = &'q Explained>) -> String {
+    queries.map(|query| plan::explain(&query.plan, Some(&query.context.profiles()))).collect()
+}
+
+fn part_line(number: usize) -> String {
+    format!("Part {} of WITH", number + 1)
+}
+
+/// `text` indented below `line`.
+fn below(line: &str, text: &str) -> String {
+    let mut out = format!("{line}\n");
+    for line in text.lines() {
+        out.push_str(&format!("  {line}\n"));
+    }
+    out
 }

@@ -1,6 +1,7 @@
 //! How queries of a session are planned and run.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use exec::{Profile, QueryContext, ResultSet, SpillSpace};
 use plan::physical::PhysicalPlan;
@@ -23,6 +24,7 @@ impl Session {
         query: &Query,
         run: Run,
     ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
+        let begin = self.explaining.as_ref().map(|_| Instant::now());
         let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
         let plan = match known {
             Some(plan) => plan,
@@ -39,7 +41,11 @@ impl Session {
             }
         };
         self.work_mut().statements += 1;
+        let planning = begin.map(|begin| begin.elapsed());
         let context = self.context(plan.operator_count, run);
+        if let (Some(explaining), Some(planning)) = (&mut self.explaining, planning) {
+            explaining.note(&plan, &context, planning);
+        }
         Ok((plan, context))
     }
 
@@ -54,7 +60,7 @@ impl Session {
         context.spill = Some(self.spill_space());
         context.switches = self.settings.plan_options().switches;
         context.block_paths = self.settings.block_paths();
-        context.profile = run.profile.unwrap_or(Profile::Off);
+        context.profile = if self.explaining.is_some() { Profile::On } else { Profile::Off };
         context.inputs = match &self.parts {
             Some(parts) => parts.inputs(run.inputs),
             None => run.inputs,

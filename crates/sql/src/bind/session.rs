@@ -3,7 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::name::{expr_at, folded, ident_at};
+use super::name::{expr_at, folded, ident_at, object_at};
 use super::scope::Clause;
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, fail, place, unsupported};
@@ -195,6 +195,18 @@ impl Binder<'_> {
             list => Some(Box::new(self.execute_arguments(list, &types)?)),
         };
         Ok(Statement::Execute(Execute { name, arguments }))
+    }
+
+    /// EXECUTE under EXPLAIN.
+    pub(super) fn bind_explained(
+        &mut self,
+        name: &ast::ObjectName,
+        arguments: &[ast::Expr],
+    ) -> Result<Statement> {
+        match name.0.as_slice() {
+            [ast::ObjectNamePart::Identifier(ident)] => self.bind_execute(ident, arguments),
+            _ => unsupported("EXPLAIN of this statement", object_at(name)),
+        }
     }
 
     fn execute_arguments(&mut self, list: &[ast::Expr], types: &[DataType]) -> Result<Query> {

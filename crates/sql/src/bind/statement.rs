@@ -66,7 +66,12 @@ impl Binder<'_> {
                     options.as_deref().unwrap_or_default(),
                     format.as_ref(),
                 )?;
-                let statement = Box::new(self.bind_statement(statement, locks, text)?);
+                let statement = Box::new(match &**statement {
+                    Ast::Execute { name: Some(name), parameters, .. } => {
+                        self.bind_explained(name, parameters)?
+                    }
+                    statement => self.bind_statement(statement, locks, text)?,
+                });
                 Ok(Statement::Explain { mode, statement })
             }
             other => {

@@ -1,6 +1,6 @@
 //! What a statement does, as far as its text tells.
 
-use sqlparser::ast::{SetExpr, Statement as Ast};
+use sqlparser::ast::{SetExpr, Statement as Ast, With};
 
 use super::{ParsedStatement, SessionTree, Tree};
 
@@ -38,8 +38,10 @@ fn effect_of(statement: &Ast) -> Effect {
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
                 Effect::Changes
             }
+            _ if query.with.as_ref().is_some_and(changes) => Effect::Changes,
             _ => Effect::Reads,
         },
+        Ast::Explain { analyze: true, statement, .. } => effect_of(statement),
         Ast::Explain { .. }
         | Ast::Set(_)
         | Ast::Reset(_)
@@ -49,6 +51,14 @@ fn effect_of(statement: &Ast) -> Effect {
         Ast::Call(_) => Effect::Transaction,
         _ => Effect::Changes,
     }
+}
+
+/// Whether a query under the WITH changes rows.
+fn changes(with: &With) -> bool {
+    with.cte_tables.iter().any(|cte| {
+        use SetExpr::{Delete, Insert, Merge, Update};
+        matches!(&*cte.query.body, Insert(_) | Update(_) | Delete(_) | Merge(_))
+    })
 }
 
 fn effect_of_session(tree: &SessionTree) -> Effect {
@@ -99,6 +109,8 @@ mod tests {
             ("with t as (select 1) select * from t", Effect::Reads),
             ("values (1)", Effect::Reads),
             ("explain select 1", Effect::Reads),
+            ("explain analyze delete from t", Effect::Changes),
+            ("with d as (delete from t returning a) select * from d", Effect::Changes),
             ("show threads", Effect::Reads),
             ("set threads = 2", Effect::Reads),
             ("copy t to 'f'", Effect::Reads),
