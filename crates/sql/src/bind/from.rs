@@ -4,7 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::cte::renamed;
-use super::json::{Comparison, comparable};
+use super::json::{Comparison, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole, find_column};
 use super::types::{Context, comparison_type};
@@ -125,6 +125,7 @@ impl Binder<'_> {
                 );
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
+            refuse_json("=", x.ty, y.ty, *at)?;
             let x = comparable(x, Comparison::Equality, *at)?;
             let y = comparable(y, Comparison::Equality, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));

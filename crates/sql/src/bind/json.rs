@@ -418,8 +418,15 @@ impl Binder<'_> {
     /// An argument that may be a whole row: the name of a relation, or ROW(...). Such a row
     /// becomes a JSON; None for other arguments.
     pub(super) fn row_argument(&mut self, arg: &ast::FunctionArg) -> Result<Option<Bound>> {
-        let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) = arg else {
-            return Ok(None);
+        let expr = match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => expr,
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(name)) => {
+                let [ast::ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
+                    return Ok(None);
+                };
+                return self.relation_row(&folded(ident), ident_at(ident));
+            }
+            _ => return Ok(None),
         };
         let mut expr = expr;
         while let Ast::Nested(inner) = expr {
@@ -442,8 +449,14 @@ impl Binder<'_> {
         if self.find_name(&name, at)?.is_some() {
             return Ok(None);
         }
+        self.relation_row(&name, at)
+    }
+
+    /// The row of the relation called `name`; None when there is none, or it has no rows but
+    /// single values.
+    fn relation_row(&mut self, name: &str, at: Place) -> Result<Option<Bound>> {
         let relation = (self.levels.iter().enumerate().rev())
-            .find_map(|(depth, level)| Some((depth, level.scope.relation(None, &name)?.clone())));
+            .find_map(|(depth, level)| Some((depth, level.scope.relation(None, name)?.clone())));
         match relation {
             Some((_, relation)) if relation.whole == Whole::Value => Ok(None),
             Some((depth, relation)) => self.row_object(depth, relation, at).map(Some),
