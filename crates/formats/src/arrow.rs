@@ -49,7 +49,9 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Char(_)
         | DataType::Varchar(_)
         | DataType::Text
-        | DataType::Uuid => Arrow::Utf8,
+        | DataType::Uuid
+        | DataType::Json
+        | DataType::Jsonb => Arrow::Utf8,
     }
 }
 

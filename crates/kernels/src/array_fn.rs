@@ -62,7 +62,7 @@ pub fn push_row(builder: &mut ArrayBuilder, vector: &Vector, i: usize, element: 
 fn push_element(out: &mut VectorBuilder, raw: RawElement<'_>, element: ElementType) {
     match (raw, element.data_type()) {
         (None, _) => out.push_null(),
-        (Some(raw), ty) if ty.is_text() || ty == DataType::Bytea => {
+        (Some(raw), ty) if ty.is_text() || ty.is_json() || ty == DataType::Bytea => {
             out.push_str(&array::text_bytes(raw));
         }
         (Some(_), _) => out.push_value(&array::decode(raw, element)),

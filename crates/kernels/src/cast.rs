@@ -15,6 +15,7 @@ use types::{
     DataType, ElementType, NumericType, PhysicalType, Result, Value, array, calendar, decimal,
 };
 
+use crate::json_fn;
 use crate::numeric::{Operand, Target, rescale};
 use crate::rows::{Fixed, Texts, map, try_format, try_map, try_narrow, utf8};
 use crate::{Vector, VectorBuilder, VectorData};
@@ -80,6 +81,9 @@ fn convert(
         (T::Timestamp | T::TimestampTz, T::Date) => Ok(map(vector, calendar::timestamp_to_date)),
         // The session's time zone is UTC.
         (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Ok(vector.clone()),
+        // The same text.
+        (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
+        (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
         (T::Array(a), T::Array(b)) if array::same_form(a, b) && !has_length(b) => {
             Ok(vector.clone())
         }

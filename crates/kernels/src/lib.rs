@@ -35,6 +35,7 @@ pub mod aggregate;
 mod rows;
 pub mod array_fn;
 pub mod cast;
+pub mod json_fn;
 pub mod like;
 pub mod math_fn;
 pub mod numeric;

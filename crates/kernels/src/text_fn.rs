@@ -277,34 +277,6 @@ pub fn quote_literal(text: &Vector) -> Result<Vector> {
     })
 }
 
-/// The text as a string of JSON, with its quotes and what has to be escaped between them.
-///
-/// # Errors
-/// None.
-pub fn json_quote(text: &Vector) -> Result<Vector> {
-    let texts = Texts::new(text);
-    try_write(&[text], |i, out| {
-        out.push(b'"');
-        for &byte in texts.bytes(i) {
-            match byte {
-                b'"' | b'\\' => out.extend([b'\\', byte]),
-                b'\n' => out.extend(b"\\n"),
-                b'\r' => out.extend(b"\\r"),
-                b'\t' => out.extend(b"\\t"),
-                8 => out.extend(b"\\b"),
-                12 => out.extend(b"\\f"),
-                0..32 => {
-                    let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
-                    out.extend([b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
-                }
-                _ => out.push(byte),
-            }
-        }
-        out.push(b'"');
-        Ok(())
-    })
-}
-
 /// Words that PostgreSQL 15 takes as names only in quotes, in order.
 const QUOTED_WORDS: &[&str] = &[
     "all",

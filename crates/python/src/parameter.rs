@@ -3,8 +3,10 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyInt};
-use pyo3::types::{PyList, PyMapping, PyMemoryView, PySequence, PyString, PyTime, PyTuple, PyType};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict};
+use pyo3::types::{
+    PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PySequence, PyString, PyTime, PyTuple, PyType,
+};
 use types::calendar::TimeZone;
 use types::{
     DataType, ElementType, Error, Interval, NumericType, Result, SqlState, Value, array, text,
@@ -143,6 +145,9 @@ fn parameter(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     if object.cast::<PyList>().is_ok() || object.cast::<PyTuple>().is_ok() {
         return list(object);
     }
+    if object.cast::<PyDict>().is_ok() {
+        return json(object);
+    }
     match moment(object)? {
         Some(parameter) => Ok(parameter),
         None => other(object),
@@ -165,6 +170,13 @@ fn list(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let array = array.map_err(|error| exception(object.py(), &error))?;
     let literal = text::format(&array, DataType::Array(ElementType::Text));
     Ok(Parameter { ty: DataType::Unknown, value: Value::text(&literal) })
+}
+
+/// A dict as JSON text: the statement decides whether it is a JSON or a JSONB.
+fn json(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let text = object.py().import("json")?.call_method1("dumps", (object,))?;
+    let text = text.cast::<PyString>()?.to_cow()?;
+    Ok(Parameter { ty: DataType::Unknown, value: Value::text(&text) })
 }
 
 /// INTEGER, BIGINT or NUMERIC, by size.

@@ -44,6 +44,10 @@ pub(crate) fn cell<'py>(
             PyString::new(py, &text::format(&column.value(row), ty)).into_any()
         }
         (VectorData::Str(v), DataType::Array(element)) => list(py, v.get(row), element)?,
+        (VectorData::Str(v), DataType::Json | DataType::Jsonb) => {
+            let text = PyString::from_bytes(py, v.get(row))?;
+            py.import("json")?.call_method1("loads", (text,))?
+        }
         (VectorData::Str(v), _) => PyString::from_bytes(py, v.get(row))?.into_any(),
         (VectorData::Interval(v), _) => interval(py, v[row])?,
         (VectorData::I128(v), DataType::Uuid) => uuid(py, v[row])?,

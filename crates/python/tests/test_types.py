@@ -43,6 +43,7 @@ KEY = uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
         ("timestamptz", MOMENT.replace(tzinfo=EAST)),
         ("interval", datetime.timedelta(days=-3, seconds=4, microseconds=5)),
         ("uuid", KEY),
+        ("jsonb", {"a": [1, 2.5, None, "x"], "b": {"c": True}}),
         ("text", None),
         ("integer", None),
     ],

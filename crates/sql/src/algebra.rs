@@ -8,9 +8,11 @@
 //! Elsewhere: names and scopes (`bind`), rewriting (`plan`).
 
 mod function;
+mod json;
 mod session;
 
 pub use function::Function;
+pub use json::JsonFunction;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, SessionFunction};
 
 use std::sync::Arc;

@@ -56,7 +56,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea => {
+        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb => {
             let mut at = 0;
             loop {
                 match bytes[at..].iter().position(|&b| b == 0) {
@@ -189,7 +189,9 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
             days: i32::from_be_bytes(fixed(&raw[20..24])),
             micros: i64::from_be_bytes(fixed(&raw[24..])),
         }),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea => Value::Str(text_bytes(raw).into()),
+        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb => {
+            Value::Str(text_bytes(raw).into())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::decimal;
 use crate::text::{self, Excess};
 use crate::{
     DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
-    array,
+    array, json,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -75,6 +75,12 @@ fn convert(
             _ if from.is_text() => parse_array(utf8(bytes)?, target, excess, zone),
             _ => Err(no_cast(from, to)),
         },
+        (Value::Str(bytes), T::Json) if from.is_json() => Ok(Value::Str(bytes.clone())),
+        (Value::Str(bytes), T::Jsonb) if from == T::Json => {
+            Ok(Value::Str(json::canonical(bytes)?.into()))
+        }
+        (Value::Str(bytes), T::Jsonb) if from == T::Jsonb => Ok(Value::Str(bytes.clone())),
+        (Value::Str(bytes), _) if from == T::Jsonb => json::scalar(bytes, to),
         (Value::Str(bytes), _) if from.is_text() => text::parse_in(utf8(bytes)?, to, zone),
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),

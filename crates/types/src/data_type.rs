@@ -79,6 +79,10 @@ pub enum DataType {
     Interval,
     /// UUID.
     Uuid,
+    /// JSON: text that was checked, as it was written.
+    Json,
+    /// JSONB, as canonical text: see [`crate::json`].
+    Jsonb,
     /// An array of one dimension: see [`crate::array`].
     Array(ElementType),
 }
@@ -96,7 +100,7 @@ pub enum PhysicalType {
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// CHAR, VARCHAR, TEXT, BYTEA, arrays: a 16-byte view.
+    /// CHAR, VARCHAR, TEXT, BYTEA, JSON, arrays: a 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
@@ -119,6 +123,8 @@ impl DataType {
             | Self::Varchar(_)
             | Self::Text
             | Self::Bytea
+            | Self::Json
+            | Self::Jsonb
             | Self::Array(_) => PhysicalType::Str,
             Self::Interval => PhysicalType::Interval,
         }
@@ -137,6 +143,11 @@ impl DataType {
     /// Integers, NUMERIC and floating point; an OID counts nothing.
     pub const fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::Numeric(_) | Self::Real | Self::Double)
+    }
+
+    /// JSON and JSONB.
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonb)
     }
 
     /// CHAR, VARCHAR, TEXT, and literals not yet typed.

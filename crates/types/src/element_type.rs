@@ -50,7 +50,9 @@ element_types!(
     Timestamp,
     TimestampTz,
     Interval,
-    Uuid
+    Uuid,
+    Json,
+    Jsonb
 );
 
 impl DataType {

@@ -75,6 +75,8 @@ states! {
     INVALID_PARAMETER = b"22023";
     /// Text that is not a value of the type.
     INVALID_TEXT = b"22P02";
+    /// Character that the encoding does not have.
+    UNTRANSLATABLE = b"22P05";
     /// Malformed COPY input.
     BAD_COPY_FORMAT = b"22P04";
     /// NULL in a NOT NULL column.
@@ -127,6 +129,8 @@ states! {
     OUT_OF_MEMORY = b"53200";
     /// Limit of the program exceeded.
     LIMIT_EXCEEDED = b"54000";
+    /// Something nested too deep.
+    STACK_DEPTH = b"54001";
     /// Another process or session holds the object.
     OBJECT_IN_USE = b"55006";
     /// The user cancelled the query.

@@ -17,6 +17,7 @@ pub mod array;
 pub mod calendar;
 pub mod cast;
 pub mod decimal;
+pub mod json;
 pub mod text;
 pub mod waiting;
 

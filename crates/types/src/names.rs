@@ -27,6 +27,8 @@ impl DataType {
             Self::TimestampTz => "timestamp with time zone",
             Self::Interval => "interval",
             Self::Uuid => "uuid",
+            Self::Json => "json",
+            Self::Jsonb => "jsonb",
             Self::Array(element) => array_name(element),
         }
     }
@@ -53,6 +55,8 @@ const fn array_name(element: ElementType) -> &'static str {
         E::TimestampTz => "timestamp with time zone[]",
         E::Interval => "interval[]",
         E::Uuid => "uuid[]",
+        E::Json => "json[]",
+        E::Jsonb => "jsonb[]",
     }
 }
 

@@ -17,7 +17,7 @@ mod tokens;
 use std::fmt::{self, Write};
 
 use crate::calendar::TimeZone;
-use crate::{DataType, Error, Result, SqlState, Value, array};
+use crate::{DataType, Error, Result, SqlState, Value, array, json};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use interval::parse_interval;
@@ -94,6 +94,11 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
             Value::I64(datetime::parse_timestamp(text, ty, zone)?)
         }
         DataType::Interval => Value::Interval(interval::parse_interval(text)?),
+        DataType::Json => {
+            json::check(text.as_bytes())?;
+            Value::text(text)
+        }
+        DataType::Jsonb => Value::Str(json::canonical(text.as_bytes())?.into()),
         DataType::Array(element) => Value::Str(array::parse_array(text, element, zone)?.into()),
     })
 }

@@ -4,7 +4,7 @@ use types::array::{self, ArrayBuilder};
 use types::calendar::TimeZone;
 use types::{DataType, ElementType, Error, Interval, Result, SqlState, Value, text};
 
-use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format};
+use crate::encode::{EPOCH_DAYS, EPOCH_MICROS, Format, JSONB_VERSION};
 use crate::{numeric, oid};
 
 /// The value of parameter `number`, from 1; text is read by clocks of `zone`.
@@ -113,6 +113,15 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             })
         }
         DataType::Uuid => Value::I128(i128::from_be_bytes(fixed(bytes)?) ^ i128::MIN),
+        DataType::Json => text::parse(utf8(bytes)?, ty)?,
+        DataType::Jsonb => match bytes {
+            [JSONB_VERSION, text @ ..] => text::parse(utf8(text)?, ty)?,
+            [version, ..] => {
+                let message = format!("unsupported jsonb version number {version}");
+                return Err(Error::new(SqlState::INTERNAL_ERROR, message).into());
+            }
+            [] => return Err(Failure::Form),
+        },
         DataType::Array(element) => Value::Str(array(bytes, element)?.into()),
     })
 }

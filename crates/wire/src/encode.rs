@@ -33,6 +33,9 @@ pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// Days from 1970 to 2000.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
 
+/// What the binary form of a JSONB begins with, before its text.
+pub(crate) const JSONB_VERSION: u8 = 1;
+
 /// Appends RowDescription.
 pub(crate) fn describe(out: &mut Vec<u8>, columns: &[(String, DataType)], formats: &[Format]) {
     message(out, b'T', |out| {
@@ -194,6 +197,10 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             out.extend_from_slice(&v.months.to_be_bytes());
         }
         (Value::Str(v), DataType::Array(element)) => push_array(out, &v, element),
+        (Value::Str(v), DataType::Jsonb) => {
+            out.push(JSONB_VERSION);
+            out.extend_from_slice(&v);
+        }
         (Value::Str(v), DataType::Char(_)) => text::append_text(out, &v, ty),
         (Value::Str(v), _) => out.extend_from_slice(&v),
         (Value::Null, _) => {}

@@ -30,6 +30,8 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
             types::NumericDisplay::Trimmed => (1700, -1, -1),
         },
         DataType::Uuid => (2950, 16, -1),
+        DataType::Json => (114, -1, -1),
+        DataType::Jsonb => (3802, -1, -1),
         DataType::Array(element) => {
             let (number, _, modifier) = of(element.data_type());
             let array = ARRAYS.iter().find(|(scalar, _)| *scalar == number);
@@ -59,6 +61,8 @@ const ARRAYS: &[(u32, u32)] = &[
     (1186, 1187),
     (1700, 1231),
     (2950, 2951),
+    (114, 199),
+    (3802, 3807),
 ];
 
 /// The type of a parameter that the client declares by number; 0 leaves it to the statement.
@@ -86,6 +90,8 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         1186 => DataType::Interval,
         1700 => DataType::Numeric(NumericType::UNCONSTRAINED),
         2950 => DataType::Uuid,
+        114 => DataType::Json,
+        3802 => DataType::Jsonb,
         other => {
             let scalar = ARRAYS.iter().find(|(_, array)| *array == other);
             if let Some((scalar, _)) = scalar

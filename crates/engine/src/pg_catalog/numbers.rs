@@ -142,6 +142,7 @@ pub(super) const TYPES: &[PgType] = &[
     known((1186, 1187), "interval", "interval", 16, "T"),
     known((1700, 1231), "numeric", "numeric", -1, "N"),
     known((2950, 2951), "uuid", "uuid", 16, "U"),
+    known((3802, 3807), "jsonb", "jsonb", -1, "U"),
 ];
 
 /// The number and modifier of a type.
@@ -168,6 +169,8 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         }
         DataType::Numeric(_) => (1700, -1),
         DataType::Uuid => (2950, -1),
+        DataType::Json => (114, -1),
+        DataType::Jsonb => (3802, -1),
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
             let known = TYPES.iter().find(|known| known.number == number);

@@ -1,6 +1,7 @@
 //! Which kernel computes which function.
 
 mod arrays;
+mod json;
 mod numbers;
 
 use kernels::like::Case;
@@ -85,6 +86,9 @@ pub(super) fn kernel(
     if let Some(kernel) = arrays::kernel(function, &signature)? {
         return Ok((kernel, FALLIBLE));
     }
+    if let Function::Json(function) = function {
+        return Ok((json::kernel(function, &signature)?, FALLIBLE));
+    }
     if let Some(found) = text(function, &signature)? {
         return Ok(found);
     }
@@ -118,7 +122,6 @@ fn text(function: Function, signature: &Signature) -> Result<Option<(Kernel, Tra
         Function::Translate => three(text_fn::translate),
         Function::Md5 => one(text_fn::md5),
         Function::ToHex => one(text_fn::to_hex),
-        Function::JsonQuote => one(text_fn::json_quote),
         Function::QuoteLiteral => one(text_fn::quote_literal),
         Function::QuoteIdent => one(text_fn::quote_ident),
         Function::HashText => one(text_fn::hash_text),

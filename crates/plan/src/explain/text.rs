@@ -152,7 +152,10 @@ fn write_call(function: Function, list: &[Expr], columns: &[OutputColumn], out: 
         out.push('-');
         return write_operand(operand, columns, out);
     }
-    out.push_str(&function_name(function));
+    match function {
+        Function::Json(json) => out.push_str(json.name()),
+        other => out.push_str(&function_name(other)),
+    }
     out.push('(');
     write_list(list, columns, usize::MAX, out);
     out.push(')');

@@ -216,8 +216,6 @@ pub enum Function {
     ToHex,
     /// quote_literal(TEXT).
     QuoteLiteral,
-    /// TEXT as a string of JSON, with its quotes.
-    JsonQuote,
     /// quote_ident(TEXT).
     QuoteIdent,
     /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]).
@@ -320,6 +318,8 @@ pub enum Function {
     ArrayContains,
     /// `array && array` -> BOOLEAN.
     ArrayOverlaps,
+    /// A function on JSON.
+    Json(super::JsonFunction),
     // NULL handling: arguments of one type.
     /// First argument that is not NULL.
     Coalesce,

@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
+use super::json::{Comparison, JsonAggregate, comparable, has_key, refuse_distinct};
 use super::name::{expr_at, object_at};
 use super::types::{
     Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
@@ -31,6 +32,8 @@ fn function_named(name: &str) -> Option<A> {
         "bit_xor" => A::BitXor,
         "string_agg" => A::StringAgg,
         "array_agg" => A::ArrayAgg,
+        // What they are made of.
+        "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg" => A::ArrayAgg,
         "stddev_pop" => A::StddevPop,
         "stddev_samp" | "stddev" => A::StddevSamp,
         "var_pop" => A::VarPop,
@@ -61,6 +64,7 @@ impl Binder<'_> {
         let at = object_at(&function.name);
         let marks: Vec<usize> = self.levels.iter().map(|level| level.references.len()).collect();
         let call = self.aggregate_call(function, name)?;
+        let argument = call.arguments.first().cloned();
         let used = |depth: &usize| {
             let seen = self.levels.get(*depth).map_or(0, |level| level.references.len());
             marks.get(*depth).is_some_and(|mark| seen > *mark)
@@ -103,7 +107,11 @@ impl Binder<'_> {
                 id
             }
         };
-        Ok(Bound::new(Expr::column(id, ty), at))
+        let result = Expr::column(id, ty);
+        Ok(match JsonAggregate::named(name) {
+            Some(json) => Bound::new(self.json_collected(json, result, argument.as_ref()), at),
+            None => Bound::new(result, at),
+        })
     }
 
     /// The call itself, typed.
@@ -129,7 +137,7 @@ impl Binder<'_> {
         }
         let mut arguments = Vec::with_capacity(written.list.len());
         for arg in &written.list {
-            let bound = self.bind_plain_argument(arg)?;
+            let bound = self.bind_argument(name, arg)?;
             arguments.push(self.retyped(bound));
         }
         let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
@@ -159,9 +167,10 @@ impl Binder<'_> {
             let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
             format!("function {name}({}) does not exist", types.join(", "))
         };
-        let typed = match ordered_set {
-            true => self.ordered_set(&mut call, arguments)?,
-            false => self.plain_aggregate(&mut call, arguments)?,
+        let typed = match (ordered_set, JsonAggregate::named(name)) {
+            (true, _) => self.ordered_set(&mut call, arguments)?,
+            (false, Some(json)) => self.json_aggregate(json, &mut call, arguments, at)?,
+            (false, None) => self.plain_aggregate(&mut call, arguments)?,
         };
         if !typed {
             return Err(super::functions::no_function(mismatch, at));
@@ -209,7 +218,7 @@ impl Binder<'_> {
             }
             _ => self.settle(&mut argument)?,
         }
-        let ty = argument.ty();
+        let (ty, at) = (argument.ty(), argument.at);
         if call.function == A::ArrayAgg && ty.is_array() {
             return unsupported("an array of several dimensions", argument.at);
         }
@@ -221,6 +230,15 @@ impl Binder<'_> {
         let expr = match widen {
             true => self.coerce(argument, DataType::Double, Context::Implicit)?,
             false => argument.expr,
+        };
+        let expr = match (call.duplicates, call.function) {
+            // Only whether values are equal counts.
+            (Duplicates::Remove, A::Count) => comparable(expr, Comparison::Equality, at)?,
+            (Duplicates::Remove, _) => {
+                refuse_distinct(&expr, at)?;
+                expr
+            }
+            (Duplicates::Keep, _) => expr,
         };
         call.arguments.push(expr);
         call.ty = result;
@@ -258,6 +276,11 @@ impl Binder<'_> {
             return Ok(false);
         };
         let key = expr.clone();
+        if let ExprKind::Call(Function::Json(_), _) = key.kind
+            && key.ty == DataType::Bytea
+        {
+            return unsupported("an ordered-set aggregate of jsonb", None);
+        }
         let direct = usize::from(call.function != A::Mode);
         if list.len() != direct {
             return Ok(false);
@@ -358,7 +381,8 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
             _ => return None,
         },
         A::Min | A::Max => match ty {
-            DataType::Boolean => return None,
+            DataType::Boolean | DataType::Json | DataType::Jsonb => return None,
+            ty if has_key(ty) => return None,
             ty => ty,
         },
         A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,

@@ -11,7 +11,7 @@ use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{CheckDef, ColumnDef, IdentityKind, IndexTerms, TableRef};
+use crate::catalog::{CheckDef, ColumnDef, IdentityKind, IndexMeta, IndexTerms, TableRef};
 use crate::parse::TableChange;
 use crate::statement::{AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Statement};
 
@@ -457,6 +457,7 @@ impl Binder<'_> {
                 at,
             ));
         }
+        refuse_indexed(altered, column, ty, at)?;
         let value = self.coerce(bound, ty, Context::Assignment)?;
         if let Some(text) = &def.default {
             let expr = crate::parse::parse_expr(text)?;
@@ -479,6 +480,17 @@ impl Binder<'_> {
         altered.rewrites |= def.ty != ty || using.is_some();
         altered.actions.push(AlterAction::SetType { column, ty });
         Ok(())
+    }
+}
+
+/// Refuses a type that no index has, for a column that one has.
+fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> Result<()> {
+    let in_key = altered.definition.keys.iter().any(|key| key.columns.contains(&column));
+    let in_index =
+        |index: &IndexMeta| index.columns.iter().any(|indexed| indexed.ordinal == column);
+    match in_key || altered.table.indexes().iter().any(in_index) {
+        true => super::json::refuse_index(ty, at),
+        false => Ok(()),
     }
 }
 

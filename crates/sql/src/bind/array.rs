@@ -4,6 +4,7 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
 
+use super::json::{Comparison, comparable, has_key};
 use super::literal::{unknown, unknown_text};
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator};
@@ -98,10 +99,14 @@ impl Binder<'_> {
             }
             _ => return unsupported("a field of a value", expr_at(root)),
         };
+        bound = self.retyped(bound);
+        if bound.ty() == DataType::Jsonb {
+            let at = bound.at;
+            return Ok(Bound::new(self.json_subscript(bound.expr, &subscripts)?, at));
+        }
         let [subscript] = subscripts.as_slice() else {
             return unsupported("several subscripts: arrays have one dimension", bound.at);
         };
-        bound = self.retyped(bound);
         let (at, ty) = (bound.at, bound.ty());
         let Some(element) = ty.element() else {
             let message = format!(
@@ -181,6 +186,13 @@ impl Binder<'_> {
             return unsupported(format!("operator {op} with {} of an array", word(quantifier)), at);
         };
         let element = element.data_type();
+        if has_key(element) {
+            comparable(
+                Expr::null(DataType::Array(array_type_of(element, at)?.0)),
+                Comparison::Equality,
+                at,
+            )?;
+        }
         let ty = match value.is_unknown() {
             true => super::coerce::literal_target(&value, element),
             false => comparison_type(value.ty(), element)
@@ -292,6 +304,7 @@ impl Binder<'_> {
         let Some((left, right)) = self.unite_operands(left, right)? else {
             return Err(no_operator(&op.to_string(), a, b, at));
         };
+        let left = comparable(left, Comparison::Equality, at)?;
         let (function, list) = match op {
             Op::AtArrow => (Function::ArrayContains, vec![left, right]),
             Op::ArrowAt => (Function::ArrayContains, vec![right, left]),

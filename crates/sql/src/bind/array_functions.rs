@@ -3,6 +3,7 @@
 use types::{DataType, ElementType, Error, Result, SqlState, Value};
 
 use super::functions::no_function;
+use super::json::{Comparison, comparable};
 use super::scope::Series;
 use super::types::{Context, can_cast};
 use super::{Binder, Bound, fail, unsupported};
@@ -123,6 +124,7 @@ impl Binder<'_> {
                 None => return Err(no_function(missing, at)),
             }
         }
+        refuse_compared(signature.function, element, at)?;
         let (mut compatible, mut others) = (compatible.into_iter(), others.into_iter());
         let mut list = Vec::with_capacity(count);
         for kind in kinds {
@@ -224,7 +226,10 @@ impl Binder<'_> {
             "generate_subscripts" => {
                 vec![(F::Generate, self.subscript_arguments(arguments, at)?)]
             }
-            _ => vec![(F::Generate, self.series_arguments(arguments, at)?)],
+            _ => match self.json_parts(name, &arguments, at)? {
+                Some((parts, ty)) => vec![(F::Unnest, (vec![parts], ty))],
+                None => vec![(F::Generate, self.series_arguments(arguments, at)?)],
+            },
         };
         let call =
             |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
@@ -313,6 +318,20 @@ impl Binder<'_> {
     }
 }
 
+/// Refuses to look for elements of JSON, which are not compared as they are held.
+///
+/// # Errors
+/// 42883, 0A000.
+fn refuse_compared(function: Function, element: ElementType, at: Place) -> Result<()> {
+    use Function::{ArrayPosition, ArrayPositions, ArrayRemove, ArrayReplace};
+    match function {
+        ArrayPosition | ArrayPositions | ArrayRemove | ArrayReplace => {
+            comparable(Expr::null(DataType::Array(element)), Comparison::Equality, at).map(|_| ())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The expression with columns of its own in its sub-queries.
 fn copy_of(binder: &mut Binder<'_>, expr: &Expr) -> Expr {
     binder.refreshed(&Bound::new(expr.clone(), None)).expr
@@ -340,4 +359,5 @@ pub(super) fn is_array_function(name: &str) -> bool {
 /// Functions that give rows.
 pub(super) fn is_set_function(name: &str) -> bool {
     matches!(name, "generate_series" | "generate_subscripts" | "unnest")
+        || super::json::is_parts_function(name)
 }

@@ -6,7 +6,7 @@ use types::{DataType, Error, Result, SqlState};
 use super::cte::Definition;
 use super::index::column_named;
 use super::name::object_at;
-use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
+use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::select::filter;
 use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place};
@@ -178,6 +178,7 @@ fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
         schema: None,
         columns: table.columns().iter().zip(ids).map(column).collect(),
         table: None,
+        whole: Whole::Row,
         at: None,
     }
 }

@@ -6,6 +6,7 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
+use super::json::refuse_index;
 use super::name::{expr_at, folded, ident_at, object_at, object_parts, refuse_reserved};
 use super::types::{comparison_type, data_type};
 use super::{Binder, fail, place, unsupported};
@@ -153,6 +154,9 @@ impl Definition {
             let message =
                 format!("multiple primary keys for table \"{}\" are not allowed", self.name.name);
             return fail(SqlState::INVALID_DEFINITION, message, at);
+        }
+        for column in columns.iter().filter_map(|ordinal| self.columns.get(*ordinal)) {
+            refuse_index(column.ty, at)?;
         }
         let names = self.names(&columns);
         let name = match primary {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::json::has_key;
 use super::name::{folded, ident_at};
-use super::scope::{ScopeColumn, ScopeRelation};
+use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{CteId, Duplicates, Expr, Place, Plan};
@@ -140,6 +141,9 @@ impl Binder<'_> {
         let base = self.bind_set_expr(left, Unknowns::Text)?;
         let (base, columns) = self.exact(base);
         let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
+        if duplicates == Duplicates::Remove && types.iter().any(|ty| has_key(*ty)) {
+            return unsupported("UNION of jsonb in a recursive query", at);
+        }
         let names = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let columns = renamed(names, &cte.alias)?;
         if let Some(entry) = self.ctes.get_mut(outer) {
@@ -222,6 +226,7 @@ impl Binder<'_> {
             schema: None,
             columns: scope_columns,
             table: None,
+            whole: Whole::Row,
             at,
         };
         Ok(Some((Plan::CteScan { cte: entry.id, columns, name: name.into() }, relation)))

@@ -4,8 +4,9 @@ use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::cte::renamed;
+use super::json::{Comparison, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
-use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, find_column};
+use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole, find_column};
 use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
 use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
@@ -64,6 +65,13 @@ impl Binder<'_> {
         seen.columns.extend(left_scope.columns.iter().cloned());
         let ((right, right_scope), _) =
             self.in_scope(seen, |binder| binder.bind_factor(&step.relation))?;
+        let (mut left_scope, mut right_scope) = (left_scope, right_scope);
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            right_scope.make_optional();
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            left_scope.make_optional();
+        }
         let matching = match constraint {
             Some(ast::JoinConstraint::On(expr)) => Matching::On(expr),
             Some(ast::JoinConstraint::Using(names)) => Matching::Using(using_names(names)?),
@@ -117,6 +125,9 @@ impl Binder<'_> {
                 );
                 return fail(SqlState::DATATYPE_MISMATCH, message, *at);
             };
+            refuse_json("=", x.ty, y.ty, *at)?;
+            let x = comparable(x, Comparison::Equality, *at)?;
+            let y = comparable(y, Comparison::Equality, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
             merged.push(ScopeColumn { name: name.clone(), expr, relation: String::new() });
@@ -269,6 +280,7 @@ impl Binder<'_> {
             name: full.name,
             schema: full.schema,
             table: None,
+            whole: Whole::Row,
             at,
         };
         Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
@@ -312,6 +324,7 @@ impl Binder<'_> {
             schema: None,
             columns: scope_columns,
             table: Some(table.clone()),
+            whole: Whole::Row,
             at: None,
         };
         (Plan::Scan { table, columns, alias: shown.into() }, relation)
@@ -395,7 +408,8 @@ pub(super) fn aliased(
         .zip(names)
         .map(|(column, (given, _))| ScopeColumn { name: given, relation: name.clone(), ..column })
         .collect();
-    Ok(ScopeRelation { name, schema: None, columns, table, at: ident_at(&alias.name) })
+    let (whole, at) = (Whole::Row, ident_at(&alias.name));
+    Ok(ScopeRelation { name, schema: None, columns, table, whole, at })
 }
 
 fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {

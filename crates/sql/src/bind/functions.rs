@@ -5,12 +5,13 @@ use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Valu
 
 use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
+use super::json::{Comparison, comparable, has_key, refuse_missing, takes_rows};
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::Series;
 use super::table_function::named_argument;
 use super::types::{Context, can_cast, numeric_rounded};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
-use crate::algebra::{Expr, ExprKind, Function, Place};
+use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
 impl Binder<'_> {
     /// Any call: window, aggregate or scalar function.
@@ -60,8 +61,18 @@ impl Binder<'_> {
             _ => {}
         }
         let bound: Result<Vec<Bound>> =
-            args.iter().map(|arg| self.bind_plain_argument(arg)).collect();
+            args.iter().map(|arg| self.bind_argument(&name, arg)).collect();
         self.call(&name, bound?, at)
+    }
+
+    /// An argument of the function `name`, some of which take rows.
+    pub(super) fn bind_argument(&mut self, name: &str, arg: &ast::FunctionArg) -> Result<Bound> {
+        if takes_rows(name)
+            && let Some(row) = self.row_argument(arg)?
+        {
+            return Ok(row);
+        }
+        self.bind_plain_argument(arg)
     }
 
     /// A function called by name with bound arguments.
@@ -73,7 +84,6 @@ impl Binder<'_> {
         }
         match name {
             "coalesce" | "greatest" | "least" => return self.choice(name, arguments, at),
-            "json_build_object" => return self.json_object(arguments, at),
             "nullif" => return self.null_if(arguments, at),
             "mod" if arguments.len() == 2 => {
                 let (Some(right), Some(left)) = (arguments.pop(), arguments.pop()) else {
@@ -110,6 +120,10 @@ impl Binder<'_> {
         {
             return Ok(bound);
         }
+        if let Some(bound) = self.json_call(name, &arguments, at)? {
+            return Ok(bound);
+        }
+        refuse_missing(name, at)?;
         let overload = choose(name, &arguments, at)?;
         self.apply(overload, arguments, at)
     }
@@ -247,6 +261,9 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, format!("{construct} needs an argument"), at);
         }
         let (list, ty) = self.unite(arguments, construct)?;
+        if function != Function::Coalesce && has_key(ty) {
+            return unsupported(format!("{construct} of {}", ty.name()), at);
+        }
         Ok(Bound::new(Expr::call(function, list, ty), at))
     }
 
@@ -255,7 +272,17 @@ impl Binder<'_> {
             place(Error::new(SqlState::SYNTAX_ERROR, "NULLIF takes two arguments"), at)
         })?;
         let (x, y) = (a.ty(), b.ty());
+        super::json::refuse_json("=", x, y, at)?;
         match self.unite_operands(a, b)? {
+            Some((a, b)) if has_key(a.ty) => {
+                let again = self.refreshed(&Bound::new(a.clone(), at)).expr;
+                let a = comparable(a, Comparison::Equality, at)?;
+                let b = comparable(b, Comparison::Equality, at)?;
+                let ty = again.ty;
+                let branches = vec![(Expr::compare(CompareOp::Equal, a, b), Expr::null(ty))];
+                let kind = ExprKind::Case { branches, otherwise: Box::new(again) };
+                Ok(Bound::new(Expr { kind, ty }, at))
+            }
             Some((a, b)) => {
                 let ty = a.ty;
                 let result = Expr::call(Function::NullIf, vec![a, b], ty);
@@ -292,6 +319,9 @@ impl Binder<'_> {
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
         let (id, ty) = (call.id, call.ty);
+        if super::json::parts_columns(name, Expr::column(id, ty)).len() > 1 {
+            return unsupported(format!("rows of {name} in a select list"), at);
+        }
         self.level()?.series.push(call);
         Ok(Bound::new(Expr::column(id, ty), at))
     }

@@ -5,12 +5,15 @@ use std::collections::HashSet;
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState, Value};
 
+use super::json::{Comparison, comparable, has_key};
 use super::name::{expr_at, folded, ident_at};
 use super::order::{OrderItem, target_named};
 use super::scope::{Clause, Scope};
 use super::select::{Clauses, Distinct, Target};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{ColumnId, CompareOp, Expr, ExprKind, Place, Plan};
+use crate::algebra::{
+    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Place, Plan,
+};
 use crate::parse::too_deep;
 
 /// Grouping sets that one GROUP BY may make.
@@ -147,6 +150,7 @@ impl Binder<'_> {
             None => match expr {
                 ast::Expr::Identifier(ident) => {
                     if let Some(bound) = self.find_local(&folded(ident), ident_at(ident))? {
+                        comparable(bound.expr.clone(), Comparison::Equality, bound.at)?;
                         return Ok(bound.expr);
                     }
                     target_named(ident, targets, Clause::GroupBy)?
@@ -160,6 +164,7 @@ impl Binder<'_> {
         };
         self.settle(&mut bound)?;
         self.refuse_calls(&bound, expr)?;
+        comparable(bound.expr.clone(), Comparison::Equality, expr_at(expr))?;
         Ok(bound.expr)
     }
 
@@ -214,10 +219,42 @@ impl Binder<'_> {
         let set_column = (group.kind == GroupKind::Sets).then(|| self.fresh());
         let groupings = self.grouping_results(&keys, &sets, set_column)?;
         let kind = group.kind;
-        let aggregates = std::mem::take(&mut self.level()?.aggregates);
-        let keys = self.regroup(keys, kind, groupings, clauses)?;
+        if kind == GroupKind::Sets && keys.iter().any(|(_, key)| has_key(key.ty)) {
+            return unsupported("a grouping set of jsonb", None);
+        }
+        let mut aggregates = std::mem::take(&mut self.level()?.aggregates);
+        let mut keys = self.regroup(keys, kind, groupings, clauses)?;
+        self.group_by_keys(&mut keys, &mut aggregates)?;
         let grouping_sets = (kind == GroupKind::Sets).then_some(sets);
         Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates, grouping_sets, set_column })
+    }
+
+    /// Groups of JSONB are those of one key; any of their values stands for them. What depends on
+    /// other columns of GROUP BY is the same in all rows of a group, too.
+    fn group_by_keys(
+        &mut self,
+        keys: &mut Vec<(ColumnId, Expr)>,
+        aggregates: &mut Vec<(ColumnId, AggregateCall)>,
+    ) -> Result<()> {
+        for (id, key) in std::mem::take(keys) {
+            if !has_key(key.ty) {
+                keys.push((id, key));
+                continue;
+            }
+            let call = AggregateCall {
+                function: AggregateFunction::AnyValue,
+                ty: key.ty,
+                arguments: vec![key.clone()],
+                duplicates: Duplicates::Keep,
+                filter: None,
+                order_by: Vec::new(),
+            };
+            aggregates.push((id, call));
+            if key.ty == DataType::Jsonb {
+                keys.push((self.fresh(), comparable(key, Comparison::Equality, None)?));
+            }
+        }
+        Ok(())
     }
 
     /// Rewrites everything that stands above the aggregation; gives its final keys.

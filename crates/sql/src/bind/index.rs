@@ -5,6 +5,7 @@ use types::{Result, SqlState};
 
 use super::constraint::object_name;
 use super::index_terms;
+use super::json::refuse_index;
 use super::name::{expr_at, folded, ident_at, object_at, object_parts};
 use super::{Binder, fail, unsupported};
 use crate::algebra::{Direction, NullsOrder, Place};
@@ -93,6 +94,11 @@ impl Binder<'_> {
                 }
             }
         };
+        let ty = match table.columns().get(ordinal) {
+            Some(def) => Some(def.ty),
+            None => terms.expressions.last().map(|expression| expression.ty),
+        };
+        ty.map_or(Ok(()), |ty| refuse_index(ty, at))?;
         let (direction, nulls) = index_order(&column.column.options, kind, at)?;
         Ok(IndexColumn { ordinal, direction, nulls })
     }

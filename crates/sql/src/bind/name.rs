@@ -80,6 +80,13 @@ fn named(expr: &ast::Expr) -> Option<(String, Strength)> {
             ast::ObjectNamePart::Function(_) => None,
         },
         Expr::Nested(inner) => named(inner),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let field = access_chain.iter().rev().find_map(|access| match access {
+                ast::AccessExpr::Dot(Expr::Identifier(ident)) => Some(folded(ident)),
+                _ => None,
+            });
+            field.map_or_else(|| named(root), |name| strong(&name))
+        }
         Expr::Collate { expr, .. } => named(expr),
         Expr::Cast { expr, data_type, .. } => match named(expr) {
             Some((name, Strength::Strong)) => strong(&name),

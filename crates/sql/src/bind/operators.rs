@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
 use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
 
+use super::json::{Comparison, comparable, refuse_json};
 use super::types::{
     Category, Context, as_numeric, category, number_union, numeric_modulo, numeric_product,
     numeric_quotient, numeric_sum,
@@ -14,6 +15,9 @@ impl Binder<'_> {
     /// `left op right`, operands bound.
     pub(super) fn bind_binary(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
+        if let Some(expr) = self.json_operator(op, &left, &right)? {
+            return Ok(Bound::new(expr, at));
+        }
         let expr = match op {
             Op::Eq | Op::NotEq | Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => {
                 self.comparison(op, left, right)?
@@ -42,6 +46,22 @@ impl Binder<'_> {
             }
             Op::AtArrow | Op::ArrowAt | Op::PGOverlap => self.array_comparison(op, left, right)?,
             Op::PGStartsWith => return self.call("starts_with", vec![left, right], at),
+            Op::Arrow
+            | Op::LongArrow
+            | Op::HashArrow
+            | Op::HashLongArrow
+            | Op::Question
+            | Op::QuestionAnd
+            | Op::QuestionPipe
+            | Op::HashMinus
+            | Op::AtQuestion
+            | Op::AtAt => {
+                let (a, b) = (self.retyped(left).ty(), self.retyped(right).ty());
+                if a == DataType::Unknown && b == DataType::Unknown {
+                    return Err(ambiguous_operator(&format!("unknown {op} unknown"), at));
+                }
+                return Err(no_operator(&op.to_string(), a, b, at));
+            }
             other => return unsupported(format!("operator {other}"), at),
         };
         Ok(Bound::new(expr, at))
@@ -74,8 +94,13 @@ impl Binder<'_> {
     pub(super) fn compare(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
         let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
         let at = super::first(left.at, || right.at);
+        refuse_json(compare_text(op), a, b, at)?;
         match self.unite_operands(left, right)? {
-            Some((left, right)) => Ok(Expr::compare(op, left, right)),
+            Some((left, right)) => {
+                let left = comparable(left, Comparison::Equality, at)?;
+                let right = comparable(right, Comparison::Equality, at)?;
+                Ok(Expr::compare(op, left, right))
+            }
             None => Err(no_operator(compare_text(op), a, b, at)),
         }
     }
@@ -202,6 +227,7 @@ impl Binder<'_> {
             return self.array_concatenation(left, right);
         }
         let ty = match (x, y) {
+            (Category::Json, Category::Json) => return Err(no_operator("||", a, b, at)),
             (Category::Bytes, Category::Bytes | Category::Unknown)
             | (Category::Unknown, Category::Bytes) => DataType::Bytea,
             (Category::Text | Category::Unknown, _) | (_, Category::Text | Category::Unknown) => {

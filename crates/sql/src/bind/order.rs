@@ -3,6 +3,7 @@
 use sqlparser::ast;
 use types::{Result, SqlState};
 
+use super::json::{Comparison, comparable};
 use super::name::{expr_at, folded, ident_at};
 use super::scope::Clause;
 use super::select::Target;
@@ -97,7 +98,7 @@ impl Binder<'_> {
         for item in items {
             let mut bound = self.bind_expr(&item.expr)?;
             self.settle(&mut bound)?;
-            keys.push(sort_key(bound.expr, &item.options));
+            keys.push(sort_key(bound.expr, &item.options, bound.at)?);
         }
         Ok(keys)
     }
@@ -129,7 +130,11 @@ pub(super) fn target_named(
 }
 
 /// A sort key with PostgreSQL's default: NULLs are larger than everything.
-pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
+///
+/// # Errors
+/// 42883 for JSON, which has no order.
+pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions, at: Place) -> Result<SortKey> {
+    let expr = comparable(expr, Comparison::Order, at)?;
     let direction = match &options.sort {
         Some(ast::OrderBySort::Desc) => Direction::Descending,
         _ => Direction::Ascending,
@@ -138,5 +143,5 @@ pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions) -> SortKey {
         (Some(true), _) | (None, Direction::Descending) => NullsOrder::First,
         (Some(false), _) | (None, Direction::Ascending) => NullsOrder::Last,
     };
-    SortKey { expr, direction, nulls }
+    Ok(SortKey { expr, direction, nulls })
 }

@@ -3,6 +3,7 @@
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
+use super::json::{Comparison, comparable};
 use super::literal::constant_text;
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator, no_row_operator};
@@ -164,7 +165,13 @@ impl Binder<'_> {
                 false => self.coerce(bound, ty, Context::Implicit)?,
             });
         }
-        let mut exprs = exprs.into_iter();
+        let at = None;
+        if ty == DataType::Json {
+            return Err(no_operator("=", ty, ty, at));
+        }
+        let exprs: Result<Vec<Expr>> =
+            exprs.into_iter().map(|e| comparable(e, Comparison::Equality, at)).collect();
+        let mut exprs = exprs?.into_iter();
         let operand = exprs.next().ok_or_else(|| types::Error::internal("IN without operand"))?;
         let list: Vec<Expr> = exprs.collect();
         Ok(match <[Expr; 1]>::try_from(list) {

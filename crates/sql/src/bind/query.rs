@@ -99,7 +99,12 @@ impl Binder<'_> {
                 );
                 return Err(super::place(error, super::name::expr_at(&item.expr)));
             };
-            keys.push(super::order::sort_key(Expr::column(column.id, column.ty), &item.options));
+            let expr = Expr::column(column.id, column.ty);
+            keys.push(super::order::sort_key(
+                expr,
+                &item.options,
+                super::name::expr_at(&item.expr),
+            )?);
         }
         let plan = Plan::Sort { input: Box::new(bound.plan), keys };
         Ok(BoundQuery { plan, columns: bound.columns })

@@ -2,7 +2,7 @@
 
 use types::{DataType, Result, SqlState};
 
-use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation};
+use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, SessionFunction};
 use crate::catalog::{Catalog, CheckDef, ColumnDef};
@@ -119,6 +119,7 @@ fn row_scope(table: &str, columns: &[ColumnDef]) -> Scope {
         schema: None,
         columns: columns.iter().enumerate().map(column).collect(),
         table: None,
+        whole: Whole::Row,
         at: None,
     })
 }

@@ -27,7 +27,19 @@ pub(super) struct ScopeRelation {
     pub(super) columns: Vec<ScopeColumn>,
     /// The table behind it, whose columns are the first of `columns`, by ordinal.
     pub(super) table: Option<TableRef>,
+    pub(super) whole: Whole,
     pub(super) at: Place,
+}
+
+/// What the bare name of a relation means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// A row.
+    Row,
+    /// A row, or none: an outer join may have found nothing.
+    OptionalRow,
+    /// The only column's value, of a function of single values.
+    Value,
 }
 
 /// The relations in sight, and the columns that names without qualifier mean, in the order of `*`.
@@ -170,6 +182,13 @@ impl Scope {
         Ok(())
     }
 
+    /// The rows of all relations may be missing: an outer join found none.
+    pub(super) fn make_optional(&mut self) {
+        for relation in self.relations.iter_mut().filter(|r| r.whole == Whole::Row) {
+            relation.whole = Whole::OptionalRow;
+        }
+    }
+
     /// The relation called `name`.
     pub(super) fn relation(&self, schema: Option<&str>, name: &str) -> Option<&ScopeRelation> {
         let fits = |relation: &&ScopeRelation| {
@@ -259,6 +278,12 @@ impl Binder<'_> {
                 self.note_reference(depth, &expr, at);
                 return Ok(Some(Bound::new(expr, at)));
             }
+            let whole = level.scope.relation(None, name).filter(|r| r.whole == Whole::Value);
+            if let Some(column) = whole.and_then(|relation| relation.columns.first()) {
+                let expr = column.expr.clone();
+                self.note_reference(depth, &expr, at);
+                return Ok(Some(Bound::new(expr, at)));
+            }
         }
         Ok(None)
     }
@@ -316,7 +341,7 @@ impl Binder<'_> {
         fail(SqlState::UNDEFINED_TABLE, message, at)
     }
 
-    fn note_reference(&mut self, depth: usize, expr: &Expr, at: Place) {
+    pub(super) fn note_reference(&mut self, depth: usize, expr: &Expr, at: Place) {
         if let Some(level) = self.levels.get_mut(depth) {
             expr.each_column(&mut |id| level.references.push((id, at)));
         }

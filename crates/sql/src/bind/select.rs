@@ -11,6 +11,7 @@ use types::{DataType, Result, SqlState};
 
 use super::from::join;
 use super::group::has_sets;
+use super::json::{Comparison, comparable, has_key};
 use super::name::{column_name, folded, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
@@ -278,15 +279,28 @@ impl Binder<'_> {
         };
         let mut keys: Vec<SortKey> = Vec::with_capacity(order.len());
         for (item, options) in order {
-            keys.push(super::order::sort_key(place(self, item)?, &options));
+            let at = item.at();
+            keys.push(super::order::sort_key(place(self, item)?, &options, at)?);
         }
         let mut on = Vec::new();
         let distinct_all = matches!(distinct, Distinct::All);
         if let Distinct::On(items) = distinct {
             for item in items {
-                on.push(place(self, item)?);
+                let at = item.at();
+                on.push(comparable(place(self, item)?, Comparison::Equality, at)?);
             }
         }
+        let keyed = columns.iter().any(|column| has_key(column.ty));
+        let distinct_all = match distinct_all && keyed {
+            true => {
+                for (column, at) in columns.iter().map(|column| (column, column.at)) {
+                    let expr = Expr::column(column.id, column.ty);
+                    on.push(comparable(expr, Comparison::Equality, at)?);
+                }
+                false
+            }
+            false => distinct_all,
+        };
         let plan = stack(plan, projection, keys, on, distinct_all);
         Ok(BoundQuery { plan, columns })
     }

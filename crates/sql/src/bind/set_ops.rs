@@ -3,9 +3,10 @@
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
+use super::json::{Comparison, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundColumn, BoundQuery, CHAIN_MAX, Unknowns, fail, unsupported};
-use crate::algebra::{Duplicates, Plan, SetOperator};
+use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};
 use crate::parse::too_deep;
 
 impl Binder<'_> {
@@ -66,8 +67,21 @@ impl Binder<'_> {
             .map(|(column, (id, ty))| BoundColumn { id: *id, ty: *ty, ..column })
             .collect();
         let (left, right) = (Box::new(left), Box::new(right));
-        let plan = Plan::SetOperation { operator, duplicates, left, right, columns };
-        Ok(BoundQuery { plan, columns: output })
+        let whole = operator == SetOperator::Union && duplicates == Duplicates::Keep;
+        if whole || !types.iter().any(|ty| has_key(*ty)) {
+            let plan = Plan::SetOperation { operator, duplicates, left, right, columns };
+            return Ok(BoundQuery { plan, columns: output });
+        }
+        let key = |(id, ty): &(ColumnId, DataType)| {
+            comparable(Expr::column(*id, *ty), Comparison::Equality, None)
+        };
+        let on = columns.iter().map(key).collect::<Result<Vec<_>>>()?;
+        if operator != SetOperator::Union {
+            return unsupported(format!("{name} of jsonb"), None);
+        }
+        let duplicates = Duplicates::Keep;
+        let all = Plan::SetOperation { operator, duplicates, left, right, columns };
+        Ok(BoundQuery { plan: Plan::Distinct { input: Box::new(all), on }, columns: output })
     }
 }
 

@@ -4,6 +4,7 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
+use super::json::{Comparison, comparable, has_key};
 use super::name::expr_at;
 use super::operators::no_operator;
 use super::types::{Context, comparison_type, interchangeable};
@@ -85,7 +86,31 @@ impl Binder<'_> {
         }
         let bound = self.coerce_columns(bound, &types, Context::Implicit)?;
         let (plan, _) = self.exact(bound);
+        let (list, plan) = self.compared_by_keys(list, plan, at)?;
         Ok(Bound::new(quantified(list, op, quantifier, plan), at))
+    }
+
+    /// What a row is compared with the rows of `plan` by: see [`comparable`].
+    fn compared_by_keys(
+        &mut self,
+        left: Vec<Expr>,
+        plan: Plan,
+        at: Place,
+    ) -> Result<(Vec<Expr>, Plan)> {
+        if !left.iter().any(|expr| has_key(expr.ty)) {
+            return Ok((left, plan));
+        }
+        if let Some(json) = left.iter().find(|expr| expr.ty == DataType::Json) {
+            return Err(no_operator("=", json.ty, json.ty, at));
+        }
+        let key = |expr| comparable(expr, Comparison::Equality, at);
+        let left = left.into_iter().map(key).collect::<Result<Vec<_>>>()?;
+        let mut columns = Vec::with_capacity(left.len());
+        for (id, ty) in plan.output_types() {
+            columns
+                .push((self.fresh(), comparable(Expr::column(id, ty), Comparison::Equality, at)?));
+        }
+        Ok((left, Plan::Project { input: Box::new(plan), columns }))
     }
 
     /// The left operand in the type of the comparison, and what the sub-query's column must become.

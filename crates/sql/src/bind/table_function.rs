@@ -5,8 +5,9 @@ use types::{DataType, NumericType, Result, SqlState, Value};
 
 use super::array_functions::is_set_function;
 use super::from::aliased;
+use super::json::parts_columns;
 use super::name::{folded, ident_at, object_at};
-use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation};
+use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Place, Plan};
@@ -113,11 +114,16 @@ impl Binder<'_> {
         if let ([call], false) = (calls.as_slice(), ordinality) {
             // The alias of a function with one column names the column too.
             let name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
-            let columns = vec![column(&name, Expr::column(call.id, call.ty))];
+            let parts = parts_columns(function, Expr::column(call.id, call.ty));
+            let columns: Vec<ScopeColumn> =
+                parts.into_iter().map(|(own, expr)| column(own.unwrap_or(&name), expr)).collect();
             let (function_kind, arguments) = (call.function, call.arguments.clone());
             let plan =
                 Plan::Series { function: function_kind, arguments, column: (call.id, call.ty) };
-            let relation = function_relation(function.to_owned(), columns, alias, at)?;
+            let mut relation = function_relation(function.to_owned(), columns, alias, at)?;
+            if relation.columns.len() == 1 {
+                relation.whole = Whole::Value;
+            }
             return Ok((plan, Scope::of(relation)));
         }
         let numbered = self.side_by_side(calls, at)?;
@@ -126,8 +132,11 @@ impl Binder<'_> {
             Some(alias) if single => folded(&alias.name),
             _ => function.to_owned(),
         };
-        let mut columns: Vec<ScopeColumn> =
-            numbered.values.into_iter().map(|value| column(&name, value)).collect();
+        let mut columns: Vec<ScopeColumn> = Vec::new();
+        for value in numbered.values {
+            let parts = parts_columns(function, value);
+            columns.extend(parts.into_iter().map(|(own, e)| column(own.unwrap_or(&name), e)));
+        }
         if ordinality {
             columns.push(column("ordinality", numbered.number.cast(DataType::BigInt)));
         }
@@ -291,6 +300,8 @@ fn function_relation(
 ) -> Result<ScopeRelation> {
     match alias {
         Some(alias) => aliased(columns, None, alias),
-        None => Ok(ScopeRelation { name, schema: None, columns, table: None, at }),
+        None => {
+            Ok(ScopeRelation { name, schema: None, columns, table: None, whole: Whole::Row, at })
+        }
     }
 }

@@ -28,6 +28,7 @@ pub(super) enum Category {
     Span,
     Bytes,
     Uuid,
+    Json,
     Array,
 }
 
@@ -49,6 +50,7 @@ pub(super) fn category(ty: DataType) -> Category {
         }
         DataType::Interval => Category::Span,
         DataType::Uuid => Category::Uuid,
+        DataType::Json | DataType::Jsonb => Category::Json,
         DataType::Array(_) => Category::Array,
     }
 }
@@ -104,6 +106,9 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
         (_, T::Text | T::Varchar(_) | T::Char(_)) => context >= Context::Assignment,
         (T::Text | T::Varchar(_) | T::Char(_), _) => context == Context::Explicit,
         (T::Boolean, T::Integer) | (T::Integer, T::Boolean) => context == Context::Explicit,
+        (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => context >= Context::Assignment,
+        (T::Jsonb, T::Boolean) => context == Context::Explicit,
+        (T::Jsonb, to) if to.is_number() => context == Context::Explicit,
         _ => false,
     }
 }
@@ -385,6 +390,8 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         }
         Ast::Interval { .. } => DataType::Interval,
         Ast::Uuid => DataType::Uuid,
+        Ast::JSON => DataType::Json,
+        Ast::JSONB => DataType::Jsonb,
         Ast::Custom(name, modifiers) => return custom_type(name, modifiers, at),
         Ast::Array(element) => return array_type(element, at),
         other => return unsupported(format!("type {}", other.to_string().to_lowercase()), at),
@@ -430,6 +437,8 @@ fn array_name(name: &str) -> Option<DataType> {
             "timestamptz" => DataType::TimestampTz,
             "interval" => DataType::Interval,
             "uuid" => DataType::Uuid,
+            "json" => DataType::Json,
+            "jsonb" => DataType::Jsonb,
             _ => return None,
         },
     };
@@ -466,6 +475,8 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "oid" => DataType::Oid,
         "xid" => DataType::BigInt,
         "uuid" => DataType::Uuid,
+        "json" => DataType::Json,
+        "jsonb" => DataType::Jsonb,
         "interval" => DataType::Interval,
         name => {
             return array_name(name).ok_or_else(|| {

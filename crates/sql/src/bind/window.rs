@@ -4,6 +4,7 @@ use sqlparser::ast;
 use types::{DataType, Interval, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
+use super::json::{Comparison, JsonAggregate, comparable};
 use super::name::{folded, ident_at, object_at};
 use super::types::{Category, Context, category};
 use super::zone::is_of_hours;
@@ -126,7 +127,8 @@ impl Binder<'_> {
         for expr in &spec.partition_by {
             let mut bound = self.bind_expr(expr)?;
             self.settle(&mut bound)?;
-            call.partition_by.push(bound.expr);
+            let key = comparable(bound.expr, Comparison::Equality, bound.at)?;
+            call.partition_by.push(key);
         }
         call.order_by = self.bind_sort_keys(&spec.order_by)?;
         if let Some(frame) = &spec.window_frame {
@@ -144,13 +146,19 @@ impl Binder<'_> {
             return Err(misplaced(WINDOWING_ERROR, message, at));
         }
         let ty = call.ty;
+        let argument = call.arguments.first().cloned();
+        let json = JsonAggregate::named(name);
+        let collected = |binder: &mut Self, id| match json {
+            Some(json) => binder.json_collected(json, Expr::column(id, ty), argument.as_ref()),
+            None => Expr::column(id, ty),
+        };
         if let Some((id, _)) = level.windows.iter().find(|(_, known)| *known == call) {
             let id = *id;
-            return Ok(Bound::new(Expr::column(id, ty), at));
+            return Ok(Bound::new(collected(self, id), at));
         }
         let id = self.fresh();
         self.level()?.windows.push((id, call));
-        Ok(Bound::new(Expr::column(id, ty), at))
+        Ok(Bound::new(collected(self, id), at))
     }
 
     /// The function with its arguments; partition, order and frame are filled in by the caller.

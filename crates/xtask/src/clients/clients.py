@@ -14,7 +14,9 @@ import pg8000.native
 import psycopg
 import sqlalchemy
 from psycopg import errors
+from psycopg.types.json import Json, Jsonb
 from sqlalchemy import ForeignKey, String, func, select
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
 PORT, PASSWORD = int(sys.argv[1]), sys.argv[2]
@@ -240,6 +242,28 @@ def psycopg_arrays():
 
 
 @scenario
+def psycopg_json():
+    value = {"b": [1, 2.5, None], "a": "x\ny", "c": {"d": True}}
+    with connect() as client:
+        client.execute("create temp table docs (id int, j json, b jsonb)")
+        insert = "insert into docs values (%s, %s, %s)"
+        client.execute(insert, (1, Json(value), Jsonb(value)))
+        client.cursor(binary=True).execute(insert, (2, Json([1]), Jsonb([1])))
+        for binary in (False, True):
+            rows = client.cursor(binary=binary).execute("select j, b from docs order by id")
+            assert rows.fetchall() == [(value, value), ([1], [1])]
+        assert client.execute("select b -> 'b' -> 1 from docs where b @> %s", (
+            Jsonb({"a": "x\ny"}),
+        )).fetchone() == (2.5,)
+        found = client.execute("select id from docs where b = %s", (Jsonb([1.0]),))
+        assert found.fetchone() == (2,)
+        with client.cursor().copy("copy docs (id, b) from stdin (format binary)") as copy:
+            copy.set_types(["int4", "jsonb"])
+            copy.write_row((3, Jsonb({"k": 1})))
+        assert client.execute("select b from docs where id = 3").fetchone() == ({"k": 1},)
+
+
+@scenario
 def psycopg_what_is_refused():
     with connect(autocommit=True) as client:
         refused(errors.FeatureNotSupported, lambda: client.execute("select array[[1], [2]]"))
@@ -372,6 +396,30 @@ def sqlalchemy_objects():
         session.commit()
         assert session.scalars(select(User.name).order_by(User.id)).all() == ["anna", "bob"]
     Base.metadata.drop_all(engine)
+
+
+@scenario
+def sqlalchemy_json():
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://{URL}")
+    metadata = sqlalchemy.MetaData()
+    docs = sqlalchemy.Table(
+        "client_docs",
+        metadata,
+        sqlalchemy.Column("id", sqlalchemy.Integer, primary_key=True),
+        sqlalchemy.Column("plain", sqlalchemy.JSON),
+        sqlalchemy.Column("data", JSONB),
+    )
+    metadata.create_all(engine)
+    with engine.begin() as client:
+        client.execute(docs.insert(), [{"plain": {"x": 1}, "data": {"tags": ["a", "b"], "n": 1}}])
+        found = client.execute(docs.select().where(docs.c.data["tags"].contains(["a"]))).one()
+        assert found == (1, {"x": 1}, {"tags": ["a", "b"], "n": 1})
+        name = docs.c.data["tags"][0].astext
+        assert client.execute(select(name).where(docs.c.data.has_key("n"))).scalar() == "a"
+        assert client.execute(select(docs.c.plain["x"].as_integer())).scalar() == 1
+    columns = {c["name"]: str(c["type"]) for c in sqlalchemy.inspect(engine).get_columns("client_docs")}
+    assert columns == {"id": "INTEGER", "plain": "JSON", "data": "JSONB"}
+    metadata.drop_all(engine)
 
 
 @scenario

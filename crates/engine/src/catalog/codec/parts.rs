@@ -334,6 +334,8 @@ impl Codec for DataType {
                 return element.data_type().put(out);
             }
             Self::Oid => 19,
+            Self::Json => 20,
+            Self::Jsonb => 21,
         };
         out.raw(&[number]);
         match self {
@@ -379,6 +381,8 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         16 => T::Interval,
         17 => T::Uuid,
         19 => T::Oid,
+        20 => T::Json,
+        21 => T::Jsonb,
         _ => return Err(damaged("an unknown type")),
     })
 }

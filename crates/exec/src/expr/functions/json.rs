@@ -1,0 +1,99 @@
+//! Functions on JSON.
+
+use kernels::Vector;
+use kernels::json_fn::{self, Form, Parts, Wanted};
+use sql::algebra::JsonFunction as J;
+use types::json::PathChange;
+use types::{DataType, Result, array};
+
+use super::{Kernel, Signature, one, two};
+
+/// The kernel of a function on JSON.
+pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
+    let form = if signature.ty == DataType::Text { Form::Text } else { Form::Json };
+    Ok(match function {
+        J::Key => one(json_fn::key),
+        J::Get => match signature.of(1)? {
+            DataType::Integer => {
+                let ty = signature.of(0)?;
+                Box::new(move |a: &[&Vector], _| json_fn::element(form, a[0], a[1], ty))
+            }
+            _ => Box::new(move |a: &[&Vector], _| json_fn::field(form, a[0], a[1])),
+        },
+        J::Path => Box::new(move |a: &[&Vector], _| json_fn::at_path(form, a[0], a[1])),
+        J::Contains => two(json_fn::contains),
+        J::HasKey => two(json_fn::has_key),
+        J::HasAnyKey => two(|json, keys| json_fn::has_keys(Wanted::Any, json, keys)),
+        J::HasAllKeys => two(|json, keys| json_fn::has_keys(Wanted::All, json, keys)),
+        J::Concat => two(json_fn::concatenate),
+        J::TypeOf => one(json_fn::type_of),
+        J::ArrayLength => one(json_fn::array_length),
+        J::Pretty => one(json_fn::pretty),
+        J::StripNulls => {
+            let ty = signature.ty;
+            Box::new(move |a: &[&Vector], _| json_fn::strip_nulls(a[0], ty))
+        }
+        J::Without => {
+            let ty = signature.of(1)?;
+            Box::new(move |a: &[&Vector], _| json_fn::without(a[0], a[1], ty))
+        }
+        J::WithoutPath => {
+            Box::new(|a: &[&Vector], _| json_fn::change_path(a, |_, _| PathChange::Delete))
+        }
+        J::Set => Box::new(|a: &[&Vector], _| {
+            json_fn::change_path(a, |value, create| match create {
+                true => PathChange::Set(value),
+                false => PathChange::Replace(value),
+            })
+        }),
+        J::Insert => Box::new(|a: &[&Vector], _| {
+            json_fn::change_path(a, |value, after| match after {
+                true => PathChange::InsertAfter(value),
+                false => PathChange::InsertBefore(value),
+            })
+        }),
+        J::Elements => parts(Parts::Elements, signature)?,
+        J::ElementTexts => parts(Parts::ElementTexts, signature)?,
+        J::Keys => parts(Parts::Keys, signature)?,
+        J::Fields => parts(Parts::Fields, signature)?,
+        J::FieldTexts => parts(Parts::FieldTexts, signature)?,
+        J::FromValue
+        | J::BuildObject
+        | J::BuildArray
+        | J::BuildRow
+        | J::Pair
+        | J::AggregateArray
+        | J::AggregateObject => made(function, signature)?,
+    })
+}
+
+fn parts(parts: Parts, signature: &Signature) -> Result<Kernel> {
+    let ty = signature.of(0)?;
+    Ok(Box::new(move |a: &[&Vector], _| json_fn::parts(parts, a[0], ty)))
+}
+
+/// Functions that make JSON, from which JSONB comes where that is asked for.
+fn made(function: J, signature: &Signature) -> Result<Kernel> {
+    let ty = signature.ty;
+    let json: Kernel = match function {
+        J::FromValue => {
+            let from = signature.of(0)?;
+            Box::new(move |a: &[&Vector], _| json_fn::from_value(a[0], from, a.get(1).copied()))
+        }
+        J::BuildObject => Box::new(move |a: &[&Vector], rows| json_fn::build_object(a, rows, ty)),
+        J::BuildArray => Box::new(json_fn::build_array),
+        J::BuildRow => Box::new(json_fn::build_row),
+        J::Pair => two(json_fn::pair),
+        J::AggregateObject => one(json_fn::aggregate_object),
+        _ => {
+            let element = array::element_of(signature.of(0)?)?;
+            Box::new(move |a: &[&Vector], _| {
+                json_fn::aggregate_array(a[0], element, a[1], a.get(2).copied())
+            })
+        }
+    };
+    if ty != DataType::Jsonb {
+        return Ok(json);
+    }
+    Ok(Box::new(move |a: &[&Vector], rows| json_fn::canonical(&json(a, rows)?)))
+}

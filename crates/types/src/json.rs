@@ -1,0 +1,84 @@
+//! JSON: text that is checked, and text in a canonical form.
+//!
+//! ```text
+//! JSON   {"b":1, "a" : 1e1,"b":2}     as it was written
+//! JSONB  {"a": 10, "b": 2}            last of equal keys, keys by length, then bytes, numbers
+//!                                     as NUMERIC prints them, PostgreSQL's spaces
+//! key    07 00000002 ...              bytes in the order of the JSONB values: see `order`
+//! ```
+//! Both are held as text, so a value inside of a JSONB is a part of its text, and what a client
+//! sees is what is stored. JSONB values that are equal have equal text but for zeros at the end of
+//! fractions (`1.0`, `1`); comparisons are of keys, made when they are asked for.
+//!
+//! Nothing here goes deeper into the stack with the value's depth, which is at most
+//! [`NESTING_MAX`], but for containment and paths: those end at [`RECURSION_MAX`].
+//! Elsewhere: columns (`kernels::json_fn`). Decision: docs/decisions/025-json.md.
+
+mod canonical;
+mod change;
+mod contain;
+mod events;
+mod make;
+mod number;
+mod order;
+mod show;
+mod string;
+mod value;
+
+pub use canonical::{Canonical, canonical};
+pub use change::{PathChange, change_path, concatenated, without_index, without_key, without_keys};
+pub use contain::{contains, has_key};
+pub use events::{Event, Events, check};
+pub use make::{append_bytes, append_value};
+pub use order::key;
+pub use show::{pretty, without_nulls};
+pub use string::{push_quoted, unescaped};
+pub use value::{Elements, Fields, Json, Kind};
+
+use crate::{DataType, Error, Result, SqlState, Value, cast};
+
+/// Objects and arrays inside of each other: more are 54001.
+pub const NESTING_MAX: usize = 10_000;
+
+/// Calls inside of each other, of what walks two values at once.
+pub(crate) const RECURSION_MAX: usize = 1_000;
+
+/// 54001.
+#[cold]
+pub(crate) fn too_deep() -> Error {
+    Error::new(SqlState::STACK_DEPTH, "stack depth limit exceeded")
+}
+
+/// 22023.
+#[cold]
+fn invalid(message: &str) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER, message)
+}
+
+/// A JSONB that is one BOOLEAN or number, as `to`.
+///
+/// # Errors
+/// 22023 for other values, 22003.
+pub(crate) fn scalar(json: &[u8], to: DataType) -> Result<Value> {
+    let json = Json::new(json);
+    let found = match json.kind() {
+        Kind::Boolean if to == DataType::Boolean => {
+            return Ok(Value::Bool(json.bytes() == b"true"));
+        }
+        Kind::Number if to.is_number() => {
+            let text = String::from_utf8_lossy(json.bytes());
+            if let DataType::Real | DataType::Double | DataType::Numeric(_) = to {
+                return crate::text::parse(&text, to);
+            }
+            let (value, ty) = number::integer_part(&text, to)?;
+            return cast::cast_value(&value, ty, to);
+        }
+        Kind::Boolean => "boolean",
+        Kind::Number => "numeric",
+        Kind::String => "string",
+        Kind::Null => "null",
+        Kind::Array => "array",
+        Kind::Object => "object",
+    };
+    Err(invalid(&format!("cannot cast jsonb {found} to type {}", to.name())))
+}

@@ -1,0 +1,73 @@
+//! Values of SQL as JSON: to_json.
+
+use super::push_quoted;
+use crate::calendar::TimeZone;
+use crate::{DataType, Value, array, text};
+
+/// Appends `value` of type `ty` as JSON; NULL is `null`. Times are shown by clocks of `zone`.
+pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone) {
+    match (value, ty) {
+        (Value::Null, _) => out.extend_from_slice(b"null"),
+        (Value::Bool(value), _) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        (Value::Str(bytes), _) => append_bytes(out, bytes, ty, zone),
+        _ if ty.is_number() => {
+            let start = out.len();
+            text::append_in(out, value, ty, zone);
+            // NaN, Infinity and -Infinity.
+            if out[start..].iter().any(|byte| matches!(byte, b'N' | b'I')) {
+                out.insert(start, b'"');
+                out.push(b'"');
+            }
+        }
+        _ => {
+            out.push(b'"');
+            let start = out.len();
+            text::append_in(out, value, ty, zone);
+            if matches!(ty, DataType::Timestamp | DataType::TimestampTz) {
+                to_iso(out, start);
+            }
+            out.push(b'"');
+        }
+    }
+}
+
+/// As [`append_value`], of what is held as bytes.
+pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZone) {
+    match ty {
+        DataType::Json | DataType::Jsonb => out.extend_from_slice(bytes),
+        DataType::Array(element) => {
+            out.push(b'[');
+            for (i, raw) in array::Elements::new(bytes, element).enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                append_value(out, &array::decode(raw, element), element.data_type(), zone);
+            }
+            out.push(b']');
+        }
+        DataType::Bytea | DataType::Char(_) => {
+            let mut shown = Vec::with_capacity(bytes.len() * 2 + 2);
+            text::append_in(&mut shown, &Value::Str(bytes.into()), ty, zone);
+            push_quoted(out, &shown);
+        }
+        _ => push_quoted(out, bytes),
+    }
+}
+
+/// Gives the timestamp from `start` on the form of ISO 8601: a T before the time, and minutes of
+/// the zone.
+fn to_iso(out: &mut Vec<u8>, start: usize) {
+    let Some(blank) = out[start..].iter().position(|&byte| byte == b' ') else {
+        return;
+    };
+    let time = start + blank + 1;
+    out[time - 1] = b'T';
+    let Some(sign) = out[time..].iter().position(|byte| matches!(byte, b'+' | b'-')) else {
+        return;
+    };
+    let hours = time + sign + 1;
+    let digits = out[hours..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if out.get(hours + digits) != Some(&b':') {
+        out.splice(hours + digits..hours + digits, *b":00");
+    }
+}
