@@ -393,6 +393,7 @@ impl Altering {
                     state.rename_comments(&old, &def.name);
                 }
                 state.move_comments(moved);
+                state.rename_column_rights(&def.name, &renamed);
             }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
