@@ -282,7 +282,7 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
                 DefaultKind::Schemas => "schemas",
             };
             let place = if of.in_schema { " in schema public" } else { "" };
-            let role = &of.role;
+            let role = if of.role.is_empty() { "tessera" } else { &of.role };
             uses.push(format!(
                 "{} default privileges on new {what} belonging to role {role}{place}",
                 if of.role == name { "owner of" } else { "privileges for" }

@@ -87,9 +87,15 @@ fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
                 continue;
             }
             Token::Word(_) => {
-                let ends = ["where", "from", "returning", "when", "select", "with", "values"];
-                let is_level = list.is_some_and(|(level, _)| level == depth);
-                if is_level && ends.iter().any(|end| token_is(token, end)) {
+                // Of what may stand behind assignments only RETURNING has commas.
+                let ends = match list {
+                    Some((level, Ends::Equals)) if level == depth => &["returning"][..],
+                    Some((level, Ends::Anywhere)) if level == depth => {
+                        &["select", "with", "values", "table"]
+                    }
+                    _ => &[],
+                };
+                if ends.iter().any(|end| token_is(token, end)) {
                     list = None;
                 } else if let (true, Some((_, rule))) = (begins, list)
                     && let Some(end) = subscripts_end(tokens, &places, at + 1)
