@@ -31,7 +31,7 @@ use crate::locks::TableLock;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::{Outside, Registry};
-use crate::rights::{Membership, Object, Rights, SCHEMA_NAME, denied};
+use crate::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME, denied};
 use crate::settings::Settings;
 use crate::wide::{self, Freshness, WideReader};
 use crate::write::checks::Checks;
@@ -266,6 +266,8 @@ pub(crate) struct View {
     /// Tables and views that the query reads.
     pub(crate) depends_on: Vec<String>,
     pub(crate) persistence: Persistence,
+    /// Tables whose primary key its GROUP BY relies on.
+    pub(crate) keys: Vec<String>,
 }
 
 /// Where a sequence stands.
@@ -337,6 +339,8 @@ pub(crate) struct State {
     pub(crate) roles: BTreeMap<String, Role>,
     /// Of permanent objects.
     pub(crate) rights: BTreeMap<Object, Rights>,
+    /// ALTER DEFAULT PRIVILEGES: what objects that are made get.
+    pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
     /// COMMENT ON; none is about what is temporary.
     pub(crate) comments: BTreeMap<Commented, String>,
 }
@@ -486,6 +490,7 @@ impl State {
             && self.schemas == other.schemas
             && self.roles == other.roles
             && self.rights == other.rights
+            && self.default_privileges == other.default_privileges
             && self.comments == other.comments
     }
 
@@ -531,6 +536,7 @@ impl State {
         mine.roles.clear();
         mine.schemas.clear();
         mine.rights.clear();
+        mine.default_privileges.clear();
         mine.comments.clear();
         mine.retain(|_, persistence| persistence == Persistence::Temporary);
         self.retain(|_, persistence| persistence == Persistence::Permanent);

@@ -2,6 +2,7 @@
 //! the last of them unless BEGIN makes it one that lasts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sql::statement::{Privilege, Privileges};
 use types::calendar::TimeZone;
@@ -94,6 +95,12 @@ impl Session {
             return Ok(if is { "on" } else { "off" }.to_owned());
         }
         self.settings.get(name)
+    }
+
+    /// The time that the setting `name` says, `statement_timeout` say; none for 0, and for what is
+    /// no time.
+    pub fn time_limit(&self, name: &str) -> Option<Duration> {
+        self.settings.time_limit(name)
     }
 
     /// Whose clocks show its times with a zone as text.

@@ -5,10 +5,14 @@
 //! pg_get_indexdef(x) -> (SELECT ... FROM pg_index WHERE indexrelid = x): `functions`
 //! ```
 //! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
-//! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are.
+//! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are
+//! (`catalogs`). PostgreSQL's own tables have a column behind the others, `tableoid`, which `*`
+//! does not show.
 
 mod activity;
+mod catalogs;
 mod columns;
+mod depends;
 mod functions;
 mod numbers;
 mod relations;
@@ -26,12 +30,15 @@ pub(crate) use functions::template;
 use crate::Database;
 use crate::catalog::{Role, State};
 use crate::cursor::Cursors;
-use crate::rights::{Object, SCHEMA_NAME, Who};
+use crate::rights::{Object, SCHEMA_NAME, Who, denied};
 use crate::settings::Settings;
 use crate::system::rows_function;
 
 /// The function behind all tables of the catalog.
 pub(crate) const FUNCTION: &str = "pg_catalog_rows";
+
+/// The number of the table that a row is of.
+const TABLE_NUMBER: &str = "tableoid";
 
 /// What the catalog is about.
 pub(crate) struct Subject<'a> {
@@ -67,7 +74,7 @@ impl Subject<'_> {
     /// A relation as messages show it: with its schema where its name alone means another one.
     fn shown(&self, key: &str) -> String {
         match self.is_visible(key) {
-            true => relations::quoted(RelationName::name_of_key(key)),
+            true => relations::quoted(RelationName::name_of_key(key)).into_owned(),
             false => full_name(key),
         }
     }
@@ -99,7 +106,15 @@ impl Subject<'_> {
 
     /// The owner of an object.
     fn owner_of(&self, object: &Object) -> String {
-        match self.state.owner_of(object) {
+        self.shown_role(object, self.state.owner_of(object))
+    }
+
+    /// The name of the role `name`, where the rights on `object` have it.
+    fn shown_role(&self, object: &Object, name: &str) -> String {
+        match name {
+            "" if *object == Object::Schema(SCHEMA_NAME.to_owned()) => {
+                numbers::DATABASE_OWNER.1.to_owned()
+            }
             "" => self.superuser(),
             owner => owner.to_owned(),
         }
@@ -218,7 +233,16 @@ pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef
         let message = format!("relation \"{name}\" does not exist");
         Error::new(SqlState::UNDEFINED_TABLE, message)
     })?;
+    let mut columns = columns;
+    let number = name.strip_prefix("pg_catalog.").map_or(0, catalogs::number);
+    if number != 0 {
+        columns.push((TABLE_NUMBER, DataType::Oid));
+    }
+    if name == "pg_catalog.pg_authid" && !subject.state.is_superuser(subject.settings.who()) {
+        return Err(denied("permission denied for table pg_authid"));
+    }
+    let rows = tables::rows(name, subject).into_iter();
     let rows: Vec<Vec<Value>> =
-        tables::rows(name, subject).iter().map(|row| row.finish(&columns)).collect();
+        rows.map(|row| row.number(TABLE_NUMBER, number).finish(&columns)).collect();
     Ok(rows_function(FUNCTION, &columns, &rows))
 }

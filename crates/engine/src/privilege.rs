@@ -1,5 +1,7 @@
 //! GRANT, REVOKE, membership in roles, owners; what definitions need.
 
+mod defaults;
+
 use sql::statement::{
     DropBehaviour, DropRelations, GrantAction, GrantOption, IfExists, IfMissing, ObjectKind,
     Objects, Persistence, Privilege, PrivilegeStatement, Privileges, RelationName, RoleName,
@@ -9,7 +11,8 @@ use types::{Error, Result, SqlState};
 
 use crate::catalog::{State, undefined_schema, undefined_table};
 use crate::rights::{
-    DATABASE_NAME, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, TABLE, Who, denied,
+    COLUMN, DATABASE_NAME, Grant, Membership, Object, SCHEMA_NAME, SEQUENCE, Spot, TABLE, Who,
+    denied,
 };
 use crate::role::undefined;
 use crate::{QueryResult, Session};
@@ -21,14 +24,16 @@ pub(crate) fn run(session: &mut Session, statement: PrivilegeStatement) -> Resul
         PrivilegeStatement::Objects {
             action,
             privileges,
+            columns,
             objects,
             grantees,
             option,
             behaviour,
         } => {
             let change = Change { action, privileges, option, behaviour };
-            change.run(session, &objects, &grantees)?;
+            change.run(session, &objects, &columns, &grantees)?;
         }
+        PrivilegeStatement::Defaults { .. } => defaults::change(session, statement)?,
         PrivilegeStatement::Roles { action, roles, members, option } => {
             for role in &roles {
                 for member in &members {
@@ -65,12 +70,16 @@ pub(crate) fn one_role(session: &Session, state: &State, name: &RoleName) -> Res
 }
 
 /// A change of grants.
+#[derive(Clone, Copy)]
 struct Change {
     action: GrantAction,
     privileges: Option<Privileges>,
     option: GrantOption,
     behaviour: DropBehaviour,
 }
+
+/// Privileges on columns, None for ALL.
+type OnColumns = (Option<Privileges>, Vec<String>);
 
 fn invalid(what: &str, privilege: Privilege) -> Error {
     let message = format!("invalid privilege type {} for {what}", privilege.name());
@@ -137,11 +146,81 @@ fn named(state: &State, objects: &Objects) -> Result<Vec<Object>> {
     })
 }
 
+/// The columns of an object that a statement names, each once with its privileges.
+///
+/// # Errors
+/// 0LP01 for privileges that columns do not have, and objects without columns; 42703.
+fn columns_named(
+    state: &State,
+    objects: &Objects,
+    object: &Object,
+    columns: &[OnColumns],
+) -> Result<Vec<(String, Option<Privileges>)>> {
+    let mut found: Vec<(String, Option<Privileges>)> = Vec::new();
+    for (privileges, names) in columns {
+        let Object::Relation(relation) = object else {
+            let message = "column privileges are only valid for relations";
+            return Err(Error::new(SqlState(*b"0LP01"), message));
+        };
+        if !matches!(objects, Objects::Tables(_)) || state.sequences.contains_key(relation) {
+            let message = "column privileges are only valid for relations";
+            return Err(Error::new(SqlState(*b"0LP01"), message));
+        }
+        let wrong = privileges.and_then(|some| some.without(COLUMN).iter().next());
+        if let Some(privilege) = wrong {
+            return Err(invalid("column", privilege));
+        }
+        for name in names {
+            if state.column_place(relation, name).is_none() {
+                let message =
+                    format!("column \"{name}\" of relation \"{relation}\" does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+            }
+            match found.iter_mut().find(|(known, _)| known == name) {
+                Some((_, all)) => *all = all.zip(*privileges).map(|(all, more)| all.with(more)),
+                None => found.push((name.clone(), *privileges)),
+            }
+        }
+    }
+    Ok(found)
+}
+
 impl Change {
-    fn run(&self, session: &mut Session, objects: &Objects, grantees: &[RoleName]) -> Result<()> {
+    fn run(
+        &self,
+        session: &mut Session,
+        objects: &Objects,
+        columns: &[OnColumns],
+        grantees: &[RoleName],
+    ) -> Result<()> {
         let state = session.state();
+        let grantees = self.grantees(session, &state, grantees)?;
+        for object in named(&state, objects)? {
+            let all = self.all(&state, objects, &object)?;
+            let on_columns = columns_named(&state, objects, &object, columns)?;
+            if self.privileges != Some(Privileges::NONE) {
+                self.run_on(session, Spot { object: &object, column: None }, all, &grantees)?;
+                self.revoke_on_columns(session, &object, all, &grantees)?;
+            }
+            for (column, privileges) in on_columns {
+                let change = Self { privileges, ..*self };
+                let meant = privileges.unwrap_or(COLUMN);
+                let spot = Spot { object: &object, column: Some(&column) };
+                change.run_on(session, spot, meant, &grantees)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The roles that privileges are granted to or taken from.
+    fn grantees(
+        &self,
+        session: &Session,
+        state: &State,
+        names: &[RoleName],
+    ) -> Result<Vec<Option<String>>> {
         let grantees: Vec<Option<String>> =
-            grantees.iter().map(|name| role_of(session, &state, name)).collect::<Result<_>>()?;
+            names.iter().map(|name| role_of(session, state, name)).collect::<Result<_>>()?;
         if self.action == GrantAction::Grant
             && self.option == GrantOption::Yes
             && grantees.contains(&None)
@@ -149,9 +228,28 @@ impl Change {
             let message = "grant options can only be granted to roles";
             return Err(Error::new(SqlState(*b"0LP01"), message));
         }
-        for object in named(&state, objects)? {
-            let all = self.all(&state, objects, &object)?;
-            self.run_on(session, &object, all, &grantees)?;
+        Ok(grantees)
+    }
+
+    /// What is taken from a table is taken from its columns, too.
+    fn revoke_on_columns(
+        &self,
+        session: &mut Session,
+        object: &Object,
+        privileges: Privileges,
+        grantees: &[Option<String>],
+    ) -> Result<()> {
+        let meant = privileges.common(COLUMN);
+        if self.action == GrantAction::Grant || meant.is_empty() {
+            return Ok(());
+        }
+        let state = session.state();
+        let columns = state.rights.get(object).map_or(&[][..], |rights| &rights.columns);
+        // Nobody is warned of columns that the statement does not name.
+        let change = Self { privileges: None, ..*self };
+        for (column, _) in columns {
+            let spot = Spot { object, column: Some(column) };
+            change.run_on(session, spot, meant, grantees)?;
         }
         Ok(())
     }
@@ -177,23 +275,29 @@ impl Change {
     fn run_on(
         &self,
         session: &mut Session,
-        object: &Object,
+        spot: Spot<'_>,
         privileges: Privileges,
         grantees: &[Option<String>],
     ) -> Result<()> {
         let state = session.state();
         let who = session.who();
+        let object = spot.object;
         let owner = state.owner_of(object).to_owned();
-        let can = state.grantable(&who, object);
+        let can = state.grantable_on(&who, spot);
         let grantor = match &who {
             // On behalf of the owner, as in PostgreSQL.
             _ if state.owns(&who, object) => owner.clone(),
-            Who::Role(role) => role.to_string(),
+            Who::Role(role) => state.best_grantor(role, spot, privileges),
             Who::All => owner.clone(),
         };
         let (kind, name) = state.described(object);
-        if can.is_empty() && state.allowed(&who, object).is_empty() {
-            return Err(denied(format!("permission denied for {kind} {name}")));
+        if can.is_empty() && state.allowed_on(&who, spot).is_empty() {
+            return Err(denied(match spot.column {
+                Some(column) => {
+                    format!("permission denied for column \"{column}\" of relation \"{name}\"")
+                }
+                None => format!("permission denied for {kind} {name}"),
+            }));
         }
         let meant = privileges.common(can);
         if meant != privileges {
@@ -203,11 +307,14 @@ impl Change {
             };
             let some = if meant.is_empty() { "no" } else { "not all" };
             if self.privileges.is_some() || meant.is_empty() {
-                let message = format!("{some} privileges were {done} for \"{name}\"");
-                session.warn(state, message);
+                let place = match spot.column {
+                    Some(column) => format!("column \"{column}\" of relation \"{name}\""),
+                    None => format!("\"{name}\""),
+                };
+                session.warn(state, format!("{some} privileges were {done} for {place}"));
             }
         }
-        let mut grants = state.grants_of(object);
+        let mut grants = state.grants_on(spot);
         for grantee in grantees {
             match self.action {
                 GrantAction::Grant => self.add(&mut grants, grantee, &grantor, meant),
@@ -218,9 +325,19 @@ impl Change {
             }
         }
         grants.retain(|grant| !grant.privileges.is_empty());
-        let object = object.clone();
+        let (object, column) = (object.clone(), spot.column.map(str::to_owned));
         session.change_catalog(|state| {
-            state.rights.entry(object).or_default().grants = Some(grants);
+            let rights = state.rights.entry(object).or_default();
+            match column {
+                None => rights.grants = Some(grants),
+                Some(column) => {
+                    rights.columns.retain(|(known, _)| *known != column);
+                    if !grants.is_empty() {
+                        rights.columns.push((column, grants));
+                        rights.columns.sort_by(|a, b| a.0.cmp(&b.0));
+                    }
+                }
+            }
             Ok(())
         })
     }
@@ -447,7 +564,7 @@ fn set_owner(state: &mut State, object: &Object, to: &str) {
     for object in objects {
         let rights = state.rights.entry(object).or_default();
         let from = std::mem::replace(&mut rights.owner, to.to_owned());
-        for grant in rights.grants.iter_mut().flatten() {
+        for grant in rights.all_grants_mut() {
             if grant.grantor == from {
                 to.clone_into(&mut grant.grantor);
             }

@@ -11,7 +11,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
+use sql::statement::{
+    Access, DefaultKind, Extent, Persistence, Privilege, Privileges, RelationName,
+};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
@@ -55,6 +57,33 @@ pub(crate) struct Rights {
     pub(crate) owner: String,
     /// None as long as nobody changed them: the owner may do everything, others what is usual.
     pub(crate) grants: Option<Vec<Grant>>,
+    /// Those on columns of a relation, by name.
+    pub(crate) columns: Vec<(String, Vec<Grant>)>,
+}
+
+impl Rights {
+    /// All its grants, those on columns too.
+    pub(crate) fn all_grants_mut(&mut self) -> impl Iterator<Item = &mut Grant> {
+        let columns = self.columns.iter_mut().flat_map(|(_, grants)| grants);
+        self.grants.iter_mut().flatten().chain(columns)
+    }
+}
+
+/// An object, or a column of a relation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'a> {
+    pub(crate) object: &'a Object,
+    pub(crate) column: Option<&'a str>,
+}
+
+/// What ALTER DEFAULT PRIVILEGES is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DefaultsOf {
+    /// Who makes the objects; nothing stands for the superusers.
+    pub(crate) role: String,
+    /// Only objects in this schema.
+    pub(crate) schema: Option<String>,
+    pub(crate) kind: DefaultKind,
 }
 
 /// A role is a member of another.
@@ -75,6 +104,14 @@ pub(crate) const TABLE: Privileges = Privileges::of(&[
     Privilege::Truncate,
     Privilege::References,
     Privilege::Trigger,
+]);
+
+/// Privileges on columns.
+pub(crate) const COLUMN: Privileges = Privileges::of(&[
+    Privilege::Insert,
+    Privilege::Select,
+    Privilege::Update,
+    Privilege::References,
 ]);
 
 /// Privileges on sequences.
@@ -129,6 +166,126 @@ impl State {
     /// The owner; nothing for the superusers.
     pub(crate) fn owner_of(&self, object: &Object) -> &str {
         self.rights.get(object).map_or("", |rights| rights.owner.as_str())
+    }
+
+    /// All privileges there are on the spot.
+    pub(crate) fn privileges_on(&self, spot: Spot<'_>) -> Privileges {
+        match spot.column {
+            Some(_) => COLUMN,
+            None => self.privileges_of(spot.object),
+        }
+    }
+
+    /// The grants on a column, or those of the object.
+    pub(crate) fn grants_on(&self, spot: Spot<'_>) -> Vec<Grant> {
+        let Some(column) = spot.column else { return self.grants_of(spot.object) };
+        let columns = self.rights.get(spot.object).map_or(&[][..], |rights| &rights.columns);
+        let found = columns.iter().find(|(name, _)| name == column);
+        found.map_or_else(Vec::new, |(_, grants)| grants.clone())
+    }
+
+    /// What `who` may do there, by grants on the object or the column.
+    pub(crate) fn allowed_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
+        let whole = self.allowed(who, spot.object).common(self.privileges_on(spot));
+        match (who, spot.column) {
+            (Who::Role(role), Some(_)) => {
+                let roles = self.closure(role, Inherited::Only);
+                let counts = |grant: &Grant| match &grant.grantee {
+                    Some(grantee) => roles.contains(grantee.as_str()),
+                    None => true,
+                };
+                let grants = self.grants_on(spot).into_iter();
+                let found = grants.filter(counts).map(|grant| grant.privileges);
+                found.fold(whole, Privileges::with)
+            }
+            _ => whole,
+        }
+    }
+
+    /// What `who` may let others do there.
+    pub(crate) fn grantable_on(&self, who: &Who, spot: Spot<'_>) -> Privileges {
+        let whole = self.grantable(who, spot.object).common(self.privileges_on(spot));
+        match (who, spot.column) {
+            (Who::Role(role), Some(_)) => {
+                let roles = self.closure(role, Inherited::Only);
+                let counts = |grant: &Grant| {
+                    grant.grantee.as_deref().is_some_and(|grantee| roles.contains(grantee))
+                };
+                let grants = self.grants_on(spot).into_iter();
+                let found = grants.filter(counts).map(|grant| grant.grantable);
+                found.fold(whole, Privileges::with)
+            }
+            _ => whole,
+        }
+    }
+
+    /// Which of the roles whose rights `role` has grants `wanted` there: the first that may grant
+    /// all of them, else the one that may grant the most.
+    pub(crate) fn best_grantor(&self, role: &str, spot: Spot<'_>, wanted: Privileges) -> String {
+        let mut grants = self.grants_of(spot.object);
+        grants.extend(self.grants_on(spot));
+        let mut roles: Vec<&str> = self.closure(role, Inherited::Only).into_iter().collect();
+        roles.sort_by_key(|other| *other != role);
+        let may = |role: &str| {
+            let own = grants.iter().filter(|grant| grant.grantee.as_deref() == Some(role));
+            let all = own.map(|grant| grant.grantable).fold(Privileges::NONE, Privileges::with);
+            all.common(wanted).iter().count()
+        };
+        // Of several that may grant as many the first.
+        let best = roles.iter().rev().max_by_key(|role| may(role));
+        best.map_or(role, |best| *best).to_owned()
+    }
+
+    /// The grants that an object of `role` has when nothing was said.
+    pub(crate) fn usual_grants(role: &str, kind: DefaultKind) -> Vec<Grant> {
+        if role.is_empty() {
+            return Vec::new();
+        }
+        let privileges = match kind {
+            DefaultKind::Tables => TABLE,
+            DefaultKind::Sequences => SEQUENCE,
+            DefaultKind::Schemas => SCHEMA,
+        };
+        let (grantee, grantor) = (Some(role.to_owned()), role.to_owned());
+        vec![Grant { grantee, grantor, privileges, grantable: Privileges::NONE }]
+    }
+
+    /// The grants of a new object of `role` in `schema`, where ALTER DEFAULT PRIVILEGES says so.
+    fn default_grants(
+        &self,
+        role: &str,
+        schema: Option<&str>,
+        kind: DefaultKind,
+    ) -> Option<Vec<Grant>> {
+        let of = |schema: Option<&str>| {
+            let (role, schema) = (role.to_owned(), schema.map(str::to_owned));
+            self.default_privileges.get(&DefaultsOf { role, schema, kind })
+        };
+        let (anywhere, here) = (of(None), schema.and_then(|schema| of(Some(schema))));
+        let usual = Self::usual_grants(role, kind);
+        let mut grants = anywhere.cloned().unwrap_or_else(|| usual.clone());
+        for more in here.into_iter().flatten() {
+            let is_same =
+                |grant: &&mut Grant| grant.grantee == more.grantee && grant.grantor == more.grantor;
+            match grants.iter_mut().find(is_same) {
+                Some(grant) => {
+                    grant.privileges = grant.privileges.with(more.privileges);
+                    grant.grantable = grant.grantable.with(more.grantable);
+                }
+                None => grants.push(more.clone()),
+            }
+        }
+        public_first(&mut grants);
+        (grants != usual).then_some(grants)
+    }
+
+    /// The names of a relation's columns.
+    pub(crate) fn column_names(&self, relation: &str) -> Vec<&str> {
+        if let Some(table) = self.tables.get(relation) {
+            return table.def.columns.iter().map(|column| column.name.as_str()).collect();
+        }
+        let view = self.views.get(relation);
+        view.map_or_else(Vec::new, |view| view.output.iter().map(|(n, _)| n.as_str()).collect())
     }
 
     /// The grants on an object, those that nobody spelled out included.
@@ -273,7 +430,8 @@ impl State {
     /// 42501 for the first of `needed` that `who` may not do.
     pub(crate) fn check_access(&self, who: &Who, needed: &[Access]) -> Result<()> {
         let asks_all = self.is_superuser(who);
-        for Access { relation, any_of, on_behalf } in needed {
+        for access in needed {
+            let Access { relation, any_of, extent, on_behalf } = access;
             let owner = on_behalf.as_deref().map(|owner| match owner {
                 "" => Who::All,
                 owner => Who::Role(owner.into()),
@@ -283,11 +441,36 @@ impl State {
                 owner => {
                     let who = owner.as_ref().unwrap_or(who);
                     self.check_usage(who, relation)?;
-                    self.check(who, &Object::Relation(relation.clone()), *any_of)?;
+                    let object = Object::Relation(relation.clone());
+                    if !self.may_columns(who, &object, *any_of, extent) {
+                        self.check(who, &object, *any_of)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether grants on columns are enough.
+    fn may_columns(&self, who: &Who, object: &Object, any_of: Privileges, used: &Extent) -> bool {
+        let columns = match used {
+            Extent::Whole => return false,
+            Extent::Read(columns) if columns.is_empty() => return true,
+            Extent::Columns(columns) | Extent::Read(columns) => columns,
+        };
+        if self.rights.get(object).is_none_or(|rights| rights.columns.is_empty()) {
+            return false;
+        }
+        let Object::Relation(relation) = object else { return false };
+        let names = self.column_names(relation);
+        let may = |column: &str| {
+            let spot = Spot { object, column: Some(column) };
+            self.allowed_on(who, spot).meets(any_of)
+        };
+        match columns.is_empty() {
+            true => names.iter().any(|name| may(name)),
+            false => columns.iter().all(|at| names.get(*at).is_some_and(|name| may(name))),
+        }
     }
 
     /// # Errors
@@ -323,17 +506,84 @@ impl State {
         };
         let gone: Vec<Object> = self.rights.keys().filter(|object| gone(object)).cloned().collect();
         gone.iter().for_each(|object| drop(self.rights.remove(object)));
-        let Who::Role(owner) = who else { return };
+        self.settle_columns();
+        let owner = match who {
+            Who::Role(owner) => &**owner,
+            Who::All => "",
+        };
         let names = self.tables.keys().chain(self.views.keys()).chain(self.sequences.keys());
         let is_new = |name: &&String| !has(before, name);
         let new: Vec<String> = names.filter(is_new).cloned().collect();
+        for name in new {
+            let kind = match self.sequences.contains_key(&name) {
+                true => DefaultKind::Sequences,
+                false => DefaultKind::Tables,
+            };
+            // The sequence of a column belongs to who owns the table.
+            let table = self.sequences.get(&name).and_then(|sequence| sequence.owner.as_ref());
+            let owner = match table {
+                Some((table, _)) if has(before, table) => {
+                    self.owner_of(&Object::Relation(table.clone())).to_owned()
+                }
+                _ => owner.to_owned(),
+            };
+            let schema = RelationName::schema_of_key(&name);
+            let grants = self.default_grants(&owner, Some(schema), kind);
+            if grants.is_none() && owner.is_empty() {
+                continue;
+            }
+            let rights = || Rights { owner, grants, columns: Vec::new() };
+            self.rights.entry(Object::Relation(name)).or_insert_with(rights);
+        }
         let schemas = self.schemas.keys().filter(|name| !before.schemas.contains_key(*name));
-        let schemas: Vec<Object> = schemas.cloned().map(Object::Schema).collect();
-        for object in new.into_iter().map(Object::Relation).chain(schemas) {
-            let rights = || Rights { owner: owner.to_string(), grants: None };
-            self.rights.entry(object).or_insert_with(rights);
+        for name in schemas.cloned().collect::<Vec<_>>() {
+            let object = Object::Schema(name);
+            let owner = self.rights.get(&object).map_or(owner, |rights| rights.owner.as_str());
+            let owner = owner.to_owned();
+            let grants = self.default_grants(&owner, None, DefaultKind::Schemas);
+            if grants.is_none() && owner.is_empty() {
+                continue;
+            }
+            // One that has another name has its grants already.
+            let rights = self.rights.entry(object).or_default();
+            rights.owner = owner;
+            rights.grants = rights.grants.take().or(grants);
+        }
+        let schemas = &self.schemas;
+        let is_there = |name: &String| name == SCHEMA_NAME || schemas.contains_key(name);
+        self.default_privileges.retain(|of, _| of.schema.as_ref().is_none_or(is_there));
+    }
+
+    /// Grants on columns that are gone go.
+    fn settle_columns(&mut self) {
+        let with_columns = self.rights.iter().filter(|(_, rights)| !rights.columns.is_empty());
+        let objects: Vec<Object> = with_columns.map(|(object, _)| object.clone()).collect();
+        for object in objects {
+            let Object::Relation(relation) = &object else { continue };
+            let names: Vec<String> =
+                self.column_names(relation).into_iter().map(str::to_owned).collect();
+            if let Some(rights) = self.rights.get_mut(&object) {
+                rights.columns.retain(|(column, _)| names.contains(column));
+            }
         }
     }
+
+    /// Grants on columns follow their new names.
+    pub(crate) fn rename_column_rights(&mut self, relation: &str, renamed: &[(String, String)]) {
+        let Some(rights) = self.rights.get_mut(&Object::Relation(relation.to_owned())) else {
+            return;
+        };
+        for (column, _) in &mut rights.columns {
+            if let Some((_, to)) = renamed.iter().find(|(from, _)| from == column) {
+                column.clone_from(to);
+            }
+        }
+    }
+}
+
+/// Grants to PUBLIC come first in default privileges and what is made of them, as in PostgreSQL.
+pub(crate) fn public_first(grants: &mut [Grant]) {
+    grants.sort_by_key(|grant| grant.grantee.is_some());
 }
 
 /// Which memberships count.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use sql::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement};
+use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::{Role, State};
@@ -238,10 +238,18 @@ fn rename_everywhere(state: &mut State, from: &str, to: &str) {
     });
     for rights in state.rights.values_mut() {
         follow(&mut rights.owner);
-        for grant in rights.grants.iter_mut().flatten() {
+        for grant in rights.all_grants_mut() {
             follow(&mut grant.grantor);
             grant.grantee.iter_mut().for_each(follow);
         }
+    }
+    for (mut of, mut grants) in std::mem::take(&mut state.default_privileges) {
+        follow(&mut of.role);
+        for grant in &mut grants {
+            follow(&mut grant.grantor);
+            grant.grantee.iter_mut().for_each(follow);
+        }
+        state.default_privileges.insert(of, grants);
     }
 }
 
@@ -258,6 +266,28 @@ fn check_unused(state: &State, name: &str) -> Result<()> {
             uses.push(format!("owner of {kind} {called}"));
         } else if rights.grants.iter().flatten().any(granted) {
             uses.push(format!("privileges for {kind} {called}"));
+        }
+        for (column, grants) in &rights.columns {
+            if grants.iter().any(granted) {
+                uses.push(format!("privileges for column {column} of {kind} {called}"));
+            }
+        }
+    }
+    for (of, grants) in &state.default_privileges {
+        let granted = |grant: &crate::rights::Grant| grant.grantee.as_deref() == Some(name);
+        if of.role == name || grants.iter().any(granted) {
+            let what = match of.kind {
+                DefaultKind::Tables => "relations",
+                DefaultKind::Sequences => "sequences",
+                DefaultKind::Schemas => "schemas",
+            };
+            let schema = of.schema.as_ref();
+            let place = schema.map_or_else(String::new, |schema| format!(" in schema {schema}"));
+            let role = if of.role.is_empty() { "tessera" } else { &of.role };
+            uses.push(format!(
+                "{} default privileges on new {what} belonging to role {role}{place}",
+                if of.role == name { "owner of" } else { "privileges for" }
+            ));
         }
     }
     if uses.is_empty() {

@@ -198,49 +198,79 @@ pub(crate) fn meaning(name: &str) -> &'static str {
     }
 }
 
-/// The identifiers of a list, folded where they are not quoted.
+/// The identifiers of a list, folded where they are not quoted; two quotes inside are one.
 fn names_in(list: &str) -> Vec<String> {
-    let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
-    let mut is_any = false;
-    for c in list.chars().chain([',']) {
+    let (mut names, mut name, mut quoted, mut was_quoted) =
+        (Vec::new(), String::new(), false, false);
+    let mut chars = list.chars().chain([',']).peekable();
+    while let Some(c) = chars.next() {
         match c {
-            '"' => (quoted, is_any) = (!quoted, true),
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => name.push('"'),
+            '"' => (quoted, was_quoted) = (!quoted, true),
             ',' if !quoted => {
-                if is_any && !name.is_empty() {
+                if was_quoted || !name.is_empty() {
                     names.push(std::mem::take(&mut name));
                 }
-                (name, is_any) = (String::new(), false);
+                was_quoted = false;
             }
             c if quoted => name.push(c),
             c if c.is_whitespace() => {}
-            c => {
-                name.extend(c.to_lowercase());
-                is_any = true;
-            }
+            c => name.extend(c.to_lowercase()),
         }
     }
     names
 }
 
-/// Milliseconds, perhaps with a unit: "1500", "2s", "5 min".
+/// Units of time in microseconds, the largest first.
+const TIME_UNITS: [(&str, f64); 6] =
+    [("d", 86_400e6), ("h", 3_600e6), ("min", 60e6), ("s", 1e6), ("ms", 1e3), ("us", 1.0)];
+
+/// Milliseconds, perhaps with a unit: "1500", "2s", "1.5 min"; rounded.
 fn parse_ms(name: &str, text: &str) -> Result<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit.trim() {
-        "" | "ms" => Some(1),
-        "s" => Some(1_000),
-        "min" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        _ => None,
-    };
-    let ms = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
-    ms.filter(|ms| *ms <= i32::MAX as u64).ok_or_else(|| {
+    let invalid = |hint: Option<&str>| {
         let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
-        Error::new(SqlState::INVALID_PARAMETER, message)
-            .with_hint("Give milliseconds, or a number with ms, s, min, h or d.")
-    })
+        let error = Error::new(SqlState::INVALID_PARAMETER, message);
+        match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
+    };
+    let trimmed = text.trim();
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
+    let digits = trimmed.find(|c: char| !is_number(c)).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| invalid(None))?;
+    let factor = match unit.trim() {
+        "" => 1e3,
+        unit => {
+            let known = TIME_UNITS.iter().find(|(known, _)| *known == unit);
+            let hint = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \
+                        \"h\", and \"d\".";
+            known.ok_or_else(|| invalid(Some(hint)))?.1
+        }
+    };
+    let ms = (number * factor / 1e3).round_ties_even();
+    if ms.abs() > f64::from(i32::MAX) {
+        return Err(invalid(Some("Value exceeds integer range.")));
+    }
+    if ms < 0.0 {
+        let message = format!(
+            "{ms} ms is outside the valid range for parameter \"{name}\" (0 .. {})",
+            i32::MAX
+        );
+        return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+    }
+    Ok(ms as u64)
+}
+
+/// Milliseconds as SHOW has them: in the largest unit that leaves a whole number.
+fn shown_ms(text: &str) -> String {
+    let Ok(ms @ 1..) = text.parse::<u64>() else { return text.to_owned() };
+    let whole = |(unit, micros): &(&str, f64)| {
+        let unit_ms = (*micros / 1e3) as u64;
+        (unit_ms > 0 && ms.is_multiple_of(unit_ms)).then(|| format!("{}{unit}", ms / unit_ms))
+    };
+    TIME_UNITS.iter().find_map(whole).unwrap_or_else(|| text.to_owned())
 }
 
 impl Settings {
@@ -327,15 +357,23 @@ impl Settings {
 
     /// How long a statement waits for a lock, if not for ever.
     pub(crate) fn lock_limit(&self) -> Option<Duration> {
-        let ms = self.changed("lock_timeout")?.parse().ok().filter(|ms| *ms > 0)?;
-        Some(Duration::from_millis(ms))
+        self.time_limit("lock_timeout")
     }
 
-    /// The value of `name`.
+    /// The value of `name`, as SHOW has it.
     ///
     /// # Errors
     /// 42704 when there is no such setting.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
+        let value = self.kept(name)?;
+        Ok(match find(name)? {
+            (_, _, Access::Milliseconds) => shown_ms(&value),
+            _ => value,
+        })
+    }
+
+    /// The value of `name`, as it is kept.
+    fn kept(&self, name: &str) -> Result<String> {
         let (known, default, _) = find(name)?;
         if known == "session_authorization" {
             return Ok(self.session_user().to_owned());
@@ -532,18 +570,33 @@ impl Settings {
         self.moved();
     }
 
-    /// Names, values and values after RESET of all settings, those that clients made up behind.
+    /// The time that `name` says; none for 0, and for what is no time.
+    pub(crate) fn time_limit(&self, name: &str) -> Option<Duration> {
+        let ms = self.changed(name)?.parse().ok().filter(|ms| *ms > 0)?;
+        Some(Duration::from_millis(ms))
+    }
+
+    /// The unit of the value of `name`, as [`Self::all`] has it.
+    pub(crate) fn unit(name: &str) -> Option<&'static str> {
+        match find(name) {
+            Ok((_, _, Access::Milliseconds)) => Some("ms"),
+            _ => None,
+        }
+    }
+
+    /// Names, values and values after RESET of all settings as they are kept, those that clients
+    /// made up behind.
     pub(crate) fn all(&self) -> Vec<(String, String, String)> {
         let reset = |name: &str, default: &str| {
             let base = self.base.iter().find(|(n, _)| *n == name);
             base.map_or_else(|| default.to_owned(), |(_, value)| value.clone())
         };
         let value = |k: &Known| {
-            (k.name.to_owned(), self.get(k.name).unwrap_or_default(), reset(k.name, k.default))
+            (k.name.to_owned(), self.kept(k.name).unwrap_or_default(), reset(k.name, k.default))
         };
         let switch = |t: Technique| {
             let name = t.name();
-            (name.to_owned(), self.get(name).unwrap_or_default(), reset(name, "on"))
+            (name.to_owned(), self.kept(name).unwrap_or_default(), reset(name, "on"))
         };
         let mut all: Vec<_> = KNOWN.iter().map(value).collect();
         all.extend(Technique::ALL.into_iter().map(switch));

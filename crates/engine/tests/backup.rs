@@ -141,3 +141,29 @@ fn rights_outlive_checkpoint_and_log() {
     assert_eq!(value(&mut session, "select count(*) from pg_auth_members"), "0");
     run(&mut session, "drop role crowd");
 }
+
+#[test]
+fn rights_on_columns_and_by_default_outlive_checkpoint_and_log() {
+    let scratch = Scratch::new("column_rights");
+    let open = || Database::open(scratch.join("db"), config()).unwrap();
+    let mut session = open().session();
+    run(&mut session, "create role ann; create role bob; create table t (a int, b int)");
+    run(&mut session, "grant select (a) on t to ann");
+    run(&mut session, "alter default privileges for role bob grant select on tables to ann");
+    run(&mut session, "checkpoint");
+    run(&mut session, "grant update (b) on t to ann; alter table t rename b to c");
+    run(&mut session, "alter default privileges in schema public grant usage on sequences to ann");
+    drop(session);
+    let mut session = open().session();
+    let may = |what: &str| format!("select has_column_privilege('ann', 't', {what})::int");
+    assert_eq!(value(&mut session, &may("'a', 'select'")), "1");
+    assert_eq!(value(&mut session, &may("'c', 'update'")), "1");
+    assert_eq!(value(&mut session, &may("'c', 'select'")), "0");
+    assert_eq!(value(&mut session, "select count(*) from pg_default_acl"), "2");
+    run(&mut session, "alter default privileges for role bob revoke select on tables from ann");
+    run(&mut session, "revoke all on t from ann");
+    drop(session);
+    let mut session = open().session();
+    assert_eq!(value(&mut session, "select count(*) from pg_default_acl"), "1");
+    assert_eq!(value(&mut session, &may("'a', 'select'")), "0");
+}

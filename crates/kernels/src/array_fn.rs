@@ -2,7 +2,7 @@
 //! what NULL arguments give. Elements are compared and copied as they are in the arrays.
 
 use types::array::{self, ArrayBuilder, Elements, End, RawElement};
-use types::{DataType, ElementType, Result};
+use types::{DataType, ElementType, Error, Result, SqlState};
 
 use crate::compare::Comparison;
 use crate::rows::{count, utf8};
@@ -208,6 +208,51 @@ pub fn slice(
             }
             _ => Ok(None),
         }
+    })
+}
+
+fn missing_subscript() -> Error {
+    let message = "array subscript in assignment must not be null";
+    Error::new(SqlState(*b"22004"), message)
+}
+
+/// The array after `array[subscript] = value`; a NULL array counts as empty.
+///
+/// # Errors
+/// 22004 for a NULL subscript; 54000, 2202E.
+pub fn set_element(
+    array: &Vector,
+    subscript: &Vector,
+    value: &Vector,
+    element: ElementType,
+) -> Result<Vector> {
+    let mut single = ArrayBuilder::new();
+    arrays(&[array, subscript, value], |i| {
+        let at = integer(subscript, i).ok_or_else(missing_subscript)?;
+        let value = raw(&mut single, value, i, element);
+        array::with_element(bytes(array, i).unwrap_or(&[0]), element, at, value).map(Some)
+    })
+}
+
+/// The array after `array[first:last] = source`; a NULL array counts as empty, a NULL source
+/// changes nothing. The least and greatest INTEGER are the bounds of the array.
+///
+/// # Errors
+/// 22004 for a NULL subscript; 54000, 2202E.
+pub fn set_slice(
+    array: &Vector,
+    [first, last]: [&Vector; 2],
+    source: &Vector,
+    element: ElementType,
+) -> Result<Vector> {
+    arrays(&[array, first, last, source], |i| {
+        let low = integer(first, i).ok_or_else(missing_subscript)?;
+        let high = integer(last, i).ok_or_else(missing_subscript)?;
+        let Some(source) = bytes(source, i) else {
+            return Ok(Some(bytes(array, i).unwrap_or(&[0]).to_vec()));
+        };
+        let bounds = ((low != i32::MIN).then_some(low), (high != i32::MAX).then_some(high));
+        array::with_slice(bytes(array, i).unwrap_or(&[0]), element, bounds, source).map(Some)
     })
 }
 

@@ -14,6 +14,8 @@ pub use bytes::{decode, encode, hash_text, md5, to_hex};
 pub use join::{concat, concat_operator, concat_ws, pad, repeat, replace, reverse, translate};
 pub use part::{left, right, split_part, substring, substring_bytes, trim};
 
+use std::borrow::Cow;
+
 use types::{Error, Result, SqlState};
 
 use crate::Vector;
@@ -439,24 +441,22 @@ const QUOTED_WORDS: &[&str] = &[
 pub fn quote_ident(text: &Vector) -> Result<Vector> {
     let texts = Texts::new(text);
     try_write(&[text], |i, out| {
-        let bytes = texts.bytes(i);
-        let plain = matches!(bytes.first(), Some(b'a'..=b'z' | b'_'))
-            && bytes.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
-            && QUOTED_WORDS.binary_search_by(|w| w.as_bytes().cmp(bytes)).is_err();
-        if plain {
-            out.extend_from_slice(bytes);
-        } else {
-            out.push(b'"');
-            for &byte in bytes {
-                if byte == b'"' {
-                    out.push(byte);
-                }
-                out.push(byte);
-            }
-            out.push(b'"');
-        }
+        let name = std::str::from_utf8(texts.bytes(i)).unwrap_or_default();
+        out.extend_from_slice(quoted(name).as_bytes());
         Ok(())
     })
+}
+
+/// A name as SQL text: in quotes unless it means the same without.
+pub fn quoted(name: &str) -> Cow<'_, str> {
+    let bytes = name.as_bytes();
+    let plain = matches!(bytes.first(), Some(b'a'..=b'z' | b'_'))
+        && bytes.iter().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+        && QUOTED_WORDS.binary_search(&name).is_err();
+    match plain {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))),
+    }
 }
 
 /// An I32 argument as a count from 0: negative ones are 0.

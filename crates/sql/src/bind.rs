@@ -56,21 +56,22 @@ mod json;
 mod function_table;
 mod array;
 mod array_functions;
+mod array_targets;
 mod aggregate;
 mod window;
 mod name;
 mod schema;
 mod zone;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use ::types::{DataType, Error, Position, Result, SqlState};
 use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{Inference, Overriding, ParsedStatement, too_deep};
-use crate::statement::{Access, Privilege, Privileges, Statement};
+use crate::parse::{Inference, Overriding, ParsedStatement, Subscripted, too_deep};
+use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
 pub use generated::bind_generated;
@@ -174,12 +175,18 @@ struct Binder<'a> {
     identity_names: VecDeque<Option<ast::ObjectName>>,
     /// Targets of ON CONFLICT that are more than columns.
     inferences: Vec<Inference>,
+    /// Columns that are assigned to under subscripts.
+    subscripted: Vec<Subscripted>,
     /// What the statement needs of relations.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
     on_behalf: Option<String>,
     /// Changes of rows under the statement's WITH.
     changes: changes::Changes,
+    /// Columns of the system's tables.
+    system_columns: HashSet<ColumnId>,
+    /// Those among them that are vectors to PostgreSQL.
+    vectors: HashSet<ColumnId>,
     /// The session's time zone.
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
@@ -206,9 +213,12 @@ impl<'a> Binder<'a> {
             overriding: Overriding::No,
             identity_names: VecDeque::new(),
             inferences: Vec::new(),
+            subscripted: Vec::new(),
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),
+            system_columns: HashSet::new(),
+            vectors: HashSet::new(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),
             clock: None,
@@ -218,15 +228,42 @@ impl<'a> Binder<'a> {
 
     /// The statement needs this privilege on `relation`.
     fn require(&mut self, relation: &str, privilege: Privilege) {
-        self.require_any(relation, Privileges::of(&[privilege]));
+        self.require_any(relation, Privileges::of(&[privilege]), Extent::Whole);
     }
 
-    /// The statement needs one of these on `relation`.
-    fn require_any(&mut self, relation: &str, any_of: Privileges) {
+    /// The statement needs this privilege on columns of `relation`.
+    fn require_columns(
+        &mut self,
+        relation: &str,
+        privilege: Privilege,
+        columns: impl IntoIterator<Item = usize>,
+    ) {
+        let extent = Extent::Columns(columns.into_iter().collect());
+        self.require_any(relation, Privileges::of(&[privilege]), extent);
+    }
+
+    /// The statement needs one of these on `relation`. What it reads may be said later, by the
+    /// position that is returned: see [`Self::note_read`].
+    fn require_any(&mut self, relation: &str, any_of: Privileges, extent: Extent) -> usize {
         let relation = relation.to_owned();
-        let access = Access { relation, any_of, on_behalf: self.on_behalf.clone() };
-        if !self.required.contains(&access) {
-            self.required.push(access);
+        let access = Access { relation, any_of, extent, on_behalf: self.on_behalf.clone() };
+        match self.required.iter().position(|known| *known == access) {
+            Some(at) => at,
+            None => {
+                self.required.push(access);
+                self.required.len() - 1
+            }
+        }
+    }
+
+    /// The statement reads this column.
+    fn note_read(&mut self, source: Option<scope::Source>) {
+        let Some(source) = source else { return };
+        match self.required.get_mut(source.access).map(|access| &mut access.extent) {
+            Some(Extent::Columns(columns) | Extent::Read(columns)) => {
+                columns.insert(source.ordinal);
+            }
+            Some(Extent::Whole) | None => {}
         }
     }
 

@@ -12,6 +12,8 @@ mod reserved;
 mod role;
 mod schema;
 mod session;
+mod shown;
+mod subscript;
 pub(crate) mod visit;
 mod wide;
 
@@ -19,6 +21,8 @@ pub(crate) use conflict::Inference;
 pub use effect::Effect;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
+pub use shown::{default_text, names_in, query_in_schema, sequences_in};
+pub(crate) use subscript::Subscripted;
 
 use std::ops::Range;
 
@@ -76,6 +80,8 @@ pub(crate) struct SqlTree {
     pub(crate) identity_names: Vec<Option<ast::ObjectName>>,
     /// Targets of ON CONFLICT that are more than columns.
     pub(crate) inferences: Vec<Inference>,
+    /// Columns that are assigned to under subscripts.
+    pub(crate) subscripted: Vec<Subscripted>,
 }
 
 /// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
@@ -373,6 +379,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let overriding = session::take_overriding(&mut tokens);
     let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
     let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
+    let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
     let tree = if parser.peek_keyword(Keyword::COPY) {
         Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
@@ -380,7 +387,14 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         Tree::Session(Box::new(tree))
     } else {
         let statement = parser.parse_statement().map_err(syntax_error)?;
-        Tree::Sql(Box::new(SqlTree { statement, locks, overriding, identity_names, inferences }))
+        Tree::Sql(Box::new(SqlTree {
+            statement,
+            locks,
+            overriding,
+            identity_names,
+            inferences,
+            subscripted,
+        }))
     };
     expect_end(&parser)?;
     Ok(tree)
@@ -394,6 +408,13 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
     Err(near(&token.token.to_string(), at_location(token.span.start)))
 }
 
+/// Whether the last of these words is one that tables are named behind.
+fn names_table(tokens: &[TokenWithSpan]) -> bool {
+    let words = tokens.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    let before = [Keyword::FROM, Keyword::JOIN, Keyword::UPDATE];
+    words.is_some_and(|token| before.iter().any(|word| is_keyword(token, *word)))
+}
+
 /// The tokens with forms rewritten that the grammar lacks:
 /// - `BETWEEN SYMMETRIC` to `BETWEEN @-@`, a prefix operator that the binder takes off again (see
 ///   `bind::predicate`),
@@ -401,6 +422,7 @@ fn expect_end(parser: &Parser<'_>) -> Result<()> {
 /// - `trim(BOTH FROM a)` to `trim(BOTH a)`,
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
 /// - `OPERATOR(pg_catalog.~)` to `~`,
+/// - `FROM ONLY t` to `FROM t`: no table has others below it,
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
@@ -437,6 +459,7 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
                 continue;
             }
+            Token::Word(word) if is_word(word, "only") && names_table(&prepared) => continue,
             Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
                 for (text, keyword) in [("SELECT", Keyword::SELECT), ("FROM", Keyword::FROM)] {
                     prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });

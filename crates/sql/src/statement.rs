@@ -19,8 +19,8 @@ pub use define::{
     OnCommit, SequenceChange, Truncate, TruncateIdentity, WithData,
 };
 pub use privilege::{
-    Access, GrantAction, GrantOption, ObjectKind, Objects, Privilege, PrivilegeStatement,
-    Privileges, RoleName, privileges_in,
+    Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
+    PrivilegeStatement, Privileges, RoleName, privileges_in,
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use schema::SchemaStatement;

@@ -21,7 +21,7 @@ mod text;
 
 pub use functions::{
     End, appended, concatenated, contains, element_at, joined, overlaps, position, positions,
-    removed, replaced, slice, split, trimmed,
+    removed, replaced, slice, split, trimmed, with_element, with_slice,
 };
 pub(crate) use text::{format_array, parse_array};
 

@@ -75,7 +75,7 @@ fn relations_columns_and_constraints() {
         "select i.relname, x.indkey, x.indkey[0], unnest(x.indkey), generate_subscripts(x.indkey, 1)
          from pg_index x join pg_class i on i.oid = x.indexrelid order by 1",
     );
-    let expected = ["c_p|[0:0]={2}|2|2|0", "c_pkey|[0:0]={1}|1|1|0", "p_pkey|[0:0]={1}|1|1|0"];
+    let expected = ["c_p|2|2|2|0", "c_pkey|1|1|1|0", "p_pkey|1|1|1|0"];
     assert_eq!(keys, expected);
     // As SQLAlchemy and psql's \\d ask for names of a key's columns.
     let names = rows(
@@ -139,5 +139,6 @@ fn what_drivers_ask_first() {
     assert_eq!(row.get::<_, &str>(0), "int4");
     client.batch_execute("set extra_float_digits = 3; set application_name = 'x'").unwrap();
     client.batch_execute("set client_encoding to 'utf-8'; set statement_timeout to 0").unwrap();
-    assert_eq!(rows(&mut client, "select rolname, rolsuper from pg_roles"), ["tessera|t"]);
+    let roles = "select rolname, rolsuper from pg_roles where rolname !~ '^pg_'";
+    assert_eq!(rows(&mut client, roles), ["tessera|t"]);
 }

@@ -13,6 +13,7 @@
 
 mod programs;
 mod dump;
+mod dumped;
 mod gotpc;
 mod psql;
 

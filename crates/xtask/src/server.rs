@@ -48,6 +48,11 @@ impl Server {
         Ok(server)
     }
 
+    /// Another server of the same program, with a database of its own.
+    pub(crate) fn another(&self) -> Result<Self, String> {
+        Self::start(Some(&self.program), self.options.clone())
+    }
+
     /// The number of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()

@@ -19,7 +19,7 @@ use types::Result;
 use self::field::{Reader, Writer, damaged};
 use super::{Role, Sequence, TableDef, TableEntry, View};
 use crate::comments::Commented;
-use crate::rights::Rights;
+use crate::rights::{DefaultsOf, Grant, Rights};
 
 /// Version of the records.
 const VERSION: u8 = 1;
@@ -142,6 +142,26 @@ pub(crate) fn decode_comment(bytes: &[u8]) -> Result<(Commented, String)> {
     let text = reader.field()?;
     reader.end()?;
     Ok((on, text))
+}
+
+/// Appends default privileges and what they are about.
+pub(crate) fn encode_defaults(of: &DefaultsOf, grants: &Vec<Grant>, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    let mut writer = Writer::new(out);
+    writer.field(of);
+    writer.field(grants);
+}
+
+/// What default privileges are about, and their grants. The bytes hold nothing else.
+///
+/// # Errors
+/// XX001 when they are none.
+pub(crate) fn decode_defaults(bytes: &[u8]) -> Result<(DefaultsOf, Vec<Grant>)> {
+    let mut reader = versioned(bytes)?;
+    let of = reader.field()?;
+    let grants = reader.field()?;
+    reader.end()?;
+    Ok((of, grants))
 }
 
 fn versioned(bytes: &[u8]) -> Result<Reader<'_>> {

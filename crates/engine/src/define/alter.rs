@@ -411,6 +411,7 @@ impl Altering {
             if def.persistence == Persistence::Permanent {
                 state.follow_table(&old, &def);
                 state.move_comments(moved);
+                state.rename_column_rights(&def.name, &renamed);
             }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;

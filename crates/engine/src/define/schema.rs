@@ -13,7 +13,7 @@ use super::{alter, drop, sequence, view};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
 use crate::comments::Commented;
 use crate::privilege::{one_role, schema_named};
-use crate::rights::{DATABASE_NAME, Object, Rights, SCHEMA_NAME, Who, denied};
+use crate::rights::{DATABASE_NAME, DefaultsOf, Object, Rights, SCHEMA_NAME, Who, denied};
 use crate::{QueryResult, Session};
 
 /// Runs a statement about schemas; the catalog is locked.
@@ -83,7 +83,7 @@ fn create(
     }
     session.change_catalog(|state| {
         if let Some(owner) = owner {
-            let rights = Rights { owner, grants: None };
+            let rights = Rights { owner, ..Rights::default() };
             state.rights.insert(Object::Schema(name.clone()), rights);
         }
         state.schemas.insert(name, Schema);
@@ -189,6 +189,14 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         if let Some(rights) = state.rights.remove(&object) {
             state.rights.insert(Object::Schema(to.to_owned()), rights);
         }
+        let defaults = std::mem::take(&mut state.default_privileges);
+        state.default_privileges = defaults
+            .into_iter()
+            .map(|(of, grants)| match of.schema.as_deref() == Some(name) {
+                true => (DefaultsOf { schema: Some(to.to_owned()), ..of }, grants),
+                false => (of, grants),
+            })
+            .collect();
         state.move_comments(|on| match on {
             Commented::Schema(schema) if schema == name => Some(Commented::Schema(to.to_owned())),
             _ => None,

@@ -13,7 +13,7 @@ use crate::{QueryResult, Session};
 /// CREATE VIEW.
 pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryResult> {
     let name = &session.state().key_of(&create.name)?;
-    let depends_on = relations_in(session, &create.sql)?;
+    let (depends_on, keys) = relations_in(session, &create.sql)?;
     let state = session.state();
     let is_temporary = |n: &String| state.persistence_of(n) == Some(Persistence::Temporary);
     // As in PostgreSQL, a view of temporary relations ends with them.
@@ -27,6 +27,7 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
         output: create.output,
         depends_on,
         persistence,
+        keys,
     };
     session.change_catalog(|state| {
         let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(name);
@@ -42,6 +43,8 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
 struct Noting<'a> {
     inner: crate::catalog::StatementCatalog<'a>,
     seen: std::cell::RefCell<Vec<String>>,
+    /// Tables whose primary key it relies on.
+    keys: std::cell::RefCell<Vec<String>>,
 }
 
 impl sql::catalog::Catalog for Noting<'_> {
@@ -67,6 +70,10 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.inner.sequence(schema, name)
     }
 
+    fn relies_on_key(&self, name: &str) {
+        self.keys.borrow_mut().push(name.to_owned());
+    }
+
     fn time_zone(&self) -> TimeZone {
         self.inner.time_zone()
     }
@@ -76,17 +83,21 @@ impl sql::catalog::Catalog for Noting<'_> {
     }
 }
 
-/// Names of the tables and views that the query `text` reads.
-fn relations_in(session: &Session, text: &str) -> Result<Vec<String>> {
-    let noting =
-        Noting { inner: session.definition_catalog(), seen: std::cell::RefCell::default() };
+/// Names of the tables and views that the query `text` reads, and of those tables whose primary key
+/// it relies on.
+fn relations_in(session: &Session, text: &str) -> Result<(Vec<String>, Vec<String>)> {
+    let (seen, keys) = Default::default();
+    let noting = Noting { inner: session.definition_catalog(), seen, keys };
     for statement in sql::parse(text)? {
         sql::bind(&statement, &noting, &[])?;
     }
-    let mut seen = noting.seen.into_inner();
-    seen.sort();
-    seen.dedup();
-    Ok(seen)
+    let names = [noting.seen, noting.keys].map(|names| {
+        let mut names = names.into_inner();
+        names.sort();
+        names.dedup();
+        names
+    });
+    Ok(names.into())
 }
 
 /// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour`

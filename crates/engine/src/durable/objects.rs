@@ -1,7 +1,8 @@
 //! The catalog as entries of redo: what a transaction changed, or all of it in a manifest.
 //!
 //! ```text
-//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment
+//! Catalog { kind, name, bytes }    kind: table, view, sequence, value, role, rights, comment,
+//!                                  default privileges
 //!                                  gone: 16 +
 //! value of a sequence: | last i64 | called u8 |
 //! end of a wide table: | number of its storage u64 |
@@ -20,13 +21,14 @@ use types::Result;
 
 use super::damaged;
 use crate::catalog::codec::{
-    decode_comment, decode_rights, decode_role, decode_sequence, decode_table, decode_view,
-    encode_comment, encode_rights, encode_role, encode_sequence, encode_table, encode_view,
+    decode_comment, decode_defaults, decode_rights, decode_role, decode_sequence, decode_table,
+    decode_view, encode_comment, encode_defaults, encode_rights, encode_role, encode_sequence,
+    encode_table, encode_view,
 };
 use crate::catalog::{Indexes, Role, Schema, Sequence, SequenceValue, State, TableEntry, View};
 use crate::define::table::schema_of;
 use crate::locks::TableLock;
-use crate::rights::{Object, Rights, SCHEMA_NAME};
+use crate::rights::{Grant, Object, Rights, SCHEMA_NAME};
 
 mod kind {
     pub(super) const TABLE: u8 = 1;
@@ -44,6 +46,7 @@ mod kind {
     /// What a wide table is made of changed.
     pub(super) const WIDE_ENDED: u8 = 10;
     pub(super) const SCHEMA: u8 = 11;
+    pub(super) const DEFAULTS: u8 = 12;
     pub(super) const TABLE_GONE: u8 = 17;
     pub(super) const VIEW_GONE: u8 = 18;
     pub(super) const SEQUENCE_GONE: u8 = 19;
@@ -52,6 +55,7 @@ mod kind {
     pub(super) const COMMENT_GONE: u8 = 22;
     pub(super) const SCHEMA_GONE: u8 = 23;
     pub(super) const SCHEMA_RIGHTS_GONE: u8 = 24;
+    pub(super) const DEFAULTS_GONE: u8 = 25;
 }
 
 /// Bytes of the value of a sequence.
@@ -127,6 +131,17 @@ impl Same for Rights {
     }
 }
 
+/// Default privileges.
+impl Same for Vec<Grant> {
+    fn is_same(&self, old: &Self) -> bool {
+        self == old
+    }
+
+    fn is_permanent(&self) -> bool {
+        true
+    }
+}
+
 impl Same for String {
     fn is_same(&self, old: &Self) -> bool {
         self == old
@@ -186,6 +201,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         encode_comment(on, "", &mut bytes);
         writer.catalog(kind::COMMENT_GONE, "", &bytes);
     }
+    for of in gone(&old.default_privileges, &new.default_privileges) {
+        bytes.clear();
+        encode_defaults(of, &Vec::new(), &mut bytes);
+        writer.catalog(kind::DEFAULTS_GONE, "", &bytes);
+    }
     for (name, entry) in changed(&old.tables, &new.tables) {
         bytes.clear();
         encode_table(entry, &mut bytes);
@@ -223,6 +243,11 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
             }
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
         }
+    }
+    for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
+        bytes.clear();
+        encode_defaults(of, grants, &mut bytes);
+        writer.catalog(kind::DEFAULTS, "", &bytes);
     }
     for (on, text) in changed(&old.comments, &new.comments) {
         bytes.clear();
@@ -337,6 +362,15 @@ impl Objects {
             kind::COMMENT => {
                 let (on, text) = decode_comment(bytes)?;
                 state.comments.insert(on, text);
+            }
+            kind::DEFAULTS => {
+                let (of, grants) = decode_defaults(bytes)?;
+                state.default_privileges.insert(of, grants);
+            }
+            kind::DEFAULTS_GONE => {
+                let (of, _) = decode_defaults(bytes)?;
+                let removed = state.default_privileges.remove(&of);
+                removed.ok_or_else(|| missing("default privileges of", &of.role))?;
             }
             kind::COMMENT_GONE => {
                 let (on, _) = decode_comment(bytes)?;

@@ -1,6 +1,6 @@
 //! The information schema.
 
-use sql::catalog::Deferral;
+use sql::catalog::{Deferral, IdentityKind};
 use sql::statement::RelationName;
 use types::{DataType, NumericDisplay, Value};
 
@@ -48,13 +48,14 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
 
 fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
     let entry = numbers::entry(ty);
+    let udt_name = format!("{}{}", if ty.is_array() { "_" } else { "" }, entry.name);
     let row = placed(table)
         .text("column_name", name)
         .number("ordinal_position", ordinal as i64 + 1)
-        .text("data_type", entry.formatted)
+        .text("data_type", if ty.is_array() { "ARRAY" } else { entry.formatted })
         .text("udt_catalog", DATABASE)
         .text("udt_schema", "pg_catalog")
-        .text("udt_name", entry.name);
+        .text("udt_name", &udt_name);
     let precision = |bits: i64, radix: i64, row: Row| {
         row.number("numeric_precision", bits).number("numeric_precision_radix", radix)
     };
@@ -96,10 +97,16 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         let def = &entry.def;
         for (ordinal, of) in def.columns.iter().enumerate() {
-            let identity = def.identities.iter().any(|(column, _)| *column == ordinal);
+            let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
+            let generation = match identity.map(|(_, identity)| identity.kind) {
+                Some(IdentityKind::Always) => Value::text("ALWAYS"),
+                Some(IdentityKind::ByDefault) => Value::text("BY DEFAULT"),
+                None => Value::Null,
+            };
             let row = column(name, &of.name, of.ty, ordinal)
                 .text("is_nullable", yes(!of.not_null))
-                .text("is_identity", yes(identity))
+                .text("is_identity", yes(identity.is_some()))
+                .set("identity_generation", generation)
                 .text("is_updatable", "YES");
             let row = match &of.generated {
                 Some(expr) => {
@@ -108,7 +115,9 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
                 None => row.text("is_generated", "NEVER").set("generation_expression", Value::Null),
             };
             rows.push(match relations::default_of(def, ordinal) {
-                Some(default) => row.text("column_default", default),
+                Some(default) => {
+                    row.text("column_default", &relations::shown_default(subject, default))
+                }
                 None => row,
             });
         }
@@ -125,7 +134,8 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
 
 fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &crate::catalog::View)| {
-        placed(name).text("view_definition", &view.sql).text("is_updatable", "NO")
+        let query = relations::view_query(subject, name, view);
+        placed(name).text("view_definition", &query).text("is_updatable", "NO")
     };
     subject.state.views.iter().map(row).collect()
 }

@@ -60,6 +60,26 @@ macro_rules! held {
     };
 }
 
+/// The same of columns of a relation, those for which a condition holds.
+macro_rules! held_of {
+    ($role:literal, $object:literal, $privileges:literal, $condition:literal) => {
+        concat!(
+            "(SELECT bool_or(pgc.held ~* ('(^|,)(' || regexp_replace(trim(",
+            $privileges,
+            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM \
+             pg_catalog.tessera_column_privileges AS pgc WHERE pgc.rolname = ",
+            role!($role),
+            " AND ",
+            $condition,
+            " AND (pgc.oid::text = ",
+            $object,
+            "::text OR pgc.name = regexp_replace(",
+            $object,
+            "::text, '^public[.]', '')))"
+        )
+    };
+}
+
 /// The name of a role that is given by name or number.
 macro_rules! role {
     ($role:literal) => {
@@ -104,6 +124,10 @@ const FORMAT_TYPE: &str = concat!(
     WHEN $1 = 1042 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')' \
     WHEN $1 = 1700 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
     (($2 - 4) % 65536)::text || ')' \
+    WHEN $1 = 1015 AND $2 > 4 THEN 'character varying(' || ($2 - 4)::text || ')[]' \
+    WHEN $1 = 1014 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')[]' \
+    WHEN $1 = 1231 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
+    (($2 - 4) % 65536)::text || ')[]' \
     ELSE ",
     lookup!("pg_type", "oid", "formatted"),
     " END"
@@ -166,15 +190,14 @@ const RELATION_NUMBER: &str = concat!(
     lookup!("pg_class", "shown", "oid", "$1::text"),
     ", ",
     lookup!("pg_class", "fullname", "oid", "$1::text"),
-    ", CASE regexp_replace($1::text, '^pg_catalog[.]', '') WHEN 'pg_class' THEN 1259 \
-     WHEN 'pg_namespace' THEN 2615 WHEN 'pg_type' THEN 1247 WHEN 'pg_attribute' THEN 1249 \
-     WHEN 'pg_proc' THEN 1255 WHEN 'pg_authid' THEN 1260 WHEN 'pg_database' THEN 1262 \
-     WHEN 'pg_am' THEN 2601 WHEN 'pg_attrdef' THEN 2604 WHEN 'pg_constraint' THEN 2606 \
-     WHEN 'pg_index' THEN 2610 END::oid)"
+    ", ",
+    lookup!("tessera_catalogs", "name", "oid", "regexp_replace($1::text, '^pg_catalog[.]', '')"),
+    ")"
 );
 
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
+    ("acldefault", &[2], lookup!("tessera_usual_rights", "key", "acl", "($1::text || $2::text)")),
     ("pg_get_userbyid", &[1], lookup!("pg_roles", "oid", "rolname")),
     (
         "pg_table_is_visible",
@@ -242,10 +265,10 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("inet_client_addr", &[0], "NULL::text"),
     ("has_table_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
     ("has_table_privilege", &[3], held!("relation", "$1", "$2", "$3")),
-    ("has_any_column_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
-    ("has_any_column_privilege", &[3], held!("relation", "$1", "$2", "$3")),
-    ("has_column_privilege", &[3], held!("relation", "current_user", "$1", "$3")),
-    ("has_column_privilege", &[4], held!("relation", "$1", "$2", "$4")),
+    ("has_any_column_privilege", &[2], held_of!("current_user", "$1", "$2", "true")),
+    ("has_any_column_privilege", &[3], held_of!("$1", "$2", "$3", "true")),
+    ("has_column_privilege", &[3], held_of!("current_user", "$1", "$3", "pgc.part = $2::text")),
+    ("has_column_privilege", &[4], held_of!("$1", "$2", "$4", "pgc.part = $3::text")),
     ("has_sequence_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
     ("has_sequence_privilege", &[3], held!("relation", "$1", "$2", "$3")),
     ("has_schema_privilege", &[2], held!("schema", "current_user", "$1", "$2")),
@@ -277,5 +300,6 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         ),
     ),
     ("pg_relation_number", &[1], RELATION_NUMBER),
+    ("pg_namespace_number", &[1], lookup!("pg_namespace", "nspname", "oid", "$1::text")),
     ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "nspname")),
 ];

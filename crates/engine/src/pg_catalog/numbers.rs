@@ -12,26 +12,10 @@ use crate::catalog::State;
 pub(super) const PG_CATALOG: i64 = 11;
 pub(super) const PUBLIC: i64 = 2200;
 pub(super) const INFORMATION_SCHEMA: i64 = 13000;
+
+/// The role that stands for the owner of the database, and owns the schema `public` at first.
+pub(super) const DATABASE_OWNER: (i64, &str) = (6171, "pg_database_owner");
 pub(super) const DATABASE: i64 = 5;
-
-/// The number of a table of the catalog itself, as PostgreSQL has it; 0 for others.
-pub(super) fn catalog(name: &str) -> i64 {
-    CATALOGS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number)
-}
-
-const CATALOGS: &[(&str, i64)] = &[
-    ("pg_type", 1247),
-    ("pg_attribute", 1249),
-    ("pg_proc", 1255),
-    ("pg_class", 1259),
-    ("pg_authid", 1260),
-    ("pg_database", 1262),
-    ("pg_am", 2601),
-    ("pg_attrdef", 2604),
-    ("pg_constraint", 2606),
-    ("pg_index", 2610),
-    ("pg_namespace", 2615),
-];
 
 /// The first number of what users make, as in PostgreSQL.
 const FIRST: u64 = 16_384;
@@ -49,7 +33,10 @@ fn hash(kind: &str, name: &str) -> u64 {
 
 /// The number of a role.
 pub(super) fn role(name: &str) -> i64 {
-    (FIRST + hash("role", name)) as i64
+    match DATABASE_OWNER {
+        (number, known) if known == name => number,
+        _ => (FIRST + hash("role", name)) as i64,
+    }
 }
 
 /// The number of a schema.
@@ -63,6 +50,21 @@ pub(super) fn schema(name: &str) -> i64 {
 /// The number of a constraint of a table.
 pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
+}
+
+/// The number of the default of a column.
+pub(super) fn default(table: &str, ordinal: usize) -> i64 {
+    constraint(table, &format!("default {ordinal}"))
+}
+
+/// The number of the rule that makes a view of a relation.
+pub(super) fn rule(view: &str) -> i64 {
+    (FIRST + hash("rule", view)) as i64
+}
+
+/// The number of default privileges, by what they are about.
+pub(super) fn default_privileges(role: &str, about: &str) -> i64 {
+    (FIRST + hash("default privileges", &format!("{role} {about}"))) as i64
 }
 
 /// Access methods of indexes: those of PostgreSQL, and more behind its last one.
@@ -106,6 +108,32 @@ pub(super) struct PgType {
     pub(super) bytes: i64,
     pub(super) category: &'static str,
     pub(super) array: i64,
+}
+
+impl PgType {
+    /// Its alignment as the catalog has it.
+    pub(super) fn align(&self) -> &'static str {
+        match (self.bytes, self.name) {
+            (1 | 64 | -2, _) | (_, "uuid") => "c",
+            (2, _) => "s",
+            (8 | 16, _) => "d",
+            _ => "i",
+        }
+    }
+
+    /// That of arrays of it.
+    pub(super) fn array_align(&self) -> &'static str {
+        if self.align() == "d" { "d" } else { "i" }
+    }
+
+    /// How values that are large would be kept.
+    pub(super) fn storage(&self) -> &'static str {
+        match (self.bytes, self.name) {
+            (_, "numeric") => "m",
+            (-1, _) => "x",
+            _ => "p",
+        }
+    }
 }
 
 const fn known(
@@ -179,8 +207,8 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
     }
 }
 
-/// The entry of a type.
+/// The entry of a type; of an array that of its elements.
 pub(super) fn entry(ty: DataType) -> &'static PgType {
-    let (number, _) = of_type(ty);
+    let (number, _) = of_type(ty.element().unwrap_or(ty));
     TYPES.iter().find(|known| known.number == number).unwrap_or(&TYPES[7])
 }

@@ -1,24 +1,43 @@
 //! Relations, columns, indexes, constraints.
 
+use std::borrow::Cow;
+
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, ReferentialAction, Uniqueness,
+    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyNulls, ReferentialAction,
+    Uniqueness,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
 use super::{Row, Subject, full_name, numbers, rights};
-use crate::catalog::TableDef;
-use crate::rights::Object;
+use crate::catalog::{TableDef, View};
+use crate::rights::{Object, SCHEMA_NAME};
 
 /// A name as SQL text.
-pub(super) fn quoted(name: &str) -> String {
-    RelationName { schema: None, name: name.to_owned() }.quoted()
+pub(super) fn quoted(name: &str) -> Cow<'_, str> {
+    kernels::text_fn::quoted(name)
+}
+
+/// The query of a view as its definition has it, columns under the names that it gives them.
+pub(super) fn view_query(subject: &Subject<'_>, name: &str, view: &View) -> String {
+    let state = subject.state;
+    let is_meant = |name: &str| {
+        let key = RelationName::public(name).key();
+        state.contains(&key) && !subject.is_visible(&key)
+    };
+    let sql = sql::query_in_schema(&view.sql, SCHEMA_NAME, is_meant);
+    if view.columns.is_empty() {
+        return sql;
+    }
+    let columns: Vec<_> = view.output.iter().map(|(column, _)| quoted(column)).collect();
+    let name = quoted(RelationName::name_of_key(name));
+    format!("SELECT * FROM ({sql}) AS {name} ({})", columns.join(", "))
 }
 
 fn names(def: &TableDef, columns: impl IntoIterator<Item = usize>) -> String {
-    let names: Vec<String> = columns.into_iter().map(|c| quoted(&def.columns[c].name)).collect();
-    names.join(", ")
+    let names = columns.into_iter().map(|c| quoted(&def.columns[c].name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Ordinals from 1, as a list in the catalog.
@@ -51,6 +70,13 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     };
     let numbers = numbers::relations(state);
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
+    // Those of foreign keys, on both sides.
+    let has_triggers = |name: &str| {
+        let keys = state.tables.values().flat_map(|entry| {
+            entry.def.foreign_keys.iter().map(move |key| (&entry.def.name, &key.table.name))
+        });
+        keys.into_iter().any(|(from, to)| from == name || to == name)
+    };
     let mut rows = Vec::new();
     for (name, entry) in &state.tables {
         let bytes: u64 = entry.storage().block_infos().iter().map(|block| block.bytes).sum();
@@ -64,7 +90,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .flag("relhasindex", entry.def.all_indexes().next().is_some())
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
-            .flag("relhastriggers", !entry.def.foreign_keys.is_empty());
+            .flag("relhastriggers", has_triggers(name));
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);
@@ -79,8 +105,9 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
     }
     for (name, view) in &state.views {
         let row = acl(relation(subject, name, "v", number(name), owner(name)), name);
-        let text = format!(" {};", view.sql);
-        rows.push(row.number("relnatts", view.output.len() as i64).text("viewdef", &text));
+        let text = format!(" {};", view_query(subject, name, view));
+        let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
+        rows.push(row.text("viewdef", &text));
     }
     let sequences = state.sequences.keys();
     let sequence =
@@ -96,7 +123,7 @@ pub(super) fn default_of(def: &TableDef, ordinal: usize) -> Option<&str> {
 }
 
 /// The expression that the catalog keeps of a column: its default, or what generates it.
-fn expression_of(def: &TableDef, ordinal: usize) -> Option<&str> {
+pub(super) fn expression_of(def: &TableDef, ordinal: usize) -> Option<&str> {
     def.columns[ordinal].generated.as_deref().or_else(|| default_of(def, ordinal))
 }
 
@@ -112,11 +139,12 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             .text("attname", name)
             .number("atttypid", type_number)
             .number("attstattarget", -1)
-            .number("attlen", entry.bytes)
+            .number("attlen", if ty.is_array() { -1 } else { entry.bytes })
             .number("attnum", ordinal as i64 + 1)
             .number("attcacheoff", -1)
             .number("atttypmod", modifier)
-            .text("attstorage", if entry.bytes < 0 { "x" } else { "p" })
+            .text("attalign", if ty.is_array() { entry.array_align() } else { entry.align() })
+            .text("attstorage", if ty.is_array() { "x" } else { entry.storage() })
             .text("attcompression", "")
             .flag("attislocal", true)
     };
@@ -134,7 +162,8 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("attnotnull", column.not_null)
                 .flag("atthasdef", expression_of(def, ordinal).is_some())
                 .text("attgenerated", if column.generated.is_some() { "s" } else { "" });
-            rows.push(row.text("attidentity", identity));
+            let rights = rights::list_of_column(subject, name, &column.name);
+            rows.push(row.text("attidentity", identity).set("attacl", rights));
         }
         for index in entry.def.visible_indexes() {
             for (position, column) in index.columns.iter().enumerate() {
@@ -158,10 +187,17 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
     for (name, view) in &subject.state.views {
         for (ordinal, (column, ty)) in view.output.iter().enumerate() {
             let row = attribute(number(name), column, *ty, ordinal);
+            let rights = rights::list_of_column(subject, name, column);
+            let row = row.set("attacl", rights);
             rows.push(row.text("attidentity", "").text("attgenerated", ""));
         }
     }
     rows
+}
+
+/// A default as PostgreSQL shows it.
+pub(super) fn shown_default(subject: &Subject<'_>, text: &str) -> String {
+    sql::default_text(text, |name| subject.shown(&name.key()))
 }
 
 /// pg_attrdef.
@@ -171,8 +207,9 @@ pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         for ordinal in 0..entry.def.columns.len() {
             let Some(text) = expression_of(&entry.def, ordinal) else { continue };
-            let number = numbers::constraint(name, &format!("default {ordinal}"));
-            let row = Row::default().number("oid", number).text("adbin", text);
+            let number = numbers::default(name, ordinal);
+            let text = shown_default(subject, text);
+            let row = Row::default().number("oid", number).text("adbin", &text);
             let relation = numbers.get(name).copied().unwrap_or(0);
             rows.push(row.number("adrelid", relation).number("adnum", ordinal as i64 + 1));
         }
@@ -193,7 +230,7 @@ fn index_column(def: &TableDef, index: &IndexMeta, column: &IndexColumn, form: F
     match (column.expression().map(|number| &index.terms.expressions[number]), form) {
         (Some(expression), Form::Short) => expression.definition(),
         (Some(expression), Form::Full) => expression.full_definition(),
-        (None, _) => quoted(&def.columns[column.ordinal].name),
+        (None, _) => quoted(&def.columns[column.ordinal].name).into_owned(),
     }
 }
 
@@ -318,13 +355,19 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
 }
 
 /// The name of the key that a foreign key refers to.
-fn referenced_key(subject: &Subject<'_>, key: &ForeignKeyDef) -> Option<String> {
+pub(super) fn referenced_key(subject: &Subject<'_>, key: &ForeignKeyDef) -> Option<String> {
     let other = subject.state.tables.get(&key.table.name)?;
     let is_meant = |columns: &[usize]| {
         columns.len() == key.references.len() && columns.iter().all(|c| key.references.contains(c))
     };
     let found = other.def.keys.iter().find(|other| is_meant(&other.columns))?;
     Some(RelationName::key_beside(&other.def.name, &found.name))
+}
+
+/// A constraint that is no foreign key.
+fn without_actions() -> Row {
+    let row = Row::default().text("confupdtype", " ").text("confdeltype", " ");
+    row.text("confmatchtype", " ")
 }
 
 /// pg_constraint.
@@ -346,9 +389,13 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         };
         for key in &def.keys {
             let columns = names(def, key.columns.iter().copied());
-            let (kind, what) = if key.primary { ("p", "PRIMARY KEY") } else { ("u", "UNIQUE") };
+            let (kind, what) = match (key.primary, key.nulls) {
+                (true, _) => ("p", "PRIMARY KEY"),
+                (false, KeyNulls::Distinct) => ("u", "UNIQUE"),
+                (false, KeyNulls::NotDistinct) => ("u", "UNIQUE NULLS NOT DISTINCT"),
+            };
             let list = ordinals(key.columns.iter().copied());
-            let row = Row::default().text("contype", kind);
+            let row = without_actions().text("contype", kind);
             let row = row.list("conkey", ElementType::SmallInt, &list);
             let index = RelationName::key_beside(table, &key.name);
             let row = row.number("conindid", number(&index));
@@ -356,7 +403,11 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
         }
         for check in &def.checks {
             let text = format!("CHECK ({})", check.sql);
-            add(&check.name, Row::default().text("contype", "c").text("condef", &text));
+            let read = sql::names_in(&check.sql);
+            let read =
+                read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
+            let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
+            add(&check.name, row.text("contype", "c").text("condef", &text));
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));

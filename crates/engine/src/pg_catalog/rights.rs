@@ -1,10 +1,13 @@
 //! Rights: lists of grants as text, members of roles, what has_table_privilege and its kin look at.
 
-use sql::statement::{Privilege, RelationName};
+use sql::statement::{DefaultKind, Privilege, Privileges, RelationName};
 use types::{ElementType, Value, array};
 
 use super::{Row, Subject, numbers};
-use crate::rights::{DATABASE_NAME, Grant, Object, Who};
+use crate::rights::{
+    COLUMN, DATABASE_NAME, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
+    Who,
+};
 
 /// Whether privileges of everybody are among the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +18,17 @@ pub(super) enum Public {
     Hidden,
 }
 
-/// `ann=r*w/bob`.
-fn item(subject: &Subject<'_>, grant: &Grant) -> String {
-    let mut text = grant.grantee.clone().unwrap_or_default();
+/// A role's name as lists of grants have it.
+fn listed(role: &str) -> String {
+    match role.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        true => role.to_owned(),
+        false => format!("\"{}\"", role.replace('"', "\"\"")),
+    }
+}
+
+/// `ann=r*w/bob`; the superusers are shown as `superusers`.
+fn item(superusers: &str, grant: &Grant) -> String {
+    let mut text = grant.grantee.as_deref().map(listed).unwrap_or_default();
     text.push('=');
     for privilege in grant.privileges.iter() {
         text.push(privilege.letter());
@@ -26,31 +37,123 @@ fn item(subject: &Subject<'_>, grant: &Grant) -> String {
         }
     }
     let grantor = match grant.grantor.as_str() {
-        "" => subject.superuser(),
-        grantor => grantor.to_owned(),
+        "" => superusers,
+        grantor => grantor,
     };
-    format!("{text}/{grantor}")
+    format!("{text}/{}", listed(grantor))
+}
+
+/// `ann=arwdDxt/ann`.
+fn everything(owner: &str, all: Privileges) -> String {
+    let owner = listed(owner);
+    format!("{owner}={}/{owner}", all.iter().map(Privilege::letter).collect::<String>())
+}
+
+fn texts(items: &[String]) -> Value {
+    let items: Vec<Value> = items.iter().map(|item| Value::text(item)).collect();
+    array::from_values(&items, ElementType::Text).unwrap_or(Value::Null)
 }
 
 /// The grants on an object, an array of texts; NULL when nobody changed them.
 pub(super) fn list(subject: &Subject<'_>, object: &Object) -> Value {
     let rights = subject.state.rights.get(object);
-    let Some(grants) = rights.and_then(|rights| rights.grants.as_ref()) else {
-        return Value::Null;
+    let grants = rights.and_then(|rights| rights.grants.as_ref());
+    let owner = subject.owner_of(object);
+    let (Some(grants), is_owned) = (grants, rights.is_some_and(|r| !r.owner.is_empty())) else {
+        return match object {
+            // As a new database has it.
+            Object::Schema(name)
+                if name == SCHEMA_NAME && subject.state.owner_of(object).is_empty() =>
+            {
+                texts(&[everything(&owner, SCHEMA), format!("=U/{}", listed(&owner))])
+            }
+            _ => Value::Null,
+        };
     };
     let mut items: Vec<String> = Vec::new();
-    if rights.is_some_and(|rights| rights.owner.is_empty()) {
+    if !is_owned {
         // What superusers may always do is shown as PostgreSQL shows an owner's grants.
-        let all = subject.state.privileges_of(object);
-        let owner = subject.superuser();
-        items.push(format!(
-            "{owner}={}/{owner}",
-            all.iter().map(Privilege::letter).collect::<String>()
-        ));
+        items.push(everything(&owner, subject.state.privileges_of(object)));
     }
-    items.extend(grants.iter().map(|grant| item(subject, grant)));
-    let items: Vec<Value> = items.iter().map(|item| Value::text(item)).collect();
-    array::from_values(&items, ElementType::Text).unwrap_or(Value::Null)
+    items.extend(grants.iter().map(|grant| item(&owner, grant)));
+    texts(&items)
+}
+
+/// The grants on a column, an array of texts; NULL when there are none.
+pub(super) fn list_of_column(subject: &Subject<'_>, relation: &str, column: &str) -> Value {
+    let object = Object::Relation(relation.to_owned());
+    let grants = subject.state.grants_on(Spot { object: &object, column: Some(column) });
+    if grants.is_empty() {
+        return Value::Null;
+    }
+    let owner = subject.superuser();
+    let items: Vec<String> = grants.iter().map(|grant| item(&owner, grant)).collect();
+    texts(&items)
+}
+
+/// pg_default_acl.
+pub(super) fn defaults(subject: &Subject<'_>) -> Vec<Row> {
+    let superusers = subject.superuser();
+    let row = |(of, grants): (&DefaultsOf, &Vec<Grant>)| {
+        let role = if of.role.is_empty() { superusers.as_str() } else { &of.role };
+        let (letter, all) = match of.kind {
+            DefaultKind::Tables => ("r", TABLE),
+            DefaultKind::Sequences => ("S", SEQUENCE),
+            DefaultKind::Schemas => ("n", SCHEMA),
+        };
+        let mut items = Vec::new();
+        if of.role.is_empty() && of.schema.is_none() {
+            items.push(everything(role, all));
+        }
+        items.extend(grants.iter().map(|grant| item(&superusers, grant)));
+        // As it was when there was one schema.
+        let about = match of.schema.as_deref() {
+            None => format!("{letter} false"),
+            Some(SCHEMA_NAME) => format!("{letter} true"),
+            Some(schema) => format!("{letter} {schema}"),
+        };
+        Row::default()
+            .number("oid", numbers::default_privileges(role, &about))
+            .number("defaclrole", numbers::role(role))
+            .number("defaclnamespace", of.schema.as_deref().map_or(0, numbers::schema))
+            .text("defaclobjtype", letter)
+            .set("defaclacl", texts(&items))
+    };
+    subject.state.default_privileges.iter().map(row).collect()
+}
+
+/// What acldefault says of each role: by the letter of a kind of objects and the role's number.
+pub(super) fn usual(subject: &Subject<'_>) -> Vec<Row> {
+    let mut roles: Vec<String> = subject.roles().into_iter().map(|(name, _)| name).collect();
+    roles.push(numbers::DATABASE_OWNER.1.to_owned());
+    // Letter, what everybody may, what the owner may.
+    let kinds = [
+        ("c", "", ""),
+        ("r", "", "arwdDxt"),
+        ("s", "", "rwU"),
+        ("d", "Tc", "CTc"),
+        ("f", "X", "X"),
+        ("l", "U", "U"),
+        ("L", "", "rw"),
+        ("n", "", "UC"),
+        ("t", "", "C"),
+        ("F", "", "U"),
+        ("S", "", "U"),
+        ("T", "U", "U"),
+        ("p", "", "sA"),
+    ];
+    let mut rows = Vec::new();
+    for role in roles {
+        let (number, name) = (numbers::role(&role), listed(&role));
+        for (kind, all, own) in kinds {
+            let all = (!all.is_empty()).then(|| format!("={all}/{name}"));
+            let own = (!own.is_empty()).then(|| format!("{name}={own}/{name}"));
+            let items: Vec<String> = all.into_iter().chain(own).collect();
+            let row = Row::default().text("key", &format!("{kind}{number}"));
+            rows.push(row.set("acl", texts(&items)));
+        }
+    }
+    rows
 }
 
 /// pg_auth_members.
@@ -98,27 +201,65 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
     });
     for (role, who) in roles.chain([public]) {
         for (kind, number, name, object) in &objects {
-            let mut held = Vec::new();
-            let grantable = match role.as_str() {
-                "public" => sql::statement::Privileges::NONE,
-                _ => state.grantable(&who, object),
-            };
-            for privilege in state.allowed(&who, object).iter() {
-                held.push(privilege.name().to_owned());
-                if privilege == Privilege::Temporary {
-                    held.push("TEMP".to_owned());
-                }
-                if grantable.has(privilege) {
-                    held.push(format!("{} WITH GRANT OPTION", privilege.name()));
-                }
-            }
+            let held = held(subject, &role, &who, Spot { object, column: None });
             let row = Row::default().text("rolname", &role).text("kind", kind);
             let row = row.number("oid", *number).text("name", name);
             let row = match object {
                 Object::Relation(key) => row.text("shown", &subject.shown(key)),
                 _ => row,
             };
-            rows.push(row.text("held", &held.join(",")));
+            rows.push(row.text("held", &held));
+        }
+    }
+    rows
+}
+
+/// The privileges that a role has there, as has_table_privilege takes them.
+fn held(subject: &Subject<'_>, role: &str, who: &Who, spot: Spot<'_>) -> String {
+    let state = subject.state;
+    let mut held = Vec::new();
+    let grantable = match role {
+        "public" => Privileges::NONE,
+        _ => state.grantable_on(who, spot),
+    };
+    for privilege in state.allowed_on(who, spot).iter() {
+        held.push(privilege.name().to_owned());
+        if privilege == Privilege::Temporary {
+            held.push("TEMP".to_owned());
+        }
+        if grantable.has(privilege) {
+            held.push(format!("{} WITH GRANT OPTION", privilege.name()));
+        }
+    }
+    held.join(",")
+}
+
+/// Each role, and PUBLIC, with what it may do with each column; a column is there by its name and
+/// by its number.
+pub(super) fn column_privileges(subject: &Subject<'_>) -> Vec<Row> {
+    let state = subject.state;
+    let numbers = numbers::relations(state);
+    let roles = subject.roles().into_iter().map(|(name, _)| {
+        let who = who_of(subject, &name);
+        (name, who)
+    });
+    let public = ("public".to_owned(), Who::Role("".into()));
+    let mut rows = Vec::new();
+    for (role, who) in roles.chain([public]) {
+        for name in state.tables.keys().chain(state.views.keys()) {
+            let object = Object::Relation(name.clone());
+            for (at, column) in state.column_names(name).into_iter().enumerate() {
+                let spot = Spot { object: &object, column: Some(column) };
+                let held = held(subject, &role, &who, spot);
+                let mut add = |part: &str| {
+                    let number = numbers.get(name).copied().unwrap_or(0);
+                    let row = Row::default().text("rolname", &role).text("part", part);
+                    let row = row.number("oid", number).text("name", name);
+                    rows.push(row.text("shown", &subject.shown(name)).text("held", &held));
+                };
+                add(column);
+                add(&(at + 1).to_string());
+            }
         }
     }
     rows
@@ -143,6 +284,59 @@ pub(super) fn closures(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
+/// Whether a grant is among those that the session is shown.
+fn is_shown(subject: &Subject<'_>, grant: &Grant, public: Public) -> bool {
+    match (&grant.grantee, public) {
+        (None, Public::Shown) => true,
+        (None, Public::Hidden) => false,
+        (Some(to), _) => is_enabled(subject, to) || is_enabled(subject, &grant.grantor),
+    }
+}
+
+/// information_schema.column_privileges and role_column_grants: grants on the columns themselves
+/// and on their tables.
+pub(super) fn granted_columns(subject: &Subject<'_>, public: Public) -> Vec<Row> {
+    let state = subject.state;
+    let mut rows = Vec::new();
+    for name in state.tables.keys().chain(state.views.keys()) {
+        let object = Object::Relation(name.clone());
+        let owner = state.owner_of(&object);
+        for column in state.column_names(name) {
+            let spot = Spot { object: &object, column: Some(column) };
+            let all = state.grants_of(&object).into_iter().chain(state.grants_on(spot));
+            // What was granted twice is there once.
+            let mut seen = Vec::new();
+            for grant in all.filter(|grant| is_shown(subject, grant, public)) {
+                let grantor = match grant.grantor.as_str() {
+                    "" => subject.superuser(),
+                    grantor => grantor.to_owned(),
+                };
+                let grantee = grant.grantee.as_deref().unwrap_or("PUBLIC");
+                for privilege in grant.privileges.common(COLUMN).iter() {
+                    let grantable = grantee == owner || grant.grantable.has(privilege);
+                    let key = (grantor.clone(), grantee.to_owned(), privilege, grantable);
+                    if seen.contains(&key) {
+                        continue;
+                    }
+                    seen.push(key);
+                    rows.push(
+                        Row::default()
+                            .text("grantor", &grantor)
+                            .text("grantee", grantee)
+                            .text("table_catalog", DATABASE_NAME)
+                            .text("table_schema", RelationName::schema_of_key(name))
+                            .text("table_name", RelationName::name_of_key(name))
+                            .text("column_name", column)
+                            .text("privilege_type", privilege.name())
+                            .text("is_grantable", if grantable { "YES" } else { "NO" }),
+                    );
+                }
+            }
+        }
+    }
+    rows
+}
+
 fn is_enabled(subject: &Subject<'_>, role: &str) -> bool {
     subject.state.has_rights_of(subject.settings.who(), role)
 }
@@ -154,12 +348,7 @@ pub(super) fn granted(subject: &Subject<'_>, public: Public) -> Vec<Row> {
     for name in state.tables.keys().chain(state.views.keys()) {
         let object = Object::Relation(name.clone());
         for grant in state.grants_of(&object) {
-            let is_shown = match (&grant.grantee, public) {
-                (None, Public::Shown) => true,
-                (None, Public::Hidden) => is_enabled(subject, &grant.grantor),
-                (Some(to), _) => is_enabled(subject, to) || is_enabled(subject, &grant.grantor),
-            };
-            if !is_shown || (grant.grantee.is_none() && public == Public::Hidden) {
+            if !is_shown(subject, &grant, public) {
                 continue;
             }
             let grantor = match grant.grantor.as_str() {

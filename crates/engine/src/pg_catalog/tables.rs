@@ -1,9 +1,12 @@
 //! Rows of each table of the catalog.
 use sql::statement::RelationName;
 
-use super::{Row, SYSTEM_SCHEMAS, Subject, activity, columns, numbers, relations, rights};
+use super::{
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, depends, numbers, relations, rights,
+};
 use crate::comments::Commented;
 use crate::rights::Object;
+use crate::settings::Settings;
 
 /// The rows of the table `name`, which is written with its schema.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
@@ -36,14 +39,36 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.tessera_members" => rights::closures(subject),
         "information_schema.table_privileges" => rights::granted(subject, rights::Public::Shown),
         "information_schema.role_table_grants" => rights::granted(subject, rights::Public::Hidden),
+        "information_schema.column_privileges" => {
+            rights::granted_columns(subject, rights::Public::Shown)
+        }
+        "information_schema.role_column_grants" => {
+            rights::granted_columns(subject, rights::Public::Hidden)
+        }
         "information_schema.enabled_roles" => rights::enabled(subject),
         "information_schema.applicable_roles" => rights::applicable(subject),
         "pg_catalog.pg_cursors" => cursors(subject),
-        "pg_catalog.pg_language" => vec![Row::default().number("oid", 14).text("lanname", "sql")],
+        "pg_catalog.pg_language" => {
+            let row = Row::default().number("oid", 14).text("lanname", "sql");
+            vec![row.number("lanowner", subject.owner()).flag("lanpltrusted", true)]
+        }
         "pg_catalog.pg_collation" => {
             let row = Row::default().number("oid", 950).text("collname", "C");
             let row = row.number("collnamespace", numbers::PG_CATALOG).text("collprovider", "c");
-            vec![row.number("collencoding", -1)]
+            let row = row.number("collowner", subject.owner()).flag("collisdeterministic", true);
+            vec![row.number("collencoding", -1).text("collcollate", "C").text("collctype", "C")]
+        }
+        "pg_catalog.pg_authid" => authid(subject),
+        "pg_catalog.pg_depend" => depends::rows(subject),
+        "pg_catalog.pg_rewrite" => depends::rules(subject),
+        "pg_catalog.pg_default_acl" => rights::defaults(subject),
+        "pg_catalog.tessera_column_privileges" => rights::column_privileges(subject),
+        "pg_catalog.tessera_usual_rights" => rights::usual(subject),
+        "pg_catalog.tessera_catalogs" => {
+            let row = |(name, number, _): &(&str, i64, &str)| {
+                Row::default().text("name", name).number("oid", *number)
+            };
+            catalogs::CATALOGS.iter().map(row).collect()
         }
         _ => columns::rows(name, subject),
     }
@@ -55,7 +80,7 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
     let row = |class: &str, object: i64, part: usize, text: &str| {
         Row::default()
             .number("objoid", object)
-            .number("classoid", numbers::catalog(class))
+            .number("classoid", catalogs::number(class))
             .number("objsubid", part as i64)
             .text("description", text)
             .text("class", class)
@@ -77,7 +102,7 @@ fn shared_comments(subject: &Subject<'_>) -> Vec<Row> {
     let row = |class: &str, object: i64, text: &str| {
         Row::default()
             .number("objoid", object)
-            .number("classoid", numbers::catalog(class))
+            .number("classoid", catalogs::number(class))
             .text("description", text)
             .text("class", class)
     };
@@ -120,6 +145,8 @@ fn types(subject: &Subject<'_>) -> Vec<Row> {
             .text("typreceive", &format!("{}recv", ty.name))
             .text("typsend", &format!("{}send", ty.name))
             .number("typtypmod", -1)
+            .text("typalign", ty.align())
+            .text("typstorage", ty.storage())
             .text("formatted", ty.formatted)
     };
     let array = |ty: &numbers::PgType| {
@@ -139,25 +166,41 @@ fn types(subject: &Subject<'_>) -> Vec<Row> {
             .text("typreceive", "array_recv")
             .text("typsend", "array_send")
             .number("typtypmod", -1)
+            .text("typalign", ty.array_align())
+            .text("typstorage", "x")
             .text("formatted", &format!("{}[]", ty.formatted))
     };
     let arrays = numbers::TYPES.iter().filter(|ty| ty.array != 0).map(array);
     numbers::TYPES.iter().map(scalar).chain(arrays).collect()
 }
 
+fn role_row(name: &str, role: &crate::Role) -> Row {
+    Row::default()
+        .number("oid", numbers::role(name))
+        .text("rolname", name)
+        .flag("rolsuper", role.is_superuser)
+        .flag("rolinherit", role.inherits)
+        .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
+        .flag("rolcanlogin", role.can_login)
+        .number("rolconnlimit", -1)
+}
+
+/// pg_roles: also the role that stands for the owner of the database.
 fn roles(subject: &Subject<'_>) -> Vec<Row> {
-    let row = |(name, role): (String, crate::Role)| {
-        Row::default()
-            .number("oid", numbers::role(&name))
-            .text("rolname", &name)
-            .flag("rolsuper", role.is_superuser)
-            .flag("rolinherit", role.inherits)
-            .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
-            .flag("rolcanlogin", role.can_login)
-            .number("rolconnlimit", -1)
-            .text("rolpassword", "********")
+    let mut roles = subject.roles();
+    roles.push((numbers::DATABASE_OWNER.1.to_owned(), crate::Role::default()));
+    let row =
+        |(name, role): &(String, crate::Role)| role_row(name, role).text("rolpassword", "********");
+    roles.iter().map(row).collect()
+}
+
+/// pg_authid, with what is kept of passwords.
+fn authid(subject: &Subject<'_>) -> Vec<Row> {
+    let row = |(name, role): &(String, crate::Role)| match &role.password {
+        Some(kept) => role_row(name, role).text("rolpassword", kept),
+        None => role_row(name, role),
     };
-    subject.roles().into_iter().map(row).collect()
+    subject.roles().iter().map(row).collect()
 }
 
 fn users(subject: &Subject<'_>) -> Vec<Row> {
@@ -201,12 +244,14 @@ fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
 fn settings(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, value, reset): (String, String, String)| {
         let source = if value == reset { "default" } else { "session" };
-        Row::default()
-            .text("name", &name)
+        let row = match Settings::unit(&name) {
+            Some(unit) => Row::default().text("unit", unit).text("vartype", "integer"),
+            None => Row::default().text("vartype", "string"),
+        };
+        row.text("name", &name)
             .text("setting", &value)
             .text("category", "Tessera")
             .text("context", "user")
-            .text("vartype", "string")
             .text("source", source)
             .text("boot_val", &reset)
             .text("reset_val", &reset)
@@ -251,7 +296,8 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &crate::catalog::View)| {
         let row = placed(name, "viewname");
         let owner = owner_name(subject, name);
-        row.text("viewowner", &owner).text("definition", &format!(" {};", view.sql))
+        let definition = format!(" {};", relations::view_query(subject, name, view));
+        row.text("viewowner", &owner).text("definition", &definition)
     };
     subject.state.views.iter().map(row).collect()
 }

@@ -90,7 +90,8 @@ impl Session {
             push("checkpoint_wal_bytes", self.checkpoint_wal_bytes());
             all.sort();
             let row = |(name, value, _): &(String, String, String)| {
-                vec![Value::text(name), Value::text(value), Value::text(meaning(name))]
+                let value = self.settings.get(name).unwrap_or_else(|_| value.clone());
+                vec![Value::text(name), Value::text(&value), Value::text(meaning(name))]
             };
             let rows: Vec<Vec<Value>> = all.iter().map(row).collect();
             let columns = ["name", "setting", "description"].map(|n| (n.to_owned(), text)).to_vec();

@@ -80,7 +80,12 @@ fn of_array(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> 
     let is_null = |at: usize| list.get(at).is_some_and(null);
     let strict = |found: bool| if found { Known::Null } else { Known::Nothing };
     Some(match function {
-        F::ArrayMake | F::ArrayConcat | F::ArrayAppend | F::ArrayPrepend => Known::Nothing,
+        F::ArrayMake
+        | F::ArrayConcat
+        | F::ArrayAppend
+        | F::ArrayPrepend
+        | F::ArraySetElement
+        | F::ArraySetSlice => Known::Nothing,
         F::ArrayPosition
         | F::ArrayPositions
         | F::ArrayRemove

@@ -281,6 +281,12 @@ pub enum Function {
     ArrayElement,
     /// array[INTEGER:INTEGER]; the least and greatest INTEGER stand for bounds left out.
     ArraySlice,
+    /// The array after array[INTEGER] = element: a NULL array counts as empty; 22004 for a NULL
+    /// subscript.
+    ArraySetElement,
+    /// The array after array[INTEGER:INTEGER] = array, bounds as for `ArraySlice`: a NULL array
+    /// counts as empty, a NULL one assigned changes nothing; 22004 for a NULL subscript.
+    ArraySetSlice,
     /// array_cat(array, array): a NULL one counts as empty.
     ArrayConcat,
     /// array_append(array, element): a NULL array counts as empty.

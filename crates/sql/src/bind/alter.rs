@@ -40,7 +40,7 @@ impl Binder<'_> {
             return Ok(Statement::AlterTable(None));
         }
         let table = self.writable_table(&alter.name)?;
-        let (scan, scope) = self.bind_table(table.clone(), &alter.name, None)?;
+        let (scan, scope) = self.bind_table(table.clone(), &alter.name, None, None)?;
         let row = scan.output_types().into_iter().map(|(id, ty)| Expr::column(id, ty)).collect();
         let identities = (0..table.columns().len()).filter(|at| table.identity(*at).is_some());
         let mut altered = Altered {

@@ -16,7 +16,7 @@ use crate::algebra::{
 };
 
 /// The bounds of `a[:]`, which stand for those of the array.
-const UNBOUNDED: (i32, i32) = (i32::MIN, i32::MAX);
+pub(super) const UNBOUNDED: (i32, i32) = (i32::MIN, i32::MAX);
 
 /// The type of arrays of `ty`.
 ///
@@ -108,6 +108,16 @@ impl Binder<'_> {
             return unsupported("several subscripts: arrays have one dimension", bound.at);
         };
         let (at, ty) = (bound.at, bound.ty());
+        if ty == DataType::Text
+            && let ast::Subscript::Index { index } = subscript
+            && self.is_system_column(&bound.expr)
+        {
+            // Names of the catalog have characters from 0 on.
+            let index = self.bind_subscript(index)?;
+            let place = Expr::call(Function::Add, vec![index, Expr::integer(1)], DataType::Integer);
+            let list = vec![bound.expr, place, Expr::integer(1)];
+            return Ok(Bound::new(Expr::call(Function::Substring, list, DataType::Text), at));
+        }
         let Some(element) = ty.element() else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -136,7 +146,7 @@ impl Binder<'_> {
         Ok(Bound::new(expr, at))
     }
 
-    fn bind_subscript(&mut self, index: &Ast) -> Result<Expr> {
+    pub(super) fn bind_subscript(&mut self, index: &Ast) -> Result<Expr> {
         let bound = self.bind_expr(index)?;
         let bound = self.retyped(bound);
         if !can_cast(bound.ty(), DataType::Integer, Context::Assignment) {

@@ -11,7 +11,7 @@ use super::select::filter;
 use super::write::Target;
 use super::{Binder, Bound, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, InputColumn, Place, Plan};
-use crate::catalog::{TableRef, Uniqueness};
+use crate::catalog::{BoundTerms, TableRef, Uniqueness};
 use crate::implication::{implies, normalised};
 use crate::parse::Inference;
 use crate::statement::{ConflictAction, ConflictTarget, OnConflict, Privilege};
@@ -33,8 +33,9 @@ impl Binder<'_> {
         let key = match &conflict.conflict_target {
             None => None,
             Some(named) => {
-                self.require(target.table.name(), Privilege::Select);
-                Some(self.conflict_target(&target.table, named)?)
+                let found = self.conflict_target(&target.table, named)?;
+                self.note_arbiters(target, &found);
+                Some(found)
             }
         };
         let update = match &conflict.action {
@@ -51,6 +52,20 @@ impl Binder<'_> {
             ),
         };
         Ok(BoundConflict { target: key, update })
+    }
+
+    /// The statement reads the columns of the indexes that a conflict target names.
+    fn note_arbiters(&mut self, target: &Target, found: &ConflictTarget) {
+        for &at in &found.indexes {
+            let Some(index) = target.table.indexes().get(at) else { continue };
+            let plain = index.columns.iter().filter(|column| column.expression().is_none());
+            let mut ordinals: Vec<usize> = plain.map(|column| column.ordinal).collect();
+            ordinals.extend(target.table.index_terms(at).into_iter().flat_map(BoundTerms::reads));
+            for ordinal in ordinals {
+                let column = target.relation.columns.get(ordinal);
+                self.note_read(column.and_then(|column| column.source));
+            }
+        }
     }
 
     /// The unique indexes that a conflict target names.
@@ -118,7 +133,6 @@ impl Binder<'_> {
         target: &Target,
     ) -> Result<(Vec<usize>, BoundQuery)> {
         let table = &target.table;
-        self.require(table.name(), Privilege::Update);
         let width = table.columns().len();
         let excluded: Vec<ColumnId> = table.columns().iter().map(|_| self.fresh()).collect();
         let number = self.fresh();
@@ -140,6 +154,7 @@ impl Binder<'_> {
         }
         let (plan, assigned) = self.bind_assignments(table, &update.assignments, plan)?;
         let (ordinals, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
+        self.require_columns(table.name(), Privilege::Update, ordinals.iter().copied());
         let exprs = std::iter::once(Expr::column(number, DataType::BigInt)).chain(values);
         Ok((ordinals, self.projected_exprs(plan, exprs.collect())))
     }
@@ -172,11 +187,13 @@ fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
         name: def.name.clone(),
         expr: Expr::column(*id, def.ty),
         relation: "excluded".to_owned(),
+        source: None,
     };
     ScopeRelation {
         name: "excluded".to_owned(),
         schema: None,
         columns: table.columns().iter().zip(ids).map(column).collect(),
+        system: None,
         table: None,
         whole: Whole::Row,
         at: None,

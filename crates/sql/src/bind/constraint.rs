@@ -485,13 +485,16 @@ impl Binder<'_> {
             &*definition
         } else {
             other = self.referenced(&table, at)?;
-            self.require(&table.key(), Privilege::References);
             &other
         };
         let references = referenced_columns(target, &key.referred_columns, at)?;
         if references.len() != columns.len() {
             let message = "number of referencing and referenced columns for foreign key disagree";
             return fail(super::state::INVALID_FOREIGN_KEY, message, at);
+        }
+        if !is_self {
+            let needed = references.iter().copied();
+            self.require_columns(&table.name, Privilege::References, needed);
         }
         for (own, other) in columns.iter().zip(&references) {
             let (Some(own), Some(other)) =

@@ -219,12 +219,14 @@ impl Binder<'_> {
                 name: column.clone(),
                 expr: Expr::column(*id, *ty),
                 relation: name.to_owned(),
+                source: None,
             })
             .collect();
         let relation = ScopeRelation {
             name: name.to_owned(),
             schema: None,
             columns: scope_columns,
+            system: None,
             table: None,
             whole: Whole::Row,
             at,

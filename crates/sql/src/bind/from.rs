@@ -1,18 +1,20 @@
 //! FROM: tables, views, CTEs, sub-queries, joins.
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
 use super::cte::renamed;
 use super::json::{Comparison, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
-use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole, find_column};
+use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
 use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::too_deep;
-use crate::statement::{Privilege, RelationName};
+use crate::statement::{Extent, Privilege, Privileges, RelationName};
 
 /// How messages begin that are about the text of a view.
 const IN_VIEW: &str = "in a view: ";
@@ -114,8 +116,11 @@ impl Binder<'_> {
         let mut terms = Vec::new();
         let mut merged = Vec::new();
         for (name, at) in names {
-            let a = using_column(&left.columns, name, "left", *at)?.expr.clone();
-            let b = using_column(&right.columns, name, "right", *at)?.expr.clone();
+            let a = using_column(&left.columns, name, "left", *at)?.clone();
+            let b = using_column(&right.columns, name, "right", *at)?.clone();
+            self.note_read(a.source);
+            self.note_read(b.source);
+            let (a, b) = (a.expr, b.expr);
             let (x, y) = (Bound::new(a.clone(), *at), Bound::new(b.clone(), *at));
             let Some((x, y)) = self.unite_operands(x, y)? else {
                 let message = format!(
@@ -130,7 +135,8 @@ impl Binder<'_> {
             let y = comparable(y, Comparison::Equality, *at)?;
             terms.push(Expr::compare(CompareOp::Equal, x, y));
             let expr = self.merged_column(a, b, kind, *at)?;
-            merged.push(ScopeColumn { name: name.clone(), expr, relation: String::new() });
+            let (name, relation) = (name.clone(), String::new());
+            merged.push(ScopeColumn { name, expr, relation, source: None });
         }
         let mut scope = left;
         scope.extend(right)?;
@@ -224,9 +230,9 @@ impl Binder<'_> {
         let full = self.found_at(written, at);
         match self.catalog.relation(full.schema.as_deref(), &full.name) {
             Some(Relation::Table(table)) => {
-                self.require(table.name(), Privilege::Select);
                 let is_wide = table.wide().is_some();
-                let (mut plan, scope) = self.bind_table(table, name, alias)?;
+                let read = Extent::Columns(BTreeSet::new());
+                let (mut plan, scope) = self.bind_table(table, name, alias, Some(read))?;
                 match is_wide {
                     true => self.refuse_wide_lock(&scope)?,
                     false => self.lock_scan(&mut plan, &scope),
@@ -262,9 +268,10 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
         at: Place,
     ) -> Result<(Plan, Scope)> {
-        if rights != ViewRights::System {
-            self.require(&full.key(), Privilege::Select);
-        }
+        let is_system = rights == ViewRights::System;
+        let select = Privileges::of(&[Privilege::Select]);
+        let access = (!is_system)
+            .then(|| self.require_any(&full.key(), select, Extent::Columns(BTreeSet::new())));
         let outer = self.on_behalf.clone();
         if let ViewRights::Owner(owner) = rights {
             self.on_behalf = Some(owner);
@@ -275,26 +282,36 @@ impl Binder<'_> {
         for (column, name) in bound.columns.iter_mut().zip(columns) {
             column.name = name;
         }
-        let relation = ScopeRelation {
-            columns: scope_columns(&bound, &full.name),
-            name: full.name,
-            schema: full.schema,
-            table: None,
-            whole: Whole::Row,
-            at,
-        };
+        let mut columns = scope_columns(&bound, &full.name);
+        let mut system = None;
+        if is_system {
+            self.note_system_columns(&bound.columns);
+            system = columns.pop_if(|last| last.name == "tableoid");
+        }
+        for (ordinal, column) in columns.iter_mut().enumerate() {
+            column.source = access.map(|access| Source { access, ordinal });
+        }
+        let (name, schema, whole) = (full.name, full.schema, Whole::Row);
+        let relation = ScopeRelation { name, schema, columns, system, table: None, whole, at };
         Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
     }
 
-    /// A scan of `table`, called `name`.
+    /// A scan of `table`, called `name`; SELECT is needed on `read` and what the statement reads,
+    /// unless that is None.
     pub(super) fn bind_table(
         &mut self,
         table: TableRef,
         name: &ast::ObjectName,
         alias: Option<&ast::TableAlias>,
+        read: Option<Extent>,
     ) -> Result<(Plan, Scope)> {
         let full = self.relation_name(name)?;
+        let select = Privileges::of(&[Privilege::Select]);
+        let access = read.map(|read| self.require_any(table.name(), select, read));
         let (plan, mut relation) = self.scan(table, &full.name, alias);
+        for (ordinal, column) in relation.columns.iter_mut().enumerate() {
+            column.source = access.map(|access| Source { access, ordinal });
+        }
         relation.at = object_at(name);
         relation.schema = full.schema;
         Ok((plan, Scope::of(with_alias(relation, alias)?)))
@@ -316,6 +333,7 @@ impl Binder<'_> {
                 name: column.name.clone(),
                 expr: Expr::column(id, column.ty),
                 relation: name.to_owned(),
+                source: None,
             });
         }
         let shown = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
@@ -323,6 +341,7 @@ impl Binder<'_> {
             name: name.to_owned(),
             schema: None,
             columns: scope_columns,
+            system: None,
             table: Some(table.clone()),
             whole: Whole::Row,
             at: None,
@@ -389,6 +408,7 @@ fn scope_columns(query: &BoundQuery, relation: &str) -> Vec<ScopeColumn> {
         name: column.name.clone(),
         expr: Expr::column(column.id, column.ty),
         relation: relation.to_owned(),
+        source: None,
     };
     query.columns.iter().map(column).collect()
 }
@@ -409,12 +429,16 @@ pub(super) fn aliased(
         .map(|(column, (given, _))| ScopeColumn { name: given, relation: name.clone(), ..column })
         .collect();
     let (whole, at) = (Whole::Row, ident_at(&alias.name));
-    Ok(ScopeRelation { name, schema: None, columns, table, whole, at })
+    Ok(ScopeRelation { name, schema: None, columns, system: None, table, whole, at })
 }
 
 fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {
     match alias {
-        Some(alias) => aliased(relation.columns, relation.table, alias),
+        Some(alias) => {
+            let system = relation.system;
+            let aliased = aliased(relation.columns, relation.table, alias)?;
+            Ok(ScopeRelation { system, ..aliased })
+        }
         None => Ok(relation),
     }
 }

@@ -14,6 +14,7 @@ use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Place, Plan,
 };
+use crate::catalog::{Catalog, TableRef};
 use crate::parse::too_deep;
 
 /// Grouping sets that one GROUP BY may make.
@@ -47,6 +48,7 @@ struct Regrouper<'s> {
     scope: &'s Scope,
     references: &'s [(ColumnId, Place)],
     next_column: u32,
+    catalog: &'s dyn Catalog,
 }
 
 impl Binder<'_> {
@@ -285,6 +287,7 @@ impl Binder<'_> {
             scope: &scope,
             references: &references,
             next_column,
+            catalog: self.catalog,
         };
         regrouper.clauses(clauses)?;
         for (_, call) in &mut windows {
@@ -425,7 +428,10 @@ impl Regrouper<'_> {
         if !self.inputs.contains(&id) {
             return Ok(());
         }
-        if self.kind == GroupKind::Plain && self.depends_on_keys(id) {
+        if self.kind == GroupKind::Plain
+            && let Some(table) = self.depends_on_keys(id)
+        {
+            self.catalog.relies_on_key(table.name());
             let key = ColumnId(self.next_column);
             self.next_column += 1;
             self.keys.push((key, expr.clone()));
@@ -440,21 +446,20 @@ impl Regrouper<'_> {
         Err(place(Error::new(SqlState::GROUPING_ERROR, message), at))
     }
 
-    /// True when the column's table is grouped by its whole primary key, so that one row is left.
-    fn depends_on_keys(&self, id: ColumnId) -> bool {
+    /// The column's table, when it is grouped by its whole primary key, so that one row is left.
+    fn depends_on_keys(&self, id: ColumnId) -> Option<&TableRef> {
         let grouped = |id: ColumnId| self.keys.iter().any(|(_, key)| key.as_column() == Some(id));
-        self.scope.relations.iter().any(|relation| {
-            let Some(table) = &relation.table else {
-                return false;
-            };
-            relation.columns.iter().any(|column| column.expr.as_column() == Some(id))
+        self.scope.relations.iter().find_map(|relation| {
+            let table = relation.table.as_ref()?;
+            let whole = relation.columns.iter().any(|column| column.expr.as_column() == Some(id))
                 && table.keys().iter().any(|key| {
                     key.primary
                         && key.columns.iter().all(|&ordinal| {
                             let column = relation.columns.get(ordinal);
                             column.and_then(|c| c.expr.as_column()).is_some_and(grouped)
                         })
-                })
+                });
+            whole.then_some(table)
         })
     }
 

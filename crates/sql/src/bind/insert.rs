@@ -32,7 +32,6 @@ impl Binder<'_> {
         }
         let definitions = self.definitions(with)?;
         let table = self.writable_table(name)?;
-        self.require(table.name(), Privilege::Insert);
         let source = self.insert_source(&table, insert, at)?;
         let (plan, columns) = self.exact(source);
         let source = BoundQuery { plan, columns };
@@ -69,12 +68,13 @@ impl Binder<'_> {
         insert: &ast::Insert,
         at: Place,
     ) -> Result<BoundQuery> {
-        let ordinals = self.target_ordinals(table, &insert.columns)?;
+        let (ordinals, parts) = self.insert_targets(table, &insert.columns)?;
+        let wanted = self.wanted_columns(table, &ordinals, &parts, at)?;
         let (source, defaults) = match insert.source.as_deref() {
             None => (BoundQuery { plan: Plan::one_row(), columns: Vec::new() }, Vec::new()),
             Some(query) => match plain_values(query) {
                 Some(values) => (
-                    self.bind_value_rows(table, &ordinals, values)?,
+                    self.bind_value_rows(table, &ordinals, &wanted, &parts, values)?,
                     default_columns(values, ordinals.len()),
                 ),
                 None => (self.bind_query(query, Unknowns::Keep)?, Vec::new()),
@@ -96,7 +96,9 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, message, extra.or(at));
             }
         };
-        let source = self.assigned(table, &named, source)?;
+        self.require_columns(table.name(), Privilege::Insert, named.iter().copied());
+        let source = self.assigned(&wanted, &parts, source)?;
+        let (named, source) = self.whole_arrays(table, named, &parts, source)?;
         let named = self.identities_given(table, named, &defaults)?;
         self.with_defaults(table, &named, source)
     }
@@ -156,11 +158,65 @@ impl Binder<'_> {
         self.column_ordinals(table, &idents)
     }
 
+    /// The columns that INSERT names, and the subscripts under which parts of them are meant; a
+    /// column may be there for several parts.
+    fn insert_targets(
+        &self,
+        table: &TableRef,
+        columns: &[ast::ObjectName],
+    ) -> Result<(Vec<usize>, Vec<Option<ast::Subscript>>)> {
+        let mut parts = Vec::with_capacity(columns.len());
+        for name in columns {
+            parts.push(match name.0.as_slice() {
+                [ast::ObjectNamePart::Identifier(ident)] => self.subscript_of(ident)?,
+                _ => None,
+            });
+        }
+        if parts.iter().all(Option::is_none) {
+            let ordinals = self.target_ordinals(table, columns)?;
+            let parts = vec![None; ordinals.len()];
+            return Ok((ordinals, parts));
+        }
+        let mut ordinals: Vec<usize> = Vec::with_capacity(columns.len());
+        for (name, part) in columns.iter().zip(&parts) {
+            let one = self.target_ordinals(table, std::slice::from_ref(name))?;
+            for ordinal in one {
+                let known = ordinals.iter().position(|known| *known == ordinal);
+                if known.is_some_and(|at| part.is_none() || parts.get(at) == Some(&None)) {
+                    let message = format!("column \"{name}\" specified more than once");
+                    return fail(SqlState::DUPLICATE_COLUMN, message, object_at(name));
+                }
+                ordinals.push(ordinal);
+            }
+        }
+        Ok((ordinals, parts))
+    }
+
+    /// What is assigned to each of these columns, or part of a column.
+    fn wanted_columns(
+        &self,
+        table: &TableRef,
+        ordinals: &[usize],
+        parts: &[Option<ast::Subscript>],
+        at: Place,
+    ) -> Result<Vec<ColumnDef>> {
+        let wanted = |(ordinal, part): (&usize, &Option<ast::Subscript>)| {
+            let column = column_at(table, *ordinal)?;
+            match part {
+                Some(subscript) => self.target_part(column, subscript, at),
+                None => Ok(column.clone()),
+            }
+        };
+        ordinals.iter().zip(parts).map(wanted).collect()
+    }
+
     /// VALUES lists of an INSERT: DEFAULT may stand in them, and literals take the columns' types.
     fn bind_value_rows(
         &mut self,
         table: &TableRef,
         ordinals: &[usize],
+        wanted: &[ColumnDef],
+        parts: &[Option<ast::Subscript>],
         values: &ast::Values,
     ) -> Result<BoundQuery> {
         self.levels.push(Level::new(Clause::Values));
@@ -174,18 +230,27 @@ impl Binder<'_> {
             }
             let mut bound = Vec::with_capacity(width);
             for (position, expr) in row.content.iter().enumerate() {
-                let column =
-                    ordinals.get(position).and_then(|ordinal| table.columns().get(*ordinal));
                 let ordinal = ordinals.get(position).copied().unwrap_or_default();
-                bound.push(match column {
-                    None => self.bind_expr(expr)?,
-                    Some(_) if is_default(expr) => {
+                let part = parts.get(position).and_then(Option::as_ref);
+                bound.push(match (wanted.get(position), part) {
+                    (None, _) => self.bind_expr(expr)?,
+                    (Some(_), Some(_)) if is_default(expr) => {
+                        let message = "cannot set an array element to DEFAULT";
+                        return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
+                    }
+                    (Some(_), None) if is_default(expr) => {
                         Bound::new(self.column_default(table, ordinal)?, None)
                     }
-                    Some(column) => {
+                    (Some(column), part) => {
                         let bound = self.bind_expr(expr)?;
                         let at = bound.at;
-                        Bound::new(self.assign(bound, column)?, at)
+                        Bound::new(
+                            match part {
+                                Some(_) => self.assign_part(bound, column)?,
+                                None => self.assign(bound, column)?,
+                            },
+                            at,
+                        )
                     }
                 });
             }
@@ -217,19 +282,20 @@ impl Binder<'_> {
     /// The source with each column of its target's type.
     fn assigned(
         &mut self,
-        table: &TableRef,
-        named: &[usize],
+        wanted: &[ColumnDef],
+        parts: &[Option<ast::Subscript>],
         source: BoundQuery,
     ) -> Result<BoundQuery> {
-        let mut types = Vec::with_capacity(named.len());
-        for (ordinal, source) in named.iter().zip(&source.columns) {
-            let Some(column) = table.columns().get(*ordinal) else {
-                return Err(types::Error::internal("INSERT column out of range"));
-            };
+        let mut types = Vec::with_capacity(source.columns.len());
+        for ((column, part), source) in wanted.iter().zip(parts).zip(&source.columns) {
             // Checked here for the message; the cast itself follows for all columns at once.
             let probe = Expr { kind: ExprKind::Column(source.id), ty: source.ty };
             if source.ty != DataType::Unknown {
-                self.assign(Bound::new(probe, source.at), column)?;
+                let probe = Bound::new(probe, source.at);
+                match part {
+                    Some(_) => self.assign_part(probe, column)?,
+                    None => self.assign(probe, column)?,
+                };
             }
             types.push(column.ty);
         }

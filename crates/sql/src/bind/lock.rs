@@ -125,7 +125,7 @@ impl Binder<'_> {
         let name = table.name().to_owned();
         locking.scans.push(LockedScan { relation, table, tid });
         if is_locked {
-            self.require(&name, Privilege::Update);
+            self.require_columns(&name, Privilege::Update, []);
         }
     }
 

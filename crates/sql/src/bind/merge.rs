@@ -69,17 +69,13 @@ impl Binder<'_> {
         Ok(Merge { table: target.table, source, actions, returning, extras_from })
     }
 
-    /// What MERGE needs of its target.
+    /// What MERGE needs of its target as a whole.
     fn require_merge(&mut self, merge: &ast::Merge, target: &Target) {
         let name = target.table.name();
-        self.require(name, Privilege::Select);
-        for clause in &merge.clauses {
-            match clause.action {
-                ast::MergeAction::Insert(_) => self.require(name, Privilege::Insert),
-                ast::MergeAction::Update(_) => self.require(name, Privilege::Update),
-                ast::MergeAction::Delete { .. } => self.require(name, Privilege::Delete),
-                ast::MergeAction::DoNothing { .. } => {}
-            }
+        let deletes =
+            |clause: &ast::MergeClause| matches!(clause.action, ast::MergeAction::Delete { .. });
+        if merge.clauses.iter().any(deletes) {
+            self.require(name, Privilege::Delete);
         }
     }
 
@@ -147,7 +143,9 @@ impl Binder<'_> {
                 if after != before {
                     return unsupported("a sub-query of several columns in MERGE", at);
                 }
-                let (columns, values) = assigned.into_iter().unzip();
+                let (columns, values): (Vec<usize>, _) = assigned.into_iter().unzip();
+                let changed = columns.iter().copied();
+                self.require_columns(target.table.name(), Privilege::Update, changed);
                 Ok((MergeAction::Update { columns, values_from: 0 }, values))
             }
             ast::MergeAction::Update(_) => misplaced("UPDATE"),
@@ -187,6 +185,7 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
         let named: Vec<usize> = ordinals.into_iter().take(count).collect();
+        self.require_columns(table.name(), Privilege::Insert, named.iter().copied());
         let defaults: Vec<bool> = row.content.iter().map(is_default).collect();
         let given = self.identities_given(table, named, &defaults)?;
         let mut list = Vec::with_capacity(table.columns().len());

@@ -113,11 +113,13 @@ fn row_scope(table: &str, columns: &[ColumnDef]) -> Scope {
         name: def.name.clone(),
         expr: Expr::column(ColumnId(u32::try_from(ordinal).unwrap_or(u32::MAX)), def.ty),
         relation: table.to_owned(),
+        source: None,
     };
     Scope::of(ScopeRelation {
         name: table.to_owned(),
         schema: None,
         columns: columns.iter().enumerate().map(column).collect(),
+        system: None,
         table: None,
         whole: Whole::Row,
         at: None,

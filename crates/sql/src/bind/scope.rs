@@ -16,6 +16,16 @@ pub(super) struct ScopeColumn {
     pub(super) expr: Expr,
     /// The relation it came from, for messages; empty for merged columns.
     pub(super) relation: String,
+    /// What reading it needs, if it is a column of a table or view.
+    pub(super) source: Option<Source>,
+}
+
+/// A column of a relation that rights are about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// Position of what the statement needs of the relation.
+    pub(super) access: usize,
+    pub(super) ordinal: usize,
 }
 
 /// A relation that qualifies column names.
@@ -25,6 +35,8 @@ pub(super) struct ScopeRelation {
     /// The schema, for names like `public.t.a`; None when the relation has an alias.
     pub(super) schema: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
+    /// The number of the table that a row of the system is of; `*` does not show it.
+    pub(super) system: Option<ScopeColumn>,
     /// The table behind it, whose columns are the first of `columns`, by ordinal.
     pub(super) table: Option<TableRef>,
     pub(super) whole: Whole,
@@ -273,10 +285,11 @@ impl Binder<'_> {
             let Some(level) = self.levels.get(depth) else {
                 continue;
             };
-            if let Some(column) = find_column(&level.scope.columns, name, at)? {
-                let expr = column.expr.clone();
-                self.note_reference(depth, &expr, at);
-                return Ok(Some(Bound::new(expr, at)));
+            let system = level.scope.relations.iter().filter_map(|r| r.system.as_ref());
+            let system = || system.clone().find(|column| column.name == name);
+            if let Some(column) = find_column(&level.scope.columns, name, at)?.or_else(system) {
+                let column = column.clone();
+                return Ok(Some(self.named_column(depth, column, at)));
             }
             let whole = level.scope.relation(None, name).filter(|r| r.whole == Whole::Value);
             if let Some(column) = whole.and_then(|relation| relation.columns.first()) {
@@ -299,9 +312,8 @@ impl Binder<'_> {
         let Some(column) = find_column(&level.scope.columns, name, at)? else {
             return Ok(None);
         };
-        let expr = column.expr.clone();
-        self.note_reference(depth, &expr, at);
-        Ok(Some(Bound::new(expr, at)))
+        let column = column.clone();
+        Ok(Some(self.named_column(depth, column, at)))
     }
 
     /// `relation.column` or `schema.relation.column`.
@@ -325,11 +337,11 @@ impl Binder<'_> {
             let Some(found) = level.scope.relation(schema.as_deref(), &table) else {
                 continue;
             };
-            return match find_column(&found.columns, &name, at)? {
+            let system = || found.system.as_ref().filter(|column| column.name == name);
+            return match find_column(&found.columns, &name, at)?.or_else(system) {
                 Some(column) => {
-                    let expr = column.expr.clone();
-                    self.note_reference(depth, &expr, at);
-                    Ok(Bound::new(expr, at))
+                    let column = column.clone();
+                    Ok(self.named_column(depth, column, at))
                 }
                 None => {
                     let message = format!("column {table}.{name} does not exist");
@@ -345,6 +357,15 @@ impl Binder<'_> {
         if let Some(level) = self.levels.get_mut(depth) {
             expr.each_column(&mut |id| level.references.push((id, at)));
         }
+    }
+
+    /// A column of the level at `depth` that the statement names.
+    fn named_column(&mut self, depth: usize, column: ScopeColumn, at: Place) -> Bound {
+        if let Some(level) = self.levels.get_mut(depth) {
+            column.expr.each_column(&mut |id| level.references.push((id, at)));
+        }
+        self.note_read(column.source);
+        Bound::new(column.expr, at)
     }
 
     /// A hint with the column whose name is closest to `name`.

@@ -162,6 +162,7 @@ impl Binder<'_> {
         for column in columns {
             let level = self.level()?;
             column.expr.each_column(&mut |id| level.references.push((id, at)));
+            self.note_read(column.source);
             targets.push(Target { name: column.name, bound: Bound::new(column.expr, at) });
         }
         Ok(targets)

@@ -12,7 +12,7 @@ use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, LockTable, Prepare,
+    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, Extent, LockTable, Prepare,
     Privileges, SetConstraints, SetValue, Statement, TableLockMode,
 };
 
@@ -37,7 +37,7 @@ impl Binder<'_> {
                     _ => &[P::Update, P::Delete, P::Truncate],
                 };
                 for table in &tables {
-                    self.require_any(table.name(), Privileges::of(any_of));
+                    self.require_any(table.name(), Privileges::of(any_of), Extent::Whole);
                 }
                 Statement::LockTable(LockTable { tables, mode: *mode, wait: *wait })
             }

@@ -22,6 +22,7 @@ impl Binder<'_> {
                 self.overriding = tree.overriding;
                 self.identity_names = tree.identity_names.clone().into();
                 self.inferences.clone_from(&tree.inferences);
+                self.subscripted.clone_from(&tree.subscripted);
                 self.bind_statement(&tree.statement, &tree.locks, text)
             }
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
@@ -125,6 +126,7 @@ impl Binder<'_> {
     /// A query that is a statement or the source of one.
     pub(super) fn top_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
         let bound = self.bind_query(query, Unknowns::Text)?;
+        let bound = self.with_printed_vectors(bound);
         self.finish(bound)
     }
 
@@ -199,7 +201,7 @@ impl Binder<'_> {
                 }
                 let columns = self.copied_columns(&table, columns)?;
                 let needed = if copy.from { Privilege::Insert } else { Privilege::Select };
-                self.require(table.name(), needed);
+                self.require_columns(table.name(), needed, columns.iter().copied());
                 CopyItem::Table { table, columns }
             }
             CopySource::Query(_) if copy.from => {

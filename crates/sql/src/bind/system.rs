@@ -1,10 +1,11 @@
 //! Functions and casts of the system catalog: each stands for an expression over its tables.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, Result};
+use types::{DataType, Result, Value};
 
 use super::name::object_parts;
-use super::{Binder, Bound};
+use super::{Binder, Bound, BoundColumn, BoundQuery};
+use crate::algebra::{Expr, Function, Plan};
 use crate::parse::visit::rewrite_expressions;
 
 impl Binder<'_> {
@@ -75,19 +76,96 @@ impl Binder<'_> {
         self.bind_expr(&filled(template, &[argument])?).map(Some)
     }
 
-    /// `'t'::regclass`, when it is compared with `other`, as a number; None for other expressions.
-    pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
+    /// Whether the expression is a column of a table of the system.
+    pub(super) fn is_system_column(&self, expr: &Expr) -> bool {
+        expr.as_column().is_some_and(|id| self.system_columns.contains(&id))
+    }
+
+    /// Notes the columns of a table of the system.
+    pub(super) fn note_system_columns(&mut self, columns: &[BoundColumn]) {
+        for column in columns {
+            self.system_columns.insert(column.id);
+            if VECTORS.contains(&column.name.as_str()) {
+                self.vectors.insert(column.id);
+            }
+        }
+    }
+
+    /// The result of a statement, with those lists of the catalog that are vectors to PostgreSQL
+    /// as it prints them: `1 2 3`.
+    pub(super) fn with_printed_vectors(&mut self, query: BoundQuery) -> BoundQuery {
+        let is_vector = |column: &BoundColumn| self.vectors.contains(&column.id);
+        if !query.columns.iter().any(is_vector) {
+            return query;
+        }
+        let mut project = Vec::with_capacity(query.columns.len());
+        let mut columns = Vec::with_capacity(query.columns.len());
+        for column in query.columns {
+            let mut expr = Expr::column(column.id, column.ty);
+            if self.vectors.contains(&column.id) {
+                let list = vec![expr, Expr::literal(Value::text(" "), DataType::Text)];
+                expr = Expr::call(Function::ArrayToString, list, DataType::Text);
+            }
+            let (id, ty) = (self.fresh(), expr.ty);
+            project.push((id, expr));
+            columns.push(BoundColumn { id, ty, ..column });
+        }
+        let plan = Plan::Project { input: Box::new(query.plan), columns: project };
+        BoundQuery { plan, columns }
+    }
+
+    /// The names of relations among the items of a query that is united with another as numbers,
+    /// where that one has numbers.
+    pub(super) fn numbered_relations(
+        &self,
+        body: &ast::SetExpr,
+        others: &[DataType],
+    ) -> Option<ast::SetExpr> {
+        let ast::SetExpr::Select(select) = body else { return None };
         let is_name =
-            |expr: &Ast| matches!(expr, Ast::Cast { data_type, .. } if is_regclass(data_type));
+            |item: &Ast| matches!(item, Ast::Cast { data_type, .. } if is_regclass(data_type));
+        let mut select = select.clone();
+        let mut found = false;
+        for (item, other) in select.projection.iter_mut().zip(others) {
+            let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) =
+                item
+            else {
+                return None;
+            };
+            if *other == DataType::Oid && is_name(expr) {
+                found = true;
+                *expr = crate::parse::parse_expr(&format!("{expr}::oid")).ok()?;
+            }
+        }
+        found.then_some(ast::SetExpr::Select(select))
+    }
+
+    /// `'t'::regclass` and its kin, when it is compared with `other`, as a number; None for other
+    /// expressions.
+    pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
+        let number = |expr: &Ast| match expr {
+            Ast::Cast { data_type, .. } => match type_name(data_type)?.as_str() {
+                "regclass" => Some("pg_relation_number"),
+                "regnamespace" => Some("pg_namespace_number"),
+                _ => None,
+            },
+            _ => None,
+        };
         let (expr, other) = (without_parentheses(expr), without_parentheses(other));
-        match expr {
-            Ast::Cast { expr: inner, .. } if is_name(expr) && !is_name(other) && is_text(inner) => {
-                self.system_call("pg_relation_number", &[inner])
+        match (expr, number(expr)) {
+            (Ast::Cast { expr: inner, .. }, Some(function))
+                if number(other).is_none() && is_text(inner) =>
+            {
+                self.system_call(function, &[inner])
             }
             _ => Ok(None),
         }
     }
 }
+
+/// Columns of the catalog that are of the types int2vector and oidvector in PostgreSQL.
+const VECTORS: [&str; 6] =
+    ["indkey", "indoption", "indclass", "indcollation", "proargtypes", "partattrs"];
 
 fn without_parentheses(expr: &Ast) -> &Ast {
     match expr {

@@ -10,7 +10,7 @@ use super::name::{folded, ident_at, object_at};
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{Expr, ExprKind, Place, Plan};
+use crate::algebra::{Expr, ExprKind, Function, Place, Plan};
 use crate::catalog::{Arguments, TableFunctionRef};
 
 impl Binder<'_> {
@@ -34,6 +34,9 @@ impl Binder<'_> {
             let list: Vec<&ast::Expr> = list.iter().collect();
             return self.bind_series_scan(&function, &list, alias, ordinality, at);
         }
+        if function == "pg_options_to_table" && args.len() == 1 {
+            return self.bind_options(&args[0], alias, at);
+        }
         if ordinality {
             // What psql asks of triggers: no table has ancestors.
             if name.to_string() == "pg_catalog.pg_partition_ancestors" {
@@ -50,6 +53,37 @@ impl Binder<'_> {
         let bound = bound.map_err(|error| place(error, at))?;
         let (plan, columns) = self.function_scan(bound, &function);
         Ok((plan, Scope::of(function_relation(function, columns, alias, at)?)))
+    }
+
+    /// pg_options_to_table(options): the names and values of `name=value`.
+    fn bind_options(
+        &mut self,
+        options: &ast::FunctionArg,
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(options)) = options else {
+            return unsupported("this form of argument", at);
+        };
+        let (plan, scope) = self.bind_series_scan("unnest", &[options], None, false, at)?;
+        let option = scope.columns.first().map(|column| column.expr.clone());
+        let option = option.ok_or_else(|| types::Error::internal("unnest has a column"))?;
+        let text = |text: &str| Expr::literal(Value::text(text), DataType::Text);
+        let call = |function, list| Expr::call(function, list, DataType::Text);
+        let name = call(Function::SplitPart, vec![option.clone(), text("="), Expr::integer(1)]);
+        let skipped = call(Function::Concat, vec![name.clone(), text("=")]);
+        let length = Expr::call(Function::CharLength, vec![skipped], DataType::Integer);
+        let from = Expr::call(Function::Add, vec![length, Expr::integer(1)], DataType::Integer);
+        let value = call(Function::Substring, vec![option, from]);
+        let relation = "pg_options_to_table".to_owned();
+        let column = |name: &str, expr| ScopeColumn {
+            name: name.to_owned(),
+            expr,
+            relation: relation.clone(),
+            source: None,
+        };
+        let columns = vec![column("option_name", name), column("option_value", value)];
+        Ok((plan, Scope::of(function_relation(relation.clone(), columns, alias, at)?)))
     }
 
     /// A scan of the rows that `name` stands for outside of the database; None when nobody knows
@@ -84,6 +118,7 @@ impl Binder<'_> {
                 name: column.clone(),
                 expr: Expr::column(id, *ty),
                 relation: relation.to_owned(),
+                source: None,
             });
         }
         (Plan::FunctionScan { function, columns }, scope_columns)
@@ -110,6 +145,7 @@ impl Binder<'_> {
             name: name.to_owned(),
             expr,
             relation: String::new(),
+            source: None,
         };
         if let ([call], false) = (calls.as_slice(), ordinality) {
             // The alias of a function with one column names the column too.
@@ -301,7 +337,8 @@ fn function_relation(
     match alias {
         Some(alias) => aliased(columns, None, alias),
         None => {
-            Ok(ScopeRelation { name, schema: None, columns, table: None, whole: Whole::Row, at })
+            let (schema, system, table, whole) = (None, None, None, Whole::Row);
+            Ok(ScopeRelation { name, schema, columns, system, table, whole, at })
         }
     }
 }

@@ -7,6 +7,8 @@
 //! ```
 //! RETURNING is bound in the scope of the source, so both plans use the same column ids.
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
@@ -18,7 +20,7 @@ use super::select::{Target as Item, filter};
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place, unsupported};
 use crate::algebra::{ColumnId, Expr, InputColumn, JoinKind, Place, Plan, Query};
 use crate::catalog::{ColumnDef, IdentityKind, TID_COLUMN, TableRef};
-use crate::statement::{Delete, Matches, Privilege, Returning, Update};
+use crate::statement::{Delete, Extent, Matches, Privilege, Returning, Update};
 
 /// The table that a statement changes, in its scope.
 pub(super) struct Target {
@@ -66,8 +68,8 @@ impl Binder<'_> {
             let (plan, assigned) = binder.in_clause(Clause::Update, |binder| {
                 binder.bind_assignments(&target.table, &update.assignments, plan)
             })?;
-            binder.require(target.table.name(), Privilege::Update);
-            binder.require_read(&target)?;
+            let changed = assigned.iter().map(|(ordinal, _)| *ordinal);
+            binder.require_columns(target.table.name(), Privilege::Update, changed);
             let returning = binder.bind_returning(update.returning.as_deref(), &target)?;
             let (columns, values): (Vec<usize>, Vec<Expr>) = assigned.into_iter().unzip();
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
@@ -102,7 +104,6 @@ impl Binder<'_> {
         let (source, target, returning) = self.in_level(Clause::From, |binder| {
             let (target, plan) = binder.joined_target(table, using, delete.selection.as_ref())?;
             binder.require(target.table.name(), Privilege::Delete);
-            binder.require_read(&target)?;
             let returning = binder.bind_returning(delete.returning.as_deref(), &target)?;
             let extras = returning.as_ref().map_or(&[][..], |returning| &returning.extras);
             let source = binder.write_source(plan, &target, Vec::new(), extras);
@@ -163,7 +164,8 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
     ) -> Result<(Target, Plan)> {
         let table = self.writable_table(name)?;
-        let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias)?;
+        let read = Extent::Read(BTreeSet::new());
+        let (mut plan, mut scope) = self.bind_table(table.clone(), name, alias, Some(read))?;
         let tid = self.fresh();
         let mut ids = Vec::new();
         if let Plan::Scan { columns, .. } = &mut plan {
@@ -186,12 +188,27 @@ impl Binder<'_> {
         mut plan: Plan,
     ) -> Result<(Plan, Vec<Assigned>)> {
         let mut assigned: Vec<Assigned> = Vec::new();
+        // Columns of which parts are assigned, perhaps several.
+        let mut in_parts: Vec<usize> = Vec::new();
         for assignment in assignments {
             let names: &[ast::ObjectName] = match &assignment.target {
                 ast::AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
                 ast::AssignmentTarget::Tuple(names) => names,
             };
             let mut ordinals = Vec::with_capacity(names.len());
+            if let Some((name, subscript)) = self.subscripted_target(&assignment.target)? {
+                let ordinal = assigned_column(table, name)?;
+                let known = assigned.iter().position(|(known, _)| *known == ordinal);
+                if known.is_none() || in_parts.contains(&ordinal) {
+                    self.refuse_generated(table, ordinal)?;
+                    let before = known.map(|at| assigned.remove(at).1);
+                    let value = &assignment.value;
+                    let value = self.assigned_part(table, ordinal, &subscript, value, before)?;
+                    assigned.push((ordinal, value));
+                    in_parts.push(ordinal);
+                    continue;
+                }
+            }
             for name in names {
                 let ordinal = assigned_column(table, name)?;
                 let known = assigned.iter().map(|(known, _)| known).chain(&ordinals);
@@ -215,6 +232,28 @@ impl Binder<'_> {
             }
         }
         Ok((plan, assigned))
+    }
+
+    /// The column that is assigned to under a subscript, and the subscript.
+    fn subscripted_target<'t>(
+        &self,
+        target: &'t ast::AssignmentTarget,
+    ) -> Result<Option<(&'t ast::ObjectName, ast::Subscript)>> {
+        let names = match target {
+            ast::AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
+            ast::AssignmentTarget::Tuple(names) => names.as_slice(),
+        };
+        for name in names {
+            let Some(ast::ObjectNamePart::Identifier(ident)) = name.0.last() else { continue };
+            let Some(subscript) = self.subscript_of(ident)? else { continue };
+            return match target {
+                ast::AssignmentTarget::ColumnName(_) => Ok(Some((name, subscript))),
+                ast::AssignmentTarget::Tuple(_) => {
+                    unsupported("a subscript in an assignment of rows", object_at(name))
+                }
+            };
+        }
+        Ok(None)
     }
 
     /// `SET (a, b) = ...`.
@@ -305,7 +344,6 @@ impl Binder<'_> {
         for item in &mut items {
             self.settle(&mut item.bound)?;
         }
-        self.require_read(target)?;
         let extras = self.extras(target)?;
         let width = target.ids.len();
         let own = target.ids.iter().zip(target.table.columns()).enumerate();
@@ -317,15 +355,6 @@ impl Binder<'_> {
         let name = format!("rows of {}", target.table.name()).into();
         let query = self.projected_items(Plan::Input { slot: 0, columns, name }, items);
         Ok(Some(BoundReturning { query, extras }))
-    }
-
-    /// SELECT is needed of the target when the level's expressions read its columns.
-    pub(super) fn require_read(&mut self, target: &Target) -> Result<()> {
-        let reads = self.level()?.references.iter().any(|(id, _)| target.ids.contains(id));
-        if reads {
-            self.require(target.table.name(), Privilege::Select);
-        }
-        Ok(())
     }
 
     /// Columns of other relations than the target that the level's expressions refer to.

@@ -157,6 +157,8 @@ fn array_name(function: Function) -> Option<&'static str> {
         Function::AllElements(_) => "all",
         Function::ArrayElement => "array_element",
         Function::ArraySlice => "array_slice",
+        Function::ArraySetElement => "array_set_element",
+        Function::ArraySetSlice => "array_set_slice",
         Function::ArrayConcat => "array_cat",
         Function::ArrayAppend => "array_append",
         Function::ArrayPrepend => "array_prepend",

@@ -1,4 +1,4 @@
-//! GRANT, REVOKE, ALTER ... OWNER TO, REASSIGN OWNED, SET ROLE.
+//! GRANT, REVOKE, ALTER DEFAULT PRIVILEGES, ALTER ... OWNER TO, REASSIGN OWNED, SET ROLE.
 
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -6,8 +6,8 @@ use sqlparser::tokenizer::Token;
 use super::SessionTree;
 use super::session::{Parsed, at_end, expect, name, word, words};
 use crate::statement::{
-    DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects, Privilege,
-    PrivilegeStatement, Privileges, RelationName, RoleName, SetScope,
+    DefaultKind, DropBehaviour, GrantAction, GrantOption, IfMissing, ObjectKind, Objects,
+    Privilege, PrivilegeStatement, Privileges, RelationName, RoleName, SetScope,
 };
 
 /// The statement, when it is about privileges.
@@ -21,7 +21,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         expect(parser, "to")?;
         PrivilegeStatement::Reassign { from, to: role_name(parser)? }
     } else if words(parser, &["alter", "default", "privileges"]) {
-        refused(parser, "ALTER DEFAULT PRIVILEGES")
+        defaults(parser)?
     } else if words(parser, &["drop", "owned", "by"]) {
         refused(parser, "DROP OWNED")
     } else {
@@ -93,29 +93,18 @@ pub(super) fn relation(parser: &mut Parser<'_>) -> Parsed<RelationName> {
 
 /// What follows GRANT or REVOKE.
 fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeStatement> {
-    let mut option = GrantOption::No;
-    if action == GrantAction::Revoke
-        && (words(parser, &["grant", "option", "for"])
-            || words(parser, &["admin", "option", "for"]))
-    {
-        option = GrantOption::Yes;
-    }
-    let all = word(parser, "all");
-    let mut listed = Vec::new();
-    match all {
-        true => {
-            word(parser, "privileges");
-        }
-        false => listed = parser.parse_comma_separated(name)?,
-    }
-    if parser.consume_token(&Token::LParen) {
-        return Ok(refused(parser, "GRANT and REVOKE on columns"));
-    }
+    let mut option = option_for(parser, action);
+    let items = parser.parse_comma_separated(item)?;
     let before = if action == GrantAction::Grant { "to" } else { "from" };
     if !word(parser, "on") {
-        if all {
+        let role = |item: Item| match item {
+            Item { name: Some(name), columns } if columns.is_empty() => Some(name),
+            _ => None,
+        };
+        let listed: Option<Vec<String>> = items.into_iter().map(role).collect();
+        let Some(listed) = listed else {
             return parser.expected_ref("ON", parser.peek_token_ref());
-        }
+        };
         expect(parser, before)?;
         let members = parser.parse_comma_separated(role_name)?;
         if action == GrantAction::Grant && words(parser, &["with", "admin", "option"]) {
@@ -133,18 +122,118 @@ fn change(parser: &mut Parser<'_>, action: GrantAction) -> Parsed<PrivilegeState
         option = GrantOption::Yes;
     }
     let behaviour = tail(parser)?;
-    let mut bits = Privileges::NONE;
-    for text in &listed {
-        match Privilege::from_name(text) {
-            Some(privilege) => bits = bits.with(Privileges::of(&[privilege])),
-            None => {
-                let message = format!("unrecognized privilege type \"{text}\"");
-                return Err(ParserError::ParserError(message));
-            }
+    let mut privileges = Some(Privileges::NONE);
+    let mut columns = Vec::new();
+    for Item { name, columns: named } in items {
+        let meant = name.as_deref().map(privilege).transpose()?;
+        match named.is_empty() {
+            true => privileges = privileges.zip(meant).map(|(all, more)| all.with(more)),
+            false => columns.push((meant, named)),
         }
     }
-    let privileges = (!all).then_some(bits);
-    Ok(PrivilegeStatement::Objects { action, privileges, objects, grantees, option, behaviour })
+    Ok(PrivilegeStatement::Objects {
+        action,
+        privileges,
+        columns,
+        objects,
+        grantees,
+        option,
+        behaviour,
+    })
+}
+
+/// A privilege or role of a list, with the columns behind it; no name for ALL.
+struct Item {
+    name: Option<String>,
+    columns: Vec<String>,
+}
+
+fn item(parser: &mut Parser<'_>) -> Parsed<Item> {
+    let named = match word(parser, "all") {
+        true => {
+            word(parser, "privileges");
+            None
+        }
+        false => Some(name(parser)?),
+    };
+    let mut columns = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        columns = parser.parse_comma_separated(name)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Item { name: named, columns })
+}
+
+fn privilege(text: &str) -> Parsed<Privileges> {
+    match Privilege::from_name(text) {
+        Some(privilege) => Ok(Privileges::of(&[privilege])),
+        None => {
+            let message = format!("unrecognized privilege type \"{text}\"");
+            Err(ParserError::ParserError(message))
+        }
+    }
+}
+
+/// GRANT OPTION FOR and its kin.
+fn option_for(parser: &mut Parser<'_>, action: GrantAction) -> GrantOption {
+    let is_said = action == GrantAction::Revoke
+        && (words(parser, &["grant", "option", "for"])
+            || words(parser, &["admin", "option", "for"]));
+    if is_said { GrantOption::Yes } else { GrantOption::No }
+}
+
+/// What follows ALTER DEFAULT PRIVILEGES.
+fn defaults(parser: &mut Parser<'_>) -> Parsed<PrivilegeStatement> {
+    let (mut roles, mut schemas) = (Vec::new(), Vec::new());
+    loop {
+        if words(parser, &["for", "role"]) || words(parser, &["for", "user"]) {
+            roles.extend(parser.parse_comma_separated(role_name)?);
+        } else if words(parser, &["in", "schema"]) {
+            schemas.extend(parser.parse_comma_separated(name)?);
+        } else {
+            break;
+        }
+    }
+    let action = match word(parser, "grant") {
+        true => GrantAction::Grant,
+        false => {
+            expect(parser, "revoke")?;
+            GrantAction::Revoke
+        }
+    };
+    let mut option = option_for(parser, action);
+    let items = parser.parse_comma_separated(item)?;
+    let mut privileges = Some(Privileges::NONE);
+    for Item { name, columns } in items {
+        if !columns.is_empty() {
+            return parser.expected_ref("ON", parser.peek_token_ref());
+        }
+        let meant = match name.as_deref() {
+            // What functions have.
+            Some(name) if name.eq_ignore_ascii_case("execute") => Some(Privileges::NONE),
+            name => name.map(privilege).transpose()?,
+        };
+        privileges = privileges.zip(meant).map(|(all, more)| all.with(more));
+    }
+    expect(parser, "on")?;
+    let kinds = [
+        ("tables", DefaultKind::Tables),
+        ("sequences", DefaultKind::Sequences),
+        ("schemas", DefaultKind::Schemas),
+    ];
+    let Some((_, kind)) = kinds.into_iter().find(|(text, _)| word(parser, text)) else {
+        if ["functions", "routines", "types"].iter().any(|text| word(parser, text)) {
+            return Ok(refused(parser, "default privileges on functions and types"));
+        }
+        return parser.expected_ref("TABLES", parser.peek_token_ref());
+    };
+    expect(parser, if action == GrantAction::Grant { "to" } else { "from" })?;
+    let grantees = parser.parse_comma_separated(role_name)?;
+    if action == GrantAction::Grant && words(parser, &["with", "grant", "option"]) {
+        option = GrantOption::Yes;
+    }
+    tail(parser)?;
+    Ok(PrivilegeStatement::Defaults { roles, schemas, action, privileges, kind, grantees, option })
 }
 
 /// GRANTED BY, CASCADE, RESTRICT.

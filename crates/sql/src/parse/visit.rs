@@ -11,6 +11,7 @@ use sqlparser::ast::{self, VisitMut as _};
 struct Walk<'a> {
     expr: &'a mut dyn FnMut(&mut ast::Expr),
     relation: &'a mut dyn FnMut(&mut ast::ObjectName) -> ControlFlow<()>,
+    query: &'a mut dyn FnMut(&ast::Query),
 }
 
 impl ast::VisitorMut for Walk<'_> {
@@ -21,6 +22,11 @@ impl ast::VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        (self.query)(query);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<()> {
         (self.relation)(relation)
     }
@@ -28,7 +34,8 @@ impl ast::VisitorMut for Walk<'_> {
 
 /// Changes `expr` and every expression inside it, the inner ones first.
 pub(crate) fn rewrite_expressions(expr: &mut ast::Expr, each: &mut dyn FnMut(&mut ast::Expr)) {
-    let mut walk = Walk { expr: each, relation: &mut |_| ControlFlow::Continue(()) };
+    let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
+    let mut walk = Walk { expr: each, relation, query: &mut |_| () };
     let _: ControlFlow<()> = expr.visit(&mut walk);
 }
 
@@ -42,7 +49,8 @@ pub(crate) fn rewrite_query(
         relation(name);
         ControlFlow::Continue(())
     };
-    let _: ControlFlow<()> = query.visit(&mut Walk { expr: each, relation });
+    let mut walk = Walk { expr: each, relation, query: &mut |_| () };
+    let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
 /// True when a relation that a query, or a part of one, names anywhere is one that `is_wanted`.
@@ -53,6 +61,20 @@ pub(crate) fn names_relation(
     let mut relation = |name: &mut ast::ObjectName| {
         if is_wanted(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut walk = Walk { expr: &mut |_| (), relation: &mut relation };
+    let mut walk = Walk { expr: &mut |_| (), relation: &mut relation, query: &mut |_| () };
     query.clone().visit(&mut walk).is_break()
+}
+
+/// Visits `query`, every query inside of it, and the names of all relations.
+pub(crate) fn visit_names(
+    query: &mut ast::Query,
+    each_query: &mut dyn FnMut(&ast::Query),
+    each_name: &mut dyn FnMut(&ast::ObjectName),
+) {
+    let relation = &mut |name: &mut ast::ObjectName| {
+        each_name(name);
+        ControlFlow::Continue(())
+    };
+    let mut walk = Walk { expr: &mut |_| (), relation, query: each_query };
+    let _: ControlFlow<()> = query.visit(&mut walk);
 }

@@ -1,5 +1,7 @@
 //! Privileges: GRANT, REVOKE, membership in roles, owners.
 
+use std::collections::BTreeSet;
+
 use types::{Error, Result, SqlState};
 
 use super::{DropBehaviour, IfMissing, RelationName};
@@ -144,6 +146,18 @@ impl Privileges {
     }
 }
 
+/// What of a relation a statement needs privileges on; ordinals from 0. Privileges on the whole
+/// relation are enough in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it.
+    Whole,
+    /// These columns; at least one, whichever, where the statement uses none.
+    Columns(BTreeSet<usize>),
+    /// These columns, and nothing where the statement uses none.
+    Read(BTreeSet<usize>),
+}
+
 /// What a statement needs of a relation before it runs: one of some privileges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -151,6 +165,8 @@ pub struct Access {
     pub relation: String,
     /// One of these is enough.
     pub any_of: Privileges,
+    /// On what of it.
+    pub extent: Extent,
     /// Whose rights count: the owner's of the view that names it, else those of who asks.
     pub on_behalf: Option<String>,
 }
@@ -185,6 +201,17 @@ pub enum Objects {
     Schemas(Vec<String>),
     /// Databases.
     Databases(Vec<String>),
+}
+
+/// What default privileges may be about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DefaultKind {
+    /// Tables and views.
+    Tables,
+    /// Sequences.
+    Sequences,
+    /// Schemas.
+    Schemas,
 }
 
 /// A role where SQL lets it be said in other words.
@@ -225,8 +252,10 @@ pub enum PrivilegeStatement {
     Objects {
         /// Which of both.
         action: GrantAction,
-        /// The privileges; None for ALL.
+        /// The privileges on the objects as a whole; None for ALL.
         privileges: Option<Privileges>,
+        /// Those on columns of them; None for ALL.
+        columns: Vec<(Option<Privileges>, Vec<String>)>,
         /// The objects.
         objects: Objects,
         /// To or from whom.
@@ -235,6 +264,23 @@ pub enum PrivilegeStatement {
         option: GrantOption,
         /// What becomes of privileges that were granted on.
         behaviour: DropBehaviour,
+    },
+    /// ALTER DEFAULT PRIVILEGES.
+    Defaults {
+        /// Whose objects; nobody for those of the session's role.
+        roles: Vec<RoleName>,
+        /// The schemas they are made in; none for all.
+        schemas: Vec<String>,
+        /// GRANT or REVOKE.
+        action: GrantAction,
+        /// The privileges; None for ALL.
+        privileges: Option<Privileges>,
+        /// What they are on.
+        kind: DefaultKind,
+        /// To or from whom.
+        grantees: Vec<RoleName>,
+        /// The right to grant.
+        option: GrantOption,
     },
     /// GRANT or REVOKE of roles.
     Roles {
@@ -275,6 +321,7 @@ impl PrivilegeStatement {
         match self {
             Self::Objects { action: GrantAction::Grant, .. } => "GRANT",
             Self::Objects { .. } => "REVOKE",
+            Self::Defaults { .. } => "ALTER DEFAULT PRIVILEGES",
             Self::Roles { action: GrantAction::Grant, .. } => "GRANT ROLE",
             Self::Roles { .. } => "REVOKE ROLE",
             Self::Owner { kind, .. } => match kind {

@@ -1,6 +1,6 @@
 //! Functions on arrays, on their bytes: elements are compared and copied, not decoded.
 
-use super::{ArrayBuilder, Elements, RawElement, bounds, decode};
+use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode};
 use crate::{ElementType, Error, Result, SqlState, text};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
@@ -37,6 +37,80 @@ pub fn slice(
         elements(array, element).skip(skipped).take(count).for_each(|raw| builder.push_raw(raw));
     }
     builder.finish()
+}
+
+fn subscript_error(message: &str) -> Error {
+    Error::new(SqlState::ARRAY_SUBSCRIPT, message)
+}
+
+/// The array after `array[subscript] = value`: what lies between is NULL, and the first subscript
+/// moves where it is one before it.
+///
+/// # Errors
+/// 54000, 2202E.
+pub fn with_element(
+    array: &[u8],
+    element: ElementType,
+    subscript: i32,
+    value: RawElement<'_>,
+) -> Result<Vec<u8>> {
+    with_elements(array, element, (subscript, subscript), std::iter::once(value))
+}
+
+/// The array after `array[first:last] = source`; a bound that is missing is the array's.
+///
+/// # Errors
+/// 2202E for bounds in the wrong order, for too few elements, and for missing bounds of an empty
+/// array; 54000.
+pub fn with_slice(
+    array: &[u8],
+    element: ElementType,
+    (first, last): (Option<i32>, Option<i32>),
+    source: &[u8],
+) -> Result<Vec<u8>> {
+    let (low, high) = match (bounds(array, element), first, last) {
+        (_, Some(first), Some(last)) => (first, last),
+        (Some((low, high)), first, last) => (first.unwrap_or(low), last.unwrap_or(high)),
+        (None, ..) => {
+            let error = subscript_error("array slice subscript must provide both boundaries");
+            let detail = "When assigning to a slice of an empty array value, slice boundaries must \
+                          be fully specified.";
+            return Err(error.with_detail(detail));
+        }
+    };
+    if low > high {
+        return Err(subscript_error("upper bound cannot be less than lower bound"));
+    }
+    let count = (i64::from(high) - i64::from(low) + 1) as usize;
+    let mut found = elements(source, element);
+    if found.by_ref().take(count).count() < count {
+        return Err(subscript_error("source array too small"));
+    }
+    with_elements(array, element, (low, high), elements(source, element).take(count))
+}
+
+/// The array with `values` at the subscripts from `low` to `high`.
+fn with_elements<'v>(
+    array: &[u8],
+    element: ElementType,
+    (low, high): (i32, i32),
+    values: impl Iterator<Item = RawElement<'v>>,
+) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    let (old_low, old_high) = bounds(array, element).unwrap_or((low, high));
+    let (begin, end) = (old_low.min(low), old_high.max(high));
+    if i64::from(end) - i64::from(begin) >= ELEMENTS_MAX as i64 {
+        let message = format!("array size exceeds the maximum allowed ({ELEMENTS_MAX})");
+        return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
+    }
+    let mut old = elements(array, element);
+    let mut values = values.fuse();
+    for at in begin..=end {
+        let known = if at < old_low { None } else { old.next().flatten() };
+        let is_new = (low..=high).contains(&at);
+        builder.push_raw(if is_new { values.next().flatten() } else { known });
+    }
+    builder.finish_from(begin)
 }
 
 /// `a || b`, with the first subscript of `a`, of `b` when `a` is empty.

@@ -36,22 +36,17 @@ pub(super) struct Cached {
     reported: Vec<String>,
 }
 
-fn milliseconds(session: &Session, name: &str) -> u64 {
-    session.setting(name).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
-fn limit(session: &Session, name: &str) -> Option<Duration> {
-    let ms = milliseconds(session, name);
-    (ms > 0).then(|| Duration::from_millis(ms))
+fn whole_ms(limit: Duration) -> u64 {
+    u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Cached {
     pub(super) fn new(session: &Session) -> Self {
         let value = |(name, _): &(&str, &str)| session.setting(name).unwrap_or_default();
         Self {
-            statement_ms: milliseconds(session, "statement_timeout"),
-            idle_in_transaction: limit(session, "idle_in_transaction_session_timeout"),
-            idle: limit(session, "idle_session_timeout"),
+            statement_ms: session.time_limit("statement_timeout").map_or(0, whole_ms),
+            idle_in_transaction: session.time_limit("idle_in_transaction_session_timeout"),
+            idle: session.time_limit("idle_session_timeout"),
             version: session.settings_version(),
             reported: REPORTED.iter().map(value).collect(),
         }

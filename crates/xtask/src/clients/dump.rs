@@ -68,14 +68,14 @@ ROLLBACK;
 ";
 
 /// A program of PostgreSQL as a client of the one in `folder`.
-fn original(program: &str, folder: &Path) -> Command {
+pub(super) fn original(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("-h").arg(folder).args(["-U", "postgres"]).env("PGDATABASE", "postgres");
     command
 }
 
 /// Runs `command`; what it wrote.
-fn output(command: &mut Command) -> Result<Vec<u8>, String> {
+pub(super) fn output(command: &mut Command) -> Result<Vec<u8>, String> {
     let output = command.stdin(Stdio::null()).output().map_err(text)?;
     match output.status.success() {
         true => Ok(output.stdout),
@@ -84,7 +84,7 @@ fn output(command: &mut Command) -> Result<Vec<u8>, String> {
 }
 
 /// psql without frills that stops at an error.
-const PSQL: [&str; 6] = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
+pub(super) const PSQL: [&str; 6] = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"];
 
 /// Restores dumps in the three forms that pg_dump writes, each over the one before.
 pub(super) fn restores(server: &Server) -> Outcome {
@@ -121,7 +121,7 @@ fn restores_from(home: &Path, server: &Server, file: &Path) -> Outcome {
 }
 
 /// An error with the first line that differs.
-fn same(found: &[u8], wanted: &[u8]) -> Outcome {
+pub(super) fn same(found: &[u8], wanted: &[u8]) -> Outcome {
     let [found, wanted] = [found, wanted].map(String::from_utf8_lossy);
     let differs = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
     match differs {

@@ -90,6 +90,7 @@ pub(super) fn run(server: &mut Server, full: bool, report: &mut Report) {
     report.outcome(&client, "rows by FETCH_COUNT", &psql.fetch_count());
     report.outcome(&client, "notices", &psql.notices());
     report.outcome(&client, "what pg_dump and pg_dumpall wrote", &super::dump::restores(server));
+    report.outcome(&client, "pg_dump of this server", &super::dumped::restores(server));
     let outcome = survives(server);
     report.outcome(&client, "server killed: data intact", &outcome);
 }

@@ -9,14 +9,14 @@ use sql::catalog::{
     IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls, ReferentialAction,
     SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef, WideLink, WideNode,
 };
-use sql::statement::{OnCommit, Persistence, Privileges, RelationName};
+use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
 use types::{DataType, NumericDisplay, NumericType, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
 use crate::comments::Commented;
-use crate::rights::{Grant, Membership, Rights, SCHEMA_NAME};
+use crate::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 
 /// A struct is its fields in this order; what stands behind `;` is written only where it is not the
 /// default, and so may be missing.
@@ -25,7 +25,7 @@ macro_rules! record {
         impl Codec for $ty {
             fn put(&self, out: &mut Writer<'_>) {
                 $(out.field(&self.$field);)*
-                if self.$last != Default::default() {
+                if !is_default(&self.$last) {
                     out.field(&self.$last);
                 }
             }
@@ -57,6 +57,10 @@ macro_rules! record {
     };
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// A variant without fields is one byte.
 macro_rules! variants {
     ($ty:ident { $($variant:ident = $number:literal),* }) => {
@@ -80,11 +84,12 @@ macro_rules! variants {
 record!(WideDef { nodes, columns });
 record!(WideNode { table, link });
 record!(WideLink { from, columns, references });
-record!(View { sql, columns, output, depends_on, persistence });
+record!(View { sql, columns, output, depends_on, persistence; keys });
 record!(Sequence { id, name, def, owner, persistence, value });
 record!(Membership { role, admin });
 record!(Grant { grantee, grantor, privileges, grantable });
-record!(Rights { owner, grants });
+record!(Rights { owner, grants; columns });
+record!(DefaultsOf { role, schema, kind });
 record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default; generated });
@@ -98,6 +103,7 @@ record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
 
+variants!(DefaultKind { Tables = 0, Sequences = 1, Schemas = 2 });
 variants!(Layout { Row = 0, Column = 1, Frozen = 2, Auto = 3 });
 variants!(Persistence { Permanent = 0, Temporary = 1 });
 variants!(SequenceWrap { Fail = 0, Cycle = 1 });

@@ -176,6 +176,7 @@ fn view() -> impl Strategy<Value = View> {
             output,
             depends_on,
             persistence,
+            keys: Vec::new(),
         })
 }
 

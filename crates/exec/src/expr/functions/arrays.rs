@@ -24,6 +24,8 @@ pub(super) fn kernel(function: Function, signature: &Signature) -> Result<Option
         F::AnyElement(_) | F::AllElements(_) | F::ArrayPrepend => element_of(signature.of(1)?)?,
         F::ArrayElement
         | F::ArraySlice
+        | F::ArraySetElement
+        | F::ArraySetSlice
         | F::ArrayConcat
         | F::ArrayAppend
         | F::Cardinality
@@ -70,6 +72,12 @@ fn shape_kernel(function: Function, element: ElementType) -> Option<Kernel> {
         }
         F::ArraySlice => {
             Box::new(move |a: &[&Vector], _| array_fn::slice(a[0], a[1], a[2], element))
+        }
+        F::ArraySetElement => {
+            Box::new(move |a: &[&Vector], _| array_fn::set_element(a[0], a[1], a[2], element))
+        }
+        F::ArraySetSlice => {
+            Box::new(move |a: &[&Vector], _| array_fn::set_slice(a[0], [a[1], a[2]], a[3], element))
         }
         F::ArrayTrim => Box::new(move |a: &[&Vector], _| array_fn::trim(a[0], a[1], element)),
         F::ArrayConcat => Box::new(move |a: &[&Vector], _| array_fn::concat(a[0], a[1], element)),

@@ -1,0 +1,176 @@
+//! Assignments to elements and slices of arrays: `SET a[1] = 2`, `INSERT INTO t (a[2:3])`.
+//!
+//! ```text
+//! a[1] = x, a[2] = y   ->   a = array_set_element(array_set_element(a, 1, x), 2, y)
+//! ```
+
+use sqlparser::ast;
+use types::{DataType, Error, Result, SqlState};
+
+use super::array::UNBOUNDED;
+use super::write::column_at;
+use super::{Binder, Bound, BoundColumn, BoundQuery, fail, unsupported};
+use crate::algebra::{Expr, Function, Place, Plan};
+use crate::catalog::{ColumnDef, TableRef};
+
+impl Binder<'_> {
+    /// The subscript under which the column `name` is assigned to, if there is one.
+    pub(super) fn subscript_of(&self, name: &ast::Ident) -> Result<Option<ast::Subscript>> {
+        let found = self.subscripted.iter().find(|known| known.span == name.span);
+        match found.map(|known| known.subscripts.as_slice()) {
+            None => Ok(None),
+            Some([subscript]) => Ok(Some(subscript.clone())),
+            Some(_) => {
+                let what = "several subscripts: arrays have one dimension; this assignment";
+                unsupported(what, super::name::ident_at(name))
+            }
+        }
+    }
+
+    /// What is assigned under a subscript, as a column: an element or an array of `column`.
+    pub(super) fn target_part(
+        &self,
+        column: &ColumnDef,
+        subscript: &ast::Subscript,
+        at: Place,
+    ) -> Result<ColumnDef> {
+        let Some(element) = column.ty.element() else {
+            let message = format!(
+                "cannot subscript type {} because it does not support subscripting",
+                column.ty.name()
+            );
+            return fail(SqlState::DATATYPE_MISMATCH, message, at);
+        };
+        let ty = match subscript {
+            ast::Subscript::Index { .. } => element,
+            ast::Subscript::Slice { .. } => column.ty,
+        };
+        Ok(ColumnDef { ty, default: None, generated: None, ..column.clone() })
+    }
+
+    /// The array after `value`, which is of the type that [`Self::target_part`] says, was assigned.
+    pub(super) fn array_with(
+        &mut self,
+        array: Expr,
+        subscript: &ast::Subscript,
+        value: Expr,
+    ) -> Result<Expr> {
+        let ty = array.ty;
+        match subscript {
+            ast::Subscript::Index { index } => {
+                let index = self.bind_subscript(index)?;
+                Ok(Expr::call(Function::ArraySetElement, vec![array, index, value], ty))
+            }
+            ast::Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                let mut side = |bound: &Option<ast::Expr>, default: i32| match bound {
+                    Some(bound) => self.bind_subscript(bound),
+                    None => Ok(Expr::integer(default)),
+                };
+                let low = side(lower_bound, UNBOUNDED.0)?;
+                let high = side(upper_bound, UNBOUNDED.1)?;
+                Ok(Expr::call(Function::ArraySetSlice, vec![array, low, high, value], ty))
+            }
+            ast::Subscript::Slice { .. } => {
+                fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", None)
+            }
+        }
+    }
+
+    /// `SET a[1] = value` over the target's row, which is the first relation in sight, or over what
+    /// was assigned to `a` before.
+    pub(super) fn assigned_part(
+        &mut self,
+        table: &TableRef,
+        ordinal: usize,
+        subscript: &ast::Subscript,
+        value: &ast::Expr,
+        before: Option<Expr>,
+    ) -> Result<Expr> {
+        let at = super::name::expr_at(value);
+        let part = self.target_part(column_at(table, ordinal)?, subscript, at)?;
+        if super::insert::is_default(value) {
+            return fail(
+                SqlState::FEATURE_NOT_SUPPORTED,
+                "cannot set an array element to DEFAULT",
+                at,
+            );
+        }
+        let bound = self.bind_expr(value)?;
+        let value = self.assign_part(bound, &part)?;
+        let array = match before {
+            Some(array) => array,
+            None => {
+                let relation = self.level()?.scope.relations.first();
+                let column = relation.and_then(|relation| relation.columns.get(ordinal));
+                let column = column.ok_or_else(|| Error::internal("a target is a relation"))?;
+                column.expr.clone()
+            }
+        };
+        self.array_with(array, subscript, value)
+    }
+
+    /// `bound` as a value for a part of an array.
+    pub(super) fn assign_part(&mut self, bound: Bound, part: &ColumnDef) -> Result<Expr> {
+        let (ty, at) = (self.retyped(bound.clone()).ty(), bound.at);
+        match self.assign(bound, part) {
+            Err(error) if error.state() == SqlState::DATATYPE_MISMATCH => {
+                let message = format!(
+                    "subscripted assignment to \"{}\" requires type {} but expression is of type \
+                     {}",
+                    part.name,
+                    part.ty.name(),
+                    ty.name()
+                );
+                let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
+                    .with_hint("You will need to rewrite or cast the expression.");
+                Err(super::place(error, at))
+            }
+            other => other,
+        }
+    }
+
+    /// The rows of an INSERT, with parts of an array put together in one column: `parts` has the
+    /// subscript of each column of `source`. Returns the ordinals that are left, too.
+    pub(super) fn whole_arrays(
+        &mut self,
+        table: &TableRef,
+        ordinals: Vec<usize>,
+        parts: &[Option<ast::Subscript>],
+        source: BoundQuery,
+    ) -> Result<(Vec<usize>, BoundQuery)> {
+        if parts.iter().all(Option::is_none) {
+            return Ok((ordinals, source));
+        }
+        let mut left: Vec<usize> = Vec::new();
+        let mut values: Vec<(Expr, BoundColumn)> = Vec::new();
+        for ((ordinal, part), column) in ordinals.into_iter().zip(parts).zip(source.columns) {
+            let value = Expr::column(column.id, column.ty);
+            let Some(subscript) = part else {
+                left.push(ordinal);
+                values.push((value, column));
+                continue;
+            };
+            match left.iter().position(|known| *known == ordinal) {
+                Some(at) => {
+                    let before = values[at].0.clone();
+                    values[at].0 = self.array_with(before, subscript, value)?;
+                }
+                None => {
+                    // What is not assigned is NULL, whatever the default says.
+                    let empty = Expr::null(column_at(table, ordinal)?.ty);
+                    left.push(ordinal);
+                    values.push((self.array_with(empty, subscript, value)?, column));
+                }
+            }
+        }
+        let mut project = Vec::with_capacity(values.len());
+        let mut columns = Vec::with_capacity(values.len());
+        for (expr, column) in values {
+            let (id, ty): (_, DataType) = (self.fresh(), expr.ty);
+            project.push((id, expr));
+            columns.push(BoundColumn { id, ty, ..column });
+        }
+        let plan = Plan::Project { input: Box::new(source.plan), columns: project };
+        Ok((left, BoundQuery { plan, columns }))
+    }
+}

@@ -1,0 +1,164 @@
+//! Subscripts of the columns that INSERT and UPDATE assign to, which the grammar lacks.
+//!
+//! ```text
+//! UPDATE t SET a[1] = 2, b[2:3] = c    ->   UPDATE t SET a = 2, b = c
+//! INSERT INTO t (a[1], b) ...          ->   INSERT INTO t (a, b) ...
+//! ```
+
+use sqlparser::ast;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
+
+use super::session::{Parsed, significant, token_is};
+
+/// A column under subscripts.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscripted {
+    /// Of the column's name.
+    pub(crate) span: Span,
+    pub(crate) subscripts: Vec<ast::Subscript>,
+}
+
+/// Takes subscripts of assigned columns out of `tokens`.
+///
+/// # Errors
+/// When they are none.
+pub(super) fn take_subscripts(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<Subscripted>> {
+    let mut taken = Vec::new();
+    let has_brackets = tokens.iter().any(|token| token.token == Token::LBracket);
+    let writes = |token| token_is(token, "update") || token_is(token, "insert");
+    if !has_brackets || !tokens.iter().any(writes) {
+        return Ok(taken);
+    }
+    let mut cuts = Vec::new();
+    for (word, end) in targets(tokens) {
+        let mut parser = super::parser(tokens[word..end].to_vec());
+        let subscripts = match parser.parse_expr()? {
+            ast::Expr::CompoundFieldAccess { access_chain, .. } => {
+                let subscript = |access: ast::AccessExpr| match access {
+                    ast::AccessExpr::Subscript(subscript) => Some(subscript),
+                    ast::AccessExpr::Dot(_) => None,
+                };
+                access_chain.into_iter().map(subscript).collect::<Option<Vec<_>>>()
+            }
+            _ => None,
+        };
+        let Some(subscripts) = subscripts else { continue };
+        taken.push(Subscripted { span: tokens[word].span, subscripts });
+        cuts.push(word + 1..end);
+    }
+    for cut in cuts.into_iter().rev() {
+        tokens.drain(cut);
+    }
+    Ok(taken)
+}
+
+/// The columns under subscripts: where the name stands, and the end of its subscripts.
+fn targets(tokens: &[TokenWithSpan]) -> Vec<(usize, usize)> {
+    let places = significant(tokens);
+    let mut found = Vec::new();
+    // The depth of parentheses at which columns are assigned now, and whether one may begin.
+    let (mut depth, mut list, mut begins) = (0, None, false);
+    let mut at = 0;
+    while at < places.len() {
+        let token = &tokens[places[at]];
+        match &token.token {
+            Token::LParen | Token::LBracket => {
+                depth += 1;
+                if token.token == Token::LParen && is_insert_list(tokens, &places[..at]) {
+                    (list, begins) = (Some((depth, Ends::Anywhere)), true);
+                    at += 1;
+                    continue;
+                }
+            }
+            Token::RParen | Token::RBracket => {
+                depth -= 1;
+                if list.is_some_and(|(level, _)| depth < level) {
+                    list = None;
+                }
+            }
+            Token::Comma => {
+                begins = list.is_some_and(|(level, _)| level == depth);
+                at += 1;
+                continue;
+            }
+            Token::Word(_) if token_is(token, "set") => {
+                (list, begins) = (Some((depth, Ends::Equals)), true);
+                at += 1;
+                continue;
+            }
+            Token::Word(_) => {
+                // Of what may stand behind assignments only RETURNING has commas.
+                let ends = match list {
+                    Some((level, Ends::Equals)) if level == depth => &["returning"][..],
+                    Some((level, Ends::Anywhere)) if level == depth => {
+                        &["select", "with", "values", "table"]
+                    }
+                    _ => &[],
+                };
+                if ends.iter().any(|end| token_is(token, end)) {
+                    list = None;
+                } else if let (true, Some((_, rule))) = (begins, list)
+                    && let Some(end) = subscripts_end(tokens, &places, at + 1)
+                {
+                    let next = places.get(end).map(|place| &tokens[*place].token);
+                    let fits = match rule {
+                        Ends::Equals => next == Some(&Token::Eq),
+                        Ends::Anywhere => matches!(next, Some(Token::Comma | Token::RParen)),
+                    };
+                    if fits {
+                        found.push((places[at], places[end - 1] + 1));
+                        (at, begins) = (end, false);
+                        continue;
+                    }
+                }
+            }
+            _ => {}
+        }
+        begins = false;
+        at += 1;
+    }
+    found
+}
+
+/// What stands behind a target.
+#[derive(Clone, Copy)]
+enum Ends {
+    /// `=`.
+    Equals,
+    /// A comma or the end of the list.
+    Anywhere,
+}
+
+/// Whether a parenthesis behind these tokens opens the columns of INSERT INTO.
+fn is_insert_list(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
+    let is_name = |place: &&usize| {
+        let token = &tokens[**place];
+        matches!(token.token, Token::Word(_) | Token::Period) && !token_is(token, "into")
+    };
+    let name = before.iter().rev().take_while(is_name).count();
+    let Some(into) = before.len().checked_sub(name + 1) else { return false };
+    name > 0
+        && token_is(&tokens[before[into]], "into")
+        && into.checked_sub(1).is_some_and(|at| token_is(&tokens[before[at]], "insert"))
+}
+
+/// The first token behind the brackets that begin at `at`; None when there are none.
+fn subscripts_end(tokens: &[TokenWithSpan], places: &[usize], at: usize) -> Option<usize> {
+    let token = |at: usize| places.get(at).map(|place| &tokens[*place].token);
+    let mut end = at;
+    while token(end) == Some(&Token::LBracket) {
+        let mut depth = 0;
+        loop {
+            match token(end)? {
+                Token::LBracket | Token::LParen => depth += 1,
+                Token::RBracket | Token::RParen => depth -= 1,
+                _ => {}
+            }
+            end += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    (end > at).then_some(end)
+}
