@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sql::algebra::{Advisory, AdvisorySpan, SessionFunction};
-use sql::statement::SetScope;
+use sql::statement::{RelationName, SetScope};
 use types::waiting::waiting;
 use types::{Error, Result, SqlState, Value};
 
@@ -84,6 +84,15 @@ impl SessionCalls {
         if known.version() != settings.version() {
             known.clone_from(settings);
         }
+    }
+
+    /// The relation that the search path finds by this name.
+    pub(crate) fn found(&self, state: &State, name: &str) -> Option<RelationName> {
+        let settings = self.settings.lock();
+        let mut all = std::iter::once("pg_temp")
+            .chain(settings.schemas())
+            .map(|schema| RelationName { schema: Some(schema.to_owned()), name: name.to_owned() });
+        all.find(|name| state.contains(&name.key()))
     }
 
     fn ask(&self, ask: impl FnOnce(&mut Asked)) {

@@ -323,6 +323,9 @@ impl Default for Role {
     }
 }
 
+/// What the keys of temporary relations begin with.
+const TEMPORARY: &str = "pg_temp.";
+
 /// A schema; who owns it is in the rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Schema;
@@ -513,40 +516,38 @@ impl State {
             || self.sequences.contains_key(name)
     }
 
-    /// These relations and the session's temporary ones, which hide others of their names.
+    /// These relations and the session's temporary ones.
     pub(crate) fn with_temporary(&self, temporary: &Self) -> Self {
         let mut all = self.clone();
-        all.retain(|name, _| !temporary.has_name(name));
         all.tables.extend(temporary.tables.clone());
         all.views.extend(temporary.views.clone());
         all.sequences.extend(temporary.sequences.clone());
         all
     }
 
-    fn retain(&mut self, keep: impl Fn(&str, Persistence) -> bool) {
-        self.tables.retain(|name, table| keep(name, table.def.persistence));
-        self.views.retain(|name, view| keep(name, view.persistence));
-        self.sequences.retain(|name, sequence| keep(name, sequence.persistence));
+    fn retain(&mut self, kept: Persistence) {
+        self.tables.retain(|_, table| table.def.persistence == kept);
+        self.views.retain(|_, view| view.persistence == kept);
+        self.sequences.retain(|_, sequence| sequence.persistence == kept);
     }
 
     /// Undoes [`Self::with_temporary`] after `self` was changed: the permanent relations and the
-    /// temporary ones. `shared` and `temporary` are as they were before.
-    pub(crate) fn split(mut self, shared: &Self, temporary: &Self) -> (Self, Self) {
-        let mut mine = self.clone();
-        mine.roles.clear();
-        mine.schemas.clear();
-        mine.rights.clear();
-        mine.default_privileges.clear();
-        mine.comments.clear();
-        mine.retain(|_, persistence| persistence == Persistence::Temporary);
-        self.retain(|_, persistence| persistence == Persistence::Permanent);
-        // What temporary relations hid or hide now is still there.
-        let mut hidden = shared.clone();
-        hidden.retain(|name, _| temporary.has_name(name) || mine.has_name(name));
-        self.tables.extend(hidden.tables);
-        self.views.extend(hidden.views);
-        self.sequences.extend(hidden.sequences);
+    /// temporary ones.
+    pub(crate) fn split(mut self) -> (Self, Self) {
+        let (tables, views) = (self.tables.clone(), self.views.clone());
+        let mut mine = Self { tables, views, sequences: self.sequences.clone(), ..Self::default() };
+        mine.retain(Persistence::Temporary);
+        self.retain(Persistence::Permanent);
         (self, mine)
+    }
+
+    /// Whether there are temporary relations.
+    pub(crate) fn has_temporary(&self) -> bool {
+        fn has<T>(all: &BTreeMap<String, T>) -> bool {
+            let first = all.range(TEMPORARY.to_owned()..).next();
+            first.is_some_and(|(key, _)| key.starts_with(TEMPORARY))
+        }
+        has(&self.tables) || has(&self.views) || has(&self.sequences)
     }
 
     /// Everything, for `\d`.

@@ -161,22 +161,10 @@ fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> 
     Ok(layout)
 }
 
-/// Whether a relation of this name may be created: `Ok(false)` when IF NOT EXISTS skips it.
-/// A temporary relation may have the name of a permanent one, which it hides. Departure from
-/// PostgreSQL: not the other way round.
-fn may_create(
-    state: &State,
-    name: &str,
-    if_exists: IfExists,
-    persistence: Persistence,
-) -> Result<bool> {
-    let taken = match state.persistence_of(name) {
-        None => false,
-        Some(Persistence::Permanent) => persistence == Persistence::Permanent,
-        Some(Persistence::Temporary) => true,
-    };
+/// Whether the catalog may call a new relation so: `Ok(false)` when IF NOT EXISTS skips it.
+fn may_create(state: &State, name: &str, if_exists: IfExists) -> Result<bool> {
     match if_exists {
-        _ if !taken => Ok(true),
+        _ if !state.contains(name) => Ok(true),
         IfExists::Skip => Ok(false),
         IfExists::Fail | IfExists::Replace => Err(names::taken(RelationName::name_of_key(name))),
     }

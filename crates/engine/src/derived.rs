@@ -60,7 +60,7 @@ impl Terms {
 
 /// The terms over a row of the table.
 fn bind(def: &TableDef, terms: &IndexTerms) -> Result<BoundTerms> {
-    sql::bind_index_terms(&def.name, &def.columns, terms, &Nothing)
+    sql::bind_index_terms(def.bare_name(), &def.columns, terms, &Nothing)
 }
 
 /// Gives the expressions of indexes the types that they have over the columns as they are now.

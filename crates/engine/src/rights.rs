@@ -442,7 +442,7 @@ impl State {
                     let who = owner.as_ref().unwrap_or(who);
                     self.check_usage(who, relation)?;
                     let object = Object::Relation(relation.clone());
-                    if !self.may_columns(who, &object, *any_of, extent) {
+                    if !any_of.is_empty() && !self.may_columns(who, &object, *any_of, extent) {
                         self.check(who, &object, *any_of)?;
                     }
                 }

@@ -34,22 +34,16 @@ pub(crate) struct SessionSequences {
     pub(crate) access: AccessMode,
     pub(crate) who: Who,
     pub(crate) calls: Arc<SessionCalls>,
-    /// The schemas of the search path; None is the default.
-    pub(crate) path: Option<Arc<[String]>>,
 }
 
 impl SessionSequences {
     fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
         let mut name = RelationName::parse(name)?;
         let mut key = self.state.key_of(&name)?;
-        if name.schema.is_none() && !self.state.contains(&key) {
-            let found = self.path.iter().flat_map(|path| path.iter()).map(|schema| RelationName {
-                schema: Some(schema.clone()),
-                ..RelationName::public(&name.name)
-            });
-            if let Some(found) = found.into_iter().find(|name| self.state.contains(&name.key())) {
-                (key, name) = (found.key(), found);
-            }
+        if name.schema.is_none()
+            && let Some(found) = self.calls.found(&self.state, &name.name)
+        {
+            (key, name) = (found.key(), found);
         }
         match self.state.sequences.get(&key) {
             Some(sequence) => Ok(sequence),

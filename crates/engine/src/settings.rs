@@ -200,18 +200,15 @@ pub(crate) fn meaning(name: &str) -> &'static str {
 
 /// The identifiers of a list, folded where they are not quoted; two quotes inside are one.
 fn names_in(list: &str) -> Vec<String> {
-    let (mut names, mut name, mut quoted, mut was_quoted) =
-        (Vec::new(), String::new(), false, false);
+    let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = list.chars().chain([',']).peekable();
     while let Some(c) = chars.next() {
         match c {
             '"' if quoted && chars.next_if_eq(&'"').is_some() => name.push('"'),
-            '"' => (quoted, was_quoted) = (!quoted, true),
+            '"' => quoted = !quoted,
             ',' if !quoted => {
-                if was_quoted || !name.is_empty() {
-                    names.push(std::mem::take(&mut name));
-                }
-                was_quoted = false;
+                let name = std::mem::take(&mut name);
+                names.extend((!name.is_empty()).then_some(name));
             }
             c if quoted => name.push(c),
             c if c.is_whitespace() => {}

@@ -298,7 +298,7 @@ impl Work {
         let shared = self.shared_catalog(inner);
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
-        let (mut changed, temporary) = state.split(&shared, &self.temporary);
+        let (mut changed, temporary) = state.split();
         check_wide(&changed)?;
         changed.settle_rights(&shared, who);
         changed.settle_comments();

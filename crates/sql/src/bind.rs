@@ -191,6 +191,8 @@ struct Binder<'a> {
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
     placed: Vec<(Position, String)>,
+    /// Whether there were some without a place: of TABLE.
+    has_unplaced: bool,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -221,6 +223,7 @@ impl<'a> Binder<'a> {
             vectors: HashSet::new(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),
+            has_unplaced: false,
             clock: None,
             moment: None,
         }

@@ -66,14 +66,23 @@ impl RelationName {
         Self { schema: None, name: name.to_owned() }
     }
 
-    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere. A
+    /// Its schema.
+    pub fn schema_name(&self) -> &str {
+        match self.schema.as_deref() {
+            None | Some("main") => "public",
+            Some(schema) => schema,
+        }
+    }
+
+    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere; those
+    /// of the session are in the schema `pg_temp`. A
     /// name in `public` with a point has another one in front.
     pub fn key(&self) -> String {
         match self.schema.as_deref() {
-            None | Some("public" | "main" | "pg_temp") if self.name.contains('.') => {
+            None | Some("public" | "main") if self.name.contains('.') => {
                 format!(".{}", self.name)
             }
-            None | Some("public" | "main" | "pg_temp") => self.name.clone(),
+            None | Some("public" | "main") => self.name.clone(),
             Some(schema) => format!("{schema}.{}", self.name),
         }
     }
@@ -115,8 +124,17 @@ impl RelationName {
         loop {
             let (part, after) = match rest.strip_prefix('"') {
                 Some(quoted) => {
-                    let end = quoted.find('"').ok_or_else(invalid)?;
-                    (quoted[..end].to_owned(), &quoted[end + 1..])
+                    // Two quotes inside are one.
+                    let mut quotes = quoted.match_indices('"').map(|(at, _)| at);
+                    let is_end = |at: &usize| !quoted[at + 1..].starts_with('"');
+                    let end = loop {
+                        let at = quotes.next().ok_or_else(invalid)?;
+                        if is_end(&at) {
+                            break at;
+                        }
+                        quotes.next();
+                    };
+                    (quoted[..end].replace("\"\"", "\""), &quoted[end + 1..])
                 }
                 None => {
                     let end = rest.find('.').unwrap_or(rest.len());
@@ -148,7 +166,7 @@ impl RelationName {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             match part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
                 true => part.clone(),
-                false => format!("\"{part}\""),
+                false => format!("\"{}\"", part.replace('"', "\"\"")),
             }
         };
         match &self.schema {

@@ -298,6 +298,7 @@ fn show_parts(out: &mut String, with: &WithChanges, columns_only: bool) {
     for (i, part) in with.parts.iter().enumerate() {
         let turn = match part.turn {
             Turn::First => "",
+            Turn::Behind => ", behind",
             Turn::Last => ", last",
             Turn::Never => ", never",
         };

@@ -2,6 +2,8 @@
 //!
 //! Elsewhere: the catalog itself (parent), tables of the system (`pg_catalog`).
 
+use sql::statement::{Privilege, Privileges};
+
 use super::*;
 
 /// What the binder sees during one statement.
@@ -35,6 +37,23 @@ pub(crate) struct StatementCatalog<'a> {
 }
 
 impl StatementCatalog<'_> {
+    /// Whether names without a schema are those of `public`.
+    fn is_usual(&self) -> bool {
+        let rights = || self.state.rights.contains_key(&Object::Schema(SCHEMA_NAME.to_owned()));
+        self.state.schemas.is_empty() && self.settings.path().is_none() && !rights()
+    }
+
+    /// Whether the session finds relations in a schema of its search path.
+    fn is_searched(&self, schema: &str) -> bool {
+        let usage = Privileges::of(&[Privilege::Usage]);
+        let may = || {
+            let object = Object::Schema(schema.to_owned());
+            self.state.check(self.settings.who(), &object, usage).is_ok()
+        };
+        matches!(schema, "pg_catalog" | "information_schema")
+            || self.state.has_schema(schema) && (self.checks == Checking::Nothing || may())
+    }
+
     /// The rows of the system table that the one argument names.
     fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
         self.rows_of(match arguments.positional.as_slice() {
@@ -149,23 +168,25 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn schema_of(&self, name: &str) -> Option<String> {
-        let is_usual = self.state.schemas.is_empty() && self.settings.path().is_none();
-        if is_usual || self.names == Names::Public {
+        if self.names == Names::Public {
             return None;
         }
-        let public = RelationName::public(name).key();
-        if self.state.persistence_of(&public) == Some(Persistence::Temporary) {
+        let is_in =
+            |schema| key_in(Some(schema), name).is_some_and(|key| self.state.contains(&key));
+        if self.state.has_temporary() && is_in("pg_temp") {
+            return Some("pg_temp".to_owned());
+        }
+        if self.is_usual() {
             return None;
         }
         let mut has_public = false;
-        for schema in self.settings.schemas() {
+        for schema in self.settings.schemas().filter(|schema| self.is_searched(schema)) {
             has_public |= schema == SCHEMA_NAME;
             let is_here = match schema {
-                SCHEMA_NAME => self.state.contains(&public),
                 "pg_catalog" | "information_schema" => {
                     pg_catalog::view(Some(schema), name).is_some()
                 }
-                schema => key_in(Some(schema), name).is_some_and(|key| self.state.contains(&key)),
+                schema => is_in(schema),
             };
             if is_here {
                 return (schema != SCHEMA_NAME).then(|| schema.to_owned());
@@ -178,7 +199,13 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn schema_of_new(&self) -> Result<Option<String>> {
-        match self.settings.schemas().find(|name| self.state.has_schema(name)) {
+        if self.is_usual() {
+            return Ok(None);
+        }
+        let is_meant = |name: &&str| {
+            *name == "pg_temp" || self.state.has_schema(name) && self.is_searched(name)
+        };
+        match self.settings.schemas().find(is_meant) {
             Some(SCHEMA_NAME) => Ok(None),
             Some(schema) => Ok(Some(schema.to_owned())),
             None => {
@@ -189,11 +216,9 @@ impl Catalog for StatementCatalog<'_> {
     }
 
     fn search_path(&self) -> Vec<String> {
-        let is_there = |name: &&str| {
-            self.state.has_schema(name) || matches!(*name, "pg_catalog" | "information_schema")
-        };
         self.is_enough.set(false);
-        self.settings.schemas().filter(is_there).map(str::to_owned).collect()
+        let all = self.settings.schemas().filter(|name| self.is_searched(name));
+        all.map(str::to_owned).collect()
     }
 
     fn table_function(

@@ -134,7 +134,7 @@ pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<Query
         Naming::Chosen => names::free(&create.name, |n| is_taken(&state, &entry.def, n)),
         Naming::Given => {
             let key = RelationName::key_beside(&entry.def.name, &create.name);
-            if !may_create(&state, &key, create.if_exists, entry.def.persistence)? {
+            if !may_create(&state, &key, create.if_exists)? {
                 super::tell_taken(session, &key);
                 return Ok(done);
             }

@@ -9,7 +9,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
-use super::{alter, drop, sequence, view};
+use super::{alter, drop, names, sequence, view};
 use crate::catalog::{Schema, State, undefined_schema, undefined_table};
 use crate::comments::Commented;
 use crate::privilege::{one_role, schema_named};
@@ -277,7 +277,12 @@ fn move_one(session: &mut Session, key: &str, to: &str) -> Result<()> {
         let message = format!("relation \"{}\" already exists in schema \"{to}\"", name.name);
         return Err(Error::new(SqlState::DUPLICATE_TABLE, message));
     }
-    if state.tables.contains_key(key) {
+    if let Some(table) = state.tables.get(key) {
+        let mut indexes = table.def.visible_indexes().map(|index| index.name.as_str());
+        let is_taken = |index: &&str| state.contains(&RelationName::key_beside(&new, index));
+        if let Some(index) = indexes.find(is_taken) {
+            return Err(names::taken(index));
+        }
         let owned = sequence::owned(&state, key);
         alter::rename_table(session, key, &new)?;
         for sequence in owned {

@@ -46,7 +46,7 @@ pub(super) fn create(session: &mut Session, create: CreateSequence) -> Result<Qu
     let done = QueryResult::command("CREATE SEQUENCE");
     let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+    if !may_create(&session.state(), &name, create.if_exists)? {
         super::tell_taken(session, &name);
         return Ok(done);
     }

@@ -122,7 +122,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let done = QueryResult::command("CREATE TABLE");
     let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+    if !may_create(&session.state(), &name, create.if_exists)? {
         super::tell_taken(session, &name);
         return Ok(done);
     }
@@ -168,7 +168,7 @@ pub(super) fn check_persistence(state: &State, def: &TableDef, key: &ForeignKeyD
 pub(super) fn create_as(session: &mut Session, create: CreateTableAs) -> Result<QueryResult> {
     let name = session.state().key_of(&create.name)?;
     let persistence = persistence_of(&create.name, create.persistence);
-    if !may_create(&session.state(), &name, create.if_exists, persistence)? {
+    if !may_create(&session.state(), &name, create.if_exists)? {
         super::tell_taken(session, &name);
         return Ok(QueryResult::command("CREATE TABLE AS"));
     }

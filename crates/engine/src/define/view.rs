@@ -12,13 +12,17 @@ use crate::{QueryResult, Session};
 
 /// CREATE VIEW.
 pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryResult> {
-    let name = &session.state().key_of(&create.name)?;
+    let mut name = session.state().key_of(&create.name)?;
     let (depends_on, keys) = relations_in(session, &create.sql)?;
     let state = session.state();
     let is_temporary = |n: &String| state.persistence_of(n) == Some(Persistence::Temporary);
     // As in PostgreSQL, a view of temporary relations ends with them.
     let persistence = match depends_on.iter().any(is_temporary) {
-        true => Persistence::Temporary,
+        true => {
+            let schema = Some("pg_temp".to_owned());
+            name = RelationName { schema, ..create.name.clone() }.key();
+            Persistence::Temporary
+        }
         false => persistence_of(&create.name, create.persistence),
     };
     let view = View {
@@ -30,9 +34,9 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
         keys,
     };
     session.change_catalog(|state| {
-        let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(name);
-        if replaces || may_create(state, name, create.if_exists, persistence)? {
-            state.views.insert(name.to_owned(), view);
+        let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(&name);
+        if replaces || may_create(state, &name, create.if_exists)? {
+            state.views.insert(name, view);
         }
         Ok(())
     })?;

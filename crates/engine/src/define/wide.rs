@@ -35,7 +35,7 @@ const COLUMNS_MAX: usize = 1600;
 pub(super) fn create(session: &mut Session, create: &CreateWideTable) -> Result<QueryResult> {
     let done = QueryResult::command("CREATE WIDE TABLE");
     let name = &session.state().key_of(&create.name)?;
-    if !may_create(&session.state(), name, create.if_exists, Persistence::Permanent)? {
+    if !may_create(&session.state(), name, create.if_exists)? {
         debug_assert_eq!(create.if_exists, IfExists::Skip);
         tell_taken(session, name);
         return Ok(done);

@@ -104,7 +104,10 @@ impl Session {
                 text.push_str(&self.planned_part(number, &part.statement)?);
             }
             text.push_str(&self.planned(&with.main)?);
-            for (number, part) in parts().filter(|(_, part)| part.turn == Turn::Last) {
+            for (number, part) in parts().filter(|(_, part)| part.turn == Turn::Behind) {
+                text.push_str(&self.planned_part(number, &part.statement)?);
+            }
+            for (number, part) in parts().rev().filter(|(_, part)| part.turn == Turn::Last) {
                 text.push_str(&self.planned_part(number, &part.statement)?);
             }
             return Ok(text);

@@ -81,7 +81,6 @@ impl Session {
 
     fn sequences_of(&self, work: &Work) -> SessionSequences {
         SessionSequences {
-            path: self.settings.path().cloned(),
             state: self.state(),
             memory: Arc::clone(&self.sequences),
             used: Arc::clone(work.sequences.get_or_init(Arc::default)),

@@ -37,7 +37,7 @@ impl Checks {
         if self.0.get().is_some() || def.checks.is_empty() {
             return Ok(());
         }
-        let exprs = sql::bind_row_exprs(&def.checks, &def.name, &def.columns, catalog)?;
+        let exprs = sql::bind_row_exprs(&def.checks, def.bare_name(), &def.columns, catalog)?;
         let position = |id: ColumnId| Some(id.0 as usize);
         let mut compiled = Compiled::default();
         for (check, expr) in def.checks.iter().zip(&exprs) {
@@ -76,7 +76,8 @@ impl Checks {
             if let Some(row) = (0..batch.rows).find(fails) {
                 let message = format!(
                     "new row for relation \"{}\" violates check constraint \"{}\"",
-                    def.name, check.name
+                    def.bare_name(),
+                    check.name
                 );
                 return Err(Error::new(SqlState(*b"23514"), message)
                     .with_detail(failing_row(def, batch, row)));

@@ -393,7 +393,7 @@ fn refuse(
     if !session.work().deferred.waits(is_meant) {
         return Ok(());
     }
-    let name = &entry.def.name;
+    let name = entry.def.bare_name();
     let message = format!("cannot {command} \"{name}\" because it has pending trigger events");
     Err(Error::new(SqlState(*b"55006"), message))
 }

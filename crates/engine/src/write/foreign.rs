@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
 use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
+use sql::statement::RelationName;
 use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
 use types::{Error, PhysicalType, Result, SqlState};
@@ -280,11 +281,13 @@ fn refuse_gone(
 fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-        entry.def.name, fk.name
+        entry.def.bare_name(),
+        fk.name
     );
     let mut values = key.iter().copied();
     let key = key_of(&entry.def.columns, &fk.columns, &mut values);
-    let detail = format!("Key {key} is not present in table \"{}\".", fk.table.name);
+    let name = RelationName::name_of_key(&fk.table.name);
+    let detail = format!("Key {key} is not present in table \"{name}\".");
     Error::new(SqlState(*b"23503"), message).with_detail(detail)
 }
 
@@ -430,9 +433,11 @@ fn still_referenced(
 ) -> Error {
     let message = format!(
         "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
-        entry.def.name, fk.name, child.def.name
+        entry.def.bare_name(),
+        fk.name,
+        child.def.bare_name()
     );
     let key = key_of(&entry.def.columns, &fk.references, &mut key.iter().copied());
-    let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.name);
+    let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.bare_name());
     Error::new(SqlState(*b"23503"), message).with_detail(detail)
 }

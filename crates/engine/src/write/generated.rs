@@ -61,7 +61,7 @@ impl Generated {
             return Ok(());
         }
         let mut parts = Vec::with_capacity(self.columns.len());
-        for (ordinal, expr) in sql::bind_generated(&def.name, &def.columns, catalog)? {
+        for (ordinal, expr) in sql::bind_generated(def.bare_name(), &def.columns, catalog)? {
             let mut reads = Vec::new();
             expr.each_column(&mut |id| reads.push(id.0 as usize));
             reads.sort_unstable();

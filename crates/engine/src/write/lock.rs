@@ -126,7 +126,8 @@ fn lock_one(
         if lock.wait == LockWait::Skip {
             return Ok(Locked::LeaveOut);
         }
-        let message = format!("could not obtain lock on row in relation \"{}\"", entry.def.name);
+        let message =
+            format!("could not obtain lock on row in relation \"{}\"", entry.def.bare_name());
         return Err(Error::new(SqlState(*b"55P03"), message));
     }
     match attempt(work, &cancel, |undo| entry.storage().lock(undo, at, tid)) {

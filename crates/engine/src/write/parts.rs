@@ -61,6 +61,7 @@ pub(crate) fn run(session: &mut Session, with: &WithChanges) -> Result<QueryResu
 fn run_all(session: &mut Session, with: &WithChanges) -> Result<QueryResult> {
     run_turn(session, with, Turn::First)?;
     let result = session.run_part(&with.main).ok_or_else(not_rows)??;
+    run_turn(session, with, Turn::Behind)?;
     run_turn(session, with, Turn::Last)?;
     Ok(result)
 }
@@ -71,7 +72,13 @@ fn not_rows() -> Error {
 
 /// Runs the parts whose turn it is.
 fn run_turn(session: &mut Session, with: &WithChanges, turn: Turn) -> Result<()> {
-    for (number, part) in with.parts.iter().enumerate().filter(|(_, part)| part.turn == turn) {
+    let mut numbers: Vec<usize> = (0..with.parts.len()).collect();
+    numbers.retain(|&number| with.parts[number].turn == turn);
+    if turn == Turn::Last {
+        numbers.reverse();
+    }
+    for number in numbers {
+        let part = &with.parts[number];
         let result = session.run_part(&part.statement).ok_or_else(not_rows)??;
         if let Some(parts) = &mut session.parts {
             parts.returned[number] = slices(result.batches().to_vec());

@@ -91,7 +91,7 @@ fn renamed(entry: &TableEntry, error: Error) -> Error {
     let column = (0..old.len().min(entry.def.columns.len())).find(is_meant);
     match column {
         Some(i) => {
-            let message = null_message(&entry.def.name, &entry.def.columns[i].name);
+            let message = null_message(entry.def.bare_name(), &entry.def.columns[i].name);
             let renamed = Error::new(SqlState::NOT_NULL_VIOLATION, message);
             match error.detail() {
                 Some(detail) => renamed.with_detail(detail),

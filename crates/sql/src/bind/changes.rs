@@ -96,6 +96,7 @@ impl Binder<'_> {
                 let turn = |statement: &Statement, cte| match statement {
                     _ if needed.contains(&cte) => Turn::First,
                     Statement::Query(_) if !read.contains(&cte) => Turn::Never,
+                    _ if read.contains(&cte) => Turn::Behind,
                     _ => Turn::Last,
                 };
                 let part = |(statement, cte)| Part { turn: turn(&statement, cte), statement };

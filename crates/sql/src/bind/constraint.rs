@@ -494,7 +494,7 @@ impl Binder<'_> {
         }
         if !is_self {
             let needed = references.iter().copied();
-            self.require_columns(&table.name, Privilege::References, needed);
+            self.require_columns(&table.key(), Privilege::References, needed);
         }
         for (own, other) in columns.iter().zip(&references) {
             let (Some(own), Some(other)) =

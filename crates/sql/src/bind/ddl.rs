@@ -20,14 +20,13 @@ impl Binder<'_> {
     pub(super) fn bind_create_table(&mut self, create: &ast::CreateTable) -> Result<Statement> {
         let at = object_at(&create.name);
         refuse_table_extensions(create, at)?;
-        let name = self.new_name(&create.name)?;
+        let persistence = persistence(create.temporary);
+        let name = self.new_name(&create.name, persistence)?;
         let if_exists = match (create.if_not_exists, create.or_replace) {
             (_, true) => return unsupported("CREATE OR REPLACE TABLE", at),
             (true, false) => IfExists::Skip,
             (false, false) => IfExists::Fail,
         };
-        let persistence =
-            if create.temporary { Persistence::Temporary } else { Persistence::Permanent };
         let on_commit = on_commit(create, &name, at)?;
         let options = table_options(&create.table_options, at)?;
         if let Some(query) = &create.query {
@@ -101,8 +100,11 @@ impl Binder<'_> {
         if create.materialized {
             return unsupported("a materialized view", at);
         }
-        let name = self.new_name(&create.name)?;
+        let name = self.new_name(&create.name, persistence(create.temporary))?;
         let bound = self.bind_query(&create.query, Unknowns::Text)?;
+        if std::mem::take(&mut self.has_unplaced) {
+            return unsupported("TABLE without the schema in a view", at);
+        }
         let query = self.finish(bound)?;
         if !query.parameters.is_empty() {
             return fail(SqlState::UNDEFINED_OBJECT, "there is no parameter $1", at);
@@ -134,10 +136,7 @@ impl Binder<'_> {
                 (false, true) => IfExists::Skip,
                 (false, false) => IfExists::Fail,
             },
-            persistence: match create.temporary {
-                true => Persistence::Temporary,
-                false => Persistence::Permanent,
-            },
+            persistence: persistence(create.temporary),
         })))
     }
 
@@ -160,6 +159,10 @@ impl Binder<'_> {
             other => unsupported(format!("DROP {other}"), None),
         }
     }
+}
+
+fn persistence(temporary: bool) -> Persistence {
+    if temporary { Persistence::Temporary } else { Persistence::Permanent }
 }
 
 /// What CREATE TABLE and CREATE TABLE AS have in common.

@@ -291,7 +291,11 @@ impl Binder<'_> {
         for (ordinal, column) in columns.iter_mut().enumerate() {
             column.source = access.map(|access| Source { access, ordinal });
         }
-        let (name, schema, whole) = (full.name, full.schema, Whole::Row);
+        let schema = match (is_system, &full.schema) {
+            (true, None) => "pg_catalog".to_owned(),
+            _ => full.schema_name().to_owned(),
+        };
+        let (name, schema, whole) = (full.name, Some(schema), Whole::Row);
         let relation = ScopeRelation { name, schema, columns, system, table: None, whole, at };
         Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
     }
@@ -313,7 +317,7 @@ impl Binder<'_> {
             column.source = access.map(|access| Source { access, ordinal });
         }
         relation.at = object_at(name);
-        relation.schema = full.schema;
+        relation.schema = Some(full.schema_name().to_owned());
         Ok((plan, Scope::of(with_alias(relation, alias)?)))
     }
 

@@ -455,8 +455,10 @@ impl Binder<'_> {
     /// The row of the relation called `name`; None when there is none, or it has no rows but
     /// single values.
     fn relation_row(&mut self, name: &str, at: Place) -> Result<Option<Bound>> {
-        let relation = (self.levels.iter().enumerate().rev())
-            .find_map(|(depth, level)| Some((depth, level.scope.relation(None, name)?.clone())));
+        let relation = (self.levels.iter().enumerate().rev()).find_map(|(depth, level)| {
+            let found = level.scope.relation(None, name, None).ok()??;
+            Some((depth, found.clone()))
+        });
         match relation {
             Some((_, relation)) if relation.whole == Whole::Value => Ok(None),
             Some((depth, relation)) => self.row_object(depth, relation, at).map(Some),

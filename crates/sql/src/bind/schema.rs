@@ -10,10 +10,10 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use super::{Binder, Bound, name, place, unsupported};
+use super::{Binder, Bound, fail, name, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::statement::{
-    ObjectKind, Objects, PrivilegeStatement, RelationName, SchemaStatement, Statement,
+    ObjectKind, Objects, Persistence, PrivilegeStatement, RelationName, SchemaStatement, Statement,
 };
 
 /// Whether a name is that of the function, which needs no parentheses.
@@ -61,12 +61,23 @@ impl Binder<'_> {
     /// The name of a relation that is to be made.
     ///
     /// # Errors
-    /// 3F000 where the search path has no schema.
-    pub(super) fn new_name(&self, name: &ast::ObjectName) -> Result<RelationName> {
+    /// 3F000 where the search path has no schema; 42P16 for a temporary one in a schema.
+    pub(super) fn new_name(
+        &self,
+        name: &ast::ObjectName,
+        persistence: Persistence,
+    ) -> Result<RelationName> {
         let full = self.written_name(name)?;
-        match full.schema {
-            Some(_) => Ok(full),
-            None => {
+        match (full.schema.as_deref(), persistence) {
+            (None | Some("pg_temp"), Persistence::Temporary) => {
+                Ok(RelationName { schema: Some("pg_temp".to_owned()), ..full })
+            }
+            (Some(_), Persistence::Temporary) => {
+                let message = "cannot create temporary relation in non-temporary schema";
+                fail(SqlState(*b"42P16"), message, name::object_at(name))
+            }
+            (Some(_), Persistence::Permanent) => Ok(full),
+            (None, Persistence::Permanent) => {
                 let schema = self.catalog.schema_of_new();
                 let schema = schema.map_err(|error| place(error, name::object_at(name)))?;
                 Ok(RelationName { schema, ..full })
@@ -91,8 +102,10 @@ impl Binder<'_> {
             return name;
         }
         let found = self.found(name);
-        if let (Some(schema), Some(at)) = (&found.schema, at) {
-            self.placed.push((at, schema.clone()));
+        match (&found.schema, at) {
+            (Some(schema), Some(at)) => self.placed.push((at, schema.clone())),
+            (Some(_), None) => self.has_unplaced = true,
+            (None, _) => {}
         }
         found
     }

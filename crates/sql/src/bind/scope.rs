@@ -32,7 +32,7 @@ pub(super) struct Source {
 #[derive(Clone, Debug)]
 pub(super) struct ScopeRelation {
     pub(super) name: String,
-    /// The schema, for names like `public.t.a`; None when the relation has an alias.
+    /// The schema, for names like `public.t.a`; None for an alias, and for what has none.
     pub(super) schema: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
     /// The number of the table that a row of the system is of; `*` does not show it.
@@ -202,17 +202,27 @@ impl Scope {
     }
 
     /// The relation called `name`.
-    pub(super) fn relation(&self, schema: Option<&str>, name: &str) -> Option<&ScopeRelation> {
+    ///
+    /// # Errors
+    /// 42P09 when there are several, of different schemas.
+    pub(super) fn relation(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        at: Place,
+    ) -> Result<Option<&ScopeRelation>> {
+        let schema = schema.map(|schema| if schema == "main" { "public" } else { schema });
         let fits = |relation: &&ScopeRelation| {
-            relation.name == name
-                && schema.is_none_or(|schema| {
-                    relation.schema.as_deref().is_some_and(|known| known == schema)
-                        || (relation.table.is_some()
-                            && relation.schema.is_none()
-                            && schema == "public")
-                })
+            relation.name == name && schema.is_none_or(|_| relation.schema.as_deref() == schema)
         };
-        self.relations.iter().find(fits)
+        let mut all = self.relations.iter().filter(fits);
+        match (all.next(), all.next()) {
+            (Some(_), Some(_)) => {
+                let message = format!("table reference \"{name}\" is ambiguous");
+                fail(SqlState(*b"42P09"), message, at)
+            }
+            (found, _) => Ok(found),
+        }
     }
 }
 
@@ -291,7 +301,7 @@ impl Binder<'_> {
                 let column = column.clone();
                 return Ok(Some(self.named_column(depth, column, at)));
             }
-            let whole = level.scope.relation(None, name).filter(|r| r.whole == Whole::Value);
+            let whole = level.scope.relation(None, name, at)?.filter(|r| r.whole == Whole::Value);
             if let Some(column) = whole.and_then(|relation| relation.columns.first()) {
                 let expr = column.expr.clone();
                 self.note_reference(depth, &expr, at);
@@ -334,7 +344,7 @@ impl Binder<'_> {
             let Some(level) = self.levels.get(depth) else {
                 continue;
             };
-            let Some(found) = level.scope.relation(schema.as_deref(), &table) else {
+            let Some(found) = level.scope.relation(schema.as_deref(), &table, at)? else {
                 continue;
             };
             let system = || found.system.as_ref().filter(|column| column.name == name);

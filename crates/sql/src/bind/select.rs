@@ -181,7 +181,8 @@ impl Binder<'_> {
             let Some(level) = self.levels.get(depth) else {
                 continue;
             };
-            if let Some(relation) = level.scope.relation(full.schema.as_deref(), &full.name) {
+            let schema = full.schema.as_deref();
+            if let Some(relation) = level.scope.relation(schema, &full.name, at)? {
                 let columns = relation.columns.clone();
                 return self.wildcard(columns, at);
             }

@@ -11,8 +11,8 @@ use crate::algebra::{Expr, Function, Place, SessionFunction};
 use crate::catalog::{SequenceDef, SequenceWrap, TableRef};
 use crate::parse::SequenceOption;
 use crate::statement::{
-    AlterSequence, CreateSequence, IfExists, IfMissing, Persistence, RelationName, SequenceChange,
-    Statement,
+    AlterSequence, CreateSequence, Extent, IfExists, IfMissing, Persistence, Privileges,
+    RelationName, SequenceChange, Statement,
 };
 
 /// `nextval` of a sequence known by name.
@@ -44,7 +44,7 @@ impl Binder<'_> {
         options: &[SequenceOption],
     ) -> Result<Statement> {
         let at = object_at(name);
-        let name = self.new_name(name)?;
+        let name = self.new_name(name, persistence)?;
         let options = self.sequence_options(options)?;
         if options.restart.is_some() {
             return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"RESTART\"", at);
@@ -250,6 +250,10 @@ impl Binder<'_> {
         {
             let full = RelationName::parse(&text).map_err(|error| place(error, at))?;
             let full = self.found(full);
+            if self.definition_depth == 0 && full.schema.is_some() {
+                // Whoever names it may look into its schema.
+                self.require_any(&full.key(), Privileges::NONE, Extent::Whole);
+            }
             if self.catalog.sequence(full.schema.as_deref(), &full.name).is_none() {
                 let (state, message) = match self.is_relation(&full) {
                     true => (SqlState::WRONG_OBJECT_TYPE, format!("\"{full}\" is not a sequence")),
@@ -262,7 +266,9 @@ impl Binder<'_> {
             if let (Some(_), Some(at)) = (&full.schema, arguments.first().and_then(|a| a.at)) {
                 self.zone.moved.push((at, full.quoted()));
             }
-            *sequence = Expr::text(&full.quoted());
+            // At run time names without a schema are looked for.
+            let schema = full.schema.or_else(|| Some("public".to_owned()));
+            *sequence = Expr::text(&RelationName { schema, name: full.name }.quoted());
         }
         Ok(Some(Bound::new(Expr::call(function, list, DataType::BigInt), at)))
     }

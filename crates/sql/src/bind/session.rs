@@ -12,8 +12,8 @@ use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, Extent, LockTable, Prepare,
-    Privileges, SetConstraints, SetValue, Statement, TableLockMode,
+    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, Extent, LockTable,
+    Persistence, Prepare, Privileges, SetConstraints, SetValue, Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -102,7 +102,7 @@ impl Binder<'_> {
         Ok(match tree {
             SessionTree::CreateWideTable { name, fact, if_exists } => {
                 Statement::CreateWideTable(CreateWideTable {
-                    name: self.new_name(name)?,
+                    name: self.new_name(name, Persistence::Permanent)?,
                     fact: self.relation_name(fact)?,
                     if_exists: *if_exists,
                 })

@@ -10,8 +10,8 @@ use super::{Binder, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, LockTree, Tree};
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, SetScope,
-    SetValue, Statement, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, RelationName,
+    SetScope, SetValue, Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -363,7 +363,11 @@ fn bind_set(set: &ast::Set) -> Result<Statement> {
     match set {
         ast::Set::SingleAssignment { scope, variable, values, .. } => {
             let name = object_parts(variable)?.join(".");
-            Ok(Statement::Set { name, value: set_value(values)?, scope: set_scope(scope) })
+            let value = match name.as_str() {
+                "search_path" => path_value(values)?,
+                _ => set_value(values)?,
+            };
+            Ok(Statement::Set { name, value, scope: set_scope(scope) })
         }
         ast::Set::SetTimeZone { local, value } => Ok(Statement::Set {
             name: "timezone".to_owned(),
@@ -395,6 +399,30 @@ fn set_value(values: &[ast::Expr]) -> Result<SetValue> {
         [only] if only.eq_ignore_ascii_case("default") => Ok(SetValue::Default),
         words => Ok(SetValue::Text(words.join(", "))),
     }
+}
+
+/// The value of SET search_path: each name as SQL writes it.
+fn path_value(values: &[ast::Expr]) -> Result<SetValue> {
+    let mut names = Vec::with_capacity(values.len());
+    for value in values {
+        let (name, is_quoted) = match value {
+            ast::Expr::Identifier(ident) => (folded(ident), ident.quote_style.is_some()),
+            ast::Expr::Value(value) => match value.value.clone().into_string() {
+                Some(text) => (text, true),
+                None => return set_value(values),
+            },
+            _ => return set_value(values),
+        };
+        if values.len() == 1 && !is_quoted && name == "default" {
+            return Ok(SetValue::Default);
+        }
+        names.push(match name.as_str() {
+            // As an empty name in quotes.
+            "" => "\"\"".to_owned(),
+            _ => RelationName::public(&name).quoted(),
+        });
+    }
+    Ok(SetValue::Text(names.join(", ")))
 }
 
 /// The value of SET TIME ZONE.

@@ -209,7 +209,9 @@ pub struct Part {
 pub enum Turn {
     /// Before the statement itself, which needs its rows.
     First,
-    /// Behind it.
+    /// Behind it: parts behind it read its rows.
+    Behind,
+    /// Behind all others, the last first.
     Last,
     /// A SELECT that nobody reads.
     Never,
