@@ -510,12 +510,6 @@ impl State {
         }
     }
 
-    fn has_name(&self, name: &str) -> bool {
-        self.tables.contains_key(name)
-            || self.views.contains_key(name)
-            || self.sequences.contains_key(name)
-    }
-
     /// These relations and the session's temporary ones.
     pub(crate) fn with_temporary(&self, temporary: &Self) -> Self {
         let mut all = self.clone();

@@ -74,9 +74,9 @@ impl RelationName {
         }
     }
 
-    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere; those
-    /// of the session are in the schema `pg_temp`. A
-    /// name in `public` with a point has another one in front.
+    /// What the catalog calls the relation: its name in `public`, and `schema.name` elsewhere;
+    /// those of the session are in `pg_temp`. A name in `public` with a point has another one in
+    /// front.
     pub fn key(&self) -> String {
         match self.schema.as_deref() {
             None | Some("public" | "main") if self.name.contains('.') => {

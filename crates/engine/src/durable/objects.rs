@@ -230,6 +230,22 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
         encode_role(role, &mut bytes);
         writer.catalog(kind::ROLE, name, &bytes);
     }
+    write_rights(old, new, writer);
+    for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
+        bytes.clear();
+        encode_defaults(of, grants, &mut bytes);
+        writer.catalog(kind::DEFAULTS, "", &bytes);
+    }
+    for (on, text) in changed(&old.comments, &new.comments) {
+        bytes.clear();
+        encode_comment(on, text, &mut bytes);
+        writer.catalog(kind::COMMENT, "", &bytes);
+    }
+}
+
+/// Rights on what is there.
+fn write_rights(old: &State, new: &State, writer: &mut RedoWriter<'_>) {
+    let mut bytes = Vec::new();
     for (object, rights) in changed(&old.rights, &new.rights) {
         bytes.clear();
         encode_rights(rights, &mut bytes);
@@ -243,16 +259,6 @@ pub(super) fn write_difference(old: &State, new: &State, writer: &mut RedoWriter
             }
             Object::Database => writer.catalog(kind::PLACE_RIGHTS, "database", &bytes),
         }
-    }
-    for (of, grants) in changed(&old.default_privileges, &new.default_privileges) {
-        bytes.clear();
-        encode_defaults(of, grants, &mut bytes);
-        writer.catalog(kind::DEFAULTS, "", &bytes);
-    }
-    for (on, text) in changed(&old.comments, &new.comments) {
-        bytes.clear();
-        encode_comment(on, text, &mut bytes);
-        writer.catalog(kind::COMMENT, "", &bytes);
     }
 }
 
@@ -339,19 +345,8 @@ impl Objects {
             kind::ROLE => {
                 state.roles.insert(name, decode_role(bytes)?);
             }
-            kind::RIGHTS => {
-                state.rights.insert(Object::Relation(name), decode_rights(bytes)?);
-            }
-            kind::PLACE_RIGHTS => {
-                state.rights.insert(place_of(&name)?, decode_rights(bytes)?);
-            }
-            kind::RIGHTS_GONE => {
-                let rights = state.rights.remove(&Object::Relation(name.clone()));
-                rights.ok_or_else(|| missing("rights on", &name))?;
-            }
-            kind::SCHEMA_RIGHTS_GONE => {
-                let rights = state.rights.remove(&Object::Schema(name.clone()));
-                rights.ok_or_else(|| missing("rights on schema", &name))?;
+            kind::RIGHTS | kind::PLACE_RIGHTS | kind::RIGHTS_GONE | kind::SCHEMA_RIGHTS_GONE => {
+                self.apply_rights(kind, name, bytes)?;
             }
             kind::SCHEMA => {
                 state.schemas.insert(name, Schema);
@@ -389,6 +384,25 @@ impl Objects {
                 state.sequences.remove(&name).ok_or_else(|| missing("sequence", &name))?;
             }
             other => return Err(damaged(format!("a change of the catalog is of kind {other}"))),
+        }
+        Ok(())
+    }
+
+    /// [`Self::apply`] of rights.
+    fn apply_rights(&mut self, kind: u8, name: String, bytes: &[u8]) -> Result<()> {
+        let object = match kind {
+            kind::PLACE_RIGHTS => place_of(&name)?,
+            kind::SCHEMA_RIGHTS_GONE => Object::Schema(name.clone()),
+            _ => Object::Relation(name.clone()),
+        };
+        match kind {
+            kind::RIGHTS | kind::PLACE_RIGHTS => {
+                self.state.rights.insert(object, decode_rights(bytes)?);
+            }
+            _ => {
+                let rights = self.state.rights.remove(&object);
+                rights.ok_or_else(|| missing("rights on", &name))?;
+            }
         }
         Ok(())
     }

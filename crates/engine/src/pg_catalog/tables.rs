@@ -1,5 +1,5 @@
 //! Rows of each table of the catalog.
-use sql::statement::RelationName;
+use sql::statement::{Privilege, Privileges, RelationName};
 
 use super::{
     Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, depends, numbers, relations, rights,
@@ -268,7 +268,12 @@ fn placed(key: &str, column: &'static str) -> Row {
 /// The schemas of the search path that there are, pg_catalog first where it is not named.
 fn search_path(subject: &Subject<'_>) -> Vec<Row> {
     let is_system = |name: &&str| SYSTEM_SCHEMAS.iter().any(|(_, known)| known == name);
-    let is_there = |name: &&str| subject.state.has_schema(name) || is_system(name);
+    let usage = Privileges::of(&[Privilege::Usage]);
+    let may = |name: &str| {
+        let object = Object::Schema(name.to_owned());
+        subject.state.check(subject.settings.who(), &object, usage).is_ok()
+    };
+    let is_there = |name: &&str| is_system(name) || subject.state.has_schema(name) && may(name);
     let named: Vec<&str> = subject.settings.schemas().filter(is_there).collect();
     let implied = (!named.contains(&"pg_catalog")).then_some(("pg_catalog", true));
     let all = implied.into_iter().chain(named.iter().map(|name| (*name, false)));

@@ -4,8 +4,8 @@
 //! PLAN     statement -> its queries, planned and not run
 //! ANALYZE  statement -> run, with every query it plans noted -> plans with what happened
 //! ```
-//! Of a statement that writes the plans are of its source, then of what it asks later (RETURNING, ON
-//! CONFLICT), below a line for each part.
+//! Of a statement that writes the plans are of its source, then of what it asks later (RETURNING,
+//! ON CONFLICT), below a line for each part.
 
 use std::sync::Arc;
 use std::time::Duration;

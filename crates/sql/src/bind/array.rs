@@ -112,11 +112,7 @@ impl Binder<'_> {
             && let ast::Subscript::Index { index } = subscript
             && self.is_system_column(&bound.expr)
         {
-            // Names of the catalog have characters from 0 on.
-            let index = self.bind_subscript(index)?;
-            let place = Expr::call(Function::Add, vec![index, Expr::integer(1)], DataType::Integer);
-            let list = vec![bound.expr, place, Expr::integer(1)];
-            return Ok(Bound::new(Expr::call(Function::Substring, list, DataType::Text), at));
+            return Ok(Bound::new(self.character_of(bound.expr, index)?, at));
         }
         let Some(element) = ty.element() else {
             let message = format!(
@@ -144,6 +140,14 @@ impl Binder<'_> {
             }
         };
         Ok(Bound::new(expr, at))
+    }
+
+    /// A character of a name of the catalog, which count from 0.
+    fn character_of(&mut self, name: Expr, index: &Ast) -> Result<Expr> {
+        let index = self.bind_subscript(index)?;
+        let place = Expr::call(Function::Add, vec![index, Expr::integer(1)], DataType::Integer);
+        let list = vec![name, place, Expr::integer(1)];
+        Ok(Expr::call(Function::Substring, list, DataType::Text))
     }
 
     pub(super) fn bind_subscript(&mut self, index: &Ast) -> Result<Expr> {

@@ -5,13 +5,15 @@ use sqlparser::parser::Parser;
 use super::SessionTree;
 use super::grant::{relation, role_name};
 use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
-use crate::statement::{DropBehaviour, IfExists, IfMissing, ObjectKind, SchemaStatement, SetScope};
+use crate::statement::{
+    DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, SchemaStatement, SetScope,
+};
 
 /// The statement, when it is about schemas.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     if words(parser, &["set", "schema"]) {
         let name = parser.parse_literal_string()?;
-        let value = Some(format!("\"{}\"", name.replace('"', "\"\"")));
+        let value = Some(RelationName::public(&name).quoted());
         let (name, scope) = ("search_path".to_owned(), SetScope::Session);
         return Ok(Some(SessionTree::SetRole { name, value, scope }));
     }
