@@ -14,7 +14,7 @@ use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
 
-use crate::catalog::{StatementCatalog, TableEntry, no_files};
+use crate::catalog::{Names, StatementCatalog, TableEntry, no_files};
 use crate::registry::{FileFormat, FileOptions};
 use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
@@ -202,7 +202,7 @@ fn counted_defaults(table: &TableRef, columns: &[usize]) -> Vec<(usize, String)>
     let missing = (0..table.columns().len()).filter(|ordinal| !columns.contains(ordinal));
     let default = |ordinal: usize| match table.identity(ordinal) {
         Some(identity) => {
-            let name = identity.sequence.quoted().replace('\'', "''");
+            let name = identity.sequence.quoted_in_schema().replace('\'', "''");
             Some((ordinal, format!("nextval('{name}')")))
         }
         None => {
@@ -243,8 +243,9 @@ fn fill_defaults(
 fn query_of(session: &mut Session, text: &str) -> Result<ResultSet> {
     let statement = sql::parse(text)?.pop();
     let statement = statement.ok_or_else(|| Error::internal("a default is an expression"))?;
-    let literal_zone = TimeZone::UTC;
-    match sql::bind(&statement, &StatementCatalog { literal_zone, ..session.catalog() }, &[])? {
+    let (literal_zone, names) = (TimeZone::UTC, Names::Public);
+    let catalog = StatementCatalog { literal_zone, names, ..session.catalog() };
+    match sql::bind(&statement, &catalog, &[])? {
         Statement::Query(query) => session.run_query(&query, Run::default()),
         _ => Err(Error::internal("a default is an expression")),
     }

@@ -160,6 +160,12 @@ impl RelationName {
         }
     }
 
+    /// [`Self::quoted`] with its schema, whatever that is: no search path reads it otherwise.
+    pub fn quoted_in_schema(&self) -> String {
+        let schema = Some(self.schema_name().to_owned());
+        Self { schema, name: self.name.clone() }.quoted()
+    }
+
     /// The name as [`Self::parse`] reads it back.
     pub fn quoted(&self) -> String {
         let part = |part: &String| {

@@ -17,7 +17,7 @@ use crate::statement::{
 
 /// `nextval` of a sequence known by name.
 pub(super) fn next_value(sequence: &RelationName) -> Expr {
-    let name = Expr::text(&sequence.quoted());
+    let name = Expr::text(&sequence.quoted_in_schema());
     Expr::call(Function::NextVal, vec![name], DataType::BigInt)
 }
 
@@ -267,8 +267,7 @@ impl Binder<'_> {
                 self.zone.moved.push((at, full.quoted()));
             }
             // At run time names without a schema are looked for.
-            let schema = full.schema.or_else(|| Some("public".to_owned()));
-            *sequence = Expr::text(&RelationName { schema, name: full.name }.quoted());
+            *sequence = Expr::text(&full.quoted_in_schema());
         }
         Ok(Some(Bound::new(Expr::call(function, list, DataType::BigInt), at)))
     }
