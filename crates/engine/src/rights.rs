@@ -440,7 +440,10 @@ impl State {
                 None if asks_all => {}
                 owner => {
                     let who = owner.as_ref().unwrap_or(who);
-                    self.check_usage(who, relation)?;
+                    // Views were looked into when they were made.
+                    if on_behalf.is_none() {
+                        self.check_usage(who, relation)?;
+                    }
                     let object = Object::Relation(relation.clone());
                     if !any_of.is_empty() && !self.may_columns(who, &object, *any_of, extent) {
                         self.check(who, &object, *any_of)?;

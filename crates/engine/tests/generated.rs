@@ -31,7 +31,7 @@ fn they_follow_after_a_restart_and_in_backups() {
     for place in [&place, &copy, &place] {
         let database = Database::open(place, Config::default()).expect("it was closed");
         let mut session = database.session();
-        assert_eq!(run(&mut session, defined), ["g=b * 2", "h=b + 1"]);
+        assert_eq!(run(&mut session, defined), ["g=(b * 2)", "h=(b + 1)"]);
         let rows = "SELECT b || ' ' || g || ' ' || h FROM t ORDER BY b";
         assert_eq!(run(&mut session, rows), ["2 4 3", "3 6 4", "10 20 11"]);
         run(&mut session, "BEGIN");

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use sql::statement::Persistence;
+use sql::statement::{Persistence, RelationName};
 use storage::{BufferPool, Table, Timestamp};
 use txn::redo::RedoWriter;
 use types::Result;
@@ -460,6 +460,18 @@ impl Objects {
         Ok(())
     }
 
+    /// Databases may be older than schemas and have names with points: what stands before the point
+    /// is a schema then.
+    pub(super) fn add_schemas(&mut self) {
+        let State { tables, views, sequences, schemas, .. } = &mut self.state;
+        for key in tables.keys().chain(views.keys()).chain(sequences.keys()) {
+            let schema = RelationName::schema_of_key(key);
+            if schema != SCHEMA_NAME && !schemas.contains_key(schema) {
+                schemas.insert(schema.to_owned(), Schema);
+            }
+        }
+    }
+
     /// Gives up storage that no entry leads to: between transactions.
     pub(super) fn forget_dropped(&mut self) {
         let used = |id: &u64| self.state.tables.values().any(|e| e.storage().id() == *id);
@@ -469,4 +481,27 @@ impl Objects {
 
 fn missing(what: &str, name: &str) -> types::Error {
     damaged(format!("{what} {name} changes, but does not exist"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_points_from_before_schemas_stay_in_reach() {
+        let mut objects = Objects::new(BufferPool::new(1 << 20));
+        let view = View {
+            sql: "SELECT 1".into(),
+            columns: Vec::new(),
+            output: Vec::new(),
+            depends_on: Vec::new(),
+            persistence: Persistence::Permanent,
+            keys: Vec::new(),
+        };
+        for name in ["plain", "old.name", ".new.name"] {
+            objects.state.views.insert(name.to_owned(), view.clone());
+        }
+        objects.add_schemas();
+        assert_eq!(objects.state.schemas.keys().collect::<Vec<_>>(), ["old"]);
+    }
 }

@@ -97,6 +97,7 @@ impl<'a> Means<'a> {
         for entry in replay.objects.state.tables.values() {
             entry.storage().end_recovery(replay.last);
         }
+        replay.objects.add_schemas();
         report.log = begun.elapsed() - report.blocks;
         report.commits = replay.commits;
         let mut last_object = replay.objects.last_object;

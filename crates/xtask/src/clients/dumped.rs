@@ -82,6 +82,23 @@ INSERT INTO dump_orders (customer, status, parent)
     SELECT 1 + i % 100, nullif(i % 3, 2), nullif(i - 1, 0) FROM generate_series(1, 300) i;
 INSERT INTO dump_items
     SELECT i, 5 + ((i * 7) % 50) * 2, 1 + i % 5, 'n' || i FROM generate_series(1, 300) i;
+CREATE SCHEMA dump_app;
+CREATE SCHEMA "dump Old" AUTHORIZATION dump_writer;
+CREATE TABLE dump_app.dump_orders (id serial PRIMARY KEY, j jsonb DEFAULT '{"b": 1, "a": [2.50]}',
+    k json, source integer REFERENCES dump_orders, UNIQUE (source));
+CREATE TABLE "dump Old".dump_t (id integer REFERENCES dump_app.dump_orders ON DELETE CASCADE);
+CREATE INDEX dump_by_j ON dump_app.dump_orders ((j ->> 'a'));
+SET search_path = dump_app, public;
+CREATE VIEW dump_here AS SELECT o.id, o.j -> 'a' AS a, p.customer FROM dump_orders o
+    JOIN public.dump_orders p ON p.id = o.source;
+RESET search_path;
+COMMENT ON SCHEMA dump_app IS 'an application';
+GRANT USAGE ON SCHEMA dump_app TO dump_reader;
+GRANT SELECT (id) ON dump_app.dump_orders TO dump_reader;
+ALTER DEFAULT PRIVILEGES IN SCHEMA dump_app GRANT INSERT ON TABLES TO dump_writer;
+INSERT INTO dump_app.dump_orders (k, source) SELECT '{"x":  ' || i || '}', i
+    FROM generate_series(1, 20) i;
+INSERT INTO "dump Old".dump_t VALUES (1), (2);
 "#;
 
 /// What all must say the same of; the rows inserted go away again.
@@ -96,7 +113,7 @@ SELECT * FROM dump_over ORDER BY x;
 SELECT * FROM dump_a_key ORDER BY id;
 SELECT table_name, column_name, data_type, is_nullable, is_identity, identity_generation,
     is_generated FROM information_schema.columns WHERE table_name LIKE 'dump%'
-    ORDER BY table_name, ordinal_position;
+    ORDER BY table_name, table_schema, ordinal_position;
 SELECT conname, contype, condeferrable, condeferred, confupdtype, confdeltype, conkey, confkey
     FROM pg_constraint WHERE conname LIKE 'dump%' ORDER BY 1;
 SELECT c.relname, i.indisunique, i.indisprimary, i.indkey, i.indoption, i.indpred IS NULL
@@ -107,19 +124,31 @@ SELECT pg_get_serial_sequence('dump_customers', 'id'), pg_get_serial_sequence('d
 SELECT s.relname, t.relname, d.refobjsubid, d.deptype FROM pg_depend d
     JOIN pg_class s ON s.oid = d.objid JOIN pg_class t ON t.oid = d.refobjid
     WHERE s.relkind = 'S' AND d.classid = 'pg_class'::regclass
-    AND d.refclassid = 'pg_class'::regclass AND s.relname LIKE 'dump%' ORDER BY 1;
+    AND d.refclassid = 'pg_class'::regclass AND s.relname LIKE 'dump%' ORDER BY 1, 4;
 SELECT c.relname, d.objsubid, d.description FROM pg_description d
     JOIN pg_class c ON c.oid = d.objoid WHERE c.relname LIKE 'dump%' ORDER BY 1, 2;
 SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'public';
-SELECT relname, pg_get_userbyid(relowner), relacl FROM pg_class
-    WHERE relname LIKE 'dump%' AND relkind IN ('r', 'v', 'S') ORDER BY 1;
+SELECT relnamespace::regnamespace, relname, pg_get_userbyid(relowner), relacl FROM pg_class
+    WHERE relname LIKE 'dump%' AND relkind IN ('r', 'v', 'S')
+    ORDER BY relnamespace::regnamespace::text, relname;
 SELECT attname, attacl FROM pg_attribute WHERE attrelid = 'dump_orders'::regclass
     AND attnum > 0 ORDER BY attnum;
 SELECT pg_get_userbyid(defaclrole), defaclobjtype,
     (SELECT string_agg(a::text, ' ' ORDER BY a::text) FROM unnest(defaclacl) a)
     FROM pg_default_acl ORDER BY 1, 2;
-SELECT nspname, pg_get_userbyid(nspowner), nspacl FROM pg_namespace WHERE nspname = 'public';
+SELECT nspname, pg_get_userbyid(nspowner), nspacl, obj_description(oid, 'pg_namespace')
+    FROM pg_namespace WHERE nspname = 'public' OR nspname LIKE 'dump%' ORDER BY 1;
+SELECT * FROM dump_app.dump_orders ORDER BY id;
+SELECT * FROM dump_app.dump_here ORDER BY id;
+SELECT * FROM "dump Old".dump_t ORDER BY id;
+SELECT table_schema, table_name FROM information_schema.tables WHERE table_name LIKE 'dump%'
+    ORDER BY 1, 2;
+SELECT schemaname, indexname FROM pg_indexes WHERE tablename LIKE 'dump%' ORDER BY 1, 2;
+SELECT pg_get_serial_sequence('dump_app.dump_orders', 'id');
 BEGIN;
+INSERT INTO dump_app.dump_orders (source) VALUES (21) RETURNING *;
+DELETE FROM dump_app.dump_orders WHERE id = 1;
+SELECT count(*) FROM "dump Old".dump_t;
 INSERT INTO dump_customers (email) VALUES ('new') RETURNING id, code, balance, tags, number, twice;
 INSERT INTO dump_products (sku, price) VALUES ('new', 1) RETURNING id, gross;
 INSERT INTO dump_orders (customer) VALUES (1) RETURNING id, status;
