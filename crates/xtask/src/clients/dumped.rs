@@ -96,7 +96,7 @@ COMMENT ON SCHEMA dump_app IS 'an application';
 GRANT USAGE ON SCHEMA dump_app TO dump_reader;
 GRANT SELECT (id) ON dump_app.dump_orders TO dump_reader;
 ALTER DEFAULT PRIVILEGES IN SCHEMA dump_app GRANT INSERT ON TABLES TO dump_writer;
-INSERT INTO dump_app.dump_orders (k, source) SELECT '{"x":  ' || i || '}', i
+INSERT INTO dump_app.dump_orders (k, source) SELECT ('{"x":  ' || i || '}')::json, i
     FROM generate_series(1, 20) i;
 INSERT INTO "dump Old".dump_t VALUES (1), (2);
 "#;
