@@ -5,7 +5,6 @@ pub(crate) mod codec;
 mod statement;
 
 use std::any::Any;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,27 +12,19 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use statement::{Checking, Names, StatementCatalog, no_files};
 
 use parking_lot::{Mutex, RwLock};
-use sql::catalog::TableRef;
 use sql::catalog::{
-    Arguments, BoundTerms, Catalog, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta,
-    KeyDef, Relation, SequenceDef, TableFunctionRef, TableMeta, ViewRights, WideDef,
+    BoundTerms, CheckDef, ColumnDef, ForeignKeyDef, Identity, IndexMeta, KeyDef, SequenceDef,
+    TableMeta, WideDef,
 };
-use sql::statement::{Access, OnCommit, Persistence, RelationName};
+use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{Layout, Table, TableIndex};
-use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::Database;
 use crate::comments::Commented;
-use crate::cursor::Cursors;
 use crate::derived::Terms;
 use crate::locks::TableLock;
-use crate::pg_catalog::{self, Subject};
-use crate::prepared::PreparedStatements;
-use crate::registry::{Outside, Registry};
-use crate::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME, denied};
-use crate::settings::Settings;
-use crate::wide::{self, Freshness, WideReader};
+use crate::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
+use crate::wide::Freshness;
 use crate::write::checks::Checks;
 use crate::write::generated::Generated;
 

@@ -125,8 +125,7 @@ pub struct Session {
     explaining: Option<explain::Explaining>,
     /// Foreign keys that it looks at when it has written all.
     pub(crate) at_end: Option<AtEnd>,
-    /// Its temporary relations, as committed: nobody else sees them, and they end with it. They
-    /// hide permanent relations of the same names.
+    /// Its temporary relations, as committed: nobody else sees them, and they end with it.
     temporary: Arc<State>,
     /// What it got from sequences.
     pub(crate) sequences: Arc<Mutex<SequenceMemory>>,

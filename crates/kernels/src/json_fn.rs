@@ -314,38 +314,53 @@ pub fn pretty(json: &Vector) -> Result<Vector> {
     write_rows(&[json], |i, out| json::pretty(out, texts.bytes(i)).map(|()| true))
 }
 
+/// Texts of `rows` rows: `parts` parts, written by `part` (row, number), within `ends` and with
+/// `between` between them.
+fn build(
+    rows: usize,
+    parts: usize,
+    (ends, between): ([u8; 2], &[u8]),
+    mut part: impl FnMut(&mut Vec<u8>, usize, usize) -> Result<()>,
+) -> Result<Vector> {
+    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
+    let mut buffer = Vec::new();
+    for i in 0..rows {
+        buffer.clear();
+        buffer.push(ends[0]);
+        for number in 0..parts {
+            if number > 0 {
+                buffer.extend_from_slice(between);
+            }
+            part(&mut buffer, i, number)?;
+        }
+        buffer.push(ends[1]);
+        out.push_str(&buffer);
+    }
+    Ok(out.finish())
+}
+
 /// json_build_object(TEXT key, JSON value, ...): never NULL. `jsonb` says whose errors are raised;
 /// the result is a JSON.
 ///
 /// # Errors
 /// 22023 for keys that are NULL.
 pub fn build_object(arguments: &[&Vector], rows: usize, ty: DataType) -> Result<Vector> {
-    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
-    let mut buffer = Vec::new();
-    for i in 0..rows {
-        buffer.clear();
-        buffer.push(b'{');
-        for (number, pair) in arguments.chunks_exact(2).enumerate() {
-            if number > 0 {
-                buffer.extend_from_slice(b", ");
-            }
-            let row = row_of(pair[0], i);
-            if pair[0].is_null(row) {
-                let number = number * 2 + 1;
-                return Err(match ty {
-                    DataType::Jsonb => invalid(format!("argument {number}: key must not be null")),
-                    _ => invalid(format!("argument {number} cannot be null"))
-                        .with_hint("Object keys should be text."),
-                });
-            }
-            json::push_quoted(&mut buffer, pair[0].as_str().get(row));
-            buffer.extend_from_slice(b" : ");
-            push_json(&mut buffer, pair[1], i);
+    build(rows, arguments.len() / 2, (*b"{}", b", "), |out, i, number| {
+        let (key, value) = (arguments[number * 2], arguments[number * 2 + 1]);
+        let row = row_of(key, i);
+        if key.is_null(row) {
+            let number = number * 2 + 1;
+            return Err(match ty {
+                DataType::Jsonb => invalid(format!("argument {number}: key must not be null")),
+                _ => invalid(format!("argument {number} cannot be null"))
+                    .with_hint("Object keys should be text."),
+            });
         }
-        buffer.push(b'}');
-        out.push_str(&buffer);
-    }
-    Ok(out.finish())
+        json::push_quoted(out, key.as_str().get(row));
+        out.extend_from_slice(b" : ");
+        push_json(out, value, i);
+        Ok(())
+    })
 }
 
 /// Appends row `i` of a column of JSON.
@@ -359,21 +374,10 @@ fn push_json(out: &mut Vec<u8>, json: &Vector, i: usize) {
 /// # Errors
 /// None.
 pub fn build_array(arguments: &[&Vector], rows: usize) -> Result<Vector> {
-    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
-    let mut buffer = Vec::new();
-    for i in 0..rows {
-        buffer.clear();
-        buffer.push(b'[');
-        for (number, json) in arguments.iter().enumerate() {
-            if number > 0 {
-                buffer.extend_from_slice(b", ");
-            }
-            push_json(&mut buffer, json, i);
-        }
-        buffer.push(b']');
-        out.push_str(&buffer);
-    }
-    Ok(out.finish())
+    build(rows, arguments.len(), (*b"[]", b", "), |out, i, number| {
+        push_json(out, arguments[number], i);
+        Ok(())
+    })
 }
 
 /// A row as JSON: the names of its columns and their values, never NULL. The names are given as
@@ -382,23 +386,13 @@ pub fn build_array(arguments: &[&Vector], rows: usize) -> Result<Vector> {
 /// # Errors
 /// None.
 pub fn build_row(arguments: &[&Vector], rows: usize) -> Result<Vector> {
-    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
-    let mut buffer = Vec::new();
-    for i in 0..rows {
-        buffer.clear();
-        buffer.push(b'{');
-        for (number, pair) in arguments.chunks_exact(2).enumerate() {
-            if number > 0 {
-                buffer.push(b',');
-            }
-            json::push_quoted(&mut buffer, pair[0].as_str().get(row_of(pair[0], i)));
-            buffer.push(b':');
-            push_json(&mut buffer, pair[1], i);
-        }
-        buffer.push(b'}');
-        out.push_str(&buffer);
-    }
-    Ok(out.finish())
+    build(rows, arguments.len() / 2, (*b"{}", b","), |out, i, number| {
+        let name = arguments[number * 2];
+        json::push_quoted(out, name.as_str().get(row_of(name, i)));
+        out.push(b':');
+        push_json(out, arguments[number * 2 + 1], i);
+        Ok(())
+    })
 }
 
 /// A field of json_object_agg: `"key" : value`, as TEXT. The value is a JSON.

@@ -2,9 +2,25 @@
 //!
 //! Elsewhere: the catalog itself (parent), tables of the system (`pg_catalog`).
 
-use sql::statement::{Privilege, Privileges};
+use std::cell::Cell;
+use std::sync::Arc;
 
-use super::*;
+use sql::catalog::{
+    Arguments, Catalog, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef, ViewRights,
+};
+use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
+use types::calendar::TimeZone;
+use types::{DataType, Error, Result, SqlState};
+
+use super::{SequenceValue, State};
+use crate::Database;
+use crate::cursor::Cursors;
+use crate::pg_catalog::{self, Subject};
+use crate::prepared::PreparedStatements;
+use crate::registry::{Outside, Registry};
+use crate::rights::{Object, SCHEMA_NAME, denied};
+use crate::settings::Settings;
+use crate::wide::{self, WideReader};
 
 /// What the binder sees during one statement.
 pub(crate) struct StatementCatalog<'a> {

@@ -310,15 +310,7 @@ fn fits(state: &State, entry: &TableEntry, def: &WideDef) -> bool {
 /// Wide tables whose definition no longer fits the tables behind them.
 fn unfit(state: &State) -> Vec<String> {
     let wide = state.tables.values().filter_map(|e| Some((e, e.def.wide.as_ref()?)));
-    // A temporary table hides them for its session only.
-    let is_hidden = |def: &WideDef| {
-        let temporary = |node: &WideNode| {
-            let entry = state.tables.get(&node.table);
-            entry.is_some_and(|entry| entry.def.persistence == Persistence::Temporary)
-        };
-        def.nodes.iter().any(temporary)
-    };
-    let unfit = wide.filter(|(entry, def)| !is_hidden(def) && !fits(state, entry, def));
+    let unfit = wide.filter(|(entry, def)| !fits(state, entry, def));
     unfit.map(|(entry, _)| entry.def.name.clone()).collect()
 }
 
@@ -339,9 +331,6 @@ pub(crate) fn check(state: &State) -> Result<()> {
 
 /// Gives the wide tables over `table`, whose storage is new, what `freshness` makes of theirs.
 pub(super) fn renew(state: &mut State, table: &str, freshness: impl Fn(&Freshness) -> Freshness) {
-    if state.persistence_of(table) != Some(Persistence::Permanent) {
-        return;
-    }
     let over: Vec<_> = wide::over(state, table).map(|(entry, _)| Arc::clone(entry)).collect();
     for entry in over {
         let renewed = entry.with_freshness(freshness(&entry.freshness));

@@ -106,8 +106,7 @@ fn add(session: &mut Session, wide: &Arc<TableEntry>, def: &WideDef, batch: &Bat
     Ok(())
 }
 
-/// Makes sure that the table stays as it is until the transaction ends. By its entry, because a
-/// temporary table may hide its name.
+/// Makes sure that the table stays as it is until the transaction ends.
 fn lock(session: &mut Session, entry: &Arc<TableEntry>) -> Result<()> {
     let cancel = session.cancel_handle();
     let held = session.work().holds(&entry.lock);
