@@ -24,7 +24,7 @@ use crate::activity::Activity;
 use crate::copy::CopyLink;
 use crate::encode::{self, Format, Outgoing, Place};
 use crate::journal::LogOptions;
-use crate::link::{Broken, Link, Received};
+use crate::link::{Broken, Link, News, Received};
 use crate::message::{self, Severity, violation};
 use crate::metrics::Metrics;
 use crate::socket::SharedSocket;
@@ -57,6 +57,8 @@ pub(crate) struct Connection {
     settings: Cached,
     /// When the client was last heard of.
     heard: Instant,
+    /// What the socket told of and was not read yet.
+    pub(crate) news: Option<News>,
     /// Why it ends before the next message.
     dismissed: Option<Error>,
     watcher: Watcher,
@@ -122,6 +124,7 @@ impl Connection {
             body: Vec::new(),
             settings,
             heard: Instant::now(),
+            news: None,
             dismissed: None,
             watcher,
         })
@@ -193,6 +196,9 @@ impl Connection {
         }
         self.heard = Instant::now();
         self.send_notifications();
+        if let Some(news) = self.news.take() {
+            self.link.lock().hear(news);
+        }
         for _ in 0..MESSAGES_MAX {
             if let Some(commits) = self.link.lock().waits_for() {
                 return Ok(Ending::Pause(Until::Written(Arc::clone(commits))));

@@ -46,6 +46,15 @@ pub(crate) enum Received {
     Nothing,
 }
 
+/// What a socket tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum News {
+    /// Something came.
+    Came,
+    /// So did the end.
+    Ended,
+}
+
 /// Why the connection ends.
 #[derive(Debug)]
 pub(crate) enum Broken {
@@ -78,6 +87,10 @@ pub(crate) struct Link {
     incoming: Vec<u8>,
     start: usize,
     end: usize,
+    /// The socket may hold more than was read.
+    has_more: bool,
+    /// The client sends nothing any longer.
+    has_ended: bool,
     /// Answers not yet written.
     pub(crate) outgoing: Vec<u8>,
     /// The session's commits: no answer leaves before they are on disk.
@@ -91,7 +104,16 @@ fn is_pause(error: &io::Error) -> bool {
 impl Link {
     pub(crate) fn new(transport: Transport, activity: Arc<Activity>) -> Self {
         let (incoming, outgoing) = Default::default();
-        Self { transport, activity, incoming, start: 0, end: 0, outgoing, commits: None }
+        let (has_more, has_ended, commits) = Default::default();
+        let (start, end) = (0, 0);
+        Self { transport, activity, incoming, start, end, has_more, has_ended, outgoing, commits }
+    }
+
+    /// The socket tells that something came. It does so once: all of it is read before the wait for
+    /// the client.
+    pub(crate) fn hear(&mut self, news: News) {
+        self.has_more = true;
+        self.has_ended |= news == News::Ended;
     }
 
     /// Answers wait for `commits` from now on.
@@ -165,7 +187,7 @@ impl Link {
             self.flush()?;
             self.activity.check()?;
             // The client has not read the answer yet. (Under TLS some may wait in between.)
-            if has_answered && !self.is_encrypted() {
+            if has_answered && !self.has_more && !self.is_encrypted() {
                 return Ok(Received::Nothing);
             }
             if !self.fill()? {
@@ -201,10 +223,14 @@ impl Link {
                 Ok(0) => return Err(Broken::Gone),
                 Ok(count) => {
                     self.end += count;
+                    self.has_more = self.has_ended || self.end == self.incoming.len();
                     return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_pause(&error) => return Ok(false),
+                Err(error) if is_pause(&error) => {
+                    self.has_more = false;
+                    return Ok(false);
+                }
                 Err(_) => return Err(Broken::Gone),
             }
         }

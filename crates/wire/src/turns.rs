@@ -1,18 +1,19 @@
 //! Turns: threads that serve connections, about as many at a time as there are cores.
 //!
 //! ```text
-//! parked connections --epoll--> ready -> thread with a turn: messages, answers -> parked
+//! parked connections --epoll, edges--> ready -> thread with a turn: messages, answers -> parked
 //! a statement that waits (lock, disk, workers) gives its turn to another thread meanwhile
 //! ```
 //! One thread with a turn waits for all parked sockets at once, so that few threads change places
 //! however many clients there are; what it finds beyond one connection is for the others. Before it
 //! sleeps it looks again for [`SPIN`]: to wake a thread takes longer than to run a point statement.
 //!
-//! Invariants: a connection is parked or served by one thread. Somebody waits for the sockets, or
-//! somebody who runs will when done. A thread that neither waits nor ends, say a long plan, is
+//! Invariants: a connection is parked or served by one thread, and queued at most once. A socket
+//! tells of what came once: who serves it next looks, or it is queued when it is parked. Somebody
+//! waits for the sockets, or somebody who runs will when done. A thread that neither waits nor ends, say a long plan, is
 //! noticed by [`Turns::tick`], and another is let in beyond the limit.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -21,10 +22,11 @@ use std::time::{Duration, Instant};
 
 use engine::Commits;
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use types::waiting::{self, Waits};
 
 use crate::connection::Connection;
+use crate::link::News;
 
 /// How long a thread without a turn stays.
 const UNUSED: Duration = Duration::from_secs(2);
@@ -37,6 +39,9 @@ const QUIET: Duration = Duration::from_millis(100);
 
 /// Most sockets that are taken at once.
 const EVENTS_MAX: usize = 64;
+
+/// What the file that ends the wait for sockets is known by; sessions have 32 bits.
+const BELL: u64 = u64::MAX;
 
 /// Stack of a thread: twice what the parser's nesting limit was measured for.
 const STACK_BYTES: usize = 4 << 20;
@@ -60,13 +65,31 @@ struct Parked {
     is_quiet: bool,
 }
 
+/// A connection, and what happened to it.
 #[derive(Default)]
-struct Parking {
-    /// By session.
-    all: HashMap<i32, Parked>,
-    /// Sessions that were woken while they were served.
-    called: HashSet<i32>,
+struct Place {
+    /// None while it is served.
+    parked: Option<Parked>,
+    /// What its socket told of and nobody looked at since.
+    news: Option<News>,
+    /// It gets a turn though its client says nothing.
+    is_called: bool,
+    /// It stands in [`State::ready`] or in [`State::committing`].
+    is_queued: bool,
 }
+
+impl Place {
+    /// Whether it is to be queued now; it counts as queued then.
+    fn queue(&mut self) -> bool {
+        let is_due =
+            self.parked.is_some() && !self.is_queued && (self.news.is_some() || self.is_called);
+        self.is_queued |= is_due;
+        is_due
+    }
+}
+
+/// By session. Locked before [`State`].
+type Parking = HashMap<i32, Place>;
 
 #[derive(Default)]
 struct State {
@@ -107,6 +130,8 @@ pub(crate) struct Turns {
     grant: Condvar,
     limit: usize,
     sockets: OwnedFd,
+    /// Written to, it ends the wait for sockets.
+    bell: OwnedFd,
     parking: Mutex<Parking>,
     /// What a thread does with a connection.
     serve: Box<dyn Fn(Box<Connection>) + Send + Sync>,
@@ -140,11 +165,16 @@ impl Turns {
         limit: usize,
         serve: impl Fn(Box<Connection>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let data = epoll::EventData::new_u64(BELL);
+        epoll::add(&sockets, &bell, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         Ok(Self {
             state: Mutex::default(),
             grant: Condvar::new(),
             limit,
-            sockets: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            sockets,
+            bell,
             parking: Mutex::default(),
             serve: Box::new(serve),
         })
@@ -152,70 +182,85 @@ impl Turns {
 
     /// Takes a new connection.
     pub(crate) fn add(self: &Arc<Self>, connection: Box<Connection>, until: Until) {
-        let data = epoll::EventData::new_u64(connection.id() as u64);
+        let id = connection.id();
         let socket = connection.socket.clone();
-        self.keep(connection, |_| {
-            let added = epoll::add(&self.sockets, &*socket.0, data, flags(&until));
-            if let Err(error) = added {
-                eprintln!("tessera: a client cannot be waited for: {error}");
-                socket.0.shut();
-            }
-        });
-        let mut state = self.state.lock();
-        if state.running == 0 {
-            self.let_in(&mut state);
+        self.parking.lock().insert(id, Place::default());
+        self.park(connection, until);
+        let data = epoll::EventData::new_u64(id as u64);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        if let Err(error) = epoll::add(&self.sockets, &*socket.0, data, flags) {
+            eprintln!("tessera: a client cannot be waited for: {error}");
+            socket.0.shut();
+            self.wake(id);
         }
+        self.call([]);
     }
 
     /// Takes a connection back that was served.
     pub(crate) fn park(&self, connection: Box<Connection>, until: Until) {
-        let socket = connection.socket.clone();
-        self.keep(connection, |id| match until {
-            Until::Written(commits) => self.state.lock().committing.push((id, commits)),
-            until => self.arm(id, &socket.0, &until),
-        });
-    }
-
-    /// A served connection is over.
-    pub(crate) fn forget(&self, id: i32, socket: &crate::socket::Socket) {
-        self.parking.lock().called.remove(&id);
-        // It is gone with the socket anyway.
-        let _ = epoll::delete(&self.sockets, socket);
-    }
-
-    fn keep(&self, connection: Box<Connection>, arm: impl FnOnce(i32)) {
         let id = connection.id();
         let since = Instant::now();
         let deadline = connection.idle_limit().map(|limit| since + limit);
         let mut parking = self.parking.lock();
-        parking.all.insert(id, Parked { connection, since, deadline, is_quiet: false });
-        arm(id);
-        if parking.called.remove(&id) {
-            self.arm(id, &parking.all[&id].connection.socket.0, &Until::Turn);
+        let place = parking.entry(id).or_default();
+        place.parked = Some(Parked { connection, since, deadline, is_quiet: false });
+        place.is_called |= matches!(until, Until::Turn);
+        if let Until::Written(commits) = until {
+            place.is_queued = true;
+            self.state.lock().committing.push((id, commits));
+        } else if place.queue() {
+            self.state.lock().ready.push_back(id);
         }
     }
 
-    fn arm(&self, id: i32, socket: &crate::socket::Socket, until: &Until) {
-        let data = epoll::EventData::new_u64(id as u64);
-        if let Err(error) = epoll::modify(&self.sockets, socket, data, flags(until)) {
-            eprintln!("tessera: a client cannot be waited for: {error}");
-            socket.shut();
-        }
+    /// The connection of a session whose turn it is; None when it is over.
+    fn take(&self, id: i32) -> Option<Box<Connection>> {
+        let mut parking = self.parking.lock();
+        let place = parking.get_mut(&id)?;
+        (place.is_queued, place.is_called) = (false, false);
+        let mut connection = place.parked.take()?.connection;
+        connection.news = connection.news.max(place.news.take());
+        Some(connection)
+    }
+
+    /// A served connection is over.
+    pub(crate) fn forget(&self, id: i32, socket: &crate::socket::Socket) {
+        self.parking.lock().remove(&id);
+        // It is gone with the socket anyway.
+        let _ = epoll::delete(&self.sockets, socket);
+    }
+
+    /// The sessions among `events` that are to be queued.
+    fn hear(&self, events: &[epoll::Event]) -> Vec<i32> {
+        let mut parking = self.parking.lock();
+        let mut hear = |event: &epoll::Event| {
+            let id = event.data.u64();
+            let place = i32::try_from(id).ok().and_then(|id| parking.get_mut(&id))?;
+            let ended = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+            let is_end = { event.flags }.intersects(ended);
+            place.news = place.news.max(Some(if is_end { News::Ended } else { News::Came }));
+            place.queue().then_some(id as i32)
+        };
+        events.iter().filter_map(&mut hear).collect()
     }
 
     /// Gives parked connections what their time asks for: buffers back, the end of the idle ones.
     pub(crate) fn tick(self: &Arc<Self>) {
         let now = Instant::now();
-        for (id, parked) in &mut self.parking.lock().all {
+        let mut due = Vec::new();
+        for (id, place) in self.parking.lock().iter_mut() {
+            let Some(parked) = &mut place.parked else { continue };
             if parked.deadline.is_some_and(|deadline| deadline <= now) {
                 parked.deadline = None;
                 parked.connection.dismiss();
-                self.arm(*id, &parked.connection.socket.0, &Until::Turn);
+                place.is_called = true;
+                due.extend(place.queue().then_some(*id));
             } else if !parked.is_quiet && now - parked.since >= QUIET {
                 parked.is_quiet = true;
                 parked.connection.shrink();
             }
         }
+        self.call(due);
         let mut state = self.state.lock();
         if state.is_watched {
             state.extra = state.extra.saturating_sub(1);
@@ -227,18 +272,35 @@ impl Turns {
     }
 
     /// A connection gets a turn though its client says nothing.
-    pub(crate) fn wake(&self, id: i32) {
+    pub(crate) fn wake(self: &Arc<Self>, id: i32) {
         let mut parking = self.parking.lock();
-        match parking.all.get(&id) {
-            Some(parked) => self.arm(id, &parked.connection.socket.0, &Until::Turn),
-            None => drop(parking.called.insert(id)),
-        }
+        let Some(place) = parking.get_mut(&id) else { return };
+        place.is_called = true;
+        let due = place.queue().then_some(id);
+        drop(parking);
+        self.call(due);
     }
 
     /// Every parked connection gets a turn, to see why.
-    pub(crate) fn wake_all(&self) {
-        for (id, parked) in &self.parking.lock().all {
-            self.arm(*id, &parked.connection.socket.0, &Until::Turn);
+    pub(crate) fn wake_all(self: &Arc<Self>) {
+        let mut due = Vec::new();
+        for (id, place) in self.parking.lock().iter_mut() {
+            place.is_called |= place.parked.is_some();
+            due.extend(place.queue().then_some(*id));
+        }
+        self.call(due);
+    }
+
+    /// Sessions that can go on, from outside of the threads with turns. One of them looks.
+    fn call(self: &Arc<Self>, due: impl IntoIterator<Item = i32>) {
+        let mut state = self.state.lock();
+        let known = state.ready.len();
+        state.ready.extend(due);
+        if state.running == 0 {
+            self.let_in(&mut state);
+        } else if state.is_watched && state.ready.len() > known {
+            // A full counter means that it rings already.
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         }
     }
 
@@ -246,7 +308,7 @@ impl Turns {
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.grant.notify_all();
-        self.parking.lock().all.clear();
+        self.parking.lock().clear();
     }
 
     /// Lets one more thread run if the limit admits it.
@@ -274,10 +336,8 @@ impl Turns {
         waiting::observe(Rc::new(Turn(Arc::clone(&self))));
         let mut events = Vec::with_capacity(EVENTS_MAX);
         while let Some(id) = self.next(&mut events) {
-            let parked = self.parking.lock().all.remove(&id);
-            // Two events of one connection: the other one took it.
-            if let Some(parked) = parked {
-                (self.serve)(parked.connection);
+            if let Some(connection) = self.take(id) {
+                (self.serve)(connection);
             }
         }
     }
@@ -306,9 +366,10 @@ impl Turns {
             state.is_watched = true;
             drop(state);
             self.watch(events);
+            let due = self.hear(events);
             state = self.state.lock();
             state.is_watched = false;
-            state.ready.extend(events.iter().map(|event| event.data.u64() as i32));
+            state.ready.extend(due);
         }
     }
 
@@ -367,14 +428,5 @@ impl Turns {
                 }
             }
         }
-    }
-}
-
-fn flags(until: &Until) -> epoll::EventFlags {
-    let once = epoll::EventFlags::ONESHOT | epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
-    match until {
-        Until::Readable | Until::Written(_) => once,
-        // A socket takes bytes nearly always.
-        Until::Turn => once | epoll::EventFlags::OUT,
     }
 }

@@ -77,6 +77,50 @@ fn empty_queries_have_an_answer() {
 }
 
 #[test]
+fn who_sends_no_more_is_answered_and_let_go() {
+    let server = start();
+    for round in 0..40 {
+        let mut raw = server.seated();
+        raw.send(&query("select 1"));
+        // The end comes with the query, while it runs, or after its answer.
+        if round % 4 == 3 {
+            assert_eq!(raw.kinds(), "TDCZI");
+        } else if round % 4 > 0 {
+            std::thread::sleep(std::time::Duration::from_micros(20 << (round / 4)));
+        }
+        raw.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        if round % 4 != 3 {
+            assert_eq!(raw.kinds(), "TDCZI");
+        }
+        assert!(raw.try_next().is_none(), "round {round}");
+    }
+}
+
+#[test]
+fn nothing_that_comes_meanwhile_is_overlooked() {
+    let server = start();
+    let mut raw = server.seated();
+    // More than is read at once, cut within messages.
+    let bytes = sync().repeat(20_000);
+    for piece in bytes.chunks(16_384 + 7) {
+        raw.send(piece);
+    }
+    for _ in 0..20_000 {
+        assert_eq!(raw.kinds(), "ZI");
+    }
+    for wait in [0, 1, 5, 15, 25] {
+        let asked = query("select pg_sleep(0.01)");
+        raw.send(&asked);
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let (begin, end) = asked.split_at(9);
+        raw.send(begin);
+        raw.send(end);
+        assert_eq!(raw.kinds(), "TDCZI");
+        assert_eq!(raw.kinds(), "TDCZI");
+    }
+}
+
+#[test]
 fn after_an_error_everything_is_skipped_until_sync() {
     let server = start();
     let mut raw = server.seated();

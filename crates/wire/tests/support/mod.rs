@@ -1,7 +1,7 @@
 //! A server of its own for each test, and a client that sends what it likes.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -166,10 +166,14 @@ impl<S: Read + Write> Raw<S> {
         self.send(&[&length[..], &body].concat());
     }
 
-    /// The next message; None when the server has closed.
+    /// The next message; None when the server has closed, which it has to do in time.
     pub(crate) fn try_next(&mut self) -> Option<Answer> {
         let mut head = [0; 5];
-        self.stream.read_exact(&mut head).ok()?;
+        if let Err(error) = self.stream.read_exact(&mut head) {
+            let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+            assert!(!is_late, "neither a message nor the end");
+            return None;
+        }
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let mut body = vec![0; length - 4];
         self.stream.read_exact(&mut body).ok()?;
