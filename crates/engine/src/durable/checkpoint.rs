@@ -213,9 +213,9 @@ impl Durable {
         if let Need::Nothing(entry) = need {
             return Ok(entry);
         }
-        let mut copy = image.copy()?;
-        // Of all parts the first knows the fewest commits.
-        let changed = inner.transactions.newest();
+        // Before the copy knows how many rows there are: what comes later makes its file stale.
+        let mut copy = image.copy(inner.transactions.newest())?;
+        let changed = copy.newest();
         while !copy.is_whole() {
             let now = inner.transactions.begin(Isolation::Snapshot)?;
             copy.next(now.snapshot())?;

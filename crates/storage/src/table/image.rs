@@ -87,11 +87,13 @@ impl BlockImage {
         writer.finish()
     }
 
-    /// Starts a copy of the rows that the block has now, made some rows at a time.
+    /// Starts a copy of the rows that the block has now, made some rows at a time. `newest` is the
+    /// newest commit that is visible, asked for before the call: rows of commits up to it are in
+    /// the block by now, those of later ones may be beyond what is copied.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub fn copy(&self) -> Result<BlockCopy> {
+    pub fn copy(&self, newest: Timestamp) -> Result<BlockCopy> {
         let block = self.snapshot.block(self.number).shared();
         let rows = block.rows();
         let writer = match block.layout() {
@@ -99,7 +101,7 @@ impl BlockImage {
             layout => Some(block.image_writer(layout)?),
         };
         let schema = self.snapshot.schema().clone();
-        Ok(BlockCopy { schema, block, writer, rows, next: 0, dead: Vec::new() })
+        Ok(BlockCopy { schema, block, newest, writer, rows, next: 0, dead: Vec::new() })
     }
 }
 
@@ -120,6 +122,8 @@ fn vectors(
 pub struct BlockCopy {
     schema: Schema,
     block: Arc<Block>,
+    /// All commits up to it are in the copy.
+    newest: Timestamp,
     /// Of a hot block.
     writer: Option<ImageWriter>,
     rows: usize,
@@ -150,6 +154,11 @@ impl BlockCopy {
         }
         self.next = part.end;
         Ok(())
+    }
+
+    /// The copy holds all commits up to this one: after a later change of the block it is stale.
+    pub fn newest(&self) -> Timestamp {
+        self.newest
     }
 
     /// True when no rows are left.

@@ -558,7 +558,7 @@ impl Model {
     /// Begins a copy, or goes on with one; false when all are whole.
     fn copy_part(&mut self) -> bool {
         if let Some(image) = self.images.pop() {
-            let copy = image.copy().expect("fits");
+            let copy = image.copy(self.manager.now().ts).expect("fits");
             self.copies.insert(0, (image.id(), copy));
         }
         let open = self.copies.iter_mut().filter(|(_, copy)| !copy.is_whole());

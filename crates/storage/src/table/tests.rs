@@ -9,6 +9,7 @@ use types::{DataType, SqlState, Value};
 use super::*;
 use crate::manager::Manager;
 use crate::positions::Positions;
+use crate::version::Timestamp;
 use crate::{BlockShape, ColumnSpec, batch_of};
 
 fn numbers(range: std::ops::Range<i64>) -> Batch {
@@ -270,5 +271,30 @@ fn long_strings_pass_through_every_layout() {
             long += column.as_str().iter().filter(|s| *s == text).count();
         }
         assert_eq!(long, 3);
+    }
+}
+
+#[test]
+fn a_copy_is_stale_after_commits_that_it_may_lack() {
+    for layout in [Layout::Row, Layout::Column] {
+        let (table, manager) = (table(layout, 1 << 30), Manager::default());
+        manager.append(&table, &numbers(0..10)).expect("fits");
+        let images = table.blocks_at(manager.now());
+        let [image] = &images[..] else { panic!("one block") };
+        // Others commit into the block before its rows are counted, and after.
+        let newest = manager.now().ts;
+        manager.append(&table, &numbers(10..12)).expect("fits");
+        let mut copy = image.copy(newest).expect("fits");
+        manager.append(&table, &numbers(12..17)).expect("fits");
+        while !copy.is_whole() {
+            copy.next(manager.now()).expect("fits");
+        }
+        assert_eq!(copy.newest(), newest);
+        assert!(image.changed() > copy.newest(), "its file is written again");
+        let other = self::table(layout, 1 << 30);
+        let (dead, bytes) = (copy.dead(), copy.finish().expect("fits"));
+        other.restore_block(image.id(), &bytes, &dead, Timestamp(1)).expect("whole");
+        other.end_recovery(Timestamp(1));
+        assert_eq!(keys(&other.snapshot(Snapshot::ALL)), (0..12).collect::<Vec<i64>>());
     }
 }
