@@ -18,7 +18,7 @@ use sql::catalog::{
 };
 use sql::statement::{OnCommit, Persistence, RelationName};
 use storage::{Layout, Table, TableIndex};
-use types::{DataType, Error, Result, SqlState};
+use types::{About, DataType, Error, Result, SqlState};
 
 use crate::comments::Commented;
 use crate::derived::Terms;
@@ -58,6 +58,22 @@ impl TableDef {
     /// Its name in its schema.
     pub(crate) fn bare_name(&self) -> &str {
         RelationName::name_of_key(&self.name)
+    }
+
+    /// That an error is about one of its constraints.
+    pub(crate) fn about_constraint(&self, name: &str) -> About {
+        About { constraint: Some(name.to_owned()), ..self.about() }
+    }
+
+    /// That an error is about one of its columns.
+    pub(crate) fn about_column(&self, name: &str) -> About {
+        About { column: Some(name.to_owned()), ..self.about() }
+    }
+
+    fn about(&self) -> About {
+        let (schema, table) = (RelationName::schema_of_key(&self.name), self.bare_name());
+        let (column, constraint) = (None, None);
+        About { schema: schema.to_owned(), table: table.to_owned(), column, constraint }
     }
 
     /// A permanent table without constraints.

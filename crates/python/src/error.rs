@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 use types::{Error, SqlState};
 
 /// The exception of `error`: of the class that DB-API has for its SQLSTATE, with `sqlstate`,
-/// `position`, `detail` and `hint`.
+/// `position`, `detail`, `hint`, and the names of what it is about.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     match build(py, error) {
         Ok(exception) => PyErr::from_value(exception),
@@ -42,6 +42,12 @@ fn build<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     exception.setattr("position", error.position().map(|place| (place.line, place.column)))?;
     exception.setattr("detail", error.detail())?;
     exception.setattr("hint", error.hint())?;
+    if let Some(about) = error.about() {
+        exception.setattr("schema_name", &about.schema)?;
+        exception.setattr("table_name", &about.table)?;
+        exception.setattr("column_name", about.column.as_ref())?;
+        exception.setattr("constraint_name", about.constraint.as_ref())?;
+    }
     Ok(exception)
 }
 

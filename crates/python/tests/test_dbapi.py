@@ -60,6 +60,20 @@ def test_errors_have_class_and_sqlstate(auto, sql, kind, state):
     assert auto.execute("select 1").fetchone() == (1,)
 
 
+def test_errors_name_the_constraint(auto):
+    auto.execute("create table t (a int constraint one unique, b int not null)")
+    auto.execute("insert into t values (1, 1)")
+    for sql, column, constraint in [
+        ("insert into t values (1, 1)", None, "one"),
+        ("insert into t values (2, null)", "b", None),
+    ]:
+        with pytest.raises(tessera.IntegrityError) as caught:
+            auto.execute(sql)
+        error = caught.value
+        assert (error.schema_name, error.table_name) == ("public", "t")
+        assert (error.column_name, error.constraint_name) == (column, constraint)
+
+
 def test_an_error_knows_its_place(con):
     with pytest.raises(tessera.ProgrammingError) as caught:
         con.execute("select 1,\n       nothing")

@@ -154,6 +154,19 @@ pub struct Position {
     pub column: u32,
 }
 
+/// What of a table an error is about: programs tell constraints apart by it, not by the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Schema of the table.
+    pub schema: String,
+    /// The table.
+    pub table: String,
+    /// The column that was at fault, if it was one.
+    pub column: Option<String>,
+    /// The constraint that does not hold, if it was one.
+    pub constraint: Option<String>,
+}
+
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<ErrorFields>);
@@ -165,13 +178,15 @@ struct ErrorFields {
     position: Option<Position>,
     detail: Option<String>,
     hint: Option<String>,
+    about: Option<Box<About>>,
 }
 
 impl Error {
     /// An error without position.
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(ErrorFields { state, message, position: None, detail: None, hint: None }))
+        let (position, detail, hint, about) = (None, None, None, None);
+        Self(Box::new(ErrorFields { state, message, position, detail, hint, about }))
     }
 
     /// 0A000 for `what`, which is named in the message.
@@ -205,6 +220,13 @@ impl Error {
         self
     }
 
+    /// The same error, about a part of a table.
+    #[must_use]
+    pub fn about_part(mut self, about: About) -> Self {
+        self.0.about = Some(Box::new(about));
+        self
+    }
+
     /// SQLSTATE.
     pub fn state(&self) -> SqlState {
         self.0.state
@@ -228,6 +250,11 @@ impl Error {
     /// A hint.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    /// What of a table it is about.
+    pub fn about(&self) -> Option<&About> {
+        self.0.about.as_deref()
     }
 }
 

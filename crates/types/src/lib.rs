@@ -23,6 +23,6 @@ pub mod waiting;
 
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
 pub use element_type::ElementType;
-pub use error::{Error, Position, Result, SqlState};
+pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;
 pub use value::Value;

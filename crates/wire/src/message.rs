@@ -174,6 +174,12 @@ fn report(out: &mut Vec<u8>, severity: &str, error: &Error, text: &str) {
     if let Some(hint) = error.hint() {
         field(b'H', hint);
     }
+    if let Some(about) = error.about() {
+        field(b's', &about.schema);
+        field(b't', &about.table);
+        about.column.iter().for_each(|name| field(b'c', name));
+        about.constraint.iter().for_each(|name| field(b'n', name));
+    }
     if let Some(position) = error.position().filter(|_| !text.is_empty()) {
         field(b'P', &character(text, position).to_string());
     }

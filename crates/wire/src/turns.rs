@@ -10,8 +10,8 @@
 //!
 //! Invariants: a connection is parked or served by one thread, and queued at most once. A socket
 //! tells of what came once: who serves it next looks, or it is queued when it is parked. Somebody
-//! waits for the sockets, or somebody who runs will when done. A thread that neither waits nor ends, say a long plan, is
-//! noticed by [`Turns::tick`], and another is let in beyond the limit.
+//! waits for the sockets, or somebody who runs will when done. A thread that neither waits nor
+//! ends, say a long plan, is noticed by [`Turns::tick`], and another is let in beyond the limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

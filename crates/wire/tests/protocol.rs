@@ -172,6 +172,46 @@ fn portals_give_rows_in_pieces() {
 }
 
 #[test]
+fn errors_name_the_constraint() {
+    let server = start();
+    let mut raw = server.seated();
+    for sql in [
+        "create schema s",
+        "create table s.p (id int primary key, u int constraint p_u unique, c int check (c > 0), \
+         n int not null)",
+        "create table f (id int, p int references s.p (id), \
+         q int constraint named references s.p (u))",
+        "insert into s.p values (1, 1, 1, 1)",
+        "insert into f values (1, 1, 1), (1, 1, 1)",
+    ] {
+        raw.send(&query(sql));
+        assert_eq!(raw.kinds(), "CZI", "{sql}");
+    }
+    // What PostgreSQL 15 says: state, schema, table, column, constraint.
+    for (sql, said) in [
+        ("insert into s.p values (1, 2, 1, 1)", "23505 s p - p_pkey"),
+        ("insert into s.p values (2, 1, 1, 1)", "23505 s p - p_u"),
+        ("insert into s.p values (2, 2, 0, 1)", "23514 s p - p_c_check"),
+        ("insert into s.p values (2, 2, 1, null)", "23502 s p n -"),
+        ("insert into f values (1, 7, null)", "23503 public f - f_p_fkey"),
+        ("delete from s.p", "23503 public f - f_p_fkey"),
+        ("update s.p set u = 3", "23503 public f - named"),
+        ("create unique index f_once on f (id)", "23505 public f - f_once"),
+        ("alter table f add constraint positive check (id > 1)", "23514 public f - positive"),
+        ("alter table f add column more int not null", "23502 public f more -"),
+        ("alter table f add primary key (id)", "23505 public f - f_pkey"),
+        ("select 1/0", "22012 - - - -"),
+    ] {
+        raw.send(&query(sql));
+        let answers = raw.until(b'Z');
+        let error = answers.iter().find(|answer| answer.kind == b'E').expect(sql);
+        let fields = b"Cstcn".map(|code| error.field(code));
+        let fields = fields.map(|field| if field.is_empty() { "-".to_owned() } else { field });
+        assert_eq!(fields.join(" "), said, "{sql}");
+    }
+}
+
+#[test]
 fn errors_have_places() {
     let server = start();
     let mut raw = server.seated();

@@ -431,7 +431,7 @@ impl Altering {
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &old, first)?;
         for check in &checks {
-            validate::check(session, &def.name, check)?;
+            validate::check(session, &def, check)?;
         }
         for key in &foreign_keys {
             validate::foreign_key(session, &def, key)?;
@@ -486,7 +486,8 @@ fn contains_nulls(def: &TableDef, error: Error) -> Error {
                 column.name,
                 def.bare_name()
             );
-            Error::new(SqlState::NOT_NULL_VIOLATION, message)
+            let about = def.about_column(&column.name);
+            Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(about)
         }
         _ => error,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql::catalog::{self, ColumnDef, IndexMeta};
+use sql::catalog::{self, IndexMeta};
 use sql::statement::{CreateIndex, Naming, Persistence, RelationName};
 use storage::{
     IndexColumn, IndexSpec, RowBuffer, SubBlockKind, SubBlockSpec, Table, TableIndex, WeaveForm,
@@ -95,10 +95,10 @@ pub(crate) fn add_to_blocks(
 pub(crate) fn add(
     session: &Session,
     table: &Arc<Table>,
-    columns: &[ColumnDef],
+    def: &TableDef,
     meta: &IndexMeta,
 ) -> Result<Arc<TableIndex>> {
-    let id = session.inner().next_object_id();
+    let (id, columns) = (session.inner().next_object_id(), &def.columns);
     let index = derived::new_index(id, table, columns, meta)?;
     let threads = session.database().threads();
     match table.add_index(index, threads, session.work().txn.id()) {
@@ -107,6 +107,7 @@ pub(crate) fn add(
         Err(WriteError::Duplicate { tid, .. }) => {
             let message = format!("could not create unique index \"{}\"", meta.name);
             let error = Error::new(SqlState::UNIQUE_VIOLATION, message);
+            let error = error.about_part(def.about_constraint(&meta.name));
             // Only its definition is asked for: the index that was built is gone.
             let index = derived::new_index(id, table, columns, meta)?;
             let mut row = RowBuffer::new();
@@ -217,7 +218,7 @@ pub(crate) fn ensure_built(session: &Session, entry: &Arc<TableEntry>) -> Result
         return Ok(());
     }
     for meta in &entry.def.indexes {
-        add(session, entry.storage(), &entry.def.columns, meta)?;
+        add(session, entry.storage(), &entry.def, meta)?;
     }
     for meta in &entry.def.block_indexes {
         add_to_blocks(session, entry.storage(), meta)?;

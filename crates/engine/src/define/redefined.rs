@@ -116,7 +116,7 @@ impl Redefined {
             indexes.push(match held {
                 Held::Built(index) => index,
                 Held::New => {
-                    let index = index::add(session, storage, &def.columns, meta)?;
+                    let index = index::add(session, storage, &def, meta)?;
                     session.work_mut().index_added(storage, index.spec().id);
                     index
                 }

@@ -41,10 +41,9 @@ fn first_row(session: &mut Session, text: &str) -> Result<Option<Batch>> {
 ///
 /// # Errors
 /// 23514; what the condition raises.
-pub(super) fn check(session: &mut Session, table: &str, check: &CheckDef) -> Result<()> {
-    let text =
-        format!("SELECT 1 FROM {} WHERE NOT ({}) LIMIT 1", quoted_relation(table), check.sql);
-    let table = RelationName::name_of_key(table);
+pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> Result<()> {
+    let (relation, table) = (quoted_relation(&def.name), def.bare_name());
+    let text = format!("SELECT 1 FROM {relation} WHERE NOT ({}) LIMIT 1", check.sql);
     if first_row(session, &text)?.is_none() {
         return Ok(());
     }
@@ -52,7 +51,7 @@ pub(super) fn check(session: &mut Session, table: &str, check: &CheckDef) -> Res
         "check constraint \"{}\" of relation \"{table}\" is violated by some row",
         check.name
     );
-    Err(Error::new(SqlState(*b"23514"), message))
+    Err(Error::new(SqlState(*b"23514"), message).about_part(def.about_constraint(&check.name)))
 }
 
 /// Tests all rows of the table against a foreign key.
@@ -88,5 +87,6 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
     let key = key_of(&def.columns, &fk.columns, &mut values);
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{}\".", name);
-    Err(Error::new(SqlState(*b"23503"), message).with_detail(detail))
+    let about = def.about_constraint(&fk.name);
+    Err(Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about))
 }

@@ -80,6 +80,7 @@ impl Checks {
                     check.name
                 );
                 return Err(Error::new(SqlState(*b"23514"), message)
+                    .about_part(def.about_constraint(&check.name))
                     .with_detail(failing_row(def, batch, row)));
             }
         }

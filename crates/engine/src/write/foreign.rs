@@ -288,7 +288,8 @@ fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {
     let key = key_of(&entry.def.columns, &fk.columns, &mut values);
     let name = RelationName::name_of_key(&fk.table.name);
     let detail = format!("Key {key} is not present in table \"{name}\".");
-    Error::new(SqlState(*b"23503"), message).with_detail(detail)
+    let about = entry.def.about_constraint(&fk.name);
+    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
 }
 
 /// Looks after rows that refer to keys that `before` (all columns, rows as they were) had and that
@@ -439,5 +440,6 @@ fn still_referenced(
     );
     let key = key_of(&entry.def.columns, &fk.references, &mut key.iter().copied());
     let detail = format!("Key {key} is still referenced from table \"{}\".", child.def.bare_name());
-    Error::new(SqlState(*b"23503"), message).with_detail(detail)
+    let about = child.def.about_constraint(&fk.name);
+    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
 }

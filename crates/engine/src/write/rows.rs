@@ -92,7 +92,8 @@ fn renamed(entry: &TableEntry, error: Error) -> Error {
     match column {
         Some(i) => {
             let message = null_message(entry.def.bare_name(), &entry.def.columns[i].name);
-            let renamed = Error::new(SqlState::NOT_NULL_VIOLATION, message);
+            let about = entry.def.about_column(&entry.def.columns[i].name);
+            let renamed = Error::new(SqlState::NOT_NULL_VIOLATION, message).about_part(about);
             match error.detail() {
                 Some(detail) => renamed.with_detail(detail),
                 None => renamed,
@@ -117,6 +118,7 @@ fn duplicate_key(work: &Work, entry: &TableEntry, index: usize, tid: Tid) -> Err
     let name = &entry.def.indexes[position].name;
     let message = format!("duplicate key value violates unique constraint \"{name}\"");
     let error = Error::new(SqlState(*b"23505"), message);
+    let error = error.about_part(entry.def.about_constraint(name));
     match key_text(work, entry, position, tid) {
         Some(key) => error.with_detail(format!("Key {key} already exists.")),
         None => error,

@@ -18,6 +18,14 @@ class Error(Exception):
     """A line of detail."""
     hint: str | None = None
     """What might help."""
+    schema_name: str | None = None
+    """Schema of the table whose constraint was violated."""
+    table_name: str | None = None
+    """That table."""
+    column_name: str | None = None
+    """The column that must not be NULL."""
+    constraint_name: str | None = None
+    """The constraint that was violated, NOT NULL apart."""
 
 
 class InterfaceError(Error):
