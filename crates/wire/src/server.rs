@@ -120,7 +120,9 @@ impl Shared {
     /// Ends a session, as pg_terminate_backend does; false when there is none.
     fn terminate(&self, session: i32) -> bool {
         let is_there = self.activities.terminate(session);
-        self.turns.wake(session);
+        if is_there {
+            self.turns.wake(session);
+        }
         is_there
     }
 

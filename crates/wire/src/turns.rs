@@ -184,7 +184,6 @@ impl Turns {
     pub(crate) fn add(self: &Arc<Self>, connection: Box<Connection>, until: Until) {
         let id = connection.id();
         let socket = connection.socket.clone();
-        self.parking.lock().insert(id, Place::default());
         self.park(connection, until);
         let data = epoll::EventData::new_u64(id as u64);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
@@ -230,8 +229,8 @@ impl Turns {
         let _ = epoll::delete(&self.sockets, socket);
     }
 
-    /// The sessions among `events` that are to be queued.
-    fn hear(&self, events: &[epoll::Event]) -> Vec<i32> {
+    /// Queues the sessions that `events` are about.
+    fn hear(&self, events: &[epoll::Event]) -> MutexGuard<'_, State> {
         let mut parking = self.parking.lock();
         let mut hear = |event: &epoll::Event| {
             let id = event.data.u64();
@@ -241,7 +240,9 @@ impl Turns {
             place.news = place.news.max(Some(if is_end { News::Ended } else { News::Came }));
             place.queue().then_some(id as i32)
         };
-        events.iter().filter_map(&mut hear).collect()
+        let mut state = self.state.lock();
+        state.ready.extend(events.iter().filter_map(&mut hear));
+        state
     }
 
     /// Gives parked connections what their time asks for: buffers back, the end of the idle ones.
@@ -274,7 +275,8 @@ impl Turns {
     /// A connection gets a turn though its client says nothing.
     pub(crate) fn wake(self: &Arc<Self>, id: i32) {
         let mut parking = self.parking.lock();
-        let Some(place) = parking.get_mut(&id) else { return };
+        // One that was let in may be on its way here.
+        let place = parking.entry(id).or_default();
         place.is_called = true;
         let due = place.queue().then_some(id);
         drop(parking);
@@ -366,10 +368,8 @@ impl Turns {
             state.is_watched = true;
             drop(state);
             self.watch(events);
-            let due = self.hear(events);
-            state = self.state.lock();
+            state = self.hear(events);
             state.is_watched = false;
-            state.ready.extend(due);
         }
     }
 
