@@ -7,6 +7,7 @@
 //! level of isolation, and kept until it is closed. Departure from PostgreSQL: not row by row.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column};
@@ -74,7 +75,7 @@ impl Cursors {
 
     /// The columns of a cursor's rows.
     pub(crate) fn columns(&self, name: &str) -> Option<&[(String, DataType)]> {
-        self.0.get(name).map(|cursor| cursor.rows.columns.as_slice())
+        self.0.get(name).map(|cursor| &*cursor.rows.columns)
     }
 }
 
@@ -181,6 +182,6 @@ impl Cursor {
                 batch.columns.iter().map(|column| column.gather(&positions)).collect();
             batches.push(Batch::new(columns, positions.len()));
         }
-        ResultSet::from_batches(self.rows.columns.clone(), batches)
+        ResultSet::from_batches(Arc::clone(&self.rows.columns), batches)
     }
 }

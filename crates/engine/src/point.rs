@@ -28,6 +28,7 @@ use txn::manager::Isolation;
 use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
 use crate::catalog::TableEntry;
+use crate::locks::{Asked, LockMode};
 use crate::wide;
 use crate::write::foreign;
 use crate::write::rows::{attempt, push};
@@ -39,6 +40,8 @@ use simple::Simple;
 pub(crate) struct Point {
     table: TableRef,
     storage: Arc<Table>,
+    /// The table in the catalog of `version`.
+    entry: Arc<TableEntry>,
     /// Of the catalog in which its constraints were looked at.
     version: u64,
     action: Action,
@@ -54,7 +57,7 @@ enum Action {
 
 /// Result columns: of SELECT, or of RETURNING over the row after an update or before a delete.
 struct Output {
-    columns: Vec<(String, DataType)>,
+    columns: Arc<[(String, DataType)]>,
     values: Values,
 }
 
@@ -72,7 +75,7 @@ impl Output {
 
     fn rows(&self, row: Option<&RowBuffer>, parameters: &[Value]) -> Result<ResultSet> {
         let batch = self.values.batch(row, parameters)?;
-        Ok(ResultSet::from_batches(self.columns.clone(), vec![batch]))
+        Ok(ResultSet::from_batches(Arc::clone(&self.columns), vec![batch]))
     }
 }
 
@@ -125,7 +128,8 @@ impl Point {
             let entry = entry_of(session, &insert.table)?;
             let (table, storage) = (insert.table.clone(), Arc::clone(entry.storage()));
             let action = Action::Insert(NewRow::new(&entry, insert)?);
-            return Some(Self { table, storage, version, action, memory: Mutex::default() });
+            let memory = Mutex::default();
+            return Some(Self { table, storage, entry, version, action, memory });
         }
         let plan = plan::point::point(statement)?;
         let entry = entry_of(session, &plan.table)?;
@@ -153,7 +157,8 @@ impl Point {
             _ => return None,
         };
         let storage = Arc::clone(entry.storage());
-        Some(Self { table: plan.table, storage, version, action, memory: Mutex::default() })
+        let memory = Mutex::default();
+        Some(Self { table: plan.table, storage, entry, version, action, memory })
     }
 
     /// Runs the statement in the session's transaction; None when the general way is to be taken,
@@ -178,7 +183,6 @@ impl Point {
         parameters: &mut Vec<Value>,
         memory: &mut Memory,
     ) -> Result<Option<QueryResult>> {
-        session.cancel_handle().check()?;
         let isolation = session.work().txn.isolation();
         let ([command, none, one], find) = match &self.action {
             Action::Select(..) if isolation == Isolation::Serializable => return Ok(None),
@@ -188,7 +192,7 @@ impl Point {
                 let found = self.find(find, at, parameters, memory)?;
                 let rows = output.rows(found.map(|_| &memory.row), parameters)?;
                 let tag = if found.is_some() { "SELECT 1" } else { "SELECT 0" };
-                return Ok(Some(QueryResult::tagged(tag.to_owned(), rows)));
+                return Ok(Some(QueryResult::tagged(tag, rows)));
             }
             Action::Insert(_) => (["INSERT", "INSERT 0 0", "INSERT 0 1"], None),
             // It notes what it reads.
@@ -197,11 +201,7 @@ impl Point {
             Action::Delete(find, _) => (["DELETE", "DELETE 0", "DELETE 1"], Some(find)),
         };
         session.work().check_writable(command)?;
-        let entry = session.write_table(&self.table)?;
-        // The table is locked: its constraints stay what they are now.
-        if session.inner().relations.version() != self.version {
-            return Ok(None);
-        }
+        let Some(entry) = self.lock(session)? else { return Ok(None) };
         if let Action::Insert(new) = &self.action {
             new.draw(session, parameters)?;
         }
@@ -215,7 +215,7 @@ impl Point {
                 },
                 None => Tid(0),
             };
-            match self.write(session, &entry, (at, tid), parameters, &memory.row) {
+            match self.write(session, entry, (at, tid), parameters, &memory.row) {
                 Ok(tid) => break (at, tid),
                 // Nothing but this row was read: the statement begins again, later.
                 Err(error)
@@ -242,6 +242,21 @@ impl Point {
         self.result(one, Some(&memory.row), parameters).map(Some)
     }
 
+    /// Locks the table: its constraints stay what they are now. None when they are others than the
+    /// statement was made for.
+    fn lock(&self, session: &mut Session) -> Result<Option<&Arc<TableEntry>>> {
+        let is_current = |session: &Session| session.inner().relations.version() == self.version;
+        // Who changed the table before had it alone, and told of it before it let go.
+        let asked = session.work_mut().ask(&self.entry.lock, LockMode::Write);
+        match asked {
+            Asked::Granted | Asked::Held if is_current(session) => {
+                session.prepare_table(&self.entry)?;
+            }
+            _ => drop(session.write_table(&self.table)?),
+        }
+        Ok(is_current(session).then_some(&self.entry))
+    }
+
     /// The result of a write, with what RETURNING says of `row`.
     fn result(
         &self,
@@ -253,7 +268,7 @@ impl Point {
             Action::Update(.., Some(output))
             | Action::Delete(_, Some(output))
             | Action::Insert(NewRow { returning: Some((_, output)), .. }) => {
-                Ok(QueryResult::tagged(tag.to_owned(), output.rows(row, parameters)?))
+                Ok(QueryResult::tagged(tag, output.rows(row, parameters)?))
             }
             _ => Ok(QueryResult::command(tag)),
         }
@@ -268,8 +283,6 @@ impl Point {
         parameters: &[Value],
         row: &RowBuffer,
     ) -> Result<Tid> {
-        let cancel = session.cancel_handle();
-        let work = session.work_mut();
         let storage = &self.storage;
         let outcome = match &self.action {
             Action::Update(_, columns, values, _) => {
@@ -278,11 +291,13 @@ impl Point {
                 for (i, &column) in columns.iter().enumerate() {
                     changes.push((column, values.datum(i, row, parameters, &computed)?));
                 }
-                attempt(work, &cancel, |undo| storage.update(undo, at, tid, &changes))
+                let (work, cancel) = session.work_and_cancel();
+                attempt(work, cancel, |undo| storage.update(undo, at, tid, &changes))
             }
             Action::Insert(new) => return new.write(session, entry, parameters),
             Action::Delete(..) => {
-                attempt(work, &cancel, |undo| storage.delete(undo, at, tid)).map(|()| tid)
+                let (work, cancel) = session.work_and_cancel();
+                attempt(work, cancel, |undo| storage.delete(undo, at, tid)).map(|()| tid)
             }
             Action::Select(..) => Ok(tid),
         };

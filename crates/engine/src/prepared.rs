@@ -12,6 +12,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 use crate::compiled::{Compiled, Ready, Timing};
 use crate::point::Point;
 use crate::session::Run;
+use crate::transaction::Boundary;
 use crate::{QueryResult, Session, describe, transaction};
 
 /// A statement that is parsed once and run with values of its parameters, again and again. Its
@@ -20,6 +21,8 @@ pub struct PreparedStatement {
     pub(crate) types: Vec<DataType>,
     pub(crate) statement: Arc<ParsedStatement>,
     compiled: Option<Arc<Compiled>>,
+    /// Known once it ran.
+    boundary: Option<Boundary>,
     pub(crate) timing: Timing,
     /// The session's time zone when it was prepared: its literals are read in it.
     pub(crate) zone: TimeZone,
@@ -31,7 +34,8 @@ impl PreparedStatement {
     fn new(session: &Session, types: Vec<DataType>, statement: ParsedStatement) -> Self {
         let (statement, timing) = (Arc::new(statement), Timing::AnyTime);
         let zone = session.settings.time_zone().clone();
-        Self { types, statement, compiled: None, timing, zone, columns: None }
+        let (compiled, boundary, columns) = Default::default();
+        Self { types, statement, compiled, boundary, timing, zone, columns }
     }
 
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
@@ -135,11 +139,17 @@ fn execute_with(
 
 /// Runs the statement in the session's transaction, with the session's parameters.
 fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Result<QueryResult> {
+    if let Some(boundary) = prepared.boundary {
+        return boundary.run(session);
+    }
     prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
     let compiled = match &prepared.compiled {
         Some(compiled) => Arc::clone(compiled),
         None => match session.compile(prepared)? {
-            Ready::Once(statement) => return session.run(*statement),
+            Ready::Once(statement) => {
+                prepared.boundary = Boundary::of(&statement);
+                return session.run(*statement);
+            }
             Ready::Now(statement) => {
                 prepared.timing = Timing::Now;
                 return session.run(*statement);

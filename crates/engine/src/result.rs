@@ -2,6 +2,7 @@
 
 use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
+use std::borrow::Cow;
 use types::calendar::TimeZone;
 use types::{DataType, Value, text};
 
@@ -9,7 +10,7 @@ use crate::notice::Notice;
 
 /// Rows, if any, and the command tag that PostgreSQL would send.
 pub struct QueryResult {
-    tag: String,
+    tag: Cow<'static, str>,
     rows: Option<ResultSet>,
     is_binary: bool,
     notices: Vec<Notice>,
@@ -18,11 +19,11 @@ pub struct QueryResult {
 
 impl QueryResult {
     /// A statement without rows.
-    pub fn command(tag: impl Into<String>) -> Self {
+    pub fn command(tag: impl Into<Cow<'static, str>>) -> Self {
         Self::empty(tag.into())
     }
 
-    fn empty(tag: String) -> Self {
+    fn empty(tag: Cow<'static, str>) -> Self {
         Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone: TimeZone::UTC }
     }
 
@@ -32,8 +33,8 @@ impl QueryResult {
     }
 
     /// Rows of a statement that also did something: RETURNING.
-    pub(crate) fn tagged(tag: String, rows: ResultSet) -> Self {
-        Self { rows: Some(rows), ..Self::empty(tag) }
+    pub(crate) fn tagged(tag: impl Into<Cow<'static, str>>, rows: ResultSet) -> Self {
+        Self { rows: Some(rows), ..Self::empty(tag.into()) }
     }
 
     /// The same, to be sent in binary where the client does not say otherwise.
@@ -66,7 +67,7 @@ impl QueryResult {
 
     /// Rows made from values: SHOW, EXPLAIN, procedures.
     pub fn from_values(
-        tag: impl Into<String>,
+        tag: impl Into<Cow<'static, str>>,
         columns: Vec<(String, DataType)>,
         rows: &[Vec<Value>],
     ) -> Self {
@@ -78,7 +79,7 @@ impl QueryResult {
         let vectors = columns.iter().enumerate().map(column).collect();
         let batch = Batch::new(vectors, rows.len());
         let rows = ResultSet::from_batches(columns, vec![batch]);
-        Self::tagged(tag.into(), rows)
+        Self::tagged(tag, rows)
     }
 
     /// "SELECT 5", "INSERT 0 3", "CREATE TABLE".

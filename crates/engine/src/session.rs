@@ -406,6 +406,13 @@ impl Session {
 
     /// Ends the transaction.
     pub(crate) fn commit_work(&mut self) -> Result<()> {
+        if self.temporary.is_empty() && self.work.as_ref().is_some_and(Work::has_only_read) {
+            self.work = None;
+            self.cursors.end(true);
+            self.end_transaction_locks();
+            self.settings.end_local();
+            return Ok(());
+        }
         let checked = write::deferred::before_commit(self);
         if let Err(error) = checked.and_then(|()| define::on_commit(self)) {
             self.rollback_work();
@@ -487,6 +494,11 @@ impl Session {
         self.work.as_mut().expect("a statement runs in a transaction")
     }
 
+    /// The transaction, and what stops its waits.
+    pub(crate) fn work_and_cancel(&mut self) -> (&mut Work, &CancelHandle) {
+        (self.work.as_mut().expect("a statement runs in a transaction"), &self.cancel)
+    }
+
     /// The catalog as the transaction sees it.
     pub(crate) fn state(&self) -> Arc<State> {
         match &self.work {
@@ -547,14 +559,21 @@ impl Session {
     ) -> Result<Arc<TableEntry>> {
         let work = self.work.as_mut().expect("a statement runs in a transaction");
         let entry = work.lock_table(self.database.inner(), &self.cancel, name, storage, mode)?;
-        define::index::ensure_built(self, &entry)?;
+        self.prepare_table(&entry)?;
+        Ok(entry)
+    }
+
+    /// Builds the indexes of a locked table, and compiles its CHECK constraints and generated
+    /// columns.
+    pub(crate) fn prepare_table(&mut self, entry: &Arc<TableEntry>) -> Result<()> {
+        define::index::ensure_built(self, entry)?;
         if !entry.def.checks.is_empty() {
             entry.checks.prepare(&entry.def, &self.own_catalog())?;
         }
         if !entry.generated.is_empty() {
             entry.generated.prepare(&entry.def, &self.own_catalog())?;
         }
-        Ok(entry)
+        Ok(())
     }
 
     pub(crate) fn bind_and_run(

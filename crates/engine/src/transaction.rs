@@ -15,12 +15,42 @@ pub(crate) enum Ran {
     NotOne(Statement),
 }
 
+/// Where a transaction begins or ends. Binding it reads nothing of the catalog.
+#[derive(Clone, Copy)]
+pub(crate) enum Boundary {
+    Begin(TransactionModes),
+    Commit(Chain),
+    Rollback(Chain),
+}
+
+impl Boundary {
+    /// None for a statement that is something else.
+    pub(crate) fn of(statement: &Statement) -> Option<Self> {
+        Some(match statement {
+            Statement::Begin(modes) => Self::Begin(*modes),
+            Statement::Commit(chain) => Self::Commit(*chain),
+            Statement::Rollback(chain) => Self::Rollback(*chain),
+            _ => return None,
+        })
+    }
+
+    /// Begins or ends it.
+    pub(crate) fn run(self, session: &mut Session) -> Result<QueryResult> {
+        let tag = match self {
+            Self::Begin(modes) => begin(session, modes)?,
+            Self::Commit(chain) => commit(session, chain)?,
+            Self::Rollback(chain) => rollback(session, chain)?,
+        };
+        Ok(QueryResult::command(tag))
+    }
+}
+
 /// Runs a statement about transactions.
 pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<Ran> {
+    if let Some(boundary) = Boundary::of(&statement) {
+        return boundary.run(session).map(Ran::Done);
+    }
     let tag = match statement {
-        Statement::Begin(modes) => begin(session, modes)?,
-        Statement::Commit(chain) => commit(session, chain)?,
-        Statement::Rollback(chain) => rollback(session, chain)?,
         Statement::Savepoint(name) => {
             inside(session, "SAVEPOINT")?.savepoint(name);
             "SAVEPOINT"

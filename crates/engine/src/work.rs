@@ -249,6 +249,15 @@ impl Work {
             && self.wide.is_empty()
     }
 
+    /// Whether nothing would be different without it.
+    pub(crate) fn has_only_read(&self) -> bool {
+        self.txn.changes().is_none()
+            && self.sees_committed_catalog()
+            && self.sequences.get().is_none()
+            && self.pending.is_empty()
+            && self.deferred.is_empty()
+    }
+
     /// Notes what it did to a wide table.
     pub(crate) fn touch(&mut self, wide: &Arc<TableEntry>, touch: Touch) {
         if !self.has_touched(wide, touch) {
@@ -362,9 +371,13 @@ impl Work {
             let entry = state.tables.get(name).cloned();
             entry.filter(|e| Arc::ptr_eq(e.storage(), storage)).ok_or_else(stale)
         };
+        let version = inner.relations.version();
         let entry = find(self)?;
         self.lock(&entry.lock, mode, cancel)?;
         // Whoever changed the table before has committed by now, and it stays from here on.
+        if self.catalog.is_none() && inner.relations.version() == version {
+            return Ok(entry);
+        }
         let locked = find(self)?;
         if Arc::ptr_eq(&locked, &entry) || locked.def == entry.def {
             Ok(locked)

@@ -66,7 +66,7 @@ impl Sink for BatchSink {
 /// The rows of a query, in order, as batches.
 pub struct ResultSet {
     /// Name and type of each column.
-    pub columns: Vec<(String, DataType)>,
+    pub columns: Arc<[(String, DataType)]>,
     /// Rows.
     pub batches: Vec<Batch>,
     memory: Vec<Reservation>,
@@ -107,8 +107,11 @@ impl ResultSet {
     }
 
     /// A result made elsewhere: SHOW, EXPLAIN.
-    pub fn from_batches(columns: Vec<(String, DataType)>, batches: Vec<Batch>) -> Self {
-        Self { columns, batches, memory: Vec::new() }
+    pub fn from_batches(
+        columns: impl Into<Arc<[(String, DataType)]>>,
+        batches: Vec<Batch>,
+    ) -> Self {
+        Self { columns: columns.into(), batches, memory: Vec::new() }
     }
 
     /// Rows in all.

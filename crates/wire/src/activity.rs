@@ -46,15 +46,16 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    fn ms_at(&self, moment: Instant) -> u64 {
+        let since = moment.saturating_duration_since(self.epoch);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
     }
 
-    /// A statement begins, which may run for `limit_ms`; 0 is for ever.
-    pub(crate) fn begin(&self, limit_ms: u64) {
+    /// A statement begins `now`, which may run for `limit_ms`; 0 is for ever.
+    pub(crate) fn begin(&self, now: Instant, limit_ms: u64) {
         self.cause.store(NOTHING, Ordering::Relaxed);
         self.limit_ms.store(limit_ms, Ordering::Relaxed);
-        self.since_ms.store(self.now_ms(), Ordering::Release);
+        self.since_ms.store(self.ms_at(now), Ordering::Release);
     }
 
     /// It has ended.
@@ -95,7 +96,7 @@ impl Activity {
         if since == 0 {
             return;
         }
-        let ran = self.now_ms().saturating_sub(since);
+        let ran = self.ms_at(Instant::now()).saturating_sub(since);
         let limit = self.limit_ms.load(Ordering::Relaxed);
         if limit > 0 && ran >= limit {
             self.stop(TIMED_OUT);

@@ -8,13 +8,13 @@
 //! transaction is rolled back.
 
 mod extended;
+mod named;
 mod settings;
 mod simple;
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use engine::{QueryResult, Session};
 use parking_lot::Mutex;
@@ -31,6 +31,7 @@ use crate::socket::SharedSocket;
 use crate::turns::Until;
 
 use self::extended::{Portal, Statement};
+use self::named::Named;
 use self::settings::Cached;
 
 /// Whether everything is skipped until the next Sync.
@@ -49,14 +50,12 @@ pub(crate) struct Connection {
     activity: Arc<Activity>,
     pub(crate) socket: SharedSocket,
     session: Session,
-    statements: HashMap<String, Arc<Statement>>,
-    portals: HashMap<String, Portal>,
+    statements: Named<Arc<Statement>>,
+    portals: Named<Portal>,
     skipping: Skipping,
     /// The body of the message that is served.
     body: Vec<u8>,
     settings: Cached,
-    /// When the client was last heard of.
-    heard: Instant,
     /// What the socket told of and was not read yet.
     pub(crate) news: Option<News>,
     /// Why it ends before the next message.
@@ -118,12 +117,11 @@ impl Connection {
             activity,
             socket,
             session,
-            statements: HashMap::new(),
-            portals: HashMap::new(),
+            statements: Named::default(),
+            portals: Named::default(),
             skipping: Skipping::No,
             body: Vec::new(),
             settings,
-            heard: Instant::now(),
             news: None,
             dismissed: None,
             watcher,
@@ -146,13 +144,13 @@ impl Connection {
             _ => Welcome::Waits,
         }
     }
-    /// How long it may stay idle from now on, and why it ends then.
+
+    /// How long it may stay idle from now on.
     pub(crate) fn idle_limit(&self) -> Option<Duration> {
-        let limit = match self.session.in_transaction() {
+        match self.session.in_transaction() {
             true => self.settings.idle_in_transaction,
             false => self.settings.idle,
-        };
-        limit.map(|limit| limit.saturating_sub(self.heard.elapsed()))
+        }
     }
 
     /// Gives buffers back, while it is idle.
@@ -194,23 +192,29 @@ impl Connection {
         if let Some(reason) = self.dismissed.take() {
             return Err(Broken::Fatal(reason));
         }
-        self.heard = Instant::now();
         self.send_notifications();
         if let Some(news) = self.news.take() {
             self.link.lock().hear(news);
         }
         for _ in 0..MESSAGES_MAX {
-            if let Some(commits) = self.link.lock().waits_for() {
-                return Ok(Ending::Pause(Until::Written(Arc::clone(commits))));
+            let mut link = self.link.lock();
+            let kind = match link.take(&mut self.body)? {
+                Some(kind) => kind,
+                None => {
+                    if let Some(commits) = link.waits_for() {
+                        return Ok(Ending::Pause(Until::Written(Arc::clone(commits))));
+                    }
+                    match link.receive(&mut self.body)? {
+                        Received::Message(kind) => kind,
+                        Received::Nothing => return Ok(Ending::Pause(Until::Readable)),
+                    }
+                }
+            };
+            drop(link);
+            if kind == b'X' {
+                return Ok(Ending::Terminated);
             }
-            let mut body = std::mem::take(&mut self.body);
-            let received = self.link.lock().receive(&mut body);
-            self.body = body;
-            match received? {
-                Received::Message(b'X') => return Ok(Ending::Terminated),
-                Received::Message(kind) => self.serve_message(kind)?,
-                Received::Nothing => return Ok(Ending::Pause(Until::Readable)),
-            }
+            self.serve_message(kind)?;
         }
         Ok(Ending::Pause(Until::Turn))
     }

@@ -121,13 +121,9 @@ impl Link {
         self.commits = Some(commits);
     }
 
-    /// The commits that the answers wait for, when there is nothing else to do meanwhile.
+    /// The commits that the answers wait for.
     pub(crate) fn waits_for(&self) -> Option<&Arc<Commits>> {
-        let is_whole = |(_, length): (u8, usize)| self.end - self.start > length;
-        let commits = self.commits.as_ref().filter(|commits| !commits.are_durable())?;
-        let has_message =
-            !matches!(self.header().map(|head| head.is_some_and(is_whole)), Ok(false));
-        (!has_message && !self.outgoing.is_empty()).then_some(commits)
+        self.commits.as_ref().filter(|commits| !self.outgoing.is_empty() && !commits.are_durable())
     }
 
     /// Kind and length, the kind apart, of the message that comes next, if both are there.
@@ -167,6 +163,22 @@ impl Link {
         self.receive(body)
     }
 
+    /// The kind of the next message, whose body replaces `body`, if all of it was read already.
+    ///
+    /// # Errors
+    /// When what came is no message.
+    pub(crate) fn take(&mut self, body: &mut Vec<u8>) -> Result<Option<u8>, Broken> {
+        let Some((kind, length)) = self.header()? else { return Ok(None) };
+        if self.end - self.start <= length {
+            return Ok(None);
+        }
+        let from = self.start + 5;
+        self.start = from + length - 4;
+        body.clear();
+        body.extend_from_slice(&self.incoming[from..self.start]);
+        Ok(Some(kind))
+    }
+
     /// The next message, whose body replaces `body`, if it is there. What waits to be written is
     /// written before looking for more.
     ///
@@ -174,13 +186,7 @@ impl Link {
     /// When the client is gone, what came is no message, or the server ends the connection.
     pub(crate) fn receive(&mut self, body: &mut Vec<u8>) -> Result<Received, Broken> {
         loop {
-            if let Some((kind, length)) = self.header()?
-                && self.end - self.start > length
-            {
-                let from = self.start + 5;
-                body.clear();
-                body.extend_from_slice(&self.incoming[from..from + length - 4]);
-                self.start = from + length - 4;
+            if let Some(kind) = self.take(body)? {
                 return Ok(Received::Message(kind));
             }
             let has_answered = !self.outgoing.is_empty();

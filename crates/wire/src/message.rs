@@ -99,8 +99,11 @@ pub(crate) fn finish(out: &mut [u8], start: usize) {
 
 /// Appends text and its zero byte.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    // A zero byte inside would end it, and the message would be another.
-    out.extend(text.bytes().filter(|byte| *byte != 0));
+    match text.as_bytes().contains(&0) {
+        false => out.extend_from_slice(text.as_bytes()),
+        // One inside would end it, and the message would be another.
+        true => out.extend(text.bytes().filter(|byte| *byte != 0)),
+    }
     out.push(0);
 }
 

@@ -52,8 +52,11 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// A statement with this command tag took `time`.
     pub(crate) fn done(&self, tag: &str, time: Duration) {
-        let word = tag.split(' ').next().unwrap_or_default();
-        let kind = KINDS.iter().position(|kind| *kind == word).unwrap_or(KINDS.len());
+        let is_of = |kind: &&str| {
+            let rest = tag.strip_prefix(*kind);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        let kind = KINDS.iter().position(|kind| is_of(kind)).unwrap_or(KINDS.len());
         self.statements[kind].fetch_add(1, Ordering::Relaxed);
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);

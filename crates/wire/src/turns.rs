@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::Commits;
+use foldhash::fast::RandomState;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use types::waiting::{self, Waits};
@@ -89,7 +90,7 @@ impl Place {
 }
 
 /// By session. Locked before [`State`].
-type Parking = HashMap<i32, Place>;
+type Parking = HashMap<i32, Place, RandomState>;
 
 #[derive(Default)]
 struct State {
@@ -411,12 +412,14 @@ impl Turns {
     fn watch(&self, events: &mut Vec<epoll::Event>) {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let later = Timespec { tv_sec: 1, tv_nsec: 0 };
-        let begin = Instant::now();
+        let mut begin = None;
         let mut limit = &now;
         loop {
             events.clear();
             match epoll::wait(&self.sockets, rustix::buffer::spare_capacity(events), Some(limit)) {
-                Ok(0) if begin.elapsed() < SPIN => std::thread::yield_now(),
+                Ok(0) if begin.get_or_insert_with(Instant::now).elapsed() < SPIN => {
+                    std::thread::yield_now();
+                }
                 // Once a second somebody sees whether all is over.
                 Ok(0) if limit == &now => limit = &later,
                 Ok(_) => return,

@@ -7,6 +7,7 @@
 //! Without a choice every workload of the store runs, with commits that wait and that do not, each
 //! case in a directory of its own.
 
+mod rivals;
 #[cfg(feature = "tessera")]
 mod tessera;
 #[cfg(feature = "tessera")]
@@ -30,6 +31,9 @@ const SESSIONS: u32 = 4;
 
 /// The longest life of a child in milliseconds.
 const LIFE_MS: u64 = 500;
+
+/// As often as long beside rivals.
+const LIFE_FACTOR: u64 = 4;
 
 /// A database to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,6 +99,10 @@ pub struct TortureArgs {
     /// Where the databases are; a new directory without
     #[arg(long)]
     pub path: Option<PathBuf>,
+    /// Threads that take the processors away from the children, which have a lower priority then:
+    /// threads stop where they otherwise hardly would
+    #[arg(long, default_value_t = 0)]
+    pub rivals: usize,
 }
 
 /// Arguments of a child.
@@ -223,6 +231,7 @@ pub fn run(args: &TortureArgs) -> Outcome {
     if cases.is_empty() {
         return Err("the store does not have this workload".into());
     }
+    let _rivals = rivals::Rivals::start(args.rivals, args.seed);
     for (number, &(work, commits)) in cases.iter().enumerate() {
         // The first cases get what division leaves.
         let rounds = (args.kills + cases.len() - 1 - number) / cases.len();
@@ -254,7 +263,8 @@ fn torture_case(
     directory: &Path,
 ) -> Result<Summary, String> {
     let program = std::env::current_exe().map_err(text)?;
-    let options = torture::Options { rounds, seed: args.seed, life_ms_max: LIFE_MS };
+    let life_ms_max = if args.rivals == 0 { LIFE_MS } else { LIFE_FACTOR * LIFE_MS };
+    let options = torture::Options { rounds, seed: args.seed, life_ms_max };
     let child = ChildArgs {
         seed: args.seed,
         round: 0,
@@ -263,7 +273,10 @@ fn torture_case(
         commits,
         path: directory.to_path_buf(),
     };
-    let start = |round| child_command(&ChildArgs { round, ..child.clone() }, &program);
+    let start = |round| {
+        let child = ChildArgs { round, ..child.clone() };
+        child_command(&child, &program, args.rivals > 0)
+    };
     let (store, seed, role) = (args.store, args.seed, Role::Parent);
     let case = Case { store, work, commits, seed, round: 0, role };
     let summary =
@@ -280,8 +293,11 @@ fn name(value: impl ValueEnum) -> String {
 }
 
 /// This program as a child.
-fn child_command(args: &ChildArgs, program: &Path) -> Command {
-    let mut command = Command::new(program);
+fn child_command(args: &ChildArgs, program: &Path, has_rivals: bool) -> Command {
+    let mut command = match has_rivals {
+        true => rivals::yielding(program),
+        false => Command::new(program),
+    };
     command.arg("torture-child").args([
         format!("--seed={}", args.seed),
         format!("--round={}", args.round),

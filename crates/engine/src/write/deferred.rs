@@ -115,6 +115,11 @@ pub(crate) struct DeferredPlace {
 }
 
 impl Deferred {
+    /// Whether nothing is to be looked at, and nothing was said of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.checks.is_empty() && self.said.is_empty()
+    }
+
     /// This place, to come back to.
     pub(crate) fn place(&self) -> DeferredPlace {
         DeferredPlace { checks: self.checks.len(), done: self.done.len(), said: self.said.len() }

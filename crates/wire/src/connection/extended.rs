@@ -92,13 +92,13 @@ impl Connection {
         fields.end()?;
         if name.is_empty() {
             self.statements.remove("");
-        } else if self.statements.contains_key(name) {
+        } else if self.statements.get(name).is_some() {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(Error::new(SqlState(*b"42P05"), message));
         }
-        check_count(self.statements.len(), "prepared statements")?;
+        check_count(self.statements.count(), "prepared statements")?;
         let statement = self.prepare(text, &given)?;
-        self.statements.insert(name.to_owned(), Arc::new(statement));
+        self.statements.insert(name, Arc::new(statement));
         message::empty(&mut self.link.lock().outgoing, b'1');
         Ok(())
     }
@@ -139,13 +139,13 @@ impl Connection {
             );
             return Err(violation(message));
         }
-        if !name.is_empty() && self.portals.contains_key(name) {
+        if !name.is_empty() && self.portals.get(name).is_some() {
             let message = format!("cursor \"{name}\" already exists");
             return Err(Error::new(SqlState(*b"42P03"), message));
         }
-        check_count(self.portals.len(), "portals")?;
+        check_count(self.portals.count(), "portals")?;
         let progress = Progress::Bound(values);
-        self.portals.insert(name.to_owned(), Portal { statement, formats, progress });
+        self.portals.insert(name, Portal { statement, formats, progress });
         message::empty(&mut self.link.lock().outgoing, b'2');
         Ok(())
     }
@@ -242,7 +242,7 @@ impl Connection {
         let outcome = self.advance(&mut portal, count);
         let statement = Arc::clone(&portal.statement);
         if self.session.in_transaction() || !matches!(outcome, Ok(Ok(()))) {
-            self.portals.insert(name.to_owned(), portal);
+            self.portals.insert(name, portal);
         }
         match outcome? {
             Ok(()) => Ok(()),
@@ -258,25 +258,33 @@ impl Connection {
 
     /// Runs the portal if it was not, and sends at most `count` rows, all for 0.
     fn advance(&mut self, portal: &mut Portal, count: usize) -> Result<Result<()>, Broken> {
-        if let Progress::Bound(values) = &mut portal.progress {
-            let values = std::mem::take(values);
-            let Some(prepared) = &portal.statement.prepared else {
-                message::empty(&mut self.link.lock().outgoing, b'I');
-                portal.progress = Progress::Done;
-                return Ok(Ok(()));
-            };
-            let result = match self.run(&portal.statement.text, &mut prepared.lock(), &values) {
-                Ok(result) => result,
-                Err(error) => return Ok(Err(error)),
-            };
-            if let Err(error) = check_columns(&portal.statement, &result) {
-                return Ok(Err(error));
+        let (result, place) = match std::mem::replace(&mut portal.progress, Progress::Done) {
+            Progress::Bound(values) => {
+                let Some(prepared) = &portal.statement.prepared else {
+                    message::empty(&mut self.link.lock().outgoing, b'I');
+                    return Ok(Ok(()));
+                };
+                let outcome = self.run(&portal.statement.text, &mut prepared.lock(), &values);
+                let checked = outcome.and_then(|result| {
+                    check_columns(&portal.statement, &result)?;
+                    Ok(result)
+                });
+                match checked {
+                    Ok(result) => (result, Place::default()),
+                    Err(error) => {
+                        portal.progress = Progress::Bound(values);
+                        return Ok(Err(error));
+                    }
+                }
             }
-            let out = &mut self.link.lock().outgoing;
-            result.notices().iter().for_each(|notice| message::notice(out, notice));
-            portal.progress = Progress::Open(Box::new(result), Place::default());
-        }
-        self.send_some(portal, count)
+            Progress::Open(result, place) => (*result, place),
+            Progress::Done => {
+                message::complete(&mut self.link.lock().outgoing, "SELECT 0");
+                return Ok(Ok(()));
+            }
+        };
+        self.send_some(portal, (result, place), count)?;
+        Ok(Ok(()))
     }
 
     /// Runs a statement: by itself when nothing else comes before Sync, else in a transaction with
@@ -291,8 +299,8 @@ impl Connection {
         if self.link.lock().peek() != Some(b'S') {
             self.session.begin_implicit()?;
         }
-        self.activity.begin(self.settings.statement_ms);
         let begin = Instant::now();
+        self.activity.begin(begin, self.settings.statement_ms);
         let result = self.session.execute_prepared(prepared, values);
         self.activity.end();
         let (watcher, time) = (&self.watcher, begin.elapsed());
@@ -304,23 +312,29 @@ impl Connection {
         result.map_err(|error| self.activity.explain(error))
     }
 
-    fn send_some(&mut self, portal: &mut Portal, count: usize) -> Result<Result<()>, Broken> {
+    /// Sends at most `count` rows of `result` from `place` on, all for 0; the portal keeps the rest.
+    fn send_some(
+        &self,
+        portal: &mut Portal,
+        (result, mut place): (QueryResult, Place),
+        count: usize,
+    ) -> Result<(), Broken> {
         let mut link = self.link.lock();
-        let Progress::Open(result, place) = &mut portal.progress else {
-            message::complete(&mut link.outgoing, "SELECT 0");
-            return Ok(Ok(()));
-        };
+        let is_first = place.is_first();
+        if is_first {
+            result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
+        }
         // CALL may have rows that nobody was told of.
         let has_rows = result.has_rows() && portal.statement.columns.is_some();
         let count_max = if count == 0 { usize::MAX } else { count };
-        let is_first = place.is_first();
         let (sent, more) = match has_rows {
-            true => encode::rows(&mut *link, result, &portal.formats, place, count_max)?,
+            true => encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?,
             false => (0, false),
         };
         if more {
+            portal.progress = Progress::Open(Box::new(result), place);
             message::empty(&mut link.outgoing, b's');
-            return Ok(Ok(()));
+            return Ok(());
         }
         match result.tag().strip_prefix("SELECT ") {
             // A portal read in pieces counts the rows of the last one.
@@ -329,9 +343,7 @@ impl Connection {
             }
             _ => message::complete(&mut link.outgoing, result.tag()),
         }
-        link.flush_full()?;
-        portal.progress = Progress::Done;
-        Ok(Ok(()))
+        link.flush_full()
     }
 
     /// Sync: what ran since the last one is committed, unless BEGIN began it.
@@ -350,10 +362,11 @@ impl Connection {
 /// The rows must be what the client was told.
 fn check_columns(statement: &Statement, result: &QueryResult) -> Result<()> {
     let Some(columns) = &statement.columns else { return Ok(()) };
-    let types = |columns: &[(String, DataType)]| -> Vec<u32> {
-        columns.iter().map(|(_, ty)| oid::of(*ty).0).collect()
+    let is_same = |((_, told), (_, has)): (&(String, DataType), &(String, DataType))| {
+        told == has || oid::of(*told).0 == oid::of(*has).0
     };
-    if columns.len() == result.columns().len() && types(columns) == types(result.columns()) {
+    let is = result.columns();
+    if columns.len() == is.len() && columns.iter().zip(is).all(is_same) {
         return Ok(());
     }
     Err(Error::unsupported("a change of a prepared statement's result type"))

@@ -28,9 +28,9 @@ impl Connection {
         let mut broken = None;
         let link = &self.link;
         self.session.show_query(&text.into());
-        self.activity.begin(self.settings.statement_ms);
-        let (metrics, mut since) = (&self.watcher.metrics, Instant::now());
-        let begin = since;
+        let begin = Instant::now();
+        self.activity.begin(begin, self.settings.statement_ms);
+        let (metrics, mut since) = (&self.watcher.metrics, begin);
         let outcome = self.session.execute_together(text, |result| {
             results += 1;
             let now = Instant::now();
