@@ -312,7 +312,7 @@ impl Connection {
         result.map_err(|error| self.activity.explain(error))
     }
 
-    /// Sends at most `count` rows of `result` from `place` on, all for 0; the portal keeps the rest.
+    /// Sends at most `count` rows of `result` from `place` on, all for 0; `portal` keeps the rest.
     fn send_some(
         &self,
         portal: &mut Portal,
