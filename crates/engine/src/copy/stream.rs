@@ -81,6 +81,10 @@ fn receive(
     loop {
         let came = client.read(&mut bytes)?;
         session.cancel_handle().check()?;
+        if bytes.len() >= SMALL_BYTES && bytes.capacity() < wanted {
+            // At once: memory that grows step by step is cleared by the system at each of them.
+            bytes.reserve_exact(wanted + SMALL_BYTES - bytes.len());
+        }
         if came == Came::Part && bytes.len() < wanted {
             continue;
         }
