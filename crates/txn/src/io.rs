@@ -16,6 +16,7 @@ mod tests;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use types::Result;
 
@@ -31,7 +32,20 @@ pub enum OpenMode {
     Write,
     /// To read and write; made when absent, emptied when present.
     Create,
+    /// As [`Self::Create`]. Where the system can, writes go past its cache up to the first that is
+    /// not of whole pages ([`PAGE_BYTES`]: place, length and memory), so that no more of them wait
+    /// for the disk than the caller has just written.
+    CreateUncached,
 }
+
+/// What uncached writes are multiples of.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Bytes written at once to an uncached file: what a commit's sync may wait behind.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Told how long each write took; may rest before the next.
+pub type Pace<'p> = &'p dyn Fn(Duration);
 
 /// A file system: what the log and checkpoints need of one.
 pub trait Io: Send + Sync + Debug {
@@ -135,21 +149,49 @@ pub fn read_file(io: &dyn Io, path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// See the module.
-pub fn write_file(io: &dyn Io, path: &Path, pieces: &[&[u8]]) -> Result<()> {
-    write_unsynced(io, path, pieces)?.sync()
+pub fn write_file(io: &dyn Io, path: &Path, parts: &[&[u8]]) -> Result<()> {
+    let file = io.open(path, OpenMode::Create)?;
+    let mut offset = 0;
+    for part in parts {
+        file.write_at(offset, part)?;
+        offset += part.len() as u64;
+    }
+    file.sync()
 }
 
-/// Writes a whole new file, which is durable once it and its directory are synced.
+/// Writes a whole new file past the cache, at a pace, which is durable once it and its directory
+/// are synced.
 ///
 /// # Errors
 /// See the module.
-pub fn write_unsynced(io: &dyn Io, path: &Path, pieces: &[&[u8]]) -> Result<Arc<dyn File>> {
-    let file = io.open(path, OpenMode::Create)?;
-    let mut offset = 0;
-    for piece in pieces {
-        file.write_at(offset, piece)?;
-        offset += piece.len() as u64;
+pub fn write_uncached(
+    io: &dyn Io,
+    path: &Path,
+    parts: &[&[u8]],
+    pace: Pace<'_>,
+) -> Result<Arc<dyn File>> {
+    let file = io.open(path, OpenMode::CreateUncached)?;
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let piece_bytes = bytes.clamp(1, PIECE_BYTES);
+    let mut memory = vec![0; piece_bytes + PAGE_BYTES];
+    let start = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    let piece = &mut memory[start..start + piece_bytes];
+    let (mut offset, mut filled) = (0, 0);
+    for part in parts {
+        let mut rest = *part;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(piece_bytes - filled));
+            piece[filled..filled + now.len()].copy_from_slice(now);
+            (filled, rest) = (filled + now.len(), later);
+            if filled == piece_bytes {
+                let begin = Instant::now();
+                file.write_at(offset, piece)?;
+                pace(begin.elapsed());
+                (offset, filled) = (offset + piece_bytes as u64, 0);
+            }
+        }
     }
+    file.write_at(offset, &piece[..filled])?;
     Ok(file)
 }
 

@@ -10,9 +10,11 @@
 //! it takes to copy a part: whoever passes over rows deleted meanwhile gets slower. After an error
 //! the newest checkpoint is the one before, with all its files and all of the log behind it.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use storage::{BlockImage, Table};
 use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
@@ -28,6 +30,13 @@ use crate::database::Inner;
 
 /// Bytes of blocks that closing a database writes at most for a checkpoint, whatever the log.
 const CLOSING_BYTES_MIN: u64 = 64 << 20;
+
+/// The disk flushes what was written here with the next commit, which takes half as long again: see
+/// decision 006.
+const REST_FACTOR: u32 = 4;
+
+/// Longest rest between two writes.
+const REST_MAX: Duration = Duration::from_millis(10);
 
 /// The moment that a checkpoint holds.
 struct Moment {
@@ -181,6 +190,18 @@ impl Durable {
         self.directory.copy_to(target, position.lsn, check)
     }
 
+    /// The pace of writes that commits share the disk with: each is followed by a rest of
+    /// [`REST_FACTOR`] times its length, if meanwhile a commit was written.
+    fn pace(&self) -> impl Fn(Duration) {
+        let seen = Cell::new(self.log.durable());
+        move |took| {
+            let now = self.log.durable();
+            if seen.replace(now) != now {
+                std::thread::sleep((took * REST_FACTOR).min(REST_MAX));
+            }
+        }
+    }
+
     /// Writes what changed of all tables.
     fn write_tables(
         &self,
@@ -221,7 +242,8 @@ impl Durable {
             copy.next(now.snapshot())?;
             now.rollback();
         }
-        let syncing = Syncing::Later(&mut output.unsynced);
+        let pace = self.pace();
+        let syncing = Syncing::Later(&mut output.unsynced, &pace);
         let (id, block, version) = (table.id(), image.id(), self.next_version());
         let dead = dead_bytes(&copy.dead());
         if let Need::Dead(entry) = need {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
-use crate::io::{File, Io, read_file, write_unsynced};
+use crate::io::{File, Io, Pace, read_file, write_uncached};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
 const FORMAT_VERSION: u32 = 1;
@@ -89,8 +89,8 @@ impl BlockFile {
         path: &Path,
         database: u64,
         name: &BlockFileName,
-        content: &[u8],
-        dead: &[u8],
+        (content, dead): (&[u8], &[u8]),
+        pace: Pace<'_>,
     ) -> types::Result<(Arc<dyn File>, u64, u32)> {
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
@@ -105,7 +105,7 @@ impl BlockFile {
         header[76..80].copy_from_slice(&crc32c::crc32c(dead).to_le_bytes());
         let crc = header_crc(&header);
         header[12..16].copy_from_slice(&crc.to_le_bytes());
-        let file = write_unsynced(io, path, &[&header, content, dead])?;
+        let file = write_uncached(io, path, &[&header, content, dead], pace)?;
         Ok((file, HEADER_BYTES as u64 + lengths[0] + lengths[1], crc))
     }
 

@@ -11,7 +11,7 @@ use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
 use crate::codec::{read_u32, read_u64};
 use crate::damage::{Failure, Finding};
-use crate::io::{File, FileLock, Io, read_file, replace_file, write_file};
+use crate::io::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
 use crate::log::{Log, LogOptions, LogPlace, LogReader, holds_records};
 use crate::redo::BlockReference;
 
@@ -37,12 +37,11 @@ pub struct Directory {
 }
 
 /// When the content of a file becomes durable.
-#[derive(Debug)]
 pub enum Syncing<'u> {
     /// Before the call returns.
     Now,
-    /// With [`Unsynced::sync`].
-    Later(&'u mut Unsynced),
+    /// With [`Unsynced::sync`]; it is written at a pace.
+    Later(&'u mut Unsynced, Pace<'u>),
 }
 
 /// Files whose content is not durable yet. They stay open, for only who has a file open is told
@@ -181,13 +180,18 @@ impl Directory {
         syncing: Syncing<'_>,
     ) -> Result<(u64, u32)> {
         let path = self.block_path(name);
-        let written = BlockFile::write(&*self.io, &path, self.database, name, content, dead);
-        let synced = written.and_then(|(file, bytes, crc)| match syncing {
-            Syncing::Later(unsynced) if unsynced.0.len() < UNSYNCED_MAX => {
+        let (unsynced, pace): (_, Pace<'_>) = match syncing {
+            Syncing::Now => (None, &|_| ()),
+            Syncing::Later(unsynced, pace) => (Some(unsynced), pace),
+        };
+        let contents = (content, dead);
+        let written = BlockFile::write(&*self.io, &path, self.database, name, contents, pace);
+        let synced = written.and_then(|(file, bytes, crc)| match unsynced {
+            Some(unsynced) if unsynced.0.len() < UNSYNCED_MAX => {
                 unsynced.0.push(file);
                 Ok((bytes, crc))
             }
-            Syncing::Now | Syncing::Later(_) => file.sync().map(|()| (bytes, crc)),
+            _ => file.sync().map(|()| (bytes, crc)),
         });
         synced.inspect_err(|_| {
             // Best effort: a sweep removes what stays.

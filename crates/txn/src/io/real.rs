@@ -6,12 +6,13 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use types::{Error, Result, SqlState};
 
-use super::{File, FileLock, Io, OpenMode};
+use super::{File, FileLock, Io, OpenMode, PAGE_BYTES};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +22,26 @@ pub struct RealIo;
 #[derive(Debug)]
 struct RealFile {
     fd: OwnedFd,
+    /// Writes go past the system's cache.
+    is_uncached: AtomicBool,
     path: PathBuf,
+}
+
+impl RealFile {
+    /// From now on writes go through the cache.
+    fn use_cache(&self) -> Result<()> {
+        let failed = |errno| failure("write", &self.path, errno);
+        let flags = rustix::fs::fcntl_getfl(&self.fd).map_err(failed)?;
+        rustix::fs::fcntl_setfl(&self.fd, flags - OFlags::DIRECT).map_err(failed)?;
+        self.is_uncached.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Whether a write can go past the cache.
+fn is_whole(offset: u64, bytes: &[u8]) -> bool {
+    let parts = [offset as usize, bytes.len(), bytes.as_ptr().addr()];
+    parts.iter().all(|part| part.is_multiple_of(PAGE_BYTES))
 }
 
 /// Closing the file gives the lock back.
@@ -37,11 +57,23 @@ impl Io for RealIo {
         let flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
             OpenMode::Write => OFlags::RDWR,
-            OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC,
+            OpenMode::Create | OpenMode::CreateUncached => {
+                OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC
+            }
         };
-        let fd = rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
-            .map_err(|errno| failure("open", path, errno))?;
-        Ok(Arc::new(RealFile { fd, path: path.to_owned() }))
+        let open =
+            |flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+        let (fd, is_uncached) = match mode {
+            OpenMode::CreateUncached => match open(flags | OFlags::DIRECT) {
+                // Not every file system has it.
+                Err(Errno::INVAL) => (open(flags), false),
+                opened => (opened, true),
+            },
+            _ => (open(flags), false),
+        };
+        let fd = fd.map_err(|errno| failure("open", path, errno))?;
+        let is_uncached = AtomicBool::new(is_uncached);
+        Ok(Arc::new(RealFile { fd, is_uncached, path: path.to_owned() }))
     }
 
     fn create_directory(&self, path: &Path) -> Result<()> {
@@ -112,10 +144,17 @@ impl File for RealFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
         while done < bytes.len() {
-            match rustix::io::pwrite(&self.fd, &bytes[done..], offset + done as u64) {
+            let (at, rest) = (offset + done as u64, &bytes[done..]);
+            let is_uncached = self.is_uncached.load(Ordering::Relaxed);
+            if is_uncached && !is_whole(at, rest) {
+                self.use_cache()?;
+            }
+            match rustix::io::pwrite(&self.fd, rest, at) {
                 Ok(0) => return Err(failure("write", &self.path, Errno::IO)),
                 Ok(written) => done += written,
                 Err(Errno::INTR) => {}
+                // A disk whose sectors are larger than pages.
+                Err(Errno::INVAL) if is_uncached => self.use_cache()?,
                 Err(errno) => return Err(failure("write", &self.path, errno)),
             }
         }

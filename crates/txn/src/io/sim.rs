@@ -176,7 +176,7 @@ impl Io for SimIo {
         let inode = match (state.names.get(path).copied(), mode) {
             (None, OpenMode::Read | OpenMode::Write) => return Err(absent("open", path)),
             (Some(inode), OpenMode::Read | OpenMode::Write) => inode,
-            (found, OpenMode::Create) => {
+            (found, OpenMode::Create | OpenMode::CreateUncached) => {
                 if !state.has_directory_of(path) {
                     return Err(absent("open", path));
                 }

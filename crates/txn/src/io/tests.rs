@@ -146,3 +146,29 @@ fn replacing_a_file_is_all_or_nothing() {
         }
     }
 }
+
+#[test]
+fn files_written_past_the_cache_hold_what_was_written() {
+    let base = scratch("uncached");
+    let sim = SimIo::new(1, Tear::Bytes);
+    let mut random = Random::new(11);
+    for io in [&RealIo as &dyn Io, &sim] {
+        io.create_directory(&base).unwrap();
+        let path = base.join("file");
+        for bytes in [0, 1, PAGE_BYTES, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BYTES + 77] {
+            let content: Vec<u8> = (0..bytes).map(|_| random.bits() as u8).collect();
+            let (front, back) = content.split_at(bytes / 3);
+            let paced = std::cell::Cell::new(0);
+            let pace = |_| paced.set(paced.get() + 1);
+            let file = write_uncached(io, &path, &[front, back], &pace).unwrap();
+            assert_eq!(paced.get(), bytes / bytes.clamp(1, PIECE_BYTES), "{bytes} bytes");
+            assert!(read_file(io, &path).unwrap() == content, "{bytes} bytes");
+            // Behind an odd end the cache is used, whatever the place.
+            file.write_at(bytes as u64, &[7; 2 * PAGE_BYTES]).unwrap();
+            file.sync().unwrap();
+            let read = read_file(io, &path).unwrap();
+            assert!(read[..bytes] == content && read[bytes..] == [7; 2 * PAGE_BYTES]);
+        }
+    }
+    std::fs::remove_dir_all(&base).unwrap();
+}
