@@ -100,6 +100,8 @@ impl<'a> Input<'a> {
     }
 
     /// The error of having expected `expectation` here.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn malformed(&self, expectation: impl Into<String>) -> Malformed {
         Malformed { offset: self.at, expectation: expectation.into() }
     }
@@ -115,14 +117,44 @@ impl<'a> Input<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
-        let first = self.u8()?;
-        if first < 0x80 {
-            return Ok(u64::from(first));
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_u64(),
         }
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
+    }
+
+    /// One of several bytes: eight are looked at together where there are as many.
+    #[inline]
+    fn long_u64(&mut self) -> Result<u64, Malformed> {
+        let Some((word, ends)) = self.word() else { return self.last_u64() };
+        if ends == 0 {
+            return self.last_u64();
+        }
+        self.at += ends.trailing_zeros() as usize / 8 + 1;
+        // The bits up to the first byte that ends a number; then pairs of groups move together.
+        let word = word & (ends ^ (ends - 1));
+        let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+        let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
+        Ok(word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4)
+    }
+
+    /// The next eight bytes, and the highest bit of each that ends a number.
+    #[inline(always)]
+    fn word(&self) -> Option<(u64, u64)> {
+        let word = u64::from_le_bytes(*self.bytes.get(self.at..)?.first_chunk()?);
+        Some((word, !word & 0x8080_8080_8080_8080))
+    }
+
+    /// Byte by byte: of nine and ten bytes, or close to the end.
+    #[inline(never)]
+    fn last_u64(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
             let bits = u64::from(byte & 0x7f);
             if shift == 63 && bits > 1 {
@@ -134,6 +166,18 @@ impl<'a> Input<'a> {
             }
         }
         Err(self.malformed("an integer of 64 bits"))
+    }
+
+    /// Passes over an integer of any length.
+    #[inline(always)]
+    pub(crate) fn pass_integer(&mut self) -> Result<(), Malformed> {
+        match self.word() {
+            Some((_, ends)) if ends != 0 => {
+                self.at += ends.trailing_zeros() as usize / 8 + 1;
+                Ok(())
+            }
+            _ => self.u128().map(drop),
+        }
     }
 
     pub(crate) fn u128(&mut self) -> Result<u128, Malformed> {
@@ -152,12 +196,13 @@ impl<'a> Input<'a> {
         Err(self.malformed("an integer of 128 bits"))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn i64(&mut self) -> Result<i64, Malformed> {
         let value = self.u64()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    #[inline(always)]
     pub(crate) fn i32(&mut self) -> Result<i32, Malformed> {
         let value = self.i64()?;
         i32::try_from(value).map_err(|_| self.malformed("an integer of 32 bits"))
@@ -171,15 +216,23 @@ impl<'a> Input<'a> {
     /// The next `count` bytes.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
-        let rest = &self.bytes[self.at..];
-        let Some(taken) = rest.get(..count) else {
-            return Err(self.malformed(format!("{count} bytes, found {}", rest.len())));
-        };
-        self.at += count;
-        Ok(taken)
+        match self.bytes[self.at..].get(..count) {
+            Some(taken) => {
+                self.at += count;
+                Ok(taken)
+            }
+            None => Err(self.too_few(count)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn too_few(&self, count: usize) -> Malformed {
+        self.malformed(format!("{count} bytes, found {}", self.remaining()))
     }
 
     /// A length and as many bytes.
+    #[inline]
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let count = self.u64()?;
         self.take(usize::try_from(count).unwrap_or(usize::MAX))

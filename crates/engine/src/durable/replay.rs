@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::ScopedJoinHandle;
 
+use foldhash::fast::RandomState;
 use storage::{RowChanges, Table, TableReplay, Tid, Timestamp, replay_rows};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest};
 use txn::log::{LogReader, Lsn};
@@ -275,7 +276,7 @@ struct Worker<'a> {
     parts: u32,
     tables: Vec<TableReplay>,
     /// Where a table is in `tables`, by number.
-    positions: HashMap<u64, usize>,
+    positions: HashMap<u64, usize, RandomState>,
     /// The last look-up there.
     found: Option<(u64, usize)>,
     loaded: Loaded,
@@ -284,7 +285,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(means: &'a Means<'a>, objects: &'a Objects, (part, parts): (usize, usize)) -> Self {
         let (part, parts) = (part as u32, parts as u32);
-        let (tables, positions) = (Vec::new(), HashMap::new());
+        let (tables, positions) = (Vec::new(), HashMap::default());
         Self { means, objects, part, parts, tables, positions, found: None, loaded: Vec::new() }
     }
 
