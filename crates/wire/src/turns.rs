@@ -7,11 +7,14 @@
 //! One thread with a turn waits for all parked sockets at once, so that few threads change places
 //! however many clients there are; what it finds beyond one connection is for the others. Before it
 //! sleeps it looks again for [`SPIN`]: to wake a thread takes longer than to run a point statement.
+//! Who has nothing else to do writes the commits of all to disk, at the latest when the first of
+//! them is [`OVERDUE`]. Meanwhile another thread stands by: it sleeps until a socket tells.
 //!
 //! Invariants: a connection is parked or served by one thread, and queued at most once. A socket
 //! tells of what came once: who serves it next looks, or it is queued when it is parked. Somebody
-//! waits for the sockets, or somebody who runs will when done. A thread that neither waits nor
-//! ends, say a long plan, is noticed by [`Turns::tick`], and another is let in beyond the limit.
+//! waits for the sockets, or somebody who runs will when done, or who stands by will when one
+//! tells. A thread that neither waits nor ends, say a long plan, is noticed by [`Turns::tick`], and
+//! another is let in beyond the limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -35,6 +38,9 @@ const UNUSED: Duration = Duration::from_secs(2);
 /// How long sockets are looked at again and again before the thread sleeps.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// How long commits wait for the disk while there is something else to do.
+const OVERDUE: Duration = Duration::from_micros(200);
+
 /// After this a parked connection gives back its buffers.
 const QUIET: Duration = Duration::from_millis(100);
 
@@ -43,6 +49,9 @@ const EVENTS_MAX: usize = 64;
 
 /// What the file that ends the wait for sockets is known by; sessions have 32 bits.
 const BELL: u64 = u64::MAX;
+
+/// What all sockets are known by to who stands by.
+const SOCKETS: u64 = BELL - 1;
 
 /// Stack of a thread: twice what the parser's nesting limit was measured for.
 const STACK_BYTES: usize = 4 << 20;
@@ -102,12 +111,20 @@ struct State {
     granted: usize,
     /// Somebody waits for the sockets.
     is_watched: bool,
+    /// Somebody stands by, and was given no turn yet.
+    has_standby: bool,
+    /// Turns given to who stands by that are not taken yet.
+    called: usize,
+    /// Who stands by is told of sockets.
+    is_armed: bool,
     /// Threads beyond the limit that may run, for others that stand still unseen.
     extra: usize,
     /// No turn is given any longer.
     is_closed: bool,
     /// Sessions whose commits wait for the disk.
     committing: Vec<(i32, Arc<Commits>)>,
+    /// When the first of them began to.
+    committing_since: Option<Instant>,
     /// Somebody waits for the disk.
     is_writing: bool,
     /// Sessions that can go on.
@@ -123,6 +140,11 @@ impl State {
     fn busy(&self) -> usize {
         self.running - usize::from(self.is_watched)
     }
+
+    /// Whether commits have waited for long enough.
+    fn is_overdue(&self) -> bool {
+        self.committing_since.is_some_and(|since| since.elapsed() >= OVERDUE)
+    }
 }
 
 /// The threads and the connections they serve.
@@ -133,6 +155,10 @@ pub(crate) struct Turns {
     sockets: OwnedFd,
     /// Written to, it ends the wait for sockets.
     bell: OwnedFd,
+    /// What who stands by waits for: `sockets`, when it is armed, and `call`.
+    standby: OwnedFd,
+    /// Written to, it gives who stands by a turn.
+    call: OwnedFd,
     parking: Mutex<Parking>,
     /// What a thread does with a connection.
     serve: Box<dyn Fn(Box<Connection>) + Send + Sync>,
@@ -146,14 +172,18 @@ impl Waits for Turn {
         let mut state = self.0.state.lock();
         state.running -= 1;
         // Who watches takes what comes; who runs will, unless there is more already.
-        if !state.is_watched && (state.running == 0 || !state.ready.is_empty()) {
+        if !state.ready.is_empty() {
             self.0.let_in(&mut state);
+        } else if !state.is_watched && state.running == 0 {
+            self.0.watch_later(&mut state);
         }
     }
 
     fn end(&self) {
         // Perhaps beyond the limit, until this statement is done.
-        self.0.state.lock().running += 1;
+        let mut state = self.0.state.lock();
+        state.running += 1;
+        self.0.disarm(&mut state);
     }
 }
 
@@ -166,16 +196,22 @@ impl Turns {
         limit: usize,
         serve: impl Fn(Box<Connection>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let sockets = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let data = epoll::EventData::new_u64(BELL);
-        epoll::add(&sockets, &bell, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        let set = || epoll::create(epoll::CreateFlags::CLOEXEC);
+        let file = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let (sockets, standby, bell, call) = (set()?, set()?, file()?, file()?);
+        epoll::add(&sockets, &bell, epoll::EventData::new_u64(BELL), edges)?;
+        epoll::add(&standby, &call, epoll::EventData::new_u64(BELL), edges)?;
+        let unarmed = epoll::EventFlags::empty();
+        epoll::add(&standby, &sockets, epoll::EventData::new_u64(SOCKETS), unarmed)?;
         Ok(Self {
             state: Mutex::default(),
             grant: Condvar::new(),
             limit,
             sockets,
             bell,
+            standby,
+            call,
             parking: Mutex::default(),
             serve: Box::new(serve),
         })
@@ -207,7 +243,9 @@ impl Turns {
         place.is_called |= matches!(until, Until::Turn);
         if let Until::Written(commits) = until {
             place.is_queued = true;
-            self.state.lock().committing.push((id, commits));
+            let mut state = self.state.lock();
+            state.committing.push((id, commits));
+            state.committing_since.get_or_insert(since);
         } else if place.queue() {
             self.state.lock().ready.push_back(id);
         }
@@ -264,7 +302,7 @@ impl Turns {
         }
         self.call(due);
         let mut state = self.state.lock();
-        if state.is_watched {
+        if state.is_watched || state.is_armed {
             state.extra = state.extra.saturating_sub(1);
         } else if state.rounds == state.seen {
             state.extra += 1;
@@ -302,8 +340,7 @@ impl Turns {
         if state.running == 0 {
             self.let_in(&mut state);
         } else if state.is_watched && state.ready.len() > known {
-            // A full counter means that it rings already.
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            ring(&self.bell);
         }
     }
 
@@ -311,6 +348,7 @@ impl Turns {
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.grant.notify_all();
+        ring(&self.call);
         self.parking.lock().clear();
     }
 
@@ -324,6 +362,12 @@ impl Turns {
             state.resting -= 1;
             state.granted += 1;
             self.grant.notify_one();
+            return;
+        }
+        if state.has_standby {
+            state.has_standby = false;
+            state.called += 1;
+            ring(&self.call);
             return;
         }
         let turns = Arc::clone(self);
@@ -348,17 +392,25 @@ impl Turns {
     /// The next session that can go on; None when the thread is not needed any longer.
     fn next(self: &Arc<Self>, events: &mut Vec<epoll::Event>) -> Option<i32> {
         let mut state = self.state.lock();
+        let mut has_looked = false;
         loop {
-            if !state.is_writing && !state.committing.is_empty() {
-                state = self.write(state);
-            }
             let is_over = state.busy() > self.limit + state.extra;
+            let commits = !state.is_writing && !state.committing.is_empty();
+            if commits && (is_over || state.is_overdue()) {
+                state = self.write(state);
+                continue;
+            }
             if !is_over && let Some(id) = state.ready.pop_front() {
                 state.rounds += 1;
                 if !state.ready.is_empty() {
                     self.let_in(&mut state);
                 }
                 return Some(id);
+            }
+            if commits && (has_looked || state.is_watched) {
+                state = self.write(state);
+                has_looked = false;
+                continue;
             }
             if is_over || state.is_watched || state.is_closed {
                 if !self.rest(&mut state) {
@@ -368,9 +420,13 @@ impl Turns {
             }
             state.is_watched = true;
             drop(state);
-            self.watch(events);
+            match commits {
+                true => self.look(events),
+                false => self.watch(events),
+            }
             state = self.hear(events);
             state.is_watched = false;
+            has_looked = commits;
         }
     }
 
@@ -378,6 +434,7 @@ impl Turns {
     /// batch.
     fn write<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let batch = std::mem::take(&mut state.committing);
+        state.committing_since = None;
         state.is_writing = true;
         drop(state);
         for (_, commits) in &batch {
@@ -393,6 +450,9 @@ impl Turns {
     /// Waits for a turn; false when none came for a while.
     fn rest(&self, state: &mut MutexGuard<'_, State>) -> bool {
         state.running -= 1;
+        if !state.has_standby && !state.is_closed {
+            return self.stand_by(state);
+        }
         state.resting += 1;
         let deadline = Instant::now() + UNUSED;
         let mut is_late = false;
@@ -408,28 +468,97 @@ impl Turns {
         true
     }
 
-    /// Waits for sockets.
-    fn watch(&self, events: &mut Vec<epoll::Event>) {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let later = Timespec { tv_sec: 1, tv_nsec: 0 };
-        let mut begin = None;
-        let mut limit = &now;
+    /// Waits for a turn, or for sockets while those who have one stand still.
+    fn stand_by(&self, state: &mut MutexGuard<'_, State>) -> bool {
+        state.has_standby = true;
+        let mut events = Vec::with_capacity(2);
         loop {
             events.clear();
-            match epoll::wait(&self.sockets, rustix::buffer::spare_capacity(events), Some(limit)) {
-                Ok(0) if begin.get_or_insert_with(Instant::now).elapsed() < SPIN => {
-                    std::thread::yield_now();
-                }
-                // Once a second somebody sees whether all is over.
-                Ok(0) if limit == &now => limit = &later,
-                Ok(_) => return,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => {
-                    eprintln!("tessera: clients cannot be waited for: {error}");
-                    std::thread::sleep(QUIET);
-                    return;
-                }
+            MutexGuard::unlocked(state, || wait_for(&self.standby, &mut events, &REST));
+            let is_told = events.iter().any(|event: &epoll::Event| event.data.u64() == SOCKETS);
+            if is_told {
+                state.is_armed = false;
+            }
+            if state.called > 0 {
+                state.called -= 1;
+                return true;
+            }
+            if is_told {
+                state.has_standby = false;
+                state.running += 1;
+                return true;
+            }
+            if state.is_closed || (events.is_empty() && !state.is_armed) {
+                state.has_standby = false;
+                return false;
             }
         }
     }
+
+    /// Somebody waits for the sockets from now on, but runs only when one of them tells.
+    fn watch_later(self: &Arc<Self>, state: &mut State) {
+        let told_once = epoll::EventFlags::IN | epoll::EventFlags::ONESHOT;
+        match state.has_standby && self.arm(told_once) {
+            true => state.is_armed = true,
+            false => self.let_in(state),
+        }
+    }
+
+    /// Who stands by sleeps on: somebody is back who looks at the sockets.
+    fn disarm(&self, state: &mut State) {
+        if std::mem::take(&mut state.is_armed) {
+            self.arm(epoll::EventFlags::empty());
+        }
+    }
+
+    /// Has who stands by told of sockets as `flags` say; false when the system does not.
+    fn arm(&self, flags: epoll::EventFlags) -> bool {
+        let data = epoll::EventData::new_u64(SOCKETS);
+        epoll::modify(&self.standby, &self.sockets, data, flags).is_ok()
+    }
+
+    /// What sockets tell by now.
+    fn look(&self, events: &mut Vec<epoll::Event>) {
+        events.clear();
+        wait_for(&self.sockets, events, &NOW);
+    }
+
+    /// Waits for sockets.
+    fn watch(&self, events: &mut Vec<epoll::Event>) {
+        let mut begin = None;
+        loop {
+            self.look(events);
+            if !events.is_empty() {
+                return;
+            }
+            if begin.get_or_insert_with(Instant::now).elapsed() >= SPIN {
+                // Once in a while somebody sees whether all is over.
+                return wait_for(&self.sockets, events, &REST);
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// No time at all.
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// How long who sleeps does so at most.
+const REST: Timespec = Timespec { tv_sec: UNUSED.as_secs() as i64, tv_nsec: 0 };
+
+/// Waits for files of `set` until `limit`; without events when it is over.
+fn wait_for(set: &OwnedFd, events: &mut Vec<epoll::Event>, limit: &Timespec) {
+    match epoll::wait(set, rustix::buffer::spare_capacity(events), Some(limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => {
+            eprintln!("tessera: clients cannot be waited for: {error}");
+            std::thread::sleep(QUIET);
+        }
+    }
+}
+
+/// Ends the wait of whoever waits for `bell`.
+fn ring(bell: &OwnedFd) {
+    // A full counter means that it rings already.
+    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
 }
