@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
 use crate::activity::Activity;
-use crate::copy::CopyLink;
+use crate::copy::{CopyLink, Mute};
 use crate::encode::{self, Format, Outgoing, Place};
 use crate::journal::LogOptions;
 use crate::link::{Broken, Link, News, Received};
@@ -99,18 +99,19 @@ impl Outgoing for Link {
 }
 
 impl Connection {
-    /// The connection of `session` through `link`.
+    /// The connection of `session` through `link`, whose socket `mute` silences.
     pub(crate) fn new(
         mut session: Session,
         mut link: Link,
         socket: SharedSocket,
         watcher: Watcher,
+        mute: Mute,
     ) -> Box<Self> {
         let activity = Arc::clone(&link.activity);
         let settings = Cached::new(&session);
         link.answer_after(session.defer_commits());
         let link = Arc::new(Mutex::new(link));
-        session.set_client(Box::new(CopyLink::new(Arc::clone(&link))));
+        session.set_client(Box::new(CopyLink::new(Arc::clone(&link), mute)));
         session.show_application();
         Box::new(Self {
             link,

@@ -26,11 +26,16 @@ pub(crate) fn register(database: &Database) {
 pub(crate) struct CopyLink {
     link: Arc<Mutex<Link>>,
     body: Vec<u8>,
+    /// Nobody else has to be told what the client sends from now on.
+    mute: Mute,
 }
 
+/// What ends the news of a socket until its statement is over.
+pub(crate) type Mute = Box<dyn Fn() + Send>;
+
 impl CopyLink {
-    pub(crate) fn new(link: Arc<Mutex<Link>>) -> Self {
-        Self { link, body: Vec::new() }
+    pub(crate) fn new(link: Arc<Mutex<Link>>, mute: Mute) -> Self {
+        Self { link, body: Vec::new(), mute }
     }
 
     fn begin(&self, kind: u8, columns: usize, form: StreamForm) {
@@ -49,6 +54,7 @@ fn lost(broken: Broken) -> Error {
 
 impl CopyClient for CopyLink {
     fn begin_in(&mut self, columns: usize, form: StreamForm) -> Result<()> {
+        (self.mute)();
         self.begin(b'G', columns, form);
         Ok(())
     }

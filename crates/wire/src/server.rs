@@ -110,7 +110,9 @@ impl Shared {
         session.on_notification(Arc::new(move || {
             turns.upgrade().into_iter().for_each(|turns| turns.wake(id));
         }));
-        let connection = Connection::new(session, link, socket, watcher);
+        let (turns, muted) = (Arc::downgrade(&self.turns), socket.clone());
+        let mute = move || turns.upgrade().into_iter().for_each(|turns| turns.mute(id, &muted.0));
+        let connection = Connection::new(session, link, socket, watcher, Box::new(mute));
         match connection.welcome() {
             Welcome::Sent => self.turns.add(connection, Until::Readable),
             Welcome::Waits => self.turns.add(connection, Until::Turn),

@@ -31,6 +31,7 @@ use types::waiting::{self, Waits};
 
 use crate::connection::Connection;
 use crate::link::News;
+use crate::socket::Socket;
 
 /// How long a thread without a turn stays.
 const UNUSED: Duration = Duration::from_secs(2);
@@ -86,6 +87,8 @@ struct Place {
     is_called: bool,
     /// It stands in [`State::ready`] or in [`State::committing`].
     is_queued: bool,
+    /// Its socket tells of its end alone.
+    is_muted: bool,
 }
 
 impl Place {
@@ -223,8 +226,7 @@ impl Turns {
         let socket = connection.socket.clone();
         self.park(connection, until);
         let data = epoll::EventData::new_u64(id as u64);
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        if let Err(error) = epoll::add(&self.sockets, &*socket.0, data, flags) {
+        if let Err(error) = epoll::add(&self.sockets, &*socket.0, data, told()) {
             eprintln!("tessera: a client cannot be waited for: {error}");
             socket.0.shut();
             self.wake(id);
@@ -236,11 +238,15 @@ impl Turns {
     pub(crate) fn park(&self, connection: Box<Connection>, until: Until) {
         let id = connection.id();
         let since = Instant::now();
+        let socket = connection.socket.clone();
         let deadline = connection.idle_limit().map(|limit| since + limit);
         let mut parking = self.parking.lock();
         let place = parking.entry(id).or_default();
         place.parked = Some(Parked { connection, since, deadline, is_quiet: false });
         place.is_called |= matches!(until, Until::Turn);
+        if std::mem::take(&mut place.is_muted) {
+            self.tell(id, &socket.0, told());
+        }
         if let Until::Written(commits) = until {
             place.is_queued = true;
             let mut state = self.state.lock();
@@ -261,8 +267,23 @@ impl Turns {
         Some(connection)
     }
 
+    /// The socket of a connection that is served tells of nothing but its end until it is parked,
+    /// because its thread waits for it: nobody else has to wake up for what comes.
+    pub(crate) fn mute(&self, id: i32, socket: &Socket) {
+        if let Some(place) = self.parking.lock().get_mut(&id) {
+            place.is_muted = true;
+            self.tell(id, socket, epoll::EventFlags::ET);
+        }
+    }
+
+    /// Has `socket` tell as `flags` say, and again of what is there already.
+    fn tell(&self, id: i32, socket: &Socket, flags: epoll::EventFlags) {
+        // It is there until it is forgotten.
+        let _ = epoll::modify(&self.sockets, socket, epoll::EventData::new_u64(id as u64), flags);
+    }
+
     /// A served connection is over.
-    pub(crate) fn forget(&self, id: i32, socket: &crate::socket::Socket) {
+    pub(crate) fn forget(&self, id: i32, socket: &Socket) {
         self.parking.lock().remove(&id);
         // It is gone with the socket anyway.
         let _ = epoll::delete(&self.sockets, socket);
@@ -538,6 +559,11 @@ impl Turns {
             std::thread::yield_now();
         }
     }
+}
+
+/// What sockets tell of, once.
+fn told() -> epoll::EventFlags {
+    epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET
 }
 
 /// No time at all.

@@ -174,6 +174,39 @@ fn a_copy_that_fails_leaves_nothing() {
     );
 }
 
+/// More than two of the parts that COPY gathers, of which one is loaded while the next comes.
+#[test]
+fn a_copy_of_several_parts_is_whole_or_not_at_all() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("create table t (a int, b text)").unwrap();
+    let text = "x".repeat(1 << 20);
+    let row = |a: &str| format!("{a}\t{text}\n").into_bytes();
+    for odd in [1, 40, 69] {
+        let mut writer = client.copy_in("copy t from stdin").unwrap();
+        // What follows the mistake may find the COPY ended.
+        let sent = (0..70).try_for_each(|i| match i == odd {
+            true => writer.write_all(&row("odd")),
+            false => writer.write_all(&row(&i.to_string())),
+        });
+        let said = match sent {
+            Ok(()) => message_of(&writer.finish().unwrap_err()).to_owned(),
+            Err(error) => {
+                drop(writer);
+                error.to_string()
+            }
+        };
+        assert!(said.contains(&format!("line {}, column 1 (a)", odd + 1)), "{said}");
+        assert_eq!(client.query_one("select count(*) from t", &[]).unwrap().get::<_, i64>(0), 0);
+    }
+    let mut writer = client.copy_in("copy t from stdin").unwrap();
+    (0..70).for_each(|i| writer.write_all(&row(&i.to_string())).unwrap());
+    assert_eq!(writer.finish().unwrap(), 70);
+    let sums = "select count(*), sum(a), sum(length(b)) from t";
+    let sums = client.query_one(sums, &[]).unwrap();
+    assert_eq!([0, 1, 2].map(|i| sums.get::<_, i64>(i)), [70, 69 * 35, 70 << 20]);
+}
+
 const SLOW: &str = "select count(*) from generate_series(1, 100000) as a(x), \
                     generate_series(1, 10000000) as b(y) where x % 7 = y % 11";
 

@@ -1,6 +1,7 @@
 //! COPY FROM STDIN and TO STDOUT.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use exec::ResultSet;
 use kernels::Column;
@@ -62,7 +63,8 @@ fn with_client(
     Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
-/// Gathers what the client sends, and loads it part by part.
+/// Gathers what the client sends, and loads it part by part. While one is loaded, the next is
+/// gathered.
 fn receive(
     session: &mut Session,
     copy: &Copy,
@@ -76,29 +78,73 @@ fn receive(
     let mut reader = format.reader(session.file_options(&copy.options), &target)?;
     let mut load = Load::begin(session, table, columns)?;
     client.begin_in(columns.len(), format.form())?;
+    let cancel = session.cancel_handle();
     let mut bytes = Vec::new();
-    let mut wanted = PART_BYTES;
+    let mut came = gather(client, &mut bytes, PART_BYTES, || cancel.check())?;
     loop {
-        let came = client.read(&mut bytes)?;
-        session.cancel_handle().check()?;
+        let size = if bytes.len() < SMALL_BYTES { Size::Small } else { Size::Large };
+        let piece = reader.take(&mut bytes, came)?;
+        // Without a piece it is a record longer than a part.
+        let wanted = bytes.len() + if piece.is_some() { PART_BYTES } else { bytes.len() };
+        let load_piece = |session: &mut Session| match piece {
+            Some(piece) => load.add(session, piece, size),
+            None => Ok(()),
+        };
+        if came == Came::All {
+            load_piece(session)?;
+            return Ok(load.rows);
+        }
+        let failed = AtomicBool::new(false);
+        let check = || if failed.load(Ordering::Relaxed) { Err(over()) } else { cancel.check() };
+        let (loaded, gathered) = std::thread::scope(|scope| {
+            let next = || gather(client, &mut bytes, wanted, check);
+            let next = std::thread::Builder::new().name("copy".into()).spawn_scoped(scope, next);
+            let failing = Failing(&failed);
+            let loaded = load_piece(session);
+            match loaded {
+                Ok(()) => std::mem::forget(failing),
+                Err(_) => drop(failing),
+            }
+            (loaded, next.map(|thread| thread.join()))
+        });
+        loaded?;
+        let gathered = gathered.map_err(|error| {
+            Error::new(SqlState::OUT_OF_MEMORY, format!("no thread for COPY: {error}"))
+        })?;
+        came = gathered.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+}
+
+/// Ends what is gathered for a load that fails, by an error or a panic.
+struct Failing<'a>(&'a AtomicBool);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Nobody is told: the load has failed.
+fn over() -> Error {
+    Error::new(SqlState::QUERY_CANCELED, "the rows before cannot be loaded")
+}
+
+/// Appends what the client sends to `bytes` until there are `wanted`, or all.
+fn gather(
+    client: &mut dyn CopyClient,
+    bytes: &mut Vec<u8>,
+    wanted: usize,
+    check: impl Fn() -> Result<()>,
+) -> Result<Came> {
+    loop {
+        let came = client.read(bytes)?;
+        check()?;
+        if came == Came::All || bytes.len() >= wanted {
+            return Ok(came);
+        }
         if bytes.len() >= SMALL_BYTES && bytes.capacity() < wanted {
             // At once: memory that grows step by step is cleared by the system at each of them.
             bytes.reserve_exact(wanted + SMALL_BYTES - bytes.len());
-        }
-        if came == Came::Part && bytes.len() < wanted {
-            continue;
-        }
-        let size = if bytes.len() < SMALL_BYTES { Size::Small } else { Size::Large };
-        match reader.take(&mut bytes, came)? {
-            Some(piece) => {
-                load.add(session, piece, size)?;
-                wanted = bytes.len() + PART_BYTES;
-            }
-            // A record longer than a part.
-            None => wanted = bytes.len() * 2,
-        }
-        if came == Came::All {
-            return Ok(load.rows);
         }
     }
 }
