@@ -33,7 +33,7 @@ const CLOSING_BYTES_MIN: u64 = 64 << 20;
 
 /// The disk flushes what was written here with the next commit, which takes half as long again: see
 /// decision 006.
-const REST_FACTOR: u32 = 4;
+const REST_FACTOR: u32 = 6;
 
 /// Longest rest between two writes.
 const REST_MAX: Duration = Duration::from_millis(10);
