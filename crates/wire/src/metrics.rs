@@ -56,7 +56,7 @@ impl Metrics {
             let rest = tag.strip_prefix(*kind);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
-        let kind = KINDS.iter().position(|kind| is_of(kind)).unwrap_or(KINDS.len());
+        let kind = KINDS.iter().position(is_of).unwrap_or(KINDS.len());
         self.statements[kind].fetch_add(1, Ordering::Relaxed);
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
