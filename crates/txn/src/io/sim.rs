@@ -122,6 +122,11 @@ impl SimIo {
         self.state.lock().kill();
     }
 
+    /// Whether the power is gone, until [`Self::crash`].
+    pub fn is_powerless(&self) -> bool {
+        self.state.lock().powerless
+    }
+
     /// Arranges for a fault, beside those arranged before.
     pub fn inject(&self, fault: Fault) {
         self.state.lock().faults.push(fault);

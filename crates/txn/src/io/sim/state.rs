@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) locks: BTreeSet<PathBuf>,
     pub(super) faults: Vec<Fault>,
     pub(super) capacity: Option<u64>,
-    powerless: bool,
+    pub(super) powerless: bool,
 }
 
 impl State {
