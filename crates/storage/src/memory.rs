@@ -6,14 +6,16 @@
 //! ```
 //! Invariants: the sum over categories never exceeds the limit; what a reservation or memory
 //! counted is given back when it is dropped.
-//! Elsewhere: mappings and slots (`slots`).
+//! Elsewhere: mappings and slots (`slots`), memory that is touched ahead (`run`).
 //! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
 //! is told can spill; huge pages are asked for, not demanded; eviction waits for the issue on
 //! durability.
 
 mod region;
+mod run;
 mod slots;
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +24,7 @@ use types::{Error, Result, SqlState};
 
 pub use region::{AtomicMemory, Memory};
 pub(crate) use region::{IntervalBits, Plain, bytes_of, prefetch};
+use run::Runs;
 use slots::Slots;
 
 /// What memory is used for.
@@ -75,6 +78,11 @@ impl MemoryCategory {
             Self::Indexes => "indexes",
         }
     }
+
+    /// True when such memory is written bit by bit, by transactions that should not wait for it.
+    fn is_filled_slowly(self) -> bool {
+        matches!(self, Self::HotBlocks | Self::Indexes)
+    }
 }
 
 /// The owner of all large memory of one database. Shared by all threads.
@@ -85,6 +93,7 @@ pub struct BufferPool {
     peak: AtomicU64,
     used: [AtomicU64; MemoryCategory::ALL.len()],
     slots: Mutex<Slots>,
+    runs: Runs,
 }
 
 impl BufferPool {
@@ -96,6 +105,7 @@ impl BufferPool {
             peak: AtomicU64::new(0),
             used: Default::default(),
             slots: Mutex::new(Slots::default()),
+            runs: Runs::default(),
         })
     }
 
@@ -144,12 +154,26 @@ impl BufferPool {
         let held = slots::held_bytes(usize::try_from(bytes).map_err(|_| too_large())?)
             .ok_or_else(too_large)?;
         let reservation = self.reserve(category, held as u64)?;
-        let place = self.slots.lock().take(held).map_err(|_| too_large())?;
+        let place = self.place(category, held).map_err(|_| too_large())?;
         Ok(Memory::new(place, bytes as usize, reservation))
     }
 
+    fn place(&self, category: MemoryCategory, held: usize) -> io::Result<slots::Place> {
+        if category.is_filled_slowly()
+            && let Some(start) = self.runs.take(held)?
+        {
+            return Ok(slots::Place::of_run(start, held));
+        }
+        self.slots.lock().take(held)
+    }
+
     fn give_back(&self, place: slots::Place) {
-        self.slots.lock().give_back(place);
+        if place.is_of_run() {
+            // SAFETY: the place's holder is gone.
+            unsafe { self.runs.give_back(place.start, place.bytes) };
+        } else {
+            self.slots.lock().give_back(place);
+        }
     }
 
     fn take(&self, category: MemoryCategory, bytes: u64) -> Result<()> {

@@ -18,8 +18,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The unit of mappings and of huge pages.
 pub(super) const SLOT_BYTES: usize = 2 << 20;
-const PAGE_BYTES: usize = 4 << 10;
-const PART_BYTES_MAX: usize = SLOT_BYTES / 2;
+pub(super) const PAGE_BYTES: usize = 4 << 10;
+/// From here on an allocation has whole pages.
+pub(super) const PART_BYTES_MAX: usize = SLOT_BYTES / 2;
 const PART_UNIT: usize = 64;
 
 /// What an allocation of `bytes` really holds; None when that is no address range.
@@ -33,7 +34,28 @@ pub(super) fn held_bytes(bytes: usize) -> Option<usize> {
 pub(super) struct Place {
     pub(super) start: NonNull<u8>,
     pub(super) bytes: usize,
-    slot: Option<NonNull<u8>>,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// A mapping of its own.
+    Mapping,
+    /// Part of the slot at this address.
+    Slot(NonNull<u8>),
+    /// Part of a run (`run`).
+    Run,
+}
+
+impl Place {
+    /// A range that a run gave out.
+    pub(super) fn of_run(start: NonNull<u8>, bytes: usize) -> Self {
+        Self { start, bytes, origin: Origin::Run }
+    }
+
+    pub(super) fn is_of_run(&self) -> bool {
+        matches!(self.origin, Origin::Run)
+    }
 }
 
 // SAFETY: a place is an address range owned by one holder; no thread has a special claim on it.
@@ -60,7 +82,7 @@ impl Slots {
     /// Zeroed memory of `bytes`, a result of [`held_bytes`].
     pub(super) fn take(&mut self, bytes: usize) -> io::Result<Place> {
         if bytes >= PART_BYTES_MAX {
-            return Ok(Place { start: map_slots(bytes)?, bytes, slot: None });
+            return Ok(Place { start: map_slots(bytes)?, bytes, origin: Origin::Mapping });
         }
         if let Some(place) = self.shared.iter_mut().find_map(|s| s.cut(bytes)) {
             // SAFETY: the range was free, so nobody else refers to it, and it lies in the slot's
@@ -75,7 +97,8 @@ impl Slots {
     }
 
     pub(super) fn give_back(&mut self, place: Place) {
-        let Some(base) = place.slot else {
+        let Origin::Slot(base) = place.origin else {
+            debug_assert!(!place.is_of_run());
             // SAFETY: the place was mapped as one range by `take` and its holder is gone.
             unsafe { unmap(place.start.as_ptr(), place.bytes) };
             return;
@@ -112,7 +135,7 @@ impl SharedSlot {
         }
         // SAFETY: offset + bytes lies inside the slot by the invariant of `free`.
         let start = unsafe { self.base.add(offset) };
-        Some(Place { start, bytes, slot: Some(self.base) })
+        Some(Place { start, bytes, origin: Origin::Slot(self.base) })
     }
 
     fn merge(&mut self, offset: usize, bytes: usize) {
@@ -129,7 +152,7 @@ impl SharedSlot {
 
 /// Miri has no mappings: its memory comes from the allocator.
 #[cfg(miri)]
-fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
+pub(super) fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
     let layout = std::alloc::Layout::from_size_align(bytes, SLOT_BYTES).expect("a small range");
     // SAFETY: the layout is not empty.
     NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })
@@ -139,7 +162,7 @@ fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
 /// # Safety
 /// As of the other.
 #[cfg(miri)]
-unsafe fn unmap(start: *mut u8, bytes: usize) {
+pub(super) unsafe fn unmap(start: *mut u8, bytes: usize) {
     let layout = std::alloc::Layout::from_size_align(bytes, SLOT_BYTES).expect("a small range");
     // SAFETY: made by `map_slots` with this layout; by contract no longer used.
     unsafe { std::alloc::dealloc(start, layout) };
@@ -147,7 +170,7 @@ unsafe fn unmap(start: *mut u8, bytes: usize) {
 
 /// Zeroed pages, `bytes` of them, aligned to a slot.
 #[cfg(not(miri))]
-fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
+pub(super) fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     let mapped = bytes + SLOT_BYTES;
@@ -178,8 +201,25 @@ fn map_slots(bytes: usize) -> io::Result<NonNull<u8>> {
 /// # Safety
 /// The range must be mapped by this module and no longer used.
 #[cfg(not(miri))]
-unsafe fn unmap(start: *mut u8, bytes: usize) {
+pub(super) unsafe fn unmap(start: *mut u8, bytes: usize) {
     // SAFETY: by contract of this function.
     let result = unsafe { munmap(start.cast(), bytes) };
     debug_assert!(result.is_ok(), "a range of whole pages can be unmapped");
+}
+
+/// Has the system put cleared pages behind a range that has none yet; what is there stays.
+///
+/// # Safety
+/// The range must be mapped by this module.
+#[cfg(not(miri))]
+pub(super) unsafe fn touch(start: *mut u8, bytes: usize) -> io::Result<()> {
+    // SAFETY: by contract; the advice changes no content.
+    Ok(unsafe { madvise(start.cast(), bytes, Advice::LinuxPopulateWrite) }?)
+}
+
+/// # Safety
+/// As of the other.
+#[cfg(miri)]
+pub(super) unsafe fn touch(_start: *mut u8, _bytes: usize) -> io::Result<()> {
+    Ok(())
 }
