@@ -36,6 +36,8 @@ enum Access {
     Milliseconds,
     /// A time zone, kept by its name.
     Zone,
+    /// How dates are read and written: ISO and MDY, the only ones, in any form.
+    DateStyle,
 }
 
 const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
@@ -47,15 +49,23 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
 const KNOWN: &[Known] = &[
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
+    known("backend_flush_after", "0", Access::Any),
+    known("bytea_output", "hex", Access::Fixed),
     known("check_function_bodies", "on", Access::Switch),
     known("client_encoding", "UTF8", Access::Fixed),
     known("client_min_messages", "notice", Access::Any),
-    known("datestyle", "ISO, MDY", Access::Any),
+    known("cursor_tuple_fraction", "0.1", Access::Any),
+    known("datestyle", "ISO, MDY", Access::DateStyle),
+    known("default_statistics_target", "100", Access::Any),
     known("default_table_access_method", "heap", Access::Fixed),
     known("default_tablespace", "", Access::Fixed),
+    known("default_transaction_deferrable", "off", Access::Switch),
     known("default_transaction_isolation", "repeatable read", Access::Any),
     known("default_transaction_read_only", "off", Access::Any),
+    known("effective_cache_size", "4GB", Access::Any),
+    known("escape_string_warning", "on", Access::Switch),
     known("extra_float_digits", "1", Access::Any),
+    known("geqo", "on", Access::Switch),
     known("idle_in_transaction_session_timeout", "0", Access::Milliseconds),
     known("idle_session_timeout", "0", Access::Milliseconds),
     known("in_hot_standby", "off", Access::ReadOnly),
@@ -63,23 +73,38 @@ const KNOWN: &[Known] = &[
     known("integer_datetimes", "on", Access::ReadOnly),
     known("intervalstyle", "postgres", Access::Fixed),
     known("is_superuser", "on", Access::ReadOnly),
+    known("jit", "off", Access::Switch),
     known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
+    known("lc_collate", "C", Access::ReadOnly),
+    known("lc_ctype", "C", Access::ReadOnly),
+    known("lc_messages", "C", Access::Any),
+    known("lc_monetary", "C", Access::Any),
+    known("lc_numeric", "C", Access::Any),
+    known("lc_time", "C", Access::Any),
     known("lock_timeout", "0", Access::Milliseconds),
+    known("maintenance_work_mem", "65536", Access::Any),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
+    known("password_encryption", "scram-sha-256", Access::Fixed),
+    known("quote_all_identifiers", "off", Access::Switch),
+    known("random_page_cost", "4", Access::Any),
     known("role", "none", Access::Any),
     known("row_security", "on", Access::Switch),
     known("search_path", "\"$user\", public", Access::Any),
+    known("seq_page_cost", "1", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
     known("server_version_num", "150000", Access::ReadOnly),
     known("session_authorization", "tessera", Access::Any),
+    known("session_replication_role", "origin", Access::Fixed),
     known("standard_conforming_strings", "on", Access::Fixed),
     known("statement_timeout", "0", Access::Milliseconds),
     known("synchronous_commit", "on", Access::Any),
     known("synchronize_seqscans", "on", Access::Switch),
     known("temp_directory", "", Access::Any),
+    known("tcp_keepalives_idle", "0", Access::Any),
     known("timezone", "UTC", Access::Zone),
+    known("transform_null_equals", "off", Access::Fixed),
     known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
     known("xmloption", "content", Access::OneOf(&["content", "document"])),
@@ -174,10 +199,30 @@ pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
 }
 
 /// Whether `value` is another name of the only encoding.
+/// Names of what clients get and send: who says SQL_ASCII takes the bytes as they are.
 fn is_utf8(known: &str, value: &str) -> bool {
     let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
     known == "client_encoding"
-        && ["utf8", "unicode"].iter().any(|name| plain.eq_ignore_ascii_case(name))
+        && ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name))
+}
+
+/// Dates are ISO, and 01/02 is the second of January, whatever a client says.
+fn date_style(text: &str) -> Result<()> {
+    const OTHERS: [&str; 9] =
+        ["sql", "postgres", "german", "ymd", "dmy", "euro", "european", "noniso", "iso8601"];
+    for word in text.split(',').map(|word| word.trim().to_ascii_lowercase()) {
+        match word.as_str() {
+            "iso" | "mdy" | "us" | "noneuro" | "noneuropean" | "default" => {}
+            other if OTHERS.contains(&other) => {
+                return Err(Error::unsupported("datestyle other than 'ISO, MDY'"));
+            }
+            _ => {
+                let message = format!("invalid value for parameter \"DateStyle\": \"{text}\"");
+                return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A boolean as PostgreSQL's settings take it, as on or off.
@@ -492,6 +537,7 @@ impl Settings {
                 parse_bytes(name, &value)?;
                 Ok(Some(value))
             }
+            Access::DateStyle => date_style(value).map(|()| None),
             Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
             Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
             Access::Any => Ok(Some(value.to_owned())),

@@ -151,12 +151,25 @@ impl Reader {
     }
 }
 
+/// CSV without a last line `\.`, which psql sends with it and PostgreSQL takes as the end.
+fn without_end_line(bytes: &[u8]) -> &[u8] {
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.strip_suffix(b"\\.") {
+        Some(rest) if rest.is_empty() || rest.ends_with(b"\n") => rest,
+        _ => bytes,
+    }
+}
+
 fn line_count(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }
 
 impl StreamReader for Reader {
     fn take(&mut self, bytes: &mut Vec<u8>, came: Came) -> Result<Option<Piece>> {
+        if came == Came::All && matches!(self.form, Form::Csv(_)) {
+            bytes.truncate(without_end_line(bytes).len());
+        }
         let cuts = self.cuts(bytes, came);
         let Some(&end) = cuts.last().filter(|end| **end > 0) else { return Ok(None) };
         let spare = self.last.take().and_then(Arc::into_inner);

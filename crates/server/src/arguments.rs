@@ -1,9 +1,9 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 /// Tessera: transactions and analytics on one copy of the data.
 #[derive(Debug, Parser)]
@@ -85,6 +85,7 @@ pub(crate) struct Serve {
 
     /// Address and port; may be given several times
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5432")]
+    #[arg(value_parser = parse_address)]
     pub(crate) listen: Vec<SocketAddr>,
 
     /// Also listen on a Unix socket in this directory
@@ -133,7 +134,7 @@ pub(crate) struct Serve {
     pub(crate) log_min_duration: Option<u32>,
 
     /// Answer HTTP requests for /metrics (Prometheus) and /health at this address and port
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     pub(crate) metrics: Option<SocketAddr>,
 }
 
@@ -153,6 +154,36 @@ pub(crate) enum Auth {
     Scram,
     /// Not at all
     Trust,
+}
+
+/// An address and a port; a name stands for its first address, one of IPv4 if it has any.
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.sort_by_key(|address| !address.is_ipv4());
+    found.first().copied().ok_or_else(|| "no such address".to_owned())
+}
+
+/// The command that somebody may have meant by `word`, which is none.
+pub(crate) fn similar_command(word: &str) -> Option<String> {
+    let command = Arguments::command();
+    let names = command.get_subcommands().map(|c| c.get_name().to_owned());
+    names.chain(["help".to_owned()]).find(|name| distance(name, word) <= 2)
+}
+
+/// Letters to insert, delete or replace to come from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let cost = before + usize::from(x != y);
+            before = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// Bytes with an optional unit.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use engine::{Config, Database, Files, Session};
 use types::Result;
 
-use crate::arguments::{Arguments, Command, Format, Limits};
+use crate::arguments::{Arguments, Command, Format, Limits, similar_command};
 use crate::{demo, interrupt, progress, render, report, serve, shell};
 
 const SQL_ERROR: u8 = 1;
@@ -21,7 +21,13 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         }
         Some(Command::Serve(options)) => serve::run(options, &arguments.limits),
         Some(Command::Check { path }) => check(path, &arguments.limits),
-        None => statements(arguments),
+        None => match mistyped(arguments.path.as_deref()) {
+            Some(message) => {
+                eprintln!("tessera: {message}");
+                return ExitCode::from(USAGE_ERROR);
+            }
+            None => statements(arguments),
+        },
     };
     match outcome {
         Ok(code) => code,
@@ -30,6 +36,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
             ExitCode::from(SQL_ERROR)
         }
     }
+}
+
+/// What to say when the path of a new database looks like a command with a slip of the finger: no
+/// directory should come of it.
+fn mistyped(path: Option<&Path>) -> Option<String> {
+    let path = path.filter(|path| !path.exists())?;
+    let word = path.to_str()?;
+    let command = similar_command(word)?;
+    Some(format!(
+        "no command and no database is called \"{word}\"; did you mean \"{command}\"? \
+         (./{word} would be a new database)"
+    ))
 }
 
 fn config_of(limits: &Limits) -> Config {

@@ -35,12 +35,37 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
     };
     session.change_catalog(|state| {
         let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(&name);
+        if replaces && let Some(old) = state.views.get(&name) {
+            check_replaced(&old.output, &view.output)?;
+        }
         if replaces || may_create(state, &name, create.if_exists)? {
             state.views.insert(name, view);
         }
         Ok(())
     })?;
     Ok(QueryResult::command("CREATE VIEW"))
+}
+
+/// The columns of a view that takes the place of another are its columns, and perhaps more.
+///
+/// # Errors
+/// 42P16.
+fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Result<()> {
+    let fail = |message: String| Err(Error::new(SqlState::INVALID_DEFINITION, message));
+    if new.len() < old.len() {
+        return fail("cannot drop columns from view".to_owned());
+    }
+    for ((name, ty), (new_name, new_ty)) in old.iter().zip(new) {
+        if name != new_name {
+            return fail(format!("cannot change name of view column \"{name}\" to \"{new_name}\""));
+        }
+        if ty != new_ty {
+            return fail(format!(
+                "cannot change data type of view column \"{name}\" from {ty} to {new_ty}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The catalog, noting which relations a binder asks for.

@@ -300,6 +300,7 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         ),
     ),
     ("pg_relation_number", &[1], RELATION_NUMBER),
+    ("pg_role_number", &[1], lookup!("pg_roles", "rolname", "oid", "$1::text")),
     ("pg_namespace_number", &[1], lookup!("pg_namespace", "nspname", "oid", "$1::text")),
     ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "quote_ident(nspname)")),
 ];

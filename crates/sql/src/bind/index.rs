@@ -76,8 +76,10 @@ impl Binder<'_> {
     ) -> Result<IndexColumn> {
         let expr = &column.column.expr;
         let at = expr_at(expr);
-        if column.operator_class.is_some() {
-            return unsupported("an operator class", at);
+        if let Some(class) = &column.operator_class
+            && !is_usual_class(class)
+        {
+            return unsupported(format!("the operator class {class}"), at);
         }
         index_terms::check_form(expr)?;
         let ordinal = match expr {
@@ -214,4 +216,37 @@ fn index_order(
         (Some(false), _) | (None, Direction::Ascending) => NullsOrder::Last,
     };
     Ok((direction, nulls))
+}
+
+/// Whether keys in the order of this class are in the order of the type. Text has the order of its
+/// bytes, so the pattern classes are like the usual ones.
+fn is_usual_class(class: &ast::ObjectName) -> bool {
+    const CLASSES: [&str; 24] = [
+        "text_ops",
+        "varchar_ops",
+        "bpchar_ops",
+        "text_pattern_ops",
+        "varchar_pattern_ops",
+        "bpchar_pattern_ops",
+        "name_ops",
+        "int2_ops",
+        "int4_ops",
+        "int8_ops",
+        "oid_ops",
+        "float4_ops",
+        "float8_ops",
+        "numeric_ops",
+        "bool_ops",
+        "bytea_ops",
+        "date_ops",
+        "time_ops",
+        "timestamp_ops",
+        "timestamptz_ops",
+        "interval_ops",
+        "uuid_ops",
+        "char_ops",
+        "enum_ops",
+    ];
+    let name = object_parts(class).ok().and_then(|mut parts| parts.pop());
+    name.is_some_and(|name| CLASSES.contains(&name.as_str()))
 }

@@ -11,25 +11,42 @@ use crate::parse::visit::rewrite_expressions;
 impl Binder<'_> {
     /// The call as the expression that it stands for; None for any other function.
     pub(super) fn system_call(&mut self, name: &str, arguments: &[&Ast]) -> Result<Option<Bound>> {
-        match self.catalog.template(name, arguments.len()) {
-            Some(template) => self.bind_expr(&filled(template, arguments)?).map(Some),
-            None => Ok(None),
+        let Some(template) = self.catalog.template(name, arguments.len()) else {
+            return Ok(None);
+        };
+        for (idx, argument) in arguments.iter().enumerate() {
+            // What no expression uses is a flag; a parameter there has its type all the same.
+            if is_placeholder(argument) && !template.contains(&format!("${}", idx + 1)) {
+                self.bind_expr(&crate::parse::parse_expr(&format!("({argument})::boolean"))?)?;
+            }
         }
+        let named = relation_argument(name, arguments.len())
+            .and_then(|idx| Some((idx, canonical_name(text_of(arguments[idx])?)?)));
+        let mut arguments = arguments.to_vec();
+        if let Some((idx, text)) = &named {
+            arguments[*idx] = text;
+        }
+        self.bind_expr(&filled(template, &arguments)?).map(Some)
     }
 
     /// A cast to or from names of objects; None for any other.
     pub(super) fn system_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Option<Bound>> {
-        if let Ast::Cast { expr: inner, data_type, .. } = expr
-            && is_regclass(data_type)
-            && type_name(ty).as_deref() == Some("oid")
+        if let Ast::Cast { expr: inner, data_type, .. } = without_parentheses(expr)
+            && is_number(ty)
+            && let Some(function) = number_function(data_type)
         {
-            return self.system_call("pg_relation_number", &[inner]);
+            return self.system_call(function, &[inner]);
         }
         // A number in quotes is a number.
         if let Some(digits) = digits(expr)
             && is_regclass(ty)
         {
             return self.bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?).map(Some);
+        }
+        if is_regclass(ty)
+            && let Some(name) = text_of(expr).and_then(canonical_name)
+        {
+            return self.bind_expr(&name).map(Some);
         }
         let function = match type_name(ty).as_deref() {
             _ if is_text(expr) => return Ok(None),
@@ -144,11 +161,7 @@ impl Binder<'_> {
     /// expressions.
     pub(super) fn compared_relation(&mut self, expr: &Ast, other: &Ast) -> Result<Option<Bound>> {
         let number = |expr: &Ast| match expr {
-            Ast::Cast { data_type, .. } => match type_name(data_type)?.as_str() {
-                "regclass" => Some("pg_relation_number"),
-                "regnamespace" => Some("pg_namespace_number"),
-                _ => None,
-            },
+            Ast::Cast { data_type, .. } => number_function(data_type),
             _ => None,
         };
         let (expr, other) = (without_parentheses(expr), without_parentheses(other));
@@ -179,11 +192,96 @@ fn is_text(expr: &Ast) -> bool {
     match expr {
         Ast::Value(value) => matches!(
             value.value,
-            ast::Value::SingleQuotedString(_) | ast::Value::Placeholder(_) | ast::Value::Null
+            ast::Value::SingleQuotedString(_)
+                | ast::Value::DollarQuotedString(_)
+                | ast::Value::Placeholder(_)
+                | ast::Value::Null
         ),
         Ast::Nested(inner) => is_text(inner),
         Ast::Cast { expr, .. } => is_text(expr),
         _ => false,
+    }
+}
+
+/// The function that gives the number of what a value of this type names.
+fn number_function(ty: &ast::DataType) -> Option<&'static str> {
+    match type_name(ty)?.as_str() {
+        "regclass" => Some("pg_relation_number"),
+        "regnamespace" => Some("pg_namespace_number"),
+        "regtype" => Some("to_regtype"),
+        "regrole" => Some("pg_role_number"),
+        _ => None,
+    }
+}
+
+/// Whether it is a type that numbers of objects are cast to.
+fn is_number(ty: &ast::DataType) -> bool {
+    matches!(ty, ast::DataType::BigInt(_) | ast::DataType::Int8(_))
+        || type_name(ty).as_deref() == Some("oid")
+}
+
+fn is_placeholder(expr: &Ast) -> bool {
+    matches!(expr, Ast::Value(value) if matches!(value.value, ast::Value::Placeholder(_)))
+}
+
+/// The text between quotes, if the expression is nothing else.
+fn text_of(expr: &Ast) -> Option<&str> {
+    let Ast::Value(value) = without_parentheses(expr) else { return None };
+    match &value.value {
+        ast::Value::SingleQuotedString(text) => Some(text),
+        ast::Value::DollarQuotedString(text) => Some(&text.value),
+        _ => None,
+    }
+}
+
+/// Which argument names a relation, as SQL text does.
+fn relation_argument(function: &str, count: usize) -> Option<usize> {
+    match function {
+        "pg_relation_number" | "to_regclass" => Some(0),
+        "has_table_privilege" | "has_any_column_privilege" => Some(count.checked_sub(2)?),
+        "has_column_privilege" => Some(count.checked_sub(3)?),
+        _ => None,
+    }
+}
+
+/// The name of a relation as the catalog shows it: each part in lower case unless in quotes, and in
+/// quotes where it needs them. None when it is written so, or is no name.
+fn canonical_name(text: &str) -> Option<Ast> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+    if text.chars().all(is_plain) {
+        return None;
+    }
+    let mut rest = text.trim();
+    let mut parts = Vec::new();
+    loop {
+        let part;
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut name = String::new();
+            let mut chars = quoted.char_indices().peekable();
+            let end = loop {
+                match chars.next()? {
+                    (_, '"') if chars.peek().is_some_and(|(_, c)| *c == '"') => {
+                        chars.next();
+                        name.push('"');
+                    }
+                    (at, '"') => break at + 1,
+                    (_, c) => name.push(c),
+                }
+            };
+            (part, rest) = (name, quoted[end..].trim_start());
+        } else {
+            let end = rest.find(|c: char| c == '.' || c.is_whitespace()).unwrap_or(rest.len());
+            part = rest[..end].to_lowercase();
+            rest = rest[end..].trim_start();
+        }
+        parts.push(format!("quote_ident('{}')", part.replace('\'', "''")));
+        match rest.strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if rest.is_empty() => {
+                return crate::parse::parse_expr(&parts.join(" || '.' || ")).ok();
+            }
+            None => return None,
+        }
     }
 }
 

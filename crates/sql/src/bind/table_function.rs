@@ -44,8 +44,17 @@ impl Binder<'_> {
             }
             return unsupported("WITH ORDINALITY", at);
         }
-        let arguments = self.constant_arguments(args)?;
+        let arguments = match self.constant_arguments(args) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let scalar = self.bind_scalar_scan((name, &function), args, alias, at)?;
+                return scalar.ok_or(error);
+            }
+        };
         let Some(bound) = self.catalog.table_function(&function, &arguments) else {
+            if let Some(scalar) = self.bind_scalar_scan((name, &function), args, alias, at)? {
+                return Ok(scalar);
+            }
             let types: Vec<&str> = arguments.positional.iter().map(|(_, ty)| ty.name()).collect();
             let message = format!("function {function}({}) does not exist", types.join(", "));
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
@@ -53,6 +62,34 @@ impl Binder<'_> {
         let bound = bound.map_err(|error| place(error, at))?;
         let (plan, columns) = self.function_scan(bound, &function);
         Ok((plan, Scope::of(function_relation(function, columns, alias, at)?)))
+    }
+
+    /// One row with the value of a function that is known in expressions; None for others.
+    fn bind_scalar_scan(
+        &mut self,
+        (name, function): (&ast::ObjectName, &str),
+        args: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<Option<(Plan, Scope)>> {
+        let list: Vec<String> = args.iter().map(ToString::to_string).collect();
+        let call = crate::parse::parse_expr(&format!("{name}({})", list.join(", ")))?;
+        let bound = match self.in_clause(Clause::From, |binder| binder.bind_expr(&call)) {
+            Ok(bound) => self.retyped(bound),
+            Err(error) if error.state() == SqlState::UNDEFINED_FUNCTION => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (id, ty) = (self.fresh(), bound.ty());
+        let column = ScopeColumn {
+            name: function.to_owned(),
+            expr: Expr::column(id, ty),
+            relation: function.to_owned(),
+            source: None,
+        };
+        let row = Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] };
+        let plan = Plan::Project { input: Box::new(row), columns: vec![(id, bound.expr)] };
+        let relation = function_relation(function.to_owned(), vec![column], alias, at)?;
+        Ok(Some((plan, Scope::of(relation))))
     }
 
     /// pg_options_to_table(options): the names and values of `name=value`.
