@@ -45,7 +45,8 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
 }
 
 /// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
-/// technique of queries has a switch (`plan::Technique`).
+/// technique of queries has a switch (`plan::Technique`). Those of PostgreSQL's planner and of its
+/// memory are kept for clients that set them, and change nothing.
 const KNOWN: &[Known] = &[
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
@@ -63,6 +64,26 @@ const KNOWN: &[Known] = &[
     known("default_transaction_isolation", "repeatable read", Access::Any),
     known("default_transaction_read_only", "off", Access::Any),
     known("effective_cache_size", "4GB", Access::Any),
+    known("enable_async_append", "on", Access::Switch),
+    known("enable_bitmapscan", "on", Access::Switch),
+    known("enable_gathermerge", "on", Access::Switch),
+    known("enable_hashagg", "on", Access::Switch),
+    known("enable_hashjoin", "on", Access::Switch),
+    known("enable_incremental_sort", "on", Access::Switch),
+    known("enable_indexonlyscan", "on", Access::Switch),
+    known("enable_indexscan", "on", Access::Switch),
+    known("enable_material", "on", Access::Switch),
+    known("enable_memoize", "on", Access::Switch),
+    known("enable_mergejoin", "on", Access::Switch),
+    known("enable_nestloop", "on", Access::Switch),
+    known("enable_parallel_append", "on", Access::Switch),
+    known("enable_parallel_hash", "on", Access::Switch),
+    known("enable_partition_pruning", "on", Access::Switch),
+    known("enable_partitionwise_aggregate", "off", Access::Switch),
+    known("enable_partitionwise_join", "off", Access::Switch),
+    known("enable_seqscan", "on", Access::Switch),
+    known("enable_sort", "on", Access::Switch),
+    known("enable_tidscan", "on", Access::Switch),
     known("escape_string_warning", "on", Access::Switch),
     known("extra_float_digits", "1", Access::Any),
     known("geqo", "on", Access::Switch),

@@ -22,6 +22,9 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "information_schema.views" => views(subject),
         "information_schema.table_constraints" => constraints(subject),
         "information_schema.key_column_usage" => key_columns(subject),
+        "information_schema.constraint_column_usage" => used_columns(subject),
+        "information_schema.referential_constraints" => references(subject),
+        "information_schema.check_constraints" => checks(subject),
         "information_schema.sequences" => sequences(subject),
         _ => Vec::new(),
     }
@@ -187,6 +190,73 @@ fn key_columns(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The columns of a table's keys, and those that foreign keys refer to.
+fn used_columns(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut add = |of: &TableDef, columns: &[usize], schema: &str, constraint: &str| {
+        for ordinal in columns {
+            let row = placed(&of.name).text("column_name", &of.columns[*ordinal].name);
+            let row = row.text("constraint_catalog", DATABASE).text("constraint_schema", schema);
+            rows.push(row.text("constraint_name", constraint));
+        }
+    };
+    for entry in subject.state.tables.values() {
+        let def = &entry.def;
+        let schema = RelationName::schema_of_key(&def.name);
+        for key in &def.keys {
+            add(def, &key.columns, schema, &key.name);
+        }
+        for key in &def.foreign_keys {
+            if let Some(other) = subject.state.tables.get(&key.table.key()) {
+                add(&other.def, &key.references, schema, &key.name);
+            }
+        }
+    }
+    rows
+}
+
+/// A constraint's name, for tables that say nothing of the table it is of.
+fn constraint_of(def: &TableDef, name: &str) -> Row {
+    let row = Row::default().text("constraint_catalog", DATABASE);
+    let schema = RelationName::schema_of_key(&def.name);
+    row.text("constraint_schema", schema).text("constraint_name", name)
+}
+
+fn references(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for entry in subject.state.tables.values() {
+        for key in &entry.def.foreign_keys {
+            let rule = |action| match relations::action(action).1 {
+                "" => "NO ACTION",
+                rule => rule,
+            };
+            let row = constraint_of(&entry.def, &key.name)
+                .text("match_option", "NONE")
+                .text("update_rule", rule(key.on_update))
+                .text("delete_rule", rule(key.on_delete));
+            rows.push(match relations::referenced_key(subject, key) {
+                Some(unique) => row
+                    .text("unique_constraint_catalog", DATABASE)
+                    .text("unique_constraint_schema", RelationName::schema_of_key(&unique))
+                    .text("unique_constraint_name", RelationName::name_of_key(&unique)),
+                None => row,
+            });
+        }
+    }
+    rows
+}
+
+fn checks(subject: &Subject<'_>) -> Vec<Row> {
+    let defs = subject.state.tables.values().map(|entry| &entry.def);
+    let of = |def: &TableDef| {
+        let row = |check: &sql::catalog::CheckDef| {
+            constraint_of(def, &check.name).text("check_clause", &format!("({})", check.sql))
+        };
+        def.checks.iter().map(row).collect::<Vec<Row>>()
+    };
+    defs.flat_map(of).collect()
 }
 
 fn sequences(subject: &Subject<'_>) -> Vec<Row> {

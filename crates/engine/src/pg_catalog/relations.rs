@@ -316,7 +316,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
-fn action(action: ReferentialAction) -> (&'static str, &'static str) {
+/// What a foreign key does: as `pg_constraint` says it, and in words; none for NO ACTION.
+pub(super) fn action(action: ReferentialAction) -> (&'static str, &'static str) {
     match action {
         ReferentialAction::NoAction => ("a", ""),
         ReferentialAction::Restrict => ("r", "RESTRICT"),

@@ -198,6 +198,56 @@ const TABLES: &[(&str, &str)] = &[
     ("information_schema.enabled_roles", "role_name:n"),
     ("information_schema.applicable_roles", "grantee:n role_name:n is_grantable:n"),
     (
+        "information_schema.constraint_column_usage",
+        "table_catalog:n table_schema:n table_name:n column_name:n constraint_catalog:n \
+         constraint_schema:n constraint_name:n",
+    ),
+    (
+        "information_schema.referential_constraints",
+        "constraint_catalog:n constraint_schema:n constraint_name:n unique_constraint_catalog:n \
+         unique_constraint_schema:n unique_constraint_name:n match_option:n update_rule:n \
+         delete_rule:n",
+    ),
+    (
+        "information_schema.check_constraints",
+        "constraint_catalog:n constraint_schema:n constraint_name:n check_clause:n",
+    ),
+    // What there is none of.
+    (
+        "information_schema.routines",
+        "specific_catalog:n specific_schema:n specific_name:n routine_catalog:n \
+         routine_schema:n routine_name:n routine_type:n data_type:n type_udt_catalog:n \
+         type_udt_schema:n type_udt_name:n routine_body:n routine_definition:n \
+         external_language:n is_deterministic:n security_type:n",
+    ),
+    (
+        "information_schema.parameters",
+        "specific_catalog:n specific_schema:n specific_name:n ordinal_position:i \
+         parameter_mode:n is_result:n parameter_name:n data_type:n udt_catalog:n udt_schema:n \
+         udt_name:n parameter_default:n",
+    ),
+    (
+        "information_schema.triggers",
+        "trigger_catalog:n trigger_schema:n trigger_name:n event_manipulation:n \
+         event_object_catalog:n event_object_schema:n event_object_table:n action_order:i \
+         action_condition:n action_statement:n action_orientation:n action_timing:n",
+    ),
+    (
+        "information_schema.domains",
+        "domain_catalog:n domain_schema:n domain_name:n data_type:n \
+         character_maximum_length:i numeric_precision:i numeric_scale:i domain_default:n \
+         udt_catalog:n udt_schema:n udt_name:n",
+    ),
+    ("pg_catalog.pg_rules", "schemaname:n tablename:n rulename:n definition:n"),
+    (
+        "pg_catalog.pg_policies",
+        "schemaname:n tablename:n policyname:n permissive:n roles:N cmd:n qual:n with_check:n",
+    ),
+    (
+        "pg_catalog.pg_available_extensions",
+        "name:n default_version:n installed_version:n comment:n",
+    ),
+    (
         "information_schema.sequences",
         "sequence_catalog:n sequence_schema:n sequence_name:n data_type:n start_value:n \
          minimum_value:n maximum_value:n increment:n cycle_option:n",

@@ -6,7 +6,7 @@ mod numbers;
 
 use kernels::like::Case;
 use kernels::text_fn::{self, Side};
-use kernels::{Vector, cast, math_fn, regexp, time_fn};
+use kernels::{Vector, VectorBuilder, cast, math_fn, regexp, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::calendar::{EXTRACT_TYPE, Field};
@@ -14,16 +14,20 @@ use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
 
 use super::node::{Kernel, Traits};
 
-/// The arguments of a call that the kernel takes as columns: all but a field's name and a number of
-/// digits, which are part of the kernel.
+/// The arguments of a call that the kernel takes as columns: all but a field's name that is a
+/// literal and a number of digits, which are part of the kernel.
 pub(super) fn evaluated(function: Function, arguments: &[Expr]) -> &[Expr] {
     match (function, arguments) {
-        (Function::Extract | Function::DateTrunc, [_, rest @ ..]) => rest,
+        (Function::Extract | Function::DateTrunc, [field, rest @ ..]) if is_literal(field) => rest,
         (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _]) => {
             std::slice::from_ref(number)
         }
         _ => arguments,
     }
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Literal(Value::Str(_)))
 }
 
 /// Says that a kernel never raises an error.
@@ -45,14 +49,49 @@ impl Signature<'_> {
         argument.map(|a| a.ty).ok_or_else(|| Error::internal("a function without its argument"))
     }
 
-    /// The field that the first argument names.
-    fn field(&self) -> Result<Field> {
-        match self.arguments.first().map(|a| &a.kind) {
-            Some(ExprKind::Literal(Value::Str(name))) => {
-                Field::parse(&String::from_utf8_lossy(name))
-            }
-            _ => Err(Error::unsupported("a field that is not a literal")),
+    /// A kernel that does `of` for the field that the first argument names, in each row if it is
+    /// no literal.
+    fn by_field(
+        &self,
+        of: impl Fn(Field, &[&Vector]) -> Result<Vector> + Send + Sync + 'static,
+    ) -> Result<Kernel> {
+        if let Some(ExprKind::Literal(Value::Str(name))) = self.arguments.first().map(|a| &a.kind) {
+            let field = Field::parse(&String::from_utf8_lossy(name))?;
+            return Ok(Box::new(move |a: &[&Vector], _| of(field, a)));
         }
+        let physical = self.physical;
+        Ok(Box::new(move |a: &[&Vector], rows| {
+            let Some((names, rest)) = a.split_first() else {
+                return Err(Error::internal("a function without its argument"));
+            };
+            let mut out = VectorBuilder::new(physical);
+            let mut start = 0;
+            // Rows of one field after the other, mostly all.
+            while start < rows {
+                // Of a constant there is one row.
+                let name = |row: usize| {
+                    let row = row.min(names.len() - 1);
+                    (!names.is_null(row)).then(|| names.as_str().get(row))
+                };
+                let same = (start..rows).take_while(|row| name(*row) == name(start)).count();
+                let part = match name(start) {
+                    None => Vector::repeat(physical, &Value::Null, same),
+                    Some(field) => {
+                        let field = Field::parse(&String::from_utf8_lossy(field).to_lowercase())?;
+                        let slice = |v: &&Vector| match v.len() {
+                            1 => (*v).clone(),
+                            _ => v.slice(start, same),
+                        };
+                        let part: Vec<Vector> = rest.iter().map(slice).collect();
+                        of(field, &part.iter().collect::<Vec<_>>())?
+                    }
+                };
+                let positions = (part.len() != same).then(|| vec![0; same]);
+                out.append(&part, positions.as_deref());
+                start += same;
+            }
+            Ok(out.finish())
+        }))
     }
 }
 
@@ -227,25 +266,23 @@ fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
             Box::new(move |a: &[&Vector], _| time_fn::cast_in(a[0], from, ty, a[1]))
         }
         Function::Extract if has_zone => {
-            let (field, native) = (signature.field()?, DataType::Numeric(EXTRACT_TYPE));
-            Box::new(move |a: &[&Vector], _| {
+            let native = DataType::Numeric(EXTRACT_TYPE);
+            signature.by_field(move |field, a| {
                 cast::cast_as(&time_fn::extract_in(field, a[0], a[1])?, native, ty, physical)
-            })
+            })?
         }
         Function::DateTrunc if has_zone => {
-            let field = signature.field()?;
-            Box::new(move |a: &[&Vector], _| time_fn::date_trunc_in(field, a[0], a[1]))
+            signature.by_field(move |field, a| time_fn::date_trunc_in(field, a[0], a[1]))?
         }
         Function::Extract => {
-            let (field, from) = (signature.field()?, signature.of(1)?);
-            let native = DataType::Numeric(EXTRACT_TYPE);
-            Box::new(move |a: &[&Vector], _| {
+            let (from, native) = (signature.of(1)?, DataType::Numeric(EXTRACT_TYPE));
+            signature.by_field(move |field, a| {
                 cast::cast_as(&time_fn::extract(field, a[0], from)?, native, ty, physical)
-            })
+            })?
         }
         Function::DateTrunc => {
-            let (field, from) = (signature.field()?, signature.of(1)?);
-            Box::new(move |a: &[&Vector], _| time_fn::date_trunc(field, a[0], from))
+            let from = signature.of(1)?;
+            signature.by_field(move |field, a| time_fn::date_trunc(field, a[0], from))?
         }
         Function::RoundSeconds => {
             let digits = u32::try_from(numbers::digits_argument(signature)?).unwrap_or(0);

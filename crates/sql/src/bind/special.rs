@@ -5,9 +5,9 @@ use types::{DataType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
-use super::types::{Category, category};
+use super::types::{Category, Context, category};
 use super::{Binder, Bound, fail, place, unsupported};
-use crate::algebra::{Expr, Function, Place};
+use crate::algebra::{Expr, ExprKind, Function, Place};
 
 impl Binder<'_> {
     /// Binds one of them.
@@ -105,10 +105,18 @@ impl Binder<'_> {
             let message = format!("function date_part({}) does not exist", types.join(", "));
             super::functions::no_function(message, at)
         })?;
-        let Some(field) = constant_text(&field.expr) else {
-            return unsupported("date_part with a field that is no constant", at);
+        let Some(name) = constant_text(&field.expr) else {
+            // The kinds of values, and the error for others, are those of any field.
+            let part = self.extract("year", value)?;
+            let field = self.coerce(field, DataType::Text, Context::Implicit)?;
+            let ExprKind::Call(function, mut list) = part.expr.kind else {
+                return Err(types::Error::internal("extract is a call"));
+            };
+            list[0] = field;
+            let part = Expr::call(function, list, part.expr.ty);
+            return Ok(Bound::new(part.cast(DataType::Double), at));
         };
-        let part = self.extract(&field, value)?;
+        let part = self.extract(&name, value)?;
         Ok(Bound::new(part.expr.cast(DataType::Double), at))
     }
 
