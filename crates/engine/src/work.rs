@@ -288,6 +288,7 @@ impl Work {
 
     /// An index is no longer needed once this transaction has committed.
     pub(crate) fn index_dropped(&mut self, table: &Arc<Table>, id: u64) {
+        table.set_index_dropped_by(id, self.txn.id());
         self.index_changes.push(IndexChange::Dropped(Arc::clone(table), id));
     }
 
@@ -485,11 +486,12 @@ impl Work {
     }
 }
 
-/// Takes away the indexes that were added.
+/// Takes away the indexes that were added; those that were dropped are there again.
 fn undo_index_changes(changes: Vec<IndexChange>) {
     for change in changes.into_iter().rev() {
-        if let IndexChange::Added(table, id) = change {
-            table.remove_index(id);
+        match change {
+            IndexChange::Added(table, id) => table.remove_index(id),
+            IndexChange::Dropped(table, id) => table.set_index_dropped_by(id, TxnId::NONE),
         }
     }
 }

@@ -8,6 +8,7 @@ mod cursor;
 mod dialect;
 mod effect;
 mod grant;
+mod operator;
 mod reserved;
 mod role;
 mod schema;
@@ -422,6 +423,7 @@ fn names_table(tokens: &[TokenWithSpan]) -> bool {
 /// - `trim(BOTH FROM a)` to `trim(BOTH a)`,
 /// - `TABLE t` at the beginning to `SELECT * FROM t`,
 /// - `OPERATOR(pg_catalog.~)` to `~`,
+/// - `>-` to `>` and `-`,
 /// - `FROM ONLY t` to `FROM t`: no table has others below it,
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
@@ -436,6 +438,12 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
         match &token.token {
             Token::Whitespace(_) => {}
+            Token::CustomBinaryOperator(text) => {
+                if let Some(parts) = operator::before_signs(text, token.span) {
+                    prepared.extend(parts);
+                    continue;
+                }
+            }
             Token::Word(word) if is_word(word, "operator") => {
                 if let Some((operator, end)) = named_operator(tokens, at_idx) {
                     token.token = operator;

@@ -25,7 +25,7 @@ mod tests;
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use kernels::keys::{SortDirection, SortField, SortNulls};
 use parking_lot::{Mutex, MutexGuard};
@@ -36,6 +36,7 @@ use crate::memory::BufferPool;
 use crate::schema::Schema;
 use crate::sync;
 use crate::tid::Tid;
+use crate::version::TxnId;
 
 pub use derived::{Derivation, INDEX_EXPRESSION, Membership};
 pub use key::{KeyBuffer, KeyRange};
@@ -125,6 +126,9 @@ pub struct TableIndex {
     structure: Structure,
     /// A row changed its key: entries may lead to rows that have another one.
     rekeyed: AtomicBool,
+    /// The transaction that dropped it and has not ended; it alone writes the table, and equal keys
+    /// are no concern of it.
+    dropped_by: AtomicU64,
 }
 
 /// The entries, by kind of index and length of keys.
@@ -202,7 +206,19 @@ impl TableIndex {
         let latches = std::array::from_fn(|_| Mutex::new(()));
         let ordinals = derived::ordinals(&spec, derivation.as_deref());
         let rekeyed = AtomicBool::new(false);
-        Ok(Self { spec, ordinals, encoder, derivation, latches, structure, rekeyed })
+        let dropped_by = AtomicU64::new(TxnId::NONE.0);
+        Ok(Self { spec, ordinals, encoder, derivation, latches, structure, rekeyed, dropped_by })
+    }
+
+    /// Says that `txn` dropped it; [`TxnId::NONE`] takes that back.
+    pub(crate) fn set_dropped_by(&self, txn: TxnId) {
+        self.dropped_by.store(txn.0, Ordering::Release);
+    }
+
+    /// Whether `txn` dropped it.
+    #[inline]
+    pub(crate) fn is_dropped_by(&self, txn: TxnId) -> bool {
+        txn != TxnId::NONE && self.dropped_by.load(Ordering::Acquire) == txn.0
     }
 
     /// Whether a row of the table ever changed its key in place.

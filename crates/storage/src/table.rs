@@ -323,6 +323,15 @@ impl Table {
         unsafe { guard.defer_destroy(old) };
     }
 
+    /// Rows of `txn`, which has dropped the index `id`, may have equal keys from now on, though the
+    /// index is maintained until it is removed. With [`TxnId::NONE`] they may not any more: the
+    /// transaction has taken that back, and all that it wrote since. Nobody else may write the
+    /// table meanwhile.
+    pub fn set_index_dropped_by(&self, id: u64, txn: TxnId) {
+        let list = self.indexes();
+        list.iter().filter(|index| index.spec().id == id).for_each(|i| i.set_dropped_by(txn));
+    }
+
     /// Stops maintaining the index `id`, or drops what blocks have for it.
     pub fn remove_index(&self, id: u64) {
         let _latch = self.indexes_change.lock();

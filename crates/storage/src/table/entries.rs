@@ -186,7 +186,7 @@ impl Table {
                 Uniqueness::Distinct => !scratch.keys[i].has_null(),
                 Uniqueness::NullsNotDistinct => !scratch.keys[i].is_absent(),
             };
-            if !is_unique {
+            if !is_unique || index.is_dropped_by(txn) {
                 continue;
             }
             let key = std::mem::take(&mut scratch.keys[i]);
