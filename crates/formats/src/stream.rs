@@ -328,3 +328,23 @@ impl StreamWriter for TextLines {
 
     fn end(&mut self, _: &mut Vec<u8>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_line_of_a_backslash_and_a_point_is_no_row() {
+        for (bytes, rest) in [
+            ("x\n\\.\n", "x\n"),
+            ("x\r\n\\.\r\n", "x\r\n"),
+            ("x\n\\.", "x\n"),
+            ("\\.\n", ""),
+            ("a\\.\n", "a\\.\n"),
+            ("\\.\nx\n", "\\.\nx\n"),
+            ("", ""),
+        ] {
+            assert_eq!(without_end_line(bytes.as_bytes()), rest.as_bytes(), "{bytes:?}");
+        }
+    }
+}

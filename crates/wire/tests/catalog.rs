@@ -4,7 +4,7 @@
 mod support;
 
 use postgres::SimpleQueryMessage;
-use support::start;
+use support::{start, state};
 
 const TABLES: &str = "
     create table p (id int primary key, name varchar(10) not null default 'x', n numeric(9, 2)
@@ -122,6 +122,58 @@ fn the_information_schema() {
         natural join information_schema.table_constraints where constraint_type = 'PRIMARY KEY'
         order by 1";
     assert_eq!(rows(&mut client, keys), ["c|id", "p|id"]);
+    let used = "select constraint_name, table_name, column_name
+        from information_schema.constraint_column_usage order by 1";
+    assert_eq!(rows(&mut client, used), ["c_p_fkey|p|id", "c_pkey|c|id", "p_pkey|p|id"]);
+    let references = "select constraint_name, unique_constraint_name, update_rule, delete_rule
+        from information_schema.referential_constraints";
+    assert_eq!(rows(&mut client, references), ["c_p_fkey|p_pkey|NO ACTION|CASCADE"]);
+    let checks = "select constraint_name, check_clause from information_schema.check_constraints
+        where constraint_name not like '%_not_null'";
+    assert_eq!(rows(&mut client, checks), ["p_n_check|(n > 0)"]);
+}
+
+/// Names are those of SQL text: in lower case unless in quotes.
+#[test]
+fn names_of_relations_and_types() {
+    let server = start();
+    let mut client = server.client();
+    client
+        .batch_execute("create table author (a int); create table \"Mixed Case\" (b int)")
+        .unwrap();
+    for name in ["\"author\"", "public.author", "\"public\".\"author\"", "AUTHOR", " Author "] {
+        let query = format!(
+            "select attname from pg_attribute where attrelid = '{name}'::regclass and attnum > 0"
+        );
+        assert_eq!(rows(&mut client, &query), ["a"], "{name}");
+    }
+    let named = "select to_regclass('\"author\"'), '\"Mixed Case\"'::regclass, to_regclass('b c')";
+    assert_eq!(rows(&mut client, named), ["author|\"Mixed Case\"|"]);
+    let rights = "select has_table_privilege(current_user, '\"Mixed Case\"', 'SELECT')";
+    assert_eq!(rows(&mut client, rights), ["t"]);
+    let numbers = "select 'character varying'::regtype::oid, 'int4'::regtype::oid,
+        'public'::regnamespace::oid, '\"author\"'::regclass::oid = 'author'::regclass::oid";
+    assert_eq!(rows(&mut client, numbers), ["1043|23|2200|t"]);
+    // A flag that no expression uses has a type all the same.
+    let prepared = client.prepare("select pg_get_constraintdef(1, $1)").unwrap();
+    assert_eq!(prepared.params(), [postgres::types::Type::BOOL]);
+}
+
+#[test]
+fn settings_that_clients_send() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("set datestyle = iso; set enable_seqscan = off; set jit = off").unwrap();
+    client.batch_execute("set client_encoding = 'SQL_ASCII'; set bytea_output = 'hex'").unwrap();
+    assert_eq!(rows(&mut client, "show datestyle"), ["ISO, MDY"]);
+    assert_eq!(rows(&mut client, "show password_encryption"), ["scram-sha-256"]);
+    for (statement, code) in [
+        ("set datestyle = 'ISO, DMY'", "0A000"),
+        ("set datestyle = 'bogus'", "22023"),
+        ("create user m password 'md5ea48576f30be1669971699c09ad05c94'", "0A000"),
+    ] {
+        assert_eq!(state(&client.batch_execute(statement).unwrap_err()), code, "{statement}");
+    }
 }
 
 #[test]

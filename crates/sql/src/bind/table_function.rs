@@ -80,8 +80,10 @@ impl Binder<'_> {
             Err(error) => return Err(error),
         };
         let (id, ty) = (self.fresh(), bound.ty());
+        // The alias of a function with one column names the column too.
+        let column_name = alias.map_or_else(|| function.to_owned(), |alias| folded(&alias.name));
         let column = ScopeColumn {
-            name: function.to_owned(),
+            name: column_name,
             expr: Expr::column(id, ty),
             relation: function.to_owned(),
             source: None,
