@@ -44,12 +44,13 @@ fn say(message: &str) {
 /// Serves until a signal says otherwise.
 pub(crate) fn run(serve: &Serve, limits: &Limits) -> Result<ExitCode> {
     let database = open(serve.path.as_deref(), limits)?;
-    if serve.auth == Auth::Scram
-        && let Some(password) = wire::create_first_user(&database, &serve.user)?
-    {
+    let options = options_of(serve);
+    let authentication = options.authentication;
+    // A server that cannot start should not leave a password that nobody sees again.
+    let server = Server::start(database.clone(), options)?;
+    if let Some(password) = wire::create_first_user(&database, &serve.user, authentication)? {
         say(&format!("user {} with password {password}", serve.user));
     }
-    let server = Server::start(database.clone(), options_of(serve))?;
     for address in server.addresses() {
         say(&format!("listening on {address}"));
     }

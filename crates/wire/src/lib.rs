@@ -43,20 +43,35 @@ pub fn register(database: &engine::Database) {
     database.registry().set_password_hasher(std::sync::Arc::new(scram::make_verifier));
 }
 
-/// Makes `user` a superuser with a random password, which is returned, when nobody can log in yet.
+/// Makes `user` a superuser when nobody can log in yet: where passwords are asked for
+/// ([`Authentication::Scram`]) with a random one, which is returned.
 ///
 /// # Errors
 /// Why the database cannot keep it.
-pub fn create_first_user(database: &engine::Database, user: &str) -> Result<Option<String>> {
-    if database.roles().iter().any(|(_, role)| role.can_login) {
+pub fn create_first_user(
+    database: &engine::Database,
+    user: &str,
+    authentication: Authentication,
+) -> Result<Option<String>> {
+    let asks = authentication == Authentication::Scram;
+    let roles = database.roles();
+    if roles.iter().any(|(_, role)| role.can_login && (role.password.is_some() || !asks)) {
         return Ok(None);
     }
-    let password = random::password()?;
-    let name = user.replace('"', "\"\"");
-    let verifier = scram::make_verifier(&password)?;
-    let text = format!("CREATE ROLE \"{name}\" SUPERUSER LOGIN PASSWORD '{verifier}'");
+    let known = roles.iter().find(|(name, _)| name == user).map(|(_, role)| role.is_superuser);
+    let what = match known {
+        None => "CREATE",
+        // It was made when nobody was asked for a password.
+        Some(true) => "ALTER",
+        Some(false) => return Ok(None),
+    };
+    let mut text = format!("{what} ROLE \"{}\" SUPERUSER LOGIN", user.replace('"', "\"\""));
+    let password = asks.then(random::password).transpose()?;
+    if let Some(password) = &password {
+        text.push_str(&format!(" PASSWORD '{}'", scram::make_verifier(password)?));
+    }
     database.session().execute(&text)?;
-    Ok(Some(password))
+    Ok(password)
 }
 
 pub use journal::{LogFormat, LogOptions};

@@ -278,10 +278,30 @@ fn there_are_only_so_many_clients() {
 }
 
 #[test]
+fn who_is_let_in_by_trust_owns_what_a_dump_says() {
+    let server = start();
+    let (user, how) = ("tessera", Authentication::Trust);
+    assert_eq!(wire::create_first_user(&server.database, user, how).unwrap(), None);
+    let mut client = server.client();
+    client
+        .batch_execute(
+            "create table own (a int); alter table own owner to tessera;
+             grant select on own to tessera; set role tessera; insert into own values (1)",
+        )
+        .unwrap();
+    let owner = "select tableowner::text from pg_tables where tablename = 'own'";
+    assert_eq!(client.query_one(owner, &[]).unwrap().get::<_, &str>(0), "tessera");
+}
+
+#[test]
 fn passwords_are_asked_for() {
     let server = start_with(ServerOptions { authentication: Authentication::Scram, ..options() });
-    let password = wire::create_first_user(&server.database, "tessera").unwrap().unwrap();
-    assert_eq!(wire::create_first_user(&server.database, "other").unwrap(), None);
+    let first = |user: &str, how| wire::create_first_user(&server.database, user, how).unwrap();
+    // Who was let in by trust is a role, and has a password when passwords are asked for.
+    assert_eq!(first("tessera", Authentication::Trust), None);
+    let password = first("tessera", Authentication::Scram).unwrap();
+    assert_eq!(first("other", Authentication::Scram), None);
+    assert_eq!(first("other", Authentication::Trust), None);
     let connect = |user: &str, password: &str| {
         let mut config = server.config();
         config.user(user).password(password).connect(NoTls)

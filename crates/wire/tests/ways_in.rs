@@ -136,7 +136,7 @@ fn users_come_back_after_every_end() {
     let open =
         |path: &std::path::Path| Database::open(path, support::config()).expect("works here");
     let mut server = serve(open(&first), scram());
-    let password = wire::create_first_user(&server.database, "tessera")
+    let password = wire::create_first_user(&server.database, "tessera", Authentication::Scram)
         .expect("works here")
         .expect("works here");
     let mut client = connect(&server, "tessera", &password).expect("works here");
@@ -159,7 +159,11 @@ fn users_come_back_after_every_end() {
                 "{user}"
             );
         }
-        assert_eq!(wire::create_first_user(&server.database, "tessera").expect("works here"), None);
+        assert_eq!(
+            wire::create_first_user(&server.database, "tessera", Authentication::Scram)
+                .expect("works here"),
+            None
+        );
     };
     check(&server);
     assert!(!holds(&first, b"kept-nowhere"), "passwords are not written");
