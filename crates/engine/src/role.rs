@@ -94,13 +94,6 @@ impl Session {
         if password.is_empty() {
             return Ok(None);
         }
-        let is_md5 = password.strip_prefix("md5").is_some_and(|digits| {
-            digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-        });
-        if is_md5 {
-            let error = Error::unsupported("a password that is kept as MD5");
-            return Err(error.with_hint("Give the password itself; it is kept as SCRAM-SHA-256."));
-        }
         let hasher = self.database().registry().password_hasher();
         let hasher = hasher.ok_or_else(|| Error::unsupported("PASSWORD without a server"))?;
         hasher(password).map(Some)

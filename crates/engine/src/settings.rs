@@ -103,7 +103,7 @@ const KNOWN: &[Known] = &[
     known("lc_numeric", "C", Access::Any),
     known("lc_time", "C", Access::Any),
     known("lock_timeout", "0", Access::Milliseconds),
-    known("maintenance_work_mem", "65536", Access::Any),
+    known("maintenance_work_mem", "64MB", Access::Any),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
     known("password_encryption", "scram-sha-256", Access::Fixed),

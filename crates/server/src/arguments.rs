@@ -168,22 +168,7 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
 pub(crate) fn similar_command(word: &str) -> Option<String> {
     let command = Arguments::command();
     let names = command.get_subcommands().map(|c| c.get_name().to_owned());
-    names.chain(["help".to_owned()]).find(|name| distance(name, word) <= 2)
-}
-
-/// Letters to insert, delete or replace to come from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = before + usize::from(x != y);
-            before = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(before + 1);
-        }
-    }
-    row[b.len()]
+    names.chain(["help".to_owned()]).find(|name| strsim::osa_distance(name, word) <= 2)
 }
 
 /// Bytes with an optional unit.
@@ -219,6 +204,27 @@ fn parse_scale(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slips_of_the_finger_are_no_databases() {
+        for (word, meant) in
+            [("srve", "serve"), ("sevre", "serve"), ("chek", "check"), ("hepl", "help")]
+        {
+            assert_eq!(similar_command(word).as_deref(), Some(meant));
+        }
+        for word in ["shop", "db", "./srve", "data/demo", ":memory:", "sales", "test.db"] {
+            assert_eq!(similar_command(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn addresses_may_be_names() {
+        let local = SocketAddr::from(([127, 0, 0, 1], 5432));
+        assert_eq!(parse_address("127.0.0.1:5432"), Ok(local));
+        assert_eq!(parse_address("localhost:5432"), Ok(local));
+        assert_eq!(parse_address("[::1]:1").map(|address| address.port()), Ok(1));
+        assert!(parse_address("localhost").is_err());
+    }
 
     #[test]
     fn sizes_have_units() {

@@ -90,8 +90,15 @@ impl Verifier {
 /// What is kept of `password`: a new verifier, or itself when it is one.
 ///
 /// # Errors
-/// XX000 when the system has no random numbers.
+/// 0A000 for a verifier of MD5; XX000 when the system has no random numbers.
 pub(crate) fn make_verifier(password: &str) -> Result<String> {
+    let is_md5 = password.strip_prefix("md5").is_some_and(|digits| {
+        digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    if is_md5 {
+        let error = Error::unsupported("a password that is kept as MD5");
+        return Err(error.with_hint("Give the password itself; it is kept as SCRAM-SHA-256."));
+    }
     if Verifier::parse(password).is_some() {
         return Ok(password.to_owned());
     }

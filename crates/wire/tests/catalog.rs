@@ -154,6 +154,26 @@ fn names_of_relations_and_types() {
     let numbers = "select 'character varying'::regtype::oid, 'int4'::regtype::oid,
         'public'::regnamespace::oid, '\"author\"'::regclass::oid = 'author'::regclass::oid";
     assert_eq!(rows(&mut client, numbers), ["1043|23|2200|t"]);
+    let types = "select 'int'::regtype::oid, 'INTEGER'::regtype::oid, 'int[]'::regtype::oid,
+        'timestamp with time zone'::regtype::oid, 'name'::regtype::oid, 'oid'::regtype::oid";
+    assert_eq!(rows(&mut client, types), ["23|23|1007|1184|19|26"]);
+    client.batch_execute("create sequence \"Mixed Seq\"; create table \"user\" (a int)").unwrap();
+    let next =
+        "select nextval('\"Mixed Seq\"'::regclass), nextval('public.\"Mixed Seq\"'::regclass),
+        'user'::regclass::oid = (select oid from pg_class where relname = 'user')";
+    assert_eq!(rows(&mut client, next), ["1|2|t"]);
+    // What is a number stays that number, and pg_typeof is compared by name.
+    let same =
+        "select bool_and(c.oid::regclass::oid = c.oid), bool_and(a.atttypid::regtype::oid = 23)
+        from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where c.relname in ('author', 'Mixed Case')";
+    assert_eq!(rows(&mut client, same), ["t|t"]);
+    let literal =
+        "select '23'::regclass::oid, '23'::regclass::bigint, pg_typeof(1) = 'integer'::regtype";
+    assert_eq!(rows(&mut client, literal), ["23|23|t"]);
+    let typed = "select count(*) from pg_attribute
+        where attrelid = 'author'::regclass and atttypid = 'int4'::regtype";
+    assert_eq!(rows(&mut client, typed), ["1"]);
     // A flag that no expression uses has a type all the same.
     let prepared = client.prepare("select pg_get_constraintdef(1, $1)").unwrap();
     assert_eq!(prepared.params(), [postgres::types::Type::BOOL]);

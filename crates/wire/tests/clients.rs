@@ -277,6 +277,40 @@ fn there_are_only_so_many_clients() {
     }
 }
 
+/// A value that looks like the end of CSV is in quotes, as PostgreSQL writes it.
+#[test]
+fn csv_may_hold_its_own_end() {
+    let server = start();
+    let mut client = server.client();
+    client
+        .batch_execute("create table ends (a text); insert into ends values ('x'), ('\\.')")
+        .unwrap();
+    let mut text = String::new();
+    let copy = "copy (select a from ends order by a desc) to stdout csv";
+    client.copy_out(copy).unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "x\n\"\\.\"\n");
+    let mut writer = client.copy_in("copy ends from stdin csv").unwrap();
+    writer.write_all(text.as_bytes()).unwrap();
+    writer.write_all(b"y\n\\.\n").unwrap();
+    assert_eq!(writer.finish().unwrap(), 3);
+}
+
+/// pgjdbc and asyncpg prepare again when they see the routine; others look for the text.
+#[test]
+fn a_stale_statement_says_what_drivers_look_for() {
+    let server = start();
+    let mut client = server.client();
+    client.batch_execute("create table grows (a int); insert into grows values (1)").unwrap();
+    let statement = client.prepare("select * from grows").unwrap();
+    assert_eq!(client.query(&statement, &[]).unwrap().len(), 1);
+    client.batch_execute("alter table grows add b int").unwrap();
+    let error = client.query(&statement, &[]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "0A000");
+    assert_eq!(error.message(), "cached plan must not change result type");
+    assert_eq!(error.routine(), Some("RevalidateCachedQuery"));
+}
+
 #[test]
 fn who_is_let_in_by_trust_owns_what_a_dump_says() {
     let server = start();

@@ -34,11 +34,12 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
         keys,
     };
     session.change_catalog(|state| {
-        let replaces = create.if_exists == IfExists::Replace && state.views.contains_key(&name);
-        if replaces && let Some(old) = state.views.get(&name) {
-            check_replaced(&old.output, &view.output)?;
-        }
-        if replaces || may_create(state, &name, create.if_exists)? {
+        let old = state.views.get(&name).filter(|_| create.if_exists == IfExists::Replace);
+        let may = match old {
+            Some(old) => check_replaced(&old.output, &view.output).map(|()| true),
+            None => may_create(state, &name, create.if_exists),
+        };
+        if may? {
             state.views.insert(name, view);
         }
         Ok(())
@@ -59,7 +60,9 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
         if name != new_name {
             return fail(format!("cannot change name of view column \"{name}\" to \"{new_name}\""));
         }
-        if ty != new_ty {
+        // Digits of computed numbers, which PostgreSQL does not count, are no other type.
+        let numbers = matches!((ty, new_ty), (DataType::Numeric(_), DataType::Numeric(_)));
+        if ty != new_ty && !numbers {
             return fail(format!(
                 "cannot change data type of view column \"{name}\" from {ty} to {new_ty}"
             ));

@@ -143,10 +143,15 @@ fn views(subject: &Subject<'_>) -> Vec<Row> {
     subject.state.views.iter().map(row).collect()
 }
 
+/// `row` with the name of a constraint of the table that the catalog calls `table`.
+fn with_constraint(row: Row, table: &str, name: &str) -> Row {
+    let row = row.text("constraint_catalog", DATABASE);
+    let row = row.text("constraint_schema", RelationName::schema_of_key(table));
+    row.text("constraint_name", name)
+}
+
 fn constrained(def: &TableDef, name: &str) -> Row {
-    let row = placed(&def.name).text("constraint_catalog", DATABASE);
-    let schema = RelationName::schema_of_key(&def.name);
-    row.text("constraint_schema", schema).text("constraint_name", name)
+    with_constraint(placed(&def.name), &def.name, name)
 }
 
 fn constraints(subject: &Subject<'_>) -> Vec<Row> {
@@ -195,33 +200,24 @@ fn key_columns(subject: &Subject<'_>) -> Vec<Row> {
 /// The columns of a table's keys, and those that foreign keys refer to.
 fn used_columns(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut add = |of: &TableDef, columns: &[usize], schema: &str, constraint: &str| {
-        for ordinal in columns {
-            let row = placed(&of.name).text("column_name", &of.columns[*ordinal].name);
-            let row = row.text("constraint_catalog", DATABASE).text("constraint_schema", schema);
-            rows.push(row.text("constraint_name", constraint));
-        }
-    };
     for entry in subject.state.tables.values() {
         let def = &entry.def;
-        let schema = RelationName::schema_of_key(&def.name);
+        let mut add = |of: &TableDef, columns: &[usize], constraint: &str| {
+            for ordinal in columns {
+                let row = placed(&of.name).text("column_name", &of.columns[*ordinal].name);
+                rows.push(with_constraint(row, &def.name, constraint));
+            }
+        };
         for key in &def.keys {
-            add(def, &key.columns, schema, &key.name);
+            add(def, &key.columns, &key.name);
         }
         for key in &def.foreign_keys {
             if let Some(other) = subject.state.tables.get(&key.table.key()) {
-                add(&other.def, &key.references, schema, &key.name);
+                add(&other.def, &key.references, &key.name);
             }
         }
     }
     rows
-}
-
-/// A constraint's name, for tables that say nothing of the table it is of.
-fn constraint_of(def: &TableDef, name: &str) -> Row {
-    let row = Row::default().text("constraint_catalog", DATABASE);
-    let schema = RelationName::schema_of_key(&def.name);
-    row.text("constraint_schema", schema).text("constraint_name", name)
 }
 
 fn references(subject: &Subject<'_>) -> Vec<Row> {
@@ -232,7 +228,7 @@ fn references(subject: &Subject<'_>) -> Vec<Row> {
                 "" => "NO ACTION",
                 rule => rule,
             };
-            let row = constraint_of(&entry.def, &key.name)
+            let row = with_constraint(Row::default(), &entry.def.name, &key.name)
                 .text("match_option", "NONE")
                 .text("update_rule", rule(key.on_update))
                 .text("delete_rule", rule(key.on_delete));
@@ -249,14 +245,14 @@ fn references(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn checks(subject: &Subject<'_>) -> Vec<Row> {
-    let defs = subject.state.tables.values().map(|entry| &entry.def);
-    let of = |def: &TableDef| {
-        let row = |check: &sql::catalog::CheckDef| {
-            constraint_of(def, &check.name).text("check_clause", &format!("({})", check.sql))
-        };
-        def.checks.iter().map(row).collect::<Vec<Row>>()
-    };
-    defs.flat_map(of).collect()
+    let mut rows = Vec::new();
+    for entry in subject.state.tables.values() {
+        for check in &entry.def.checks {
+            let row = with_constraint(Row::default(), &entry.def.name, &check.name);
+            rows.push(row.text("check_clause", &format!("({})", check.sql)));
+        }
+    }
+    rows
 }
 
 fn sequences(subject: &Subject<'_>) -> Vec<Row> {

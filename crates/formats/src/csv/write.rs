@@ -38,7 +38,7 @@ pub(crate) fn write_names(out: &mut Vec<u8>, names: &[String], dialect: &Dialect
         }
         let start = out.len();
         out.extend_from_slice(name.as_bytes());
-        quote_from(out, start, dialect);
+        quote_from(out, start, names.len(), dialect);
     }
     out.push(b'\n');
 }
@@ -61,17 +61,19 @@ pub(crate) fn write_row(
         }
         let start = out.len();
         append_text(out, column, row, types[i], &dialect.zone);
-        quote_from(out, start, dialect);
+        quote_from(out, start, columns.len(), dialect);
     }
     out.push(b'\n');
 }
 
-/// Puts the field `out[start..]` in quotes where it needs them.
-fn quote_from(out: &mut Vec<u8>, start: usize, dialect: &Dialect) {
+/// Puts the field `out[start..]`, of a line with `fields` of them, in quotes where it needs them:
+/// `\.` in a line of its own would be the end.
+fn quote_from(out: &mut Vec<u8>, start: usize, fields: usize, dialect: &Dialect) {
     let Dialect { delimiter, quote, escape, null, .. } = dialect;
     let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
     let value = &out[start..];
-    if value != null.as_bytes() && !value.iter().any(special) {
+    let is_end = fields == 1 && value == b"\\.";
+    if value != null.as_bytes() && !is_end && !value.iter().any(special) {
         return;
     }
     let value = out.split_off(start);

@@ -4,9 +4,11 @@ use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, Value};
 
 use super::name::object_parts;
+use super::types::data_type;
 use super::{Binder, Bound, BoundColumn, BoundQuery};
 use crate::algebra::{Expr, Function, Plan};
 use crate::parse::visit::rewrite_expressions;
+use crate::statement::RelationName;
 
 impl Binder<'_> {
     /// The call as the expression that it stands for; None for any other function.
@@ -20,8 +22,11 @@ impl Binder<'_> {
                 self.bind_expr(&crate::parse::parse_expr(&format!("({argument})::boolean"))?)?;
             }
         }
-        let named = relation_argument(name, arguments.len())
-            .and_then(|idx| Some((idx, canonical_name(text_of(arguments[idx])?)?)));
+        let named = match name {
+            "to_regtype" => arguments.first().and_then(|a| Some((0, canonical_type(text_of(a)?)?))),
+            _ => relation_argument(name, arguments.len())
+                .and_then(|idx| Some((idx, canonical_name(text_of(arguments[idx])?)?))),
+        };
         let mut arguments = arguments.to_vec();
         if let Some((idx, text)) = &named {
             arguments[*idx] = text;
@@ -35,7 +40,12 @@ impl Binder<'_> {
             && is_number(ty)
             && let Some(function) = number_function(data_type)
         {
-            return self.system_call(function, &[inner]);
+            let is_named = is_text(inner) || self.bind_expr(inner)?.ty() == DataType::Text;
+            if is_named && digits(inner).is_none() {
+                return self.system_call(function, &[inner]);
+            }
+            let number = self.bind_expr(inner)?;
+            return self.cast_to(number, ty).map(Some);
         }
         // A number in quotes is a number.
         if let Some(digits) = digits(expr)
@@ -44,9 +54,10 @@ impl Binder<'_> {
             return self.bind_expr(&crate::parse::parse_expr(&format!("{digits}::oid"))?).map(Some);
         }
         if is_regclass(ty)
-            && let Some(name) = text_of(expr).and_then(canonical_name)
+            && let Some(name) = text_of(expr).and_then(|text| RelationName::parse(text).ok())
         {
-            return self.bind_expr(&name).map(Some);
+            // A literal, as nextval wants it.
+            return self.bind_expr(&literal(name.quoted())).map(Some);
         }
         let function = match type_name(ty).as_deref() {
             _ if is_text(expr) => return Ok(None),
@@ -169,6 +180,10 @@ impl Binder<'_> {
             (Ast::Cast { expr: inner, .. }, Some(function))
                 if number(other).is_none() && is_text(inner) =>
             {
+                // pg_typeof gives the name of a type.
+                if function == "to_regtype" && self.bind_expr(other)?.ty() == DataType::Text {
+                    return Ok(None);
+                }
                 self.system_call(function, &[inner])
             }
             _ => Ok(None),
@@ -245,44 +260,28 @@ fn relation_argument(function: &str, count: usize) -> Option<usize> {
 }
 
 /// The name of a relation as the catalog shows it: each part in lower case unless in quotes, and in
-/// quotes where it needs them. None when it is written so, or is no name.
+/// quotes where it needs them. None when it is no name.
 fn canonical_name(text: &str) -> Option<Ast> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
-    if text.chars().all(is_plain) {
+    let name = RelationName::parse(text).ok()?;
+    let part = |part: &String| format!("quote_ident('{}')", part.replace('\'', "''"));
+    let parts: Vec<String> = name.schema.iter().chain([&name.name]).map(part).collect();
+    crate::parse::parse_expr(&parts.join(" || '.' || ")).ok()
+}
+
+/// The name of a type that SQL text may call otherwise: `int` is `integer`. None for types of the
+/// catalog alone.
+fn canonical_type(text: &str) -> Option<Ast> {
+    let Ok(Ast::Cast { data_type: ty, .. }) = crate::parse::parse_expr(&format!("NULL::{text}"))
+    else {
         return None;
-    }
-    let mut rest = text.trim();
-    let mut parts = Vec::new();
-    loop {
-        let part;
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let mut name = String::new();
-            let mut chars = quoted.char_indices().peekable();
-            let end = loop {
-                match chars.next()? {
-                    (_, '"') if chars.peek().is_some_and(|(_, c)| *c == '"') => {
-                        chars.next();
-                        name.push('"');
-                    }
-                    (at, '"') => break at + 1,
-                    (_, c) => name.push(c),
-                }
-            };
-            (part, rest) = (name, quoted[end..].trim_start());
-        } else {
-            let end = rest.find(|c: char| c == '.' || c.is_whitespace()).unwrap_or(rest.len());
-            part = rest[..end].to_lowercase();
-            rest = rest[end..].trim_start();
-        }
-        parts.push(format!("quote_ident('{}')", part.replace('\'', "''")));
-        match rest.strip_prefix('.') {
-            Some(next) => rest = next.trim_start(),
-            None if rest.is_empty() => {
-                return crate::parse::parse_expr(&parts.join(" || '.' || ")).ok();
-            }
-            None => return None,
-        }
-    }
+    };
+    // Some types of the catalog, `name` say, are text here and have their own numbers there.
+    let ty = data_type(&ty, None).ok().filter(|ty| *ty != DataType::Text)?;
+    Some(literal(ty.name().to_owned()))
+}
+
+fn literal(text: String) -> Ast {
+    Ast::Value(ast::Value::SingleQuotedString(text).into())
 }
 
 /// The digits between quotes, if there is nothing else.

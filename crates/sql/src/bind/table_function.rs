@@ -72,8 +72,20 @@ impl Binder<'_> {
         alias: Option<&ast::TableAlias>,
         at: Place,
     ) -> Result<Option<(Plan, Scope)>> {
-        let list: Vec<String> = args.iter().map(ToString::to_string).collect();
-        let call = crate::parse::parse_expr(&format!("{name}({})", list.join(", ")))?;
+        let call = ast::Expr::Function(ast::Function {
+            name: name.clone(),
+            uses_odbc_syntax: false,
+            parameters: ast::FunctionArguments::None,
+            args: ast::FunctionArguments::List(ast::FunctionArgumentList {
+                duplicate_treatment: None,
+                args: args.to_vec(),
+                clauses: Vec::new(),
+            }),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group: Vec::new(),
+        });
         let bound = match self.in_clause(Clause::From, |binder| binder.bind_expr(&call)) {
             Ok(bound) => self.retyped(bound),
             Err(error) if error.state() == SqlState::UNDEFINED_FUNCTION => return Ok(None),

@@ -4,13 +4,12 @@
 //! run:  | given out, in use or unmapped again | touched, free | not touched, free |
 //!       base                                  free.start      touched             free.end
 //! ```
-//! Why: a writer would wait for the system to clear each page it comes to, 7 to 11 percent of the
-//! time of a TPC-C worker; a thread beside it clears them meanwhile.
+//! Why: a writer would wait for the system to clear each page it comes to; a thread beside it
+//! clears them meanwhile (decision 028).
 //! Invariants: the thread touches nothing that was given back, because [`Runs::give_back`] waits
 //! for it; touching changes no content, so it may go over memory in use. At most [`AHEAD_BYTES`]
 //! are touched and not counted in the pool.
 
-use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -42,7 +41,7 @@ struct Shared {
     touched: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// Addresses not yet given out.
     free: Range<usize>,
@@ -51,7 +50,7 @@ struct State {
     /// What the thread touches now.
     current: Range<usize>,
     /// Ranges beyond `touched` that were given back, and so must not be touched.
-    returned: VecDeque<Range<usize>>,
+    returned: Vec<Range<usize>>,
     /// Keeps the origin of the free range's pointer.
     base: Option<Base>,
     thread: Thread,
@@ -63,25 +62,13 @@ struct Base(NonNull<u8>);
 // SAFETY: the start of a mapping; ranges of it are handed out once each.
 unsafe impl Send for Base {}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Thread {
+    #[default]
     None,
     Running,
     /// The pool is gone, or the system cannot touch ahead or start a thread.
     Ended,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            free: 0..0,
-            touched: 0,
-            current: 0..0,
-            returned: VecDeque::new(),
-            base: None,
-            thread: Thread::None,
-        }
-    }
 }
 
 impl Runs {
@@ -128,7 +115,7 @@ impl Runs {
             self.shared.touched.wait(&mut state);
         }
         if range.end > state.touched {
-            state.returned.push_back(range);
+            state.returned.push(range);
         }
         // SAFETY: mapped by `take`, no longer used by contract, nor by the thread: what it touches
         // now lies elsewhere, and later it leaves this range out. The latch is held, so that no

@@ -369,6 +369,6 @@ fn check_columns(statement: &Statement, result: &QueryResult) -> Result<()> {
     if columns.len() == is.len() && columns.iter().zip(is).all(is_same) {
         return Ok(());
     }
-    // Clients look for this text, or for the routine (`message::error`), and prepare again.
+    // Clients look for this text, or for the routine that goes with it, and prepare again.
     Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message::CACHED_PLAN))
 }
