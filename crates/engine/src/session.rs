@@ -588,6 +588,16 @@ impl Session {
         self.run(bound?)
     }
 
+    /// What was committed meanwhile is seen, also by the parts of the statement that are to run.
+    pub(crate) fn refresh_view(&mut self) {
+        let work = self.work_mut();
+        work.txn.refresh();
+        let ts = work.txn.snapshot().ts;
+        if let Some(view) = &mut self.view {
+            view.ts = ts;
+        }
+    }
+
     /// Runs a statement that reads or writes rows; None for another one.
     pub(crate) fn run_rows(&mut self, statement: &Statement) -> Option<Result<QueryResult>> {
         let writes = matches!(

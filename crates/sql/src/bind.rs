@@ -70,7 +70,7 @@ use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{Inference, Overriding, ParsedStatement, Subscripted, too_deep};
+use crate::parse::{Inference, LockTree, Overriding, ParsedStatement, Subscripted, too_deep};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
@@ -170,6 +170,8 @@ struct Binder<'a> {
     definition_depth: usize,
     /// Set while the SELECT is bound whose rows are locked.
     locking: Option<lock::Locking>,
+    /// FOR UPDATE and its kin, as far as their queries are not bound.
+    locks: Vec<LockTree>,
     overriding: Overriding,
     /// The names of sequences of identity columns that are still to be bound.
     identity_names: VecDeque<Option<ast::ObjectName>>,
@@ -212,6 +214,7 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             definition_depth: 0,
             locking: None,
+            locks: Vec::new(),
             overriding: Overriding::No,
             identity_names: VecDeque::new(),
             inferences: Vec::new(),

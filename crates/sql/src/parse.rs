@@ -74,7 +74,7 @@ pub(crate) enum Tree {
 #[derive(Clone, Debug)]
 pub(crate) struct SqlTree {
     pub(crate) statement: ast::Statement,
-    /// FOR UPDATE and its kin at the end of the statement.
+    /// FOR UPDATE and its kin.
     pub(crate) locks: Vec<LockTree>,
     pub(crate) overriding: Overriding,
     /// The names that identity columns give their sequences, in order.
@@ -92,6 +92,10 @@ pub(crate) struct LockTree {
     pub(crate) of: Vec<ast::Ident>,
     pub(crate) wait: LockWait,
     pub(crate) at: Option<Position>,
+    /// The word SELECT that it belongs to, if there is one.
+    pub(crate) select: Option<Position>,
+    /// Whether it is in parentheses.
+    pub(crate) is_inner: bool,
 }
 
 /// PREPARE name (types) AS statement.
@@ -382,6 +386,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
     let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
+    let first_lock = locks.first().and_then(|lock| lock.at);
     let tree = if parser.peek_keyword(Keyword::COPY) {
         Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
     } else if let Some(tree) = session::parse(&mut parser).map_err(syntax_error)? {
@@ -398,7 +403,10 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
         }))
     };
     expect_end(&parser)?;
-    Ok(tree)
+    match (&tree, first_lock) {
+        (Tree::Sql(_), _) | (_, None) => Ok(tree),
+        (_, Some(at)) => Err(Error::unsupported("locking rows in this statement").at(at)),
+    }
 }
 
 fn expect_end(parser: &Parser<'_>) -> Result<()> {

@@ -62,7 +62,9 @@ fn head(statement: &Statement) -> Option<String> {
 fn source(statement: &Statement) -> Option<&Query> {
     match statement {
         Statement::Query(query) => Some(query),
-        Statement::SelectForUpdate(select) => Some(&select.query),
+        Statement::SelectForUpdate(select) => {
+            Some(select.first.as_deref().unwrap_or(&select.query))
+        }
         Statement::Insert(insert) => Some(&insert.source),
         Statement::Update(update) => Some(&update.source),
         Statement::Delete(delete) => Some(&delete.source),

@@ -2,6 +2,7 @@
 //!
 //! Departure from PostgreSQL: all strengths lock alike, so two FOR SHARE exclude each other.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use exec::ResultSet;
@@ -33,13 +34,21 @@ pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<
     }
     let limit = bound(session, select.limit.as_deref())?;
     let offset = bound(session, select.offset.as_deref())?.unwrap_or(0);
+    let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
+    let mut query = select.first.as_deref().unwrap_or(&select.query);
     loop {
-        let result = session.run_query(&select.query, Run::default())?;
-        if let Some(rows) = lock_rows(session, select, &entries, &result, limit, offset)? {
-            return Ok(QueryResult::from_rows(rows));
+        let result = session.run_query(query, Run::default())?;
+        if let Some((rows, taken)) = lock_rows(session, select, &entries, &result, offset..end)? {
+            let is_all = std::ptr::eq(query, &raw const select.query);
+            if is_all || taken >= end || taken == result.rows() as u64 {
+                return Ok(QueryResult::from_rows(rows));
+            }
+            // Rows were left out: there may be others.
+            query = &select.query;
+            continue;
         }
         // READ COMMITTED: rows changed while we waited; the locks taken stay.
-        session.work_mut().txn.refresh();
+        session.refresh_view();
     }
 }
 
@@ -55,23 +64,22 @@ fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
     }
 }
 
-/// Locks the rows in order; None when one changed after the snapshot.
+/// Locks the rows in order, and gives those of the numbers `wanted` among them, and how many it
+/// locked; None when one changed after the snapshot.
 fn lock_rows(
     session: &mut Session,
     select: &SelectForUpdate,
     entries: &[Arc<TableEntry>],
     result: &ResultSet,
-    limit: Option<u64>,
-    offset: u64,
-) -> Result<Option<ResultSet>> {
+    wanted: Range<u64>,
+) -> Result<Option<(ResultSet, u64)>> {
     let mut batches = Vec::new();
     let mut taken = 0;
-    let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
     for batch in &result.batches {
         let rows = Rows::new(batch);
         let mut kept: Vec<u32> = Vec::new();
         for row in 0..rows.count {
-            if taken >= end {
+            if taken >= wanted.end {
                 break;
             }
             match lock_row(session, select, entries, &rows, row)? {
@@ -79,7 +87,7 @@ fn lock_rows(
                 Locked::LeaveOut => {}
                 Locked::Yes => {
                     taken += 1;
-                    if taken > offset {
+                    if taken > wanted.start {
                         kept.push(row as u32);
                     }
                 }
@@ -90,7 +98,7 @@ fn lock_rows(
         batches.push(Batch::new(columns, kept.len()));
     }
     let columns = result.columns[..select.width].to_vec();
-    Ok(Some(ResultSet::from_batches(columns, batches)))
+    Ok(Some((ResultSet::from_batches(columns, batches), taken)))
 }
 
 fn lock_row(

@@ -8,17 +8,17 @@
 //! the same rows in all of them. So they are where RETURNING or ON CONFLICT reads one.
 //! Elsewhere: in what order the parts run and what they see (`engine`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlparser::ast::{self, Statement as Ast};
-use types::{Result, SqlState};
+use types::{DataType, Result, SqlState};
 
 use super::cte::{CteEntry, Definition};
 use super::name::{folded, ident_at};
-use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{CteId, InputColumn, Plan, Query};
+use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
+use crate::algebra::{CteId, InputColumn, Place, Plan, Query};
 use crate::parse::visit::names_relation;
-use crate::statement::{Part, Statement, Turn, WithChanges};
+use crate::statement::{Part, SelectForUpdate, Statement, Turn, WithChanges};
 
 /// The changes of the statement that is bound.
 #[derive(Default)]
@@ -33,6 +33,10 @@ pub(super) struct Changes {
     pub(super) before: Vec<Definition>,
     /// A change is bound, not all of the statement.
     pub(super) is_part: bool,
+    /// Some of the queries inside of the statement lock rows.
+    pub(super) locks_inside: bool,
+    /// The CTEs that those may read: all that were bound.
+    pub(super) known: HashMap<CteId, Definition>,
 }
 
 /// Where a WITH is.
@@ -55,7 +59,8 @@ impl Binder<'_> {
             matches!(&*cte.query.body, Insert(_) | Update(_) | Delete(_))
         };
         let is_top = self.changes.top == Some(address(with));
-        is_top && (self.changes.rereads || with.cte_tables.iter().any(is_change))
+        let Changes { rereads, locks_inside, .. } = self.changes;
+        is_top && (rereads || locks_inside || with.cte_tables.iter().any(is_change))
     }
 
     /// Binds the plain CTE called `name`, behind `before`, as a part.
@@ -79,23 +84,26 @@ impl Binder<'_> {
         let parts = std::mem::take(&mut self.changes.parts);
         match main {
             main if parts.is_empty() => Ok(main),
-            Statement::SelectForUpdate(_) => {
+            Statement::SelectForUpdate(_) if parts.iter().any(|(part, _)| changes_rows(part)) => {
                 unsupported("SELECT FOR UPDATE under a WITH that changes rows", None)
             }
-            Statement::Merge(_) => unsupported("MERGE under a WITH that changes rows", None),
+            Statement::Merge(_) => unsupported("MERGE beside other parts that change rows", None),
             main => {
                 // What the statement needs, through other parts, too.
                 let (mut needed, mut read) = (HashSet::new(), HashSet::new());
                 add_ctes(&main, &mut needed);
                 for (part, cte) in parts.iter().rev() {
-                    add_ctes(part, &mut read);
-                    if needed.contains(cte) {
+                    let is_needed = needed.contains(cte);
+                    if is_needed {
                         add_ctes(part, &mut needed);
+                    }
+                    if is_needed || read.contains(cte) || changes_rows(part) {
+                        add_ctes(part, &mut read);
                     }
                 }
                 let turn = |statement: &Statement, cte| match statement {
                     _ if needed.contains(&cte) => Turn::First,
-                    Statement::Query(_) if !read.contains(&cte) => Turn::Never,
+                    part if !changes_rows(part) && !read.contains(&cte) => Turn::Never,
                     _ if read.contains(&cte) => Turn::Behind,
                     _ => Turn::Last,
                 };
@@ -151,6 +159,60 @@ impl Binder<'_> {
         self.add_part(statement, cte, name).map(Some)
     }
 
+    /// The rows of `select`, a query inside of the statement, which locks them.
+    pub(super) fn locked_part(&mut self, mut select: SelectForUpdate, at: Place) -> BoundQuery {
+        select.query.plan = self.with_known(select.query.plan);
+        let columns = select.query.columns.iter().take(select.width);
+        let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
+        let (id, name) = (self.fresh_cte(), "locked");
+        let slot = self.changes.parts.len() + 1;
+        let definition = self.input_part(slot, id, name, &columns);
+        self.changes.parts.push((Statement::SelectForUpdate(Box::new(select)), id));
+        let columns = columns.into_iter().map(|(name, ty)| {
+            let id = self.fresh();
+            BoundColumn { name, ty, id, at }
+        });
+        let columns: Vec<BoundColumn> = columns.collect();
+        let scan = columns.iter().map(|column| (column.id, column.ty)).collect();
+        let scan = Plan::CteScan { cte: id, columns: scan, name: name.into() };
+        BoundQuery { plan: definition.around(scan), columns }
+    }
+
+    /// `plan` under the CTEs that it reads and that are around it.
+    fn with_known(&self, mut plan: Plan) -> Plan {
+        loop {
+            let (mut free, mut defined) = (HashSet::new(), HashSet::new());
+            ctes(&plan, &mut free);
+            plan.each_operator(&mut |plan| {
+                if let Plan::With { cte, .. } | Plan::RecursiveWith { cte, .. } = plan {
+                    defined.insert(*cte);
+                }
+            });
+            // What is read by a definition was bound before it.
+            let last = free.difference(&defined).max();
+            match last.and_then(|cte| self.changes.known.get(cte)) {
+                Some(definition) => plan = definition.clone().around(plan),
+                None => return plan,
+            }
+        }
+    }
+
+    /// The rows that part `slot` returned, as the CTE `id`.
+    fn input_part(
+        &mut self,
+        slot: usize,
+        id: CteId,
+        name: &str,
+        columns: &[(String, DataType)],
+    ) -> Definition {
+        let input = columns.iter().enumerate();
+        let input =
+            input.map(|(ordinal, (_, ty))| InputColumn { id: self.fresh(), ordinal, ty: *ty });
+        let plan =
+            Plan::Input { slot, columns: input.collect(), name: format!("rows of {name}").into() };
+        Definition::plain(id, name, plan)
+    }
+
     /// Adds `statement`, whose rows are in sight as `name`.
     fn add_part(&mut self, statement: Statement, cte: &ast::Cte, name: &str) -> Result<Definition> {
         let query: Option<&Query> = match &statement {
@@ -168,15 +230,16 @@ impl Binder<'_> {
         };
         let columns = query.columns.iter();
         let columns: Vec<_> = columns.map(|column| (column.name.clone(), column.ty)).collect();
-        let input = columns.iter().enumerate();
-        let input =
-            input.map(|(ordinal, (_, ty))| InputColumn { id: self.fresh(), ordinal, ty: *ty });
-        let plan =
-            Plan::Input { slot, columns: input.collect(), name: format!("rows of {name}").into() };
+        let definition = self.input_part(slot, id, name, &columns);
         self.ctes.push(CteEntry::new(name, id, super::cte::renamed(columns, &cte.alias)?));
         self.changes.parts.push((statement, id));
-        Ok(Definition::plain(id, name, plan))
+        Ok(definition)
     }
+}
+
+/// Whether `part` changes rows; others only read or lock them.
+fn changes_rows(part: &Statement) -> bool {
+    !matches!(part, Statement::Query(_) | Statement::SelectForUpdate(_))
 }
 
 /// Adds the CTEs that `statement` reads.

@@ -95,21 +95,31 @@ impl Binder<'_> {
                 return fail(SqlState::DUPLICATE_ALIAS, message, ident_at(&cte.alias.name));
             }
             if let Some(change) = self.bind_change(with, cte, &name, &definitions)? {
+                self.note_definition(&change);
                 definitions.push(change);
                 continue;
             }
             let recursive = with.recursive && reads(&cte.query, &name);
-            definitions.push(match (recursive, self.has_parts(with)) {
+            let definition = match (recursive, self.has_parts(with)) {
                 (true, true) => {
-                    let what = "a recursive query beside changes of rows";
+                    let what = "a recursive query beside changes or locks of rows";
                     return unsupported(what, ident_at(&cte.alias.name));
                 }
                 (true, false) => self.bind_recursive(cte, &name)?,
                 (false, true) => self.bind_part(cte, &name, &definitions)?,
                 (false, false) => self.bind_plain(cte, &name)?,
-            });
+            };
+            self.note_definition(&definition);
+            definitions.push(definition);
         }
         Ok(definitions)
+    }
+
+    /// Queries inside of the statement that lock rows may read it.
+    fn note_definition(&mut self, definition: &Definition) {
+        if self.changes.locks_inside {
+            self.changes.known.insert(definition.cte, definition.clone());
+        }
     }
 
     fn bind_plain(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {

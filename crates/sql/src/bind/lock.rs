@@ -1,21 +1,26 @@
 //! SELECT ... FOR UPDATE and its kin: TIDs of the tables locked travel behind the result columns.
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::{DataType, Result, SqlState, Value};
 
 use super::name::{folded, ident_at};
 use super::scope::Scope;
 use super::select::Target;
 use super::{Binder, Bound, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, JoinKind, Place, Plan, Query};
+use crate::algebra::{ColumnId, Expr, Function, JoinKind, Place, Plan, Query};
 use crate::catalog::{TID_COLUMN, TableRef};
 use crate::parse::LockTree;
-use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForUpdate};
+use crate::statement::{LockWait, Privilege, RowLock, RowLockStrength, SelectForUpdate, Statement};
 
-/// What the outermost SELECT locks, while it is being bound.
+/// Rows in front of a queue that others are likely to have locked, at most.
+const LIKELY_LOCKED: i64 = 32;
+
+/// What a SELECT locks, while it is being bound.
 #[derive(Debug, Default)]
 pub(super) struct Locking {
     clauses: Vec<LockTree>,
+    /// How many levels there are where its FROM is bound.
+    level: usize,
     /// Tables scanned with their TIDs.
     scans: Vec<LockedScan>,
     /// The scans that are locked, in the order of the TID columns.
@@ -30,8 +35,53 @@ struct LockedScan {
 }
 
 impl Binder<'_> {
+    /// The outermost query, whose rows `locks` lock.
+    pub(super) fn top_locking(
+        &mut self,
+        query: &ast::Query,
+        locks: Vec<LockTree>,
+    ) -> Result<Statement> {
+        Ok(match locks.is_empty() {
+            true => Statement::Query(self.top_query(query)?),
+            false => Statement::SelectForUpdate(Box::new(self.bind_locking(query, locks)?)),
+        })
+    }
+
+    /// The clauses that lock the rows of `query`, taken out of those of the statement.
+    pub(super) fn locks_of(&mut self, query: &ast::Query) -> Vec<LockTree> {
+        let ast::SetExpr::Select(select) = &*query.body else { return Vec::new() };
+        if self.locks.is_empty() || self.view_depth > 0 || self.definition_depth > 0 {
+            return Vec::new();
+        }
+        let at = super::at_span(select.select_token.0.span);
+        self.locks.extract_if(.., |lock| lock.select == at).collect()
+    }
+
+    /// A query inside of the statement whose rows are locked: a part of it, which runs once. So it
+    /// cannot refer to the queries around it.
+    pub(super) fn bind_locked(
+        &mut self,
+        query: &ast::Query,
+        clauses: Vec<LockTree>,
+    ) -> Result<BoundQuery> {
+        let (clause, at) = (clause_name(&clauses), clauses.first().and_then(|lock| lock.at));
+        let (first, is_part) = (self.next_column, self.changes.is_part);
+        let locking = self.locking.take();
+        self.changes.is_part = true;
+        let select = self.bind_locking(query, clauses);
+        self.changes.is_part = is_part;
+        self.locking = locking;
+        let select = select?;
+        let mut is_correlated = false;
+        select.query.plan.each_column(&mut |id| is_correlated |= id.0 < first);
+        if is_correlated {
+            return unsupported(format!("{clause} of a correlated sub-query"), at);
+        }
+        Ok(self.locked_part(select, at))
+    }
+
     /// A query with FOR UPDATE or its kin.
-    pub(super) fn bind_locking(
+    fn bind_locking(
         &mut self,
         query: &ast::Query,
         clauses: Vec<LockTree>,
@@ -47,8 +97,10 @@ impl Binder<'_> {
             _ => return not_allowed(&clause, "UNION/INTERSECT/EXCEPT", at),
         };
         refuse_clauses(select, &clause, at)?;
+        let ctes_before = self.ctes.len();
         let definitions = self.definitions(query.with.as_ref())?;
-        self.locking = Some(Locking { clauses, ..Locking::default() });
+        self.locking =
+            Some(Locking { clauses, level: self.levels.len() + 1, ..Locking::default() });
         let order_by = super::query::order_list(query)?;
         let bound = self.bind_select(select, order_by, Unknowns::Text);
         let locking = self.locking.take().unwrap_or_default();
@@ -64,11 +116,19 @@ impl Binder<'_> {
                 return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
             }
         }
+        self.ctes.truncate(ctes_before);
         for definition in definitions.into_iter().rev() {
             bound.plan = definition.around(bound.plan);
         }
         let width = bound.columns.len() - locking.locks.len();
+        let likely = limit.as_ref().map(|limit| likely_count(limit, offset.as_ref()));
+        let first = likely.map(|count| {
+            let input = Box::new(bound.plan.clone());
+            let plan = Plan::Limit { input, limit: Some(count), offset: None };
+            BoundQuery { plan, columns: bound.columns.clone() }
+        });
         Ok(SelectForUpdate {
+            first: first.map(|first| self.finish(first).map(Box::new)).transpose()?,
             limit: self.count_query(limit)?,
             offset: self.count_query(offset)?,
             query: self.finish(bound)?,
@@ -97,7 +157,7 @@ impl Binder<'_> {
         let is_named = |lock: &LockTree| {
             lock.of.is_empty() || lock.of.iter().any(|ident| folded(ident) == relation.name)
         };
-        let is_here = self.levels.len() == 1 && self.view_depth == 0;
+        let is_here = self.levels.len() == locking.level && self.view_depth == 0;
         if !is_here || !locking.clauses.iter().any(is_named) {
             return Ok(());
         }
@@ -105,9 +165,15 @@ impl Binder<'_> {
         fail(SqlState::WRONG_OBJECT_TYPE, message, relation.at)
     }
 
+    /// Whether what is bound is of the query itself that locks.
+    fn is_locked_level(&self) -> bool {
+        let level = self.locking.as_ref().map(|locking| locking.level);
+        level == Some(self.levels.len()) && self.view_depth == 0
+    }
+
     /// Gives the scan of a table its TID, when it stands in the FROM of the query that locks.
     pub(super) fn lock_scan(&mut self, plan: &mut Plan, scope: &Scope) {
-        if self.levels.len() != 1 || self.view_depth > 0 || self.locking.is_none() {
+        if !self.is_locked_level() {
             return;
         }
         let tid = self.fresh();
@@ -131,7 +197,7 @@ impl Binder<'_> {
 
     /// The TID columns of the query that locks, behind its select list.
     pub(super) fn lock_targets(&mut self) -> Result<Vec<Target>> {
-        if self.levels.len() != 1 || self.view_depth > 0 {
+        if !self.is_locked_level() {
             return Ok(Vec::new());
         }
         let level = self.level()?;
@@ -177,6 +243,17 @@ impl Binder<'_> {
         }
         Ok(targets)
     }
+}
+
+/// Rows among which enough are likely to be free: some more than those that are wanted.
+fn likely_count(limit: &Expr, offset: Option<&Expr>) -> Expr {
+    let big = |n: i64| Expr::literal(Value::I64(n), DataType::BigInt);
+    let least = |count: &Expr| {
+        Expr::call(Function::Least, vec![count.clone(), big(1 << 61)], DataType::BigInt)
+    };
+    let add = |a, b| Expr::call(Function::Add, vec![a, b], DataType::BigInt);
+    let wanted = offset.map_or_else(|| least(limit), |offset| add(least(limit), least(offset)));
+    add(wanted, big(LIKELY_LOCKED))
 }
 
 /// As PostgreSQL names the first of the clauses.

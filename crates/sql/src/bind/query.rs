@@ -19,6 +19,10 @@ impl Binder<'_> {
     }
 
     fn bind_query_here(&mut self, query: &ast::Query, unknowns: Unknowns) -> Result<BoundQuery> {
+        let locks = self.locks_of(query);
+        if !locks.is_empty() {
+            return self.bind_locked(query, locks);
+        }
         refuse_extensions(query)?;
         let ctes_before = self.ctes.len();
         let definitions = match &query.with {

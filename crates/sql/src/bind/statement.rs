@@ -8,7 +8,7 @@ use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::Clause;
 use super::{Binder, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
-use crate::parse::{CopySource, CopyTree, LockTree, Tree};
+use crate::parse::{CopySource, CopyTree, Tree};
 use crate::statement::{
     Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, RelationName,
     SetScope, SetValue, Statement, Truncate, TruncateIdentity,
@@ -23,7 +23,12 @@ impl Binder<'_> {
                 self.identity_names = tree.identity_names.clone().into();
                 self.inferences.clone_from(&tree.inferences);
                 self.subscripted.clone_from(&tree.subscripted);
-                self.bind_statement(&tree.statement, &tree.locks, text)
+                self.locks.clone_from(&tree.locks);
+                self.changes.locks_inside = tree.locks.iter().any(|lock| lock.is_inner);
+                let bound = self.bind_statement(&tree.statement, text)?;
+                // Those whose queries are none of the statement's own.
+                refuse_locks(&self.locks, "this place")?;
+                Ok(bound)
             }
             Tree::Copy(copy) => Ok(Statement::Copy(Box::new(self.bind_copy(copy)?))),
             Tree::Session(tree) => self.bind_session(tree),
@@ -32,32 +37,21 @@ impl Binder<'_> {
         }
     }
 
-    fn bind_statement(
-        &mut self,
-        statement: &Ast,
-        locks: &[LockTree],
-        text: &str,
-    ) -> Result<Statement> {
+    fn bind_statement(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
         match statement {
             Ast::Query(query) => match &*query.body {
                 ast::SetExpr::Insert(inner)
                 | ast::SetExpr::Update(inner)
                 | ast::SetExpr::Delete(inner)
                 | ast::SetExpr::Merge(inner) => {
-                    refuse_locks(locks, "this statement")?;
                     self.allow_changes(query.with.as_ref(), Some(inner));
                     let main = self.bind_write(inner, query.with.as_ref())?;
                     self.behind_changes(main)
                 }
                 _ => {
                     self.allow_changes(query.with.as_ref(), None);
-                    let main = match locks.is_empty() {
-                        true => Statement::Query(self.top_query(query)?),
-                        false => {
-                            let select = self.bind_locking(query, locks.to_vec())?;
-                            Statement::SelectForUpdate(Box::new(select))
-                        }
-                    };
+                    let outer = self.locks.extract_if(.., |lock| !lock.is_inner).collect();
+                    let main = self.top_locking(query, outer)?;
                     self.behind_changes(main)
                 }
             },
@@ -71,12 +65,16 @@ impl Binder<'_> {
                     Ast::Execute { name: Some(name), parameters, .. } => {
                         self.bind_explained(name, parameters)?
                     }
-                    statement => self.bind_statement(statement, locks, text)?,
+                    statement => self.bind_statement(statement, text)?,
                 });
                 Ok(Statement::Explain { mode, statement })
             }
+            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => {
+                let main = self.bind_write(statement, None)?;
+                self.behind_changes(main)
+            }
             other => {
-                refuse_locks(locks, "this statement")?;
+                refuse_locks(&self.locks, "this statement")?;
                 self.bind_unlocked(other, text)
             }
         }
@@ -85,9 +83,6 @@ impl Binder<'_> {
     /// Binds a statement in which no rows are locked.
     fn bind_unlocked(&mut self, statement: &Ast, text: &str) -> Result<Statement> {
         match statement {
-            Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => {
-                self.bind_write(statement, None)
-            }
             Ast::CreateTable(create) => self.bind_create_table(create),
             Ast::CreateView(create) => self.bind_create_view(create, text),
             Ast::CreateIndex(create) => self.bind_create_index(create),

@@ -380,23 +380,34 @@ fn vacuum(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     Ok(SessionTree::Vacuum { tables })
 }
 
-/// Takes `FOR UPDATE ...` and its kin, outside parentheses, out of `tokens`.
+/// Takes `FOR UPDATE ...` and its kin out of `tokens`.
 pub(super) fn take_locks(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree>> {
     let mut locks = Vec::new();
-    let mut depth = 0i32;
+    // The last SELECT within each of the parentheses around a token.
+    let mut selects = vec![None];
     let mut at = 0;
     while at < tokens.len() {
         match &tokens[at].token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
-            Token::Word(word) if depth == 0 && word.keyword == Keyword::FOR => {
-                let mut parser = super::parser(tokens[at..].to_vec());
-                let begin = parser.index();
-                if let Some(mut lock) = lock_clause(&mut parser)? {
-                    lock.at = super::position(tokens[at].span);
-                    tokens.drain(at..at + parser.index() - begin);
-                    locks.push(lock);
-                    continue;
+            Token::LParen => selects.push(None),
+            Token::RParen if selects.len() > 1 => {
+                selects.pop();
+            }
+            Token::Word(word) if word.keyword == Keyword::SELECT => {
+                if let Some(select) = selects.last_mut() {
+                    *select = super::position(tokens[at].span);
+                }
+            }
+            Token::Word(word) if word.keyword == Keyword::FOR => {
+                let (select, is_inner) = (selects.last().copied().flatten(), selects.len() > 1);
+                if (!is_inner || select.is_some()) && begins_lock(&tokens[at + 1..]) {
+                    let mut parser = super::parser(tokens[at..].to_vec());
+                    let begin = parser.index();
+                    if let Some(lock) = lock_clause(&mut parser)? {
+                        let place = super::position(tokens[at].span);
+                        tokens.drain(at..at + parser.index() - begin);
+                        locks.push(LockTree { at: place, select, is_inner, ..lock });
+                        continue;
+                    }
                 }
             }
             _ => {}
@@ -404,6 +415,13 @@ pub(super) fn take_locks(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LockTree
         at += 1;
     }
     Ok(locks)
+}
+
+/// Whether the tokens behind FOR may be those of a lock clause.
+fn begins_lock(tokens: &[TokenWithSpan]) -> bool {
+    let next = tokens.iter().find(|token| !matches!(token.token, Token::Whitespace(_)));
+    let words = ["update", "no", "share", "key"];
+    next.is_some_and(|token| words.iter().any(|word| token_is(token, word)))
 }
 
 fn lock_clause(parser: &mut Parser<'_>) -> Parsed<Option<LockTree>> {
@@ -427,7 +445,7 @@ fn lock_clause(parser: &mut Parser<'_>) -> Parsed<Option<LockTree>> {
     } else {
         LockWait::Wait
     };
-    Ok(Some(LockTree { strength: *strength, of, wait, at: None }))
+    Ok(Some(LockTree { strength: *strength, of, wait, at: None, select: None, is_inner: false }))
 }
 
 /// Whether a given value of an identity column counts.

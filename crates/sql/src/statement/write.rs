@@ -184,6 +184,9 @@ pub struct SelectForUpdate {
     /// of `locks` (NULL where an outer join found no row). LIMIT counts rows after those that
     /// SKIP LOCKED leaves out.
     pub query: Query,
+    /// With LIMIT, the same with only some more rows than are wanted, which are enough unless
+    /// others hold many of them.
+    pub first: Option<Box<Query>>,
     /// How many of its columns are the client's.
     pub width: usize,
     /// What is locked, by position of the TID column.
