@@ -39,8 +39,8 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Bytea => Arrow::Binary,
         DataType::Date => Arrow::Date32,
         DataType::Time => Arrow::Time64(TimeUnit::Microsecond),
-        DataType::Timestamp => Arrow::Timestamp(TimeUnit::Microsecond, None),
-        DataType::TimestampTz => Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Timestamp(_) => Arrow::Timestamp(TimeUnit::Microsecond, None),
+        DataType::TimestampTz(_) => Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         DataType::Interval => Arrow::Interval(IntervalUnit::MonthDayNano),
         DataType::Array(element) => {
             Arrow::List(Arc::new(Field::new_list_field(arrow_type(element.data_type()), true)))
@@ -132,10 +132,10 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
         (VectorData::I64(v), DataType::Time) => {
             Arc::new(Time64MicrosecondArray::new(v.clone().into(), nulls))
         }
-        (VectorData::I64(v), DataType::Timestamp) => {
+        (VectorData::I64(v), DataType::Timestamp(_)) => {
             Arc::new(TimestampMicrosecondArray::new(v.clone().into(), nulls))
         }
-        (VectorData::I64(v), DataType::TimestampTz) => {
+        (VectorData::I64(v), DataType::TimestampTz(_)) => {
             let array = TimestampMicrosecondArray::new(v.clone().into(), nulls);
             Arc::new(array.with_timezone("UTC"))
         }

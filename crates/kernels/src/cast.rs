@@ -77,10 +77,19 @@ fn convert(
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
         (T::Real | T::Double, _) if to.is_number() => float_to_number(vector, from, to, physical),
-        (T::Date, T::Timestamp | T::TimestampTz) => try_map(vector, calendar::date_to_timestamp),
-        (T::Timestamp | T::TimestampTz, T::Date) => Ok(map(vector, calendar::timestamp_to_date)),
+        (T::Date, T::Timestamp(_) | T::TimestampTz(_)) => {
+            try_map(vector, calendar::date_to_timestamp)
+        }
+        (T::Timestamp(_) | T::TimestampTz(_), T::Date) => {
+            Ok(map(vector, calendar::timestamp_to_date))
+        }
         // The session's time zone is UTC.
-        (T::Timestamp | T::TimestampTz, T::Timestamp | T::TimestampTz) => Ok(vector.clone()),
+        (T::Timestamp(_) | T::TimestampTz(_), T::Timestamp(_) | T::TimestampTz(_)) => {
+            match to.second_digits() {
+                Some(digits) => crate::time_fn::round_seconds(vector, u32::from(digits), to),
+                None => Ok(vector.clone()),
+            }
+        }
         // The same text.
         (T::Json | T::Jsonb, T::Json | T::Text | T::Varchar(None)) => Ok(vector.clone()),
         (_, T::Jsonb) if from.is_text() || from == T::Json => json_fn::canonical(vector),
@@ -95,9 +104,10 @@ fn convert(
     }
 }
 
-/// True for elements whose text may be too long.
+/// True for elements whose text may be too long, or that may have too many digits.
 fn has_length(element: ElementType) -> bool {
     matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
+        || element.data_type().second_digits().is_some()
 }
 
 fn to_numeric(

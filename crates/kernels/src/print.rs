@@ -26,7 +26,7 @@ pub fn append_text(out: &mut Vec<u8>, column: &Vector, row: usize, ty: DataType,
         }
         (VectorData::I128(v), DataType::Numeric(n)) => text::format_decimal(out, v[row], n),
         (VectorData::I32(v), DataType::Date) => text::format_date(out, v[row]),
-        (VectorData::I64(v), DataType::Timestamp) => text::format_timestamp(out, v[row], ""),
+        (VectorData::I64(v), DataType::Timestamp(_)) => text::format_timestamp(out, v[row], ""),
         (VectorData::Str(v), ty) if ty.is_text() || ty.is_json() => {
             text::append_text(out, v.get(row), ty)
         }

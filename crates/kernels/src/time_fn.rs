@@ -297,7 +297,7 @@ pub fn at_time_zone(zone: &Vector, value: &Vector, ty: DataType) -> Result<Vecto
         };
         let micros = values.get(i);
         let result = match ty {
-            DataType::TimestampTz => zone.to_local(micros),
+            DataType::TimestampTz(_) => zone.to_local(micros),
             _ => zone.to_utc(micros),
         };
         last = Some((name, zone));

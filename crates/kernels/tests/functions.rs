@@ -24,8 +24,8 @@ fn data_type(name: &str) -> DataType {
         "float8" => DataType::Double,
         "date" => DataType::Date,
         "time" => DataType::Time,
-        "timestamp" => DataType::Timestamp,
-        "timestamptz" => DataType::TimestampTz,
+        "timestamp" => DataType::TIMESTAMP,
+        "timestamptz" => DataType::TIMESTAMPTZ,
         "interval" => DataType::Interval,
         other => panic!("type {other}"),
     }
@@ -249,13 +249,13 @@ fn result_type(name: &str, ty: &[DataType], physical: PhysicalType) -> DataType 
         "substring" => ty[0],
         "make_date" | "to_date" | "date_pli" | "date_mii" => DataType::Date,
         "date_trunc" => ty[1],
-        "timezone" if ty[1] == DataType::Timestamp => DataType::TimestampTz,
-        "to_timestamp" => DataType::TimestampTz,
+        "timezone" if ty[1] == DataType::TIMESTAMP => DataType::TIMESTAMPTZ,
+        "to_timestamp" => DataType::TIMESTAMPTZ,
         "timezone"
         | "timestamp_pl_interval"
         | "timestamp_mi_interval"
         | "datetime_pl"
-        | "make_timestamp" => DataType::Timestamp,
+        | "make_timestamp" => DataType::TIMESTAMP,
         "time_pl_interval" | "time_mi_interval" => DataType::Time,
         _ => match physical {
             PhysicalType::Bool => DataType::Boolean,

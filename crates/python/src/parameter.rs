@@ -212,7 +212,7 @@ fn moment(object: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
     // A datetime is a date.
     if object.cast::<PyDateTime>().is_ok() {
         let is_naive = object.getattr("tzinfo")?.is_none();
-        return iso(if is_naive { DataType::Timestamp } else { DataType::TimestampTz });
+        return iso(if is_naive { DataType::TIMESTAMP } else { DataType::TIMESTAMPTZ });
     }
     if object.cast::<PyDate>().is_ok() {
         return iso(DataType::Date);

@@ -32,8 +32,8 @@ pub(crate) fn cell<'py>(
         (VectorData::I32(v), DataType::Date) => date(py, v[row])?,
         (VectorData::I32(v), _) => v[row].into_bound_py_any(py)?,
         (VectorData::I64(v), DataType::Time) => time(py, v[row])?,
-        (VectorData::I64(v), DataType::Timestamp) => timestamp(py, v[row], None)?,
-        (VectorData::I64(v), DataType::TimestampTz) => {
+        (VectorData::I64(v), DataType::Timestamp(_)) => timestamp(py, v[row], None)?,
+        (VectorData::I64(v), DataType::TimestampTz(_)) => {
             let utc = PyTzInfo::utc(py)?;
             timestamp(py, v[row], Some(&utc))?
         }

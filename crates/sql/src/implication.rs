@@ -157,7 +157,10 @@ fn test(expr: &Expr) -> Option<Test<'_>> {
 fn constant(expr: &Expr) -> Option<&Value> {
     let ordered = match expr.ty {
         DataType::Text | DataType::Varchar(_) | DataType::Boolean => true,
-        DataType::Date | DataType::Timestamp | DataType::TimestampTz | DataType::Numeric(_) => true,
+        DataType::Date
+        | DataType::Timestamp(_)
+        | DataType::TimestampTz(_)
+        | DataType::Numeric(_) => true,
         ty => ty.is_integer(),
     };
     expr.as_literal().filter(|value| ordered && !value.is_null())

@@ -52,7 +52,13 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
     match element {
         E::Boolean => 1,
         E::SmallInt | E::Integer | E::Date => 4,
-        E::BigInt | E::Oid | E::Time | E::Timestamp | E::TimestampTz | E::Real | E::Double => 8,
+        E::BigInt
+        | E::Oid
+        | E::Time
+        | E::Timestamp(_)
+        | E::TimestampTz(_)
+        | E::Real
+        | E::Double => 8,
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
@@ -175,7 +181,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         E::SmallInt | E::Integer | E::Date => {
             Value::I32((u32::from_be_bytes(fixed(raw)) ^ 1 << 31) as i32)
         }
-        E::BigInt | E::Oid | E::Time | E::Timestamp | E::TimestampTz => {
+        E::BigInt | E::Oid | E::Time | E::Timestamp(_) | E::TimestampTz(_) => {
             Value::I64((u64::from_be_bytes(fixed(raw)) ^ 1 << 63) as i64)
         }
         E::Real | E::Double => {
@@ -412,6 +418,7 @@ pub fn same_form(a: ElementType, b: ElementType) -> bool {
     match (a, b) {
         (E::Varchar(_) | E::Text, E::Varchar(_) | E::Text) | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
+        (E::Timestamp(_), E::Timestamp(_)) | (E::TimestampTz(_), E::TimestampTz(_)) => true,
         _ => a == b,
     }
 }

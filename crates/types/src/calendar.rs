@@ -22,7 +22,7 @@ pub use zone::TimeZone;
 
 pub(crate) use zone::abbreviation_offset;
 
-use crate::{Error, NumericDisplay, NumericType, Result, SqlState};
+use crate::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
 
 /// The type that extraction gives: microsecond resolution, held in 64 bits. Values of the largest
 /// timestamps have 19 digits.
@@ -331,5 +331,39 @@ impl Field {
     pub(crate) fn not_supported(self, type_name: &str) -> Error {
         let message = format!("unit \"{}\" not supported for type {type_name}", self.name());
         Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+    }
+}
+
+/// Microseconds of 2000-01-01, from which PostgreSQL counts: halves are rounded away from it.
+const ROUNDING_ORIGIN: i64 = 10_957 * DAY;
+
+/// `micros` rounded to `digits` fractional digits of a second, 0 to 6, halves away from zero; None
+/// when it overflows.
+pub fn rounded_micros(micros: i64, digits: u32) -> Option<i64> {
+    let unit = SECOND / 10i64.pow(digits.min(6));
+    let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
+    size.checked_mul(micros.signum())
+}
+
+/// A TIMESTAMP or TIMESTAMPTZ rounded to `digits` fractional digits of a second, 0 to 6.
+///
+/// # Errors
+/// 22008.
+pub fn round_timestamp(micros: i64, digits: u32) -> Result<i64> {
+    if !is_finite_timestamp(micros) {
+        return Ok(micros);
+    }
+    let rounded = micros.checked_sub(ROUNDING_ORIGIN).and_then(|m| rounded_micros(m, digits));
+    check_timestamp(rounded.and_then(|r| r.checked_add(ROUNDING_ORIGIN)))
+}
+
+/// A TIMESTAMP or TIMESTAMPTZ with the digits of a second that type `ty` has.
+///
+/// # Errors
+/// 22008.
+pub fn rounded_to(micros: i64, ty: DataType) -> Result<i64> {
+    match ty.second_digits() {
+        Some(digits) => round_timestamp(micros, u32::from(digits)),
+        None => Ok(micros),
     }
 }

@@ -71,10 +71,11 @@ pub enum DataType {
     Date,
     /// TIME: microseconds since midnight.
     Time,
-    /// TIMESTAMP: microseconds since 1970-01-01 00:00, no zone.
-    Timestamp,
-    /// TIMESTAMPTZ: microseconds since 1970-01-01 00:00 UTC.
-    TimestampTz,
+    /// TIMESTAMP: microseconds since 1970-01-01 00:00, no zone; rounded to so many digits of a
+    /// second when given, 0 to 6.
+    Timestamp(Option<u8>),
+    /// TIMESTAMPTZ: microseconds since 1970-01-01 00:00 UTC; likewise.
+    TimestampTz(Option<u8>),
     /// INTERVAL: months, days, microseconds.
     Interval,
     /// UUID.
@@ -107,12 +108,41 @@ pub enum PhysicalType {
 }
 
 impl DataType {
+    /// TIMESTAMP of all digits.
+    pub const TIMESTAMP: Self = Self::Timestamp(None);
+    /// TIMESTAMPTZ of all digits.
+    pub const TIMESTAMPTZ: Self = Self::TimestampTz(None);
+
+    /// TIMESTAMPTZ, of any digits.
+    pub const fn is_timestamptz(self) -> bool {
+        matches!(self, Self::TimestampTz(_))
+    }
+
+    /// The digits of a second that values are rounded to; None for all that there are.
+    pub const fn second_digits(self) -> Option<u8> {
+        match self {
+            Self::Timestamp(Some(digits)) | Self::TimestampTz(Some(digits)) if digits < 6 => {
+                Some(digits)
+            }
+            _ => None,
+        }
+    }
+
+    /// The type without the digits that values are rounded to.
+    pub const fn of_all_digits(self) -> Self {
+        match self {
+            Self::Timestamp(_) => Self::TIMESTAMP,
+            Self::TimestampTz(_) => Self::TIMESTAMPTZ,
+            other => other,
+        }
+    }
+
     /// How rows of this type look in memory, unless the planner proved a NUMERIC narrower.
     pub const fn physical(self) -> PhysicalType {
         match self {
             Self::Boolean => PhysicalType::Bool,
             Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
-            Self::BigInt | Self::Oid | Self::Time | Self::Timestamp | Self::TimestampTz => {
+            Self::BigInt | Self::Oid | Self::Time | Self::Timestamp(_) | Self::TimestampTz(_) => {
                 PhysicalType::I64
             }
             Self::Real | Self::Double => PhysicalType::F64,

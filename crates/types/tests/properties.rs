@@ -166,7 +166,7 @@ proptest! {
         let (iso_year, week) = calendar::iso_week(days);
         let monday = calendar::iso_week_start(iso_year, week);
         prop_assert!((monday..monday + 7).contains(&days));
-        for ty in [DataType::Date, DataType::Timestamp] {
+        for ty in [DataType::Date, DataType::TIMESTAMP] {
             let value = match ty {
                 DataType::Date => Value::I32(days),
                 _ => match calendar::date_to_timestamp(days) {
@@ -180,7 +180,7 @@ proptest! {
 
     #[test]
     fn timestamps_read_back(micros in calendar::TIMESTAMP_MIN..i64::MAX) {
-        for ty in [DataType::Timestamp, DataType::TimestampTz] {
+        for ty in [DataType::TIMESTAMP, DataType::TIMESTAMPTZ] {
             let value = Value::I64(micros);
             prop_assert_eq!(text::parse(&text::format(&value, ty), ty), Ok(value));
         }
@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn no_text_makes_the_parsers_panic(input in "[-+:./, 0-9a-zA-ZTPé]{0,24}") {
         for ty in [
-            DataType::Date, DataType::Time, DataType::Timestamp, DataType::TimestampTz,
+            DataType::Date, DataType::Time, DataType::TIMESTAMP, DataType::TIMESTAMPTZ,
             DataType::Interval, DataType::Double, DataType::BigInt, DataType::numeric(38, 10),
             DataType::Uuid, DataType::Bytea, DataType::Boolean,
         ] {

@@ -96,13 +96,14 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
                 return Err(Error::new(SqlState::DATETIME_OVERFLOW, message).into());
             }
         },
-        DataType::Timestamp | DataType::TimestampTz => {
+        DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             let micros = i64::from_be_bytes(fixed(bytes)?);
             if micros == i64::MAX || micros == i64::MIN {
                 return Ok(Value::I64(micros));
             }
             let micros = micros.checked_add(EPOCH_MICROS);
-            Value::I64(types::calendar::check_timestamp(micros)?)
+            let micros = types::calendar::check_timestamp(micros)?;
+            Value::I64(types::calendar::rounded_to(micros, ty)?)
         }
         DataType::Interval => {
             let bytes: [u8; 16] = fixed(bytes)?;

@@ -179,7 +179,7 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             out.extend_from_slice(&days.to_be_bytes());
         }
         (Value::I32(v), _) => out.extend_from_slice(&v.to_be_bytes()),
-        (Value::I64(v), DataType::Timestamp | DataType::TimestampTz) => {
+        (Value::I64(v), DataType::Timestamp(_) | DataType::TimestampTz(_)) => {
             let is_finite = calendar::is_finite_timestamp(v);
             let micros = if is_finite { v.wrapping_sub(EPOCH_MICROS) } else { v };
             out.extend_from_slice(&micros.to_be_bytes());

@@ -196,7 +196,7 @@ fn dollar_tag(text: &str) -> Option<&str> {
 fn time_text(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let micros = i64::try_from(since.as_micros()).unwrap_or(0);
-    let text = types::text::format(&types::Value::I64(micros), types::DataType::Timestamp);
+    let text = types::text::format(&types::Value::I64(micros), types::DataType::TIMESTAMP);
     let (date, time) = text.split_once(' ').unwrap_or((&text, ""));
     let whole = time.split('.').next().unwrap_or_default();
     format!("{date}T{whole}.{:03}Z", since.subsec_millis())

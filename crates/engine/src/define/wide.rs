@@ -209,8 +209,8 @@ fn has_one_form(ty: DataType) -> bool {
             | DataType::Varchar(_)
             | DataType::Date
             | DataType::Time
-            | DataType::Timestamp
-            | DataType::TimestampTz
+            | DataType::Timestamp(_)
+            | DataType::TimestampTz(_)
             | DataType::Uuid
     )
 }

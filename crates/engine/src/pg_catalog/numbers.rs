@@ -189,8 +189,8 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Varchar(n) => (1043, n.map_or(-1, |n| i64::from(n) + 4)),
         DataType::Date => (1082, -1),
         DataType::Time => (1083, -1),
-        DataType::Timestamp => (1114, -1),
-        DataType::TimestampTz => (1184, -1),
+        DataType::Timestamp(digits) => (1114, digits.map_or(-1, i64::from)),
+        DataType::TimestampTz(digits) => (1184, digits.map_or(-1, i64::from)),
         DataType::Interval => (1186, -1),
         DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed }) => {
             (1700, ((i64::from(precision) << 16) | i64::from(scale)) + 4)

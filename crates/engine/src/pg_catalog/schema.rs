@@ -280,7 +280,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "S" => DataType::Array(ElementType::SmallInt),
                 "O" => DataType::Array(ElementType::Oid),
                 "N" => DataType::Array(ElementType::Text),
-                "t" => DataType::TimestampTz,
+                "t" => DataType::TIMESTAMPTZ,
                 _ => DataType::Text,
             },
         ))

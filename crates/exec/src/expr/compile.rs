@@ -160,7 +160,8 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         }
         (DataType::Char(_), DataType::Text) => true,
         (DataType::Array(from), DataType::Array(to)) => {
-            let unlimited = !matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)));
+            let unlimited = !matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
+                && to.data_type().second_digits().is_none();
             let widened = from == ElementType::SmallInt && to == ElementType::Integer;
             widened || (unlimited && types::array::same_form(from, to))
         }

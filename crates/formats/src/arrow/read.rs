@@ -33,8 +33,8 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
         }
         Arrow::Date32 | Arrow::Date64 => DataType::Date,
         Arrow::Time32(_) | Arrow::Time64(_) => DataType::Time,
-        Arrow::Timestamp(_, None) => DataType::Timestamp,
-        Arrow::Timestamp(_, Some(_)) => DataType::TimestampTz,
+        Arrow::Timestamp(_, None) => DataType::TIMESTAMP,
+        Arrow::Timestamp(_, Some(_)) => DataType::TIMESTAMPTZ,
         Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::Interval,
         Arrow::List(field) => match DataType::array_of(sql_type(name, field.data_type())?) {
             Some(array) => array,

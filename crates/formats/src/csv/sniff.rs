@@ -15,7 +15,7 @@ const CANDIDATES: [DataType; 6] = [
     DataType::BigInt,
     DataType::Double,
     DataType::Date,
-    DataType::Timestamp,
+    DataType::TIMESTAMP,
     DataType::Text,
 ];
 
@@ -55,10 +55,10 @@ fn fits(bytes: &[u8], ty: DataType) -> bool {
     match ty {
         DataType::Text => true,
         DataType::Boolean => ["true", "false"].iter().any(|w| text.eq_ignore_ascii_case(w)),
-        DataType::Date | DataType::Timestamp => {
+        DataType::Date | DataType::Timestamp(_) => {
             // ISO forms only: 2024-05-06; other texts that a cast would take are more likely text.
             let iso = text.len() >= 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
-            iso && (ty == DataType::Timestamp || text.len() == 10) && text::parse(text, ty).is_ok()
+            iso && (ty == DataType::TIMESTAMP || text.len() == 10) && text::parse(text, ty).is_ok()
         }
         DataType::BigInt | DataType::Double => {
             // Leading zeros are codes (postal, telephone), not numbers.

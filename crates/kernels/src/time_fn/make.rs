@@ -1,6 +1,6 @@
 //! Times of day made from fields, rounding to a precision, bins, finiteness.
 
-use types::calendar::{self, DAY, SECOND, check_timestamp, is_finite_date, is_finite_timestamp};
+use types::calendar::{self, DAY, check_timestamp, is_finite_date, is_finite_timestamp};
 use types::{DataType, Error, Interval, Result, SqlState};
 
 use super::time_of;
@@ -35,30 +35,16 @@ pub fn is_finite(value: &Vector, ty: DataType) -> Result<Vector> {
     })
 }
 
-/// Microseconds of 2000-01-01, from which PostgreSQL counts: halves are rounded away from it.
-const ROUNDING_ORIGIN: i64 = 10_957 * DAY;
-
 /// A TIME, TIMESTAMP or TIMESTAMPTZ (`ty`) rounded to `digits` fractional digits of its seconds,
 /// 0 to 6.
 ///
 /// # Errors
 /// 22008.
 pub fn round_seconds(value: &Vector, digits: u32, ty: DataType) -> Result<Vector> {
-    let unit = SECOND / 10i64.pow(digits.min(6));
-    let rounded = move |micros: i64| {
-        let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
-        size.checked_mul(micros.signum())
-    };
     if ty == DataType::Time {
-        return Ok(map(value, |t: i64| rounded(t).unwrap_or(t)));
+        return Ok(map(value, |t: i64| calendar::rounded_micros(t, digits).unwrap_or(t)));
     }
-    try_map(value, |t: i64| {
-        if !is_finite_timestamp(t) {
-            return Ok(t);
-        }
-        let rounded = t.checked_sub(ROUNDING_ORIGIN).and_then(rounded);
-        check_timestamp(rounded.and_then(|r| r.checked_add(ROUNDING_ORIGIN)))
-    })
+    try_map(value, |t: i64| calendar::round_timestamp(t, digits))
 }
 
 /// date_bin(INTERVAL stride, TIMESTAMP, TIMESTAMP origin): the start of the bin of `stride` with
@@ -101,7 +87,7 @@ mod tests {
     use crate::VectorData;
 
     fn timestamp(text: &str) -> i64 {
-        match types::text::parse(text, DataType::Timestamp) {
+        match types::text::parse(text, DataType::TIMESTAMP) {
             Ok(types::Value::I64(micros)) => micros,
             other => panic!("{text}: {other:?}"),
         }
@@ -136,7 +122,7 @@ mod tests {
             ("2001-01-01 00:00:00.5", 0, "2001-01-01 00:00:01"),
             ("2024-01-01 12:34:56.789123", 6, "2024-01-01 12:34:56.789123"),
         ] {
-            let ty = DataType::Timestamp;
+            let ty = DataType::TIMESTAMP;
             let rounded = round_seconds(&column(time), digits, ty).expect("in range");
             assert_eq!(Values::<i64>::new(&rounded).get(0), timestamp(expected));
         }

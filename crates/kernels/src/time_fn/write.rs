@@ -38,7 +38,7 @@ pub fn to_char(vector: &Vector, ty: DataType, format: &Vector, zone: &TimeZone) 
             VectorData::I32(_) => {
                 Moment::of_timestamp(date_to_timestamp(Values::<i32>::new(vector).get(i))?)
             }
-            _ if ty == DataType::TimestampTz => {
+            _ if ty.is_timestamptz() => {
                 let time = Values::<i64>::new(vector).get(i);
                 let local = Moment::of_timestamp(zone.to_local(time)?);
                 local.map(|moment| Moment { zone: Some((zone, time)), ..moment })

@@ -27,9 +27,13 @@ pub fn cast_in(value: &Vector, from: DataType, to: DataType, zone: &Vector) -> R
     let zone = session_zone(zone)?;
     let times = || Values::<i64>::new(value);
     match (from, to) {
-        (T::Timestamp, T::TimestampTz) => try_build(&[value], |i| zone.to_utc(times().get(i))),
-        (T::TimestampTz, T::Timestamp) => try_build(&[value], |i| zone.to_local(times().get(i))),
-        (T::TimestampTz, T::Date) => {
+        (T::Timestamp(_), T::TimestampTz(_)) => {
+            try_build(&[value], |i| zone.to_utc(times().get(i)))
+        }
+        (T::TimestampTz(_), T::Timestamp(_)) => {
+            try_build(&[value], |i| zone.to_local(times().get(i)))
+        }
+        (T::TimestampTz(_), T::Date) => {
             try_build(&[value], |i| Ok(calendar::timestamp_to_date(zone.to_local(times().get(i))?)))
         }
         _ => {
@@ -80,7 +84,7 @@ pub fn date_trunc_in(field: Field, time: &Vector, zone: &Vector) -> Result<Vecto
     try_build(&[time], |i| {
         let time = times.get(i);
         let local = zone.to_local(time)?;
-        let start = calendar::truncate_timestamp(field, local, DataType::TimestampTz.name())?;
+        let start = calendar::truncate_timestamp(field, local, DataType::TIMESTAMPTZ.name())?;
         match is_short && is_finite_timestamp(time) {
             true => calendar::check_timestamp(time.checked_sub(local - start)),
             false => zone.to_utc(start),
@@ -97,7 +101,7 @@ pub fn extract_in(field: Field, time: &Vector, zone: &Vector) -> Result<Vector> 
     let times = Values::<i64>::new(time);
     try_build_nullable(&[time], |i| {
         let time = times.get(i);
-        let of = |micros| calendar::extract(field, &Value::I64(micros), DataType::TimestampTz);
+        let of = |micros| calendar::extract(field, &Value::I64(micros), DataType::TIMESTAMPTZ);
         if !is_finite_timestamp(time) {
             return of(time);
         }

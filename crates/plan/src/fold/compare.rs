@@ -153,7 +153,7 @@ fn widens(from: DataType, to: DataType) -> bool {
     match (from, to) {
         (DataType::SmallInt, DataType::Integer | DataType::BigInt)
         | (DataType::Integer, DataType::BigInt)
-        | (DataType::Date, DataType::Timestamp)
+        | (DataType::Date, DataType::Timestamp(_))
         | (DataType::Varchar(_), DataType::Text | DataType::Varchar(None))
         | (DataType::Text, DataType::Varchar(None))
         | (DataType::Char(_), DataType::Text | DataType::Varchar(None)) => true,
@@ -175,7 +175,7 @@ fn constant(expr: &Expr, target: DataType) -> Option<Constant> {
     }
     let numeric = |ty: DataType| crate::range::scale(ty);
     match (expr.ty, target) {
-        (DataType::Timestamp, DataType::Date) => {
+        (DataType::Timestamp(_), DataType::Date) => {
             let micros = value.as_integer()?;
             fit(micros.div_euclid(DAY), micros.rem_euclid(DAY) == 0, target)
         }

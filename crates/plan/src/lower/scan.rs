@@ -222,7 +222,7 @@ pub(crate) fn same_values(a: DataType, b: DataType) -> bool {
         (DataType::Char(_), _) | (_, DataType::Char(_)) => false,
         (a, b) if a.is_text() && b.is_text() => true,
         (DataType::Numeric(x), DataType::Numeric(y)) => x.scale == y.scale,
-        (a, b) => a == b,
+        (a, b) => a.of_all_digits() == b.of_all_digits(),
     }
 }
 

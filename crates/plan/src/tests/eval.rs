@@ -121,10 +121,10 @@ pub(super) fn cast(value: &Value, from: DataType, to: DataType, physical: Physic
         (Value::Null, _) => Value::Null,
         (Value::Bool(v), DataType::Integer) => Value::I32(i32::from(*v)),
         _ => match value.as_integer() {
-            Some(days) if from == DataType::Date && to == DataType::Timestamp => {
+            Some(days) if from == DataType::Date && to == DataType::TIMESTAMP => {
                 Value::I64((days * DAY) as i64)
             }
-            Some(micros) if from == DataType::Timestamp && to == DataType::Date => {
+            Some(micros) if from == DataType::TIMESTAMP && to == DataType::Date => {
                 Value::I32(micros.div_euclid(DAY) as i32)
             }
             Some(number) => held(Value::I128(rescale(number, scale(from), scale(to))), physical),

@@ -113,7 +113,7 @@ impl SessionFunction {
             Self::CancelBackend
             | Self::TerminateBackend
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
-            Self::ClockTimestamp | Self::StatementTimestamp => DataType::TimestampTz,
+            Self::ClockTimestamp | Self::StatementTimestamp => DataType::TIMESTAMPTZ,
             _ => DataType::Text,
         }
     }

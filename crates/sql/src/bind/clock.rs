@@ -32,9 +32,9 @@ impl Binder<'_> {
         let today = self.clock_as(DataType::Date);
         match today.kind {
             ExprKind::Literal(Value::I32(days)) => {
-                Expr::literal(Value::I64(i64::from(days) * DAY), DataType::Timestamp)
+                Expr::literal(Value::I64(i64::from(days) * DAY), DataType::TIMESTAMP)
             }
-            _ => today.cast(DataType::Timestamp),
+            _ => today.cast(DataType::TIMESTAMP),
         }
     }
 
@@ -42,7 +42,7 @@ impl Binder<'_> {
         if let Some(clock) = &self.clock {
             return clock.clone();
         }
-        let ty = DataType::TimestampTz;
+        let ty = DataType::TIMESTAMPTZ;
         let clock = match self.catalog.now_micros() {
             Some(now) => Expr::literal(Value::I64(now), ty),
             None => {

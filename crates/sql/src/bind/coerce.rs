@@ -23,6 +23,8 @@ impl Binder<'_> {
         if from == to || to == DataType::Unknown {
             return Ok(expr);
         }
+        // Only what is written to a column or cast has its digits.
+        let to = if context == Context::Implicit { to.of_all_digits() } else { to };
         if let ExprKind::Parameter(number) = expr.kind
             && from == DataType::Unknown
         {
@@ -36,6 +38,10 @@ impl Binder<'_> {
         }
         if !can_cast(from, to, context) {
             return Err(place(cannot_cast(from, to, context), at));
+        }
+        if to.second_digits().is_some() && from.of_all_digits() != to.of_all_digits() {
+            let plain = self.coerce(Bound::new(expr, at), to.of_all_digits(), context)?;
+            return Ok(self.cast(plain, to));
         }
         if from == DataType::Unknown {
             // Text of a sub-query whose column was an untyped literal.
@@ -121,7 +127,7 @@ impl Binder<'_> {
             DataType::Array(ElementType::Varchar(_) | ElementType::Char(_)) => {
                 DataType::Array(ElementType::Text)
             }
-            other => other,
+            other => other.of_all_digits(),
         };
         let bound = Bound::new(Expr { kind, ty: *known }, at);
         self.coerce(bound, to, context)
@@ -371,7 +377,8 @@ fn typed_literal_as(
 /// Whether PostgreSQL has operators between these types, which convert neither side.
 fn has_mixed_operators(from: DataType, to: DataType) -> bool {
     let is_float = |ty| matches!(ty, DataType::Real | DataType::Double);
-    let is_time = |ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz);
+    let is_time =
+        |ty| matches!(ty, DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_));
     from.is_integer() && to.is_integer()
         || is_float(from) && is_float(to)
         || is_time(from) && is_time(to)

@@ -271,7 +271,6 @@ fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
     use ast::DataType as T;
     let (plain, precision) = match ty {
         T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
-        T::Timestamp(Some(precision), zone) => (T::Timestamp(None, *zone), *precision),
         _ => return (ty.clone(), None),
     };
     let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);

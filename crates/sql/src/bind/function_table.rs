@@ -216,11 +216,11 @@ const TEXTS: &[Overload] = &[
 ];
 
 const TIMES: &[Overload] = &[
-    row("date_trunc", &[Text, Timestamp], F::DateTrunc, Is(DataType::Timestamp)),
-    row("date_trunc", &[Text, TimestampTz], F::DateTrunc, Is(DataType::TimestampTz)),
+    row("date_trunc", &[Text, Timestamp], F::DateTrunc, Is(DataType::TIMESTAMP)),
+    row("date_trunc", &[Text, TimestampTz], F::DateTrunc, Is(DataType::TIMESTAMPTZ)),
     row("date_trunc", &[Text, Interval], F::DateTrunc, SPAN),
-    row("date_bin", &[Interval, Timestamp, Timestamp], F::DateBin, Is(DataType::Timestamp)),
-    row("date_bin", &[Interval, TimestampTz, TimestampTz], F::DateBin, Is(DataType::TimestampTz)),
+    row("date_bin", &[Interval, Timestamp, Timestamp], F::DateBin, Is(DataType::TIMESTAMP)),
+    row("date_bin", &[Interval, TimestampTz, TimestampTz], F::DateBin, Is(DataType::TIMESTAMPTZ)),
     row("isfinite", &[Date], F::IsFinite, BOOL),
     row("isfinite", &[Timestamp], F::IsFinite, BOOL),
     row("isfinite", &[TimestampTz], F::IsFinite, BOOL),
@@ -235,13 +235,13 @@ const TIMES: &[Overload] = &[
         "make_timestamp",
         &[Integer, Integer, Integer, Integer, Integer, Double],
         F::MakeTimestamp,
-        Is(DataType::Timestamp),
+        Is(DataType::TIMESTAMP),
     ),
     row(
         "make_timestamptz",
         &[Integer, Integer, Integer, Integer, Integer, Double],
         F::MakeTimestamp,
-        Is(DataType::TimestampTz),
+        Is(DataType::TIMESTAMPTZ),
     ),
     row(
         "make_interval",
@@ -257,11 +257,11 @@ const TIMES: &[Overload] = &[
     row("to_char", &[Integer, Text], F::ToChar, TEXT),
     row("to_char", &[BigInt, Text], F::ToChar, TEXT),
     row("to_date", &[Text, Text], F::ToDate, Is(DataType::Date)),
-    row("to_timestamp", &[Text, Text], F::ToTimestamp, Is(DataType::TimestampTz)),
-    row("to_timestamp", &[Double], F::ToTimestamp, Is(DataType::TimestampTz)),
+    row("to_timestamp", &[Text, Text], F::ToTimestamp, Is(DataType::TIMESTAMPTZ)),
+    row("to_timestamp", &[Double], F::ToTimestamp, Is(DataType::TIMESTAMPTZ)),
     row("to_number", &[Text, Text], F::ToNumber, Is(DataType::Numeric(NumericType::UNCONSTRAINED))),
-    row("timezone", &[Text, Timestamp], F::AtTimeZone, Is(DataType::TimestampTz)),
-    row("timezone", &[Text, TimestampTz], F::AtTimeZone, Is(DataType::Timestamp)),
+    row("timezone", &[Text, Timestamp], F::AtTimeZone, Is(DataType::TIMESTAMPTZ)),
+    row("timezone", &[Text, TimestampTz], F::AtTimeZone, Is(DataType::TIMESTAMP)),
     row("justify_days", &[Interval], F::JustifyDays, SPAN),
     row("justify_hours", &[Interval], F::JustifyHours, SPAN),
     row("justify_interval", &[Interval], F::JustifyInterval, SPAN),
@@ -285,8 +285,8 @@ impl Kind {
             Text | Kind::Shown => DataType::Text,
             Bytea => DataType::Bytea,
             Date => DataType::Date,
-            Timestamp => DataType::Timestamp,
-            TimestampTz => DataType::TimestampTz,
+            Timestamp => DataType::TIMESTAMP,
+            TimestampTz => DataType::TIMESTAMPTZ,
             Interval => DataType::Interval,
         }
     }
@@ -296,7 +296,7 @@ impl Kind {
         match (self, ty) {
             (Kind::Shown, _) => true,
             (Text, DataType::Varchar(_)) | (Numeric, DataType::Numeric(_)) => true,
-            _ => self.target() == ty,
+            _ => self.target() == ty.of_all_digits(),
         }
     }
 

@@ -157,14 +157,14 @@ impl Binder<'_> {
         if overload.function == Function::Age {
             // What clocks of the session show is compared.
             let local = |expr: Expr| match expr.ty {
-                DataType::TimestampTz => self.cast(expr, DataType::Timestamp),
+                DataType::TimestampTz(_) => self.cast(expr, DataType::TIMESTAMP),
                 _ => expr,
             };
             list = list.into_iter().map(local).collect();
         }
         let list = self.completed(overload.function, list);
-        if (overload.function, ty) == (Function::MakeTimestamp, DataType::TimestampTz) {
-            let local = Expr::call(overload.function, list, DataType::Timestamp);
+        if (overload.function, ty) == (Function::MakeTimestamp, DataType::TIMESTAMPTZ) {
+            let local = Expr::call(overload.function, list, DataType::TIMESTAMP);
             return Ok(Bound::new(self.cast(local, ty), at));
         }
         Ok(Bound::new(self.call_in_zone(overload.function, list, ty), at))
@@ -341,9 +341,9 @@ impl Binder<'_> {
     fn constant_function(&mut self, name: &str) -> Option<Expr> {
         Some(match name {
             "now" | "current_timestamp" | "transaction_timestamp" => {
-                self.clock_as(DataType::TimestampTz)
+                self.clock_as(DataType::TIMESTAMPTZ)
             }
-            "localtimestamp" => self.clock_as(DataType::Timestamp),
+            "localtimestamp" => self.clock_as(DataType::TIMESTAMP),
             "current_time" | "localtime" => self.clock_as(DataType::Time),
             "current_date" => self.clock_as(DataType::Date),
             "version" => Expr::text(concat!(

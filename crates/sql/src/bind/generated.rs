@@ -170,7 +170,7 @@ pub(super) fn is_mutable(expr: &Expr, clock: usize) -> bool {
 /// Whether a call depends on more than its arguments, as PostgreSQL has it.
 fn depends(function: Function, arguments: &[Expr]) -> bool {
     use Function as F;
-    let zoned = || arguments.iter().any(|argument| argument.ty == DataType::TimestampTz);
+    let zoned = || arguments.iter().any(|argument| argument.ty.is_timestamptz());
     match function {
         F::CastInZone
         | F::ToChar
@@ -190,12 +190,12 @@ fn depends_on_settings(from: &Expr, to: DataType) -> bool {
     use DataType as T;
     let is_text = |ty: DataType| category(ty) == Category::Text;
     let in_form = |ty: DataType| {
-        matches!(ty, T::Date | T::Timestamp | T::TimestampTz | T::Interval | T::Array(_))
+        matches!(ty, T::Date | T::Timestamp(_) | T::TimestampTz(_) | T::Interval | T::Array(_))
     };
     match (from.ty, to) {
         (T::Unknown, _) => false,
-        (T::TimestampTz, T::Timestamp | T::Date | T::Time) => true,
-        (T::Timestamp | T::Date, T::TimestampTz) => true,
+        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time) => true,
+        (T::Timestamp(_) | T::Date, T::TimestampTz(_)) => true,
         (from, T::Time) if is_text(from) => true,
         (from, to) => is_text(to) && in_form(from) || is_text(from) && in_form(to),
     }

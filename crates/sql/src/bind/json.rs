@@ -357,7 +357,7 @@ impl Binder<'_> {
             return Ok(bound.expr);
         }
         let mut list = vec![bound.expr];
-        if matches!(ty, DataType::TimestampTz | DataType::Array(ElementType::TimestampTz)) {
+        if matches!(ty, DataType::TimestampTz(_) | DataType::Array(ElementType::TimestampTz(_))) {
             list.extend(self.zone_name());
         }
         Ok(call(J::FromValue, list, DataType::Json))
@@ -539,7 +539,7 @@ impl Binder<'_> {
             JsonAggregate::Array(ty) => {
                 let lines = argument.is_some_and(|expr| is_row(expr) || is_array(expr));
                 let separator = Expr::text(if lines { ", \n " } else { ", " });
-                let is_zoned = collected.ty == DataType::Array(ElementType::TimestampTz);
+                let is_zoned = matches!(collected.ty, DataType::Array(ElementType::TimestampTz(_)));
                 let mut list = vec![collected, separator];
                 if is_zoned {
                     list.extend(self.zone_name());

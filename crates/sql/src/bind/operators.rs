@@ -204,7 +204,7 @@ impl Binder<'_> {
             && matches!(
                 (a, b),
                 (T::SmallInt | T::Integer | T::Time, T::Date)
-                    | (T::Interval, T::Date | T::Time | T::Timestamp | T::TimestampTz)
+                    | (T::Interval, T::Date | T::Time | T::Timestamp(_) | T::TimestampTz(_))
             )
             || matches!(op, Op::Multiply) && category(a) == Category::Number;
         let (left, right) = if swap { (right, left) } else { (left, right) };
@@ -434,25 +434,25 @@ fn time_operator(
             (F::DateSubtractDays, T::Date, T::Integer, T::Date)
         }
         (Op::Minus, T::Date, T::Date) => (F::DateDifference, T::Date, T::Date, T::Integer),
-        (Op::Plus, T::Date, T::Time) => (F::DateTimeAdd, T::Date, T::Time, T::Timestamp),
-        (Op::Plus, T::Date | T::Timestamp, T::Interval) => {
-            (F::TimestampAdd, T::Timestamp, T::Interval, T::Timestamp)
+        (Op::Plus, T::Date, T::Time) => (F::DateTimeAdd, T::Date, T::Time, T::TIMESTAMP),
+        (Op::Plus, T::Date | T::Timestamp(_), T::Interval) => {
+            (F::TimestampAdd, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
         }
-        (Op::Minus, T::Date | T::Timestamp, T::Interval) => {
-            (F::TimestampSubtract, T::Timestamp, T::Interval, T::Timestamp)
+        (Op::Minus, T::Date | T::Timestamp(_), T::Interval) => {
+            (F::TimestampSubtract, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
         }
-        (Op::Plus, T::TimestampTz, T::Interval) => {
-            (F::TimestampAdd, T::TimestampTz, T::Interval, T::TimestampTz)
+        (Op::Plus, T::TimestampTz(_), T::Interval) => {
+            (F::TimestampAdd, T::TIMESTAMPTZ, T::Interval, T::TIMESTAMPTZ)
         }
-        (Op::Minus, T::TimestampTz, T::Interval) => {
-            (F::TimestampSubtract, T::TimestampTz, T::Interval, T::TimestampTz)
+        (Op::Minus, T::TimestampTz(_), T::Interval) => {
+            (F::TimestampSubtract, T::TIMESTAMPTZ, T::Interval, T::TIMESTAMPTZ)
         }
-        (Op::Minus, T::Date | T::Timestamp, T::Date | T::Timestamp) => {
-            (F::TimestampDifference, T::Timestamp, T::Timestamp, T::Interval)
+        (Op::Minus, T::Date | T::Timestamp(_), T::Date | T::Timestamp(_)) => {
+            (F::TimestampDifference, T::TIMESTAMP, T::TIMESTAMP, T::Interval)
         }
-        (Op::Minus, T::Date | T::Timestamp | T::TimestampTz, T::TimestampTz)
-        | (Op::Minus, T::TimestampTz, T::Date | T::Timestamp) => {
-            (F::TimestampDifference, T::TimestampTz, T::TimestampTz, T::Interval)
+        (Op::Minus, T::Date | T::Timestamp(_) | T::TimestampTz(_), T::TimestampTz(_))
+        | (Op::Minus, T::TimestampTz(_), T::Date | T::Timestamp(_)) => {
+            (F::TimestampDifference, T::TIMESTAMPTZ, T::TIMESTAMPTZ, T::Interval)
         }
         (Op::Plus, T::Time, T::Interval) => (F::TimeAdd, T::Time, T::Interval, T::Time),
         (Op::Minus, T::Time, T::Interval) => (F::TimeSubtract, T::Time, T::Interval, T::Time),

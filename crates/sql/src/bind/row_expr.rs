@@ -51,8 +51,8 @@ impl Binder<'_> {
         let clock = ColumnId(u32::try_from(count).unwrap_or(u32::MAX - 2));
         let moment = ColumnId(clock.0 + 1);
         self.next_column = self.next_column.max(moment.0 + 1);
-        self.clock = Some(Expr::column(clock, DataType::TimestampTz));
-        self.moment = Some(Expr::column(moment, DataType::TimestampTz));
+        self.clock = Some(Expr::column(clock, DataType::TIMESTAMPTZ));
+        self.moment = Some(Expr::column(moment, DataType::TIMESTAMPTZ));
     }
 
     /// `expr` over a row, whose column `i` is [`ColumnId`] `i`, as part of `clause`.

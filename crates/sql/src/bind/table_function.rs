@@ -258,12 +258,12 @@ impl Binder<'_> {
         }
         let bounds: Vec<DataType> =
             args.iter().take(2).map(Bound::ty).filter(|ty| *ty != DataType::Unknown).collect();
-        let timed = bounds
-            .iter()
-            .find(|ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz));
+        let timed = bounds.iter().find(|ty| {
+            matches!(ty, DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_))
+        });
         if let Some(ty) = timed {
             let ty = match ty {
-                DataType::Date if args.len() == 3 => DataType::Timestamp,
+                DataType::Date if args.len() == 3 => DataType::TIMESTAMP,
                 DataType::Date => return Err(wrong(&args)),
                 ty => *ty,
             };
@@ -276,7 +276,7 @@ impl Binder<'_> {
                 list.push(self.coerce(arg, ty, Context::Implicit)?);
             }
             list.push(self.coerce(step, DataType::Interval, Context::Implicit)?);
-            if ty == DataType::TimestampTz {
+            if ty.is_timestamptz() {
                 list.extend(self.zone_name());
             }
             return Ok((list, ty));

@@ -45,7 +45,7 @@ pub(super) fn category(ty: DataType) -> Category {
         | DataType::Numeric(_) => Category::Number,
         DataType::Char(_) | DataType::Varchar(_) | DataType::Text => Category::Text,
         DataType::Bytea => Category::Bytes,
-        DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
+        DataType::Date | DataType::Time | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
         }
         DataType::Interval => Category::Span,
@@ -97,11 +97,11 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
         return true;
     }
     match (from, to) {
-        (T::Date, T::Timestamp | T::TimestampTz)
-        | (T::Timestamp, T::TimestampTz)
+        (T::Date, T::Timestamp(_) | T::TimestampTz(_))
+        | (T::Timestamp(_), T::TimestampTz(_))
         | (T::Time, T::Interval) => true,
-        (T::Timestamp | T::TimestampTz, T::Date | T::Time)
-        | (T::TimestampTz, T::Timestamp)
+        (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time)
+        | (T::TimestampTz(_), T::Timestamp(_))
         | (T::Interval, T::Time) => context >= Context::Assignment,
         (_, T::Text | T::Varchar(_) | T::Char(_)) => context >= Context::Assignment,
         (T::Text | T::Varchar(_) | T::Char(_), _) => context == Context::Explicit,
@@ -123,6 +123,7 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
             x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
         (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
+        (T::Timestamp(_), T::Timestamp(_)) | (T::TimestampTz(_), T::TimestampTz(_)) => true,
         _ => a == b,
     }
 }
@@ -258,7 +259,7 @@ pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
 pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
     if interchangeable(a, b) {
-        return Some(a);
+        return Some(a.of_all_digits());
     }
     if let Some(ty) = number_union(a, b) {
         return Some(ty);
@@ -267,10 +268,9 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Char(_), T::Text | T::Varchar(_)) | (T::Text | T::Varchar(_), T::Char(_)) => {
             Some(T::Text)
         }
-        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => Some(T::Timestamp),
-        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => {
-            Some(T::TimestampTz)
-        }
+        (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => Some(T::TIMESTAMP),
+        (T::Date | T::Timestamp(_), T::TimestampTz(_))
+        | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
         (T::Time, T::Interval) | (T::Interval, T::Time) => Some(T::Interval),
         // Arrays of different element types are not compared, whatever their elements are.
         (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
@@ -381,12 +381,10 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
             DataType::Time
         }
         Ast::Timestamp(precision, Zone::None | Zone::WithoutTimeZone) => {
-            whole_micros(*precision, at)?;
-            DataType::Timestamp
+            DataType::Timestamp(precision.map(second_digits))
         }
         Ast::Timestamp(precision, Zone::WithTimeZone | Zone::Tz) => {
-            whole_micros(*precision, at)?;
-            DataType::TimestampTz
+            DataType::TimestampTz(precision.map(second_digits))
         }
         Ast::Interval { .. } => DataType::Interval,
         Ast::Uuid => DataType::Uuid,
@@ -433,8 +431,8 @@ fn array_name(name: &str) -> Option<DataType> {
             "varchar" | "bpchar" => DataType::Varchar(None),
             "date" => DataType::Date,
             "time" => DataType::Time,
-            "timestamp" => DataType::Timestamp,
-            "timestamptz" => DataType::TimestampTz,
+            "timestamp" => DataType::TIMESTAMP,
+            "timestamptz" => DataType::TIMESTAMPTZ,
             "interval" => DataType::Interval,
             "uuid" => DataType::Uuid,
             "json" => DataType::Json,
@@ -456,7 +454,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         }
     };
     Ok(match parts.last().map(String::as_str).unwrap_or_default() {
-        "timestamptz" => DataType::TimestampTz,
+        "timestamptz" => DataType::TIMESTAMPTZ,
         // Without a length nothing is padded.
         "bpchar" => match length()? {
             Some(length) => DataType::Char(length),
@@ -538,6 +536,11 @@ fn float_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
             at,
         ),
     }
+}
+
+/// The digits of a second that values have: PostgreSQL has no more than 6, either.
+fn second_digits(precision: u64) -> u8 {
+    u8::try_from(precision.min(6)).unwrap_or(6)
 }
 
 /// Only the full resolution is kept: a coarser one would have to round.

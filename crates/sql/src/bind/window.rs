@@ -361,7 +361,7 @@ impl Binder<'_> {
         };
         let place = distance.at;
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
-        let is_zoned = order_by.first().is_some_and(|key| key.expr.ty == DataType::TimestampTz);
+        let is_zoned = order_by.first().is_some_and(|key| key.expr.ty.is_timestamptz());
         if units == FrameUnits::Range && is_zoned && self.has_zone() && !is_of_hours(&expr) {
             let what = "RANGE with days or months over TIMESTAMPTZ in a time zone other than UTC";
             return unsupported(what, place);

@@ -109,7 +109,7 @@ impl Binder<'_> {
             DataType::Array(element) => element.data_type(),
             ty => ty,
         };
-        if let (DataType::TimestampTz, false, Some(at)) = (element, zone.is_utc(), at) {
+        if let (DataType::TimestampTz(_), false, Some(at)) = (element, zone.is_utc(), at) {
             // What cannot be read in UTC is out of range there only.
             if text::parse(text, ty).ok().as_ref() != Some(&value) {
                 self.zone.moved.push((at, text::format(&value, ty)));
@@ -164,7 +164,7 @@ fn move_literal(expr: &mut ast::Expr, moved: &[(Position, String)]) {
 /// Whether `function` goes by the clocks of a time zone for these arguments.
 fn goes_by_zone(function: Function, arguments: &[Expr]) -> bool {
     use Function as F;
-    let is_zoned = |at: usize| arguments.get(at).is_some_and(|a| a.ty == DataType::TimestampTz);
+    let is_zoned = |at: usize| arguments.get(at).is_some_and(|a| a.ty.is_timestamptz());
     match function {
         F::Extract | F::DateTrunc => is_zoned(1),
         F::TimestampAdd | F::TimestampSubtract | F::ToChar => is_zoned(0),

@@ -23,7 +23,7 @@ pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZ
             out.push(b'"');
             let start = out.len();
             text::append_in(out, value, ty, zone);
-            if matches!(ty, DataType::Timestamp | DataType::TimestampTz) {
+            if matches!(ty, DataType::Timestamp(_) | DataType::TimestampTz(_)) {
                 to_iso(out, start);
             }
             out.push(b'"');

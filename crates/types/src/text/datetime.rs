@@ -577,7 +577,7 @@ pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
 /// TIMESTAMP, where a zone in the text is ignored, or TIMESTAMPTZ, in `zone` unless it names one.
 pub(super) fn parse_timestamp(text: &str, ty: DataType, zone: &TimeZone) -> Result<i64> {
     let bytes = text.as_bytes();
-    let zoned = ty == DataType::TimestampTz;
+    let zoned = ty.is_timestamptz();
     let in_zone = |local: i64| if zoned { zone.to_utc(local) } else { Ok(local) };
     if bytes.len() >= 19
         && matches!(bytes[10], b' ' | b'T')

@@ -11,7 +11,7 @@ const SMALL: DataType = DataType::SmallInt;
 const INT: DataType = DataType::Integer;
 const BIG: DataType = DataType::BigInt;
 const TEXT: DataType = DataType::Text;
-const TIME: DataType = DataType::Timestamp;
+const TIME: DataType = DataType::TIMESTAMP;
 
 const fn char(n: u32) -> DataType {
     DataType::Char(n)

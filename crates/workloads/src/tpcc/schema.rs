@@ -177,10 +177,10 @@ pub(super) fn names(table: Table, columns: &[usize]) -> String {
 fn type_name(ty: DataType, dialect: Dialect) -> String {
     match (ty, dialect) {
         (DataType::Integer, _) => "INTEGER".into(),
-        (DataType::Numeric(_) | DataType::Timestamp, Dialect::Sqlite) => "INTEGER".into(),
+        (DataType::Numeric(_) | DataType::Timestamp(_), Dialect::Sqlite) => "INTEGER".into(),
         (_, Dialect::Sqlite) => "TEXT".into(),
         (DataType::Numeric(ty), _) => format!("NUMERIC({},{})", ty.precision, ty.scale),
-        (DataType::Timestamp, _) => "TIMESTAMP".into(),
+        (DataType::Timestamp(_), _) => "TIMESTAMP".into(),
         (DataType::Char(n), _) => format!("CHAR({n})"),
         (DataType::Varchar(Some(n)), _) => format!("VARCHAR({n})"),
         (other, _) => unreachable!("no column is of type {other:?}"),
@@ -204,7 +204,7 @@ macro_rules! table {
 }
 
 const INTEGER: DataType = DataType::Integer;
-const TIME: DataType = DataType::Timestamp;
+const TIME: DataType = DataType::TIMESTAMP;
 /// Tax or discount.
 const RATE: DataType = DataType::numeric(4, 4);
 const MONEY: DataType = DataType::numeric(6, 2);

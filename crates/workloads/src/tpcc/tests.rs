@@ -59,7 +59,7 @@ fn check_rows(table: Table, rows: &[Vec<Value>]) {
                 (Value::Number(digits), DataType::Numeric(ty)) => {
                     assert!(digits.abs() < 10i64.pow(ty.precision.into()), "{name}");
                 }
-                (Value::Number(_), DataType::Integer | DataType::Timestamp) => {}
+                (Value::Number(_), DataType::Integer | DataType::Timestamp(_)) => {}
                 other => panic!("{name}: {other:?}"),
             }
         }

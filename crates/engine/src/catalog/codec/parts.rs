@@ -331,8 +331,8 @@ impl Codec for DataType {
             Self::Bytea => 11,
             Self::Date => 12,
             Self::Time => 13,
-            Self::Timestamp => 14,
-            Self::TimestampTz => 15,
+            Self::Timestamp(None) => 14,
+            Self::TimestampTz(None) => 15,
             Self::Interval => 16,
             Self::Uuid => 17,
             Self::Array(element) => {
@@ -342,12 +342,15 @@ impl Codec for DataType {
             Self::Oid => 19,
             Self::Json => 20,
             Self::Jsonb => 21,
+            Self::Timestamp(Some(_)) => 22,
+            Self::TimestampTz(Some(_)) => 23,
         };
         out.raw(&[number]);
         match self {
             Self::Numeric(numeric) => numeric.put(out),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
+            Self::Timestamp(Some(digits)) | Self::TimestampTz(Some(digits)) => digits.put(out),
             _ => {}
         }
     }
@@ -382,13 +385,15 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         11 => T::Bytea,
         12 => T::Date,
         13 => T::Time,
-        14 => T::Timestamp,
-        15 => T::TimestampTz,
+        14 => T::TIMESTAMP,
+        15 => T::TIMESTAMPTZ,
         16 => T::Interval,
         17 => T::Uuid,
         19 => T::Oid,
         20 => T::Json,
         21 => T::Jsonb,
+        22 => T::Timestamp(Some(u8::get(from)?)),
+        23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),
     })
 }

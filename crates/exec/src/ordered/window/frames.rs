@@ -247,7 +247,7 @@ impl Line {
                 let upper = (side == Side::End) != self.descending;
                 return Ok(self.directed(date_bound(shift(from, *n, add)?, upper)));
             }
-            (DataType::Timestamp | DataType::TimestampTz, Value::Interval(n)) => {
+            (DataType::Timestamp(_) | DataType::TimestampTz(_), Value::Interval(n)) => {
                 i128::from(shift(key as i64, *n, add)?)
             }
             (DataType::Time, Value::Interval(n)) => plus(key, i128::from(n.micros), add),

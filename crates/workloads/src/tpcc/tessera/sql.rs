@@ -51,7 +51,7 @@ fn value(param: &Param<'_>, ty: DataType) -> types::Result<Value> {
             let from = NumericType::fixed(NumericType::PRECISION_64, scale);
             (Value::I64(scaled), DataType::Numeric(from))
         }
-        Param::Time(micros) => (Value::I64(micros), DataType::Timestamp),
+        Param::Time(micros) => (Value::I64(micros), DataType::TIMESTAMP),
         Param::Text(text) => (Value::text(text), DataType::Text),
         Param::Null => (Value::Null, ty),
     };
