@@ -23,6 +23,7 @@ use types::{About, DataType, Error, Result, SqlState};
 use crate::comments::Commented;
 use crate::derived::Terms;
 use crate::locks::TableLock;
+use crate::pg_catalog::numbers::KnownNumbers;
 use crate::rights::{DefaultsOf, Grant, Membership, Object, Rights, SCHEMA_NAME};
 use crate::wide::Freshness;
 use crate::write::checks::Checks;
@@ -353,6 +354,8 @@ pub(crate) struct State {
     pub(crate) default_privileges: BTreeMap<DefaultsOf, Vec<Grant>>,
     /// COMMENT ON; none is about what is temporary.
     pub(crate) comments: BTreeMap<Commented, String>,
+    /// The numbers of its relations, once somebody asked for one.
+    pub(crate) numbers: KnownNumbers,
 }
 
 /// What a table or view looks like from outside: `\d`, completion.

@@ -1,10 +1,11 @@
 //! What the rows of a statement look like, before it runs.
 
-use sql::algebra::Query;
+use sql::algebra::{OutputColumn, Query};
 use sql::statement::{FetchAction, Statement};
 use types::{DataType, Result};
 
 use crate::Session;
+use crate::prepared::ColumnOrigin;
 
 type Columns = Vec<(String, DataType)>;
 
@@ -48,4 +49,21 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         },
         _ => None,
     })
+}
+
+/// The origins of the columns of a query; those of other statements are not followed.
+pub(crate) fn origins(session: &Session, statement: &Statement) -> Vec<ColumnOrigin> {
+    let (query, width) = match statement {
+        Statement::Query(query) => (query, query.columns.len()),
+        Statement::SelectForUpdate(select) => (&select.query, select.width),
+        _ => return Vec::new(),
+    };
+    // Temporary relations, and those that nobody else sees yet, have none.
+    let state = session.inner().relations.snapshot();
+    let number = |column: &OutputColumn| {
+        let origin = column.origin.as_ref()?;
+        let relation = state.relation_number(&origin.relation)?;
+        Some((u32::try_from(relation).ok()?, u16::try_from(origin.ordinal + 1).ok()?))
+    };
+    query.columns.iter().take(width).map(|column| number(column).unwrap_or_default()).collect()
 }

@@ -14,7 +14,7 @@ mod catalogs;
 mod columns;
 mod depends;
 mod functions;
-mod numbers;
+pub(crate) mod numbers;
 mod relations;
 mod rights;
 mod schema;

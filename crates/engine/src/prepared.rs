@@ -28,19 +28,29 @@ pub struct PreparedStatement {
     pub(crate) zone: TimeZone,
     /// What its rows look like, if it has any; not known of those of PREPARE.
     columns: Option<Vec<(String, DataType)>>,
+    origins: Vec<ColumnOrigin>,
 }
+
+/// Where a result column comes from, as the system's catalog has it: the number of a table or view
+/// and that of its column, from 1; 0 and 0 for what is no column of one.
+pub type ColumnOrigin = (u32, u16);
 
 impl PreparedStatement {
     fn new(session: &Session, types: Vec<DataType>, statement: ParsedStatement) -> Self {
         let (statement, timing) = (Arc::new(statement), Timing::AnyTime);
         let zone = session.settings.time_zone().clone();
-        let (compiled, boundary, columns) = Default::default();
-        Self { types, statement, compiled, boundary, timing, zone, columns }
+        let (compiled, boundary, columns, origins) = Default::default();
+        Self { types, statement, compiled, boundary, timing, zone, columns, origins }
     }
 
     /// The columns of its rows when it was prepared; None for a statement without rows, or CALL.
     pub fn columns(&self) -> Option<&[(String, DataType)]> {
         self.columns.as_deref()
+    }
+
+    /// The origin of each of the columns when it was prepared.
+    pub fn origins(&self) -> &[ColumnOrigin] {
+        &self.origins
     }
 
     /// Whether it read at most one row by its key when it ran last: such a statement takes
@@ -218,8 +228,9 @@ impl Session {
             return Err(transaction::failed());
         }
         let columns = describe::columns(self, &bound)?;
+        let origins = describe::origins(self, &bound);
         let prepared = PreparedStatement::new(self, bound.parameters().to_vec(), statement);
-        Ok(PreparedStatement { columns, ..prepared })
+        Ok(PreparedStatement { columns, origins, ..prepared })
     }
 
     /// Runs a prepared statement with these values, in the physical forms of its parameters' types.

@@ -574,6 +574,17 @@ pub struct OutputColumn {
     pub ty: DataType,
     /// Its id in the plan.
     pub id: ColumnId,
+    /// The relation that the query reads it from, if it is a column of one.
+    pub origin: Option<Origin>,
+}
+
+/// A column of a table or view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The relation's name as the catalog has it.
+    pub relation: Arc<str>,
+    /// The column's ordinal.
+    pub ordinal: usize,
 }
 
 /// A bound query.

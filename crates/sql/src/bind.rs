@@ -63,12 +63,12 @@ mod name;
 mod schema;
 mod zone;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ::types::{DataType, Error, Position, Result, SqlState};
 use sqlparser::ast;
 
-use crate::algebra::{ColumnId, CteId, Expr, OutputColumn, Place, Plan, Query};
+use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
 use crate::parse::{Inference, LockTree, Overriding, ParsedStatement, Subscripted, too_deep};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
@@ -185,6 +185,8 @@ struct Binder<'a> {
     on_behalf: Option<String>,
     /// Changes of rows under the statement's WITH.
     changes: changes::Changes,
+    /// Where columns come from that the statement itself reads of relations.
+    origins: HashMap<ColumnId, Origin>,
     /// Columns of the system's tables.
     system_columns: HashSet<ColumnId>,
     /// Those among them that are vectors to PostgreSQL.
@@ -222,6 +224,7 @@ impl<'a> Binder<'a> {
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),
+            origins: HashMap::new(),
             system_columns: HashSet::new(),
             vectors: HashSet::new(),
             zone: zone::SessionZone::of(catalog),
@@ -304,12 +307,13 @@ impl<'a> Binder<'a> {
             let message = format!("could not determine data type of parameter ${}", at + 1);
             return Err(Error::new(SqlState::INDETERMINATE_DATATYPE, message));
         }
-        let columns = query.columns.into_iter();
+        let output = |column: BoundColumn| {
+            let origin = self.origins.get(&column.id).cloned();
+            OutputColumn { name: column.name, ty: column.ty, id: column.id, origin }
+        };
         Ok(Query {
             plan: query.plan,
-            columns: columns
-                .map(|column| OutputColumn { name: column.name, ty: column.ty, id: column.id })
-                .collect(),
+            columns: query.columns.into_iter().map(output).collect(),
             parameters: self.parameters.clone(),
             next_column: self.next_column,
             next_cte: self.next_cte,

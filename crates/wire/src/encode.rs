@@ -1,6 +1,6 @@
 //! Rows as DataRow messages, in text or binary.
 
-use engine::QueryResult;
+use engine::{ColumnOrigin, QueryResult};
 use kernels::Vector;
 use kernels::print::append_text;
 use types::calendar::TimeZone;
@@ -37,13 +37,20 @@ pub(crate) const EPOCH_DAYS: i32 = 10_957;
 pub(crate) const JSONB_VERSION: u8 = 1;
 
 /// Appends RowDescription.
-pub(crate) fn describe(out: &mut Vec<u8>, columns: &[(String, DataType)], formats: &[Format]) {
+pub(crate) fn describe(
+    out: &mut Vec<u8>,
+    columns: &[(String, DataType)],
+    origins: &[ColumnOrigin],
+    formats: &[Format],
+) {
     message(out, b'T', |out| {
         out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
         for (at, (name, ty)) in columns.iter().enumerate() {
             let (oid, length, modifier) = oid::of(*ty);
             push_text(out, name);
-            out.extend_from_slice(&[0; 6]);
+            let (relation, number) = origins.get(at).copied().unwrap_or_default();
+            out.extend_from_slice(&relation.to_be_bytes());
+            out.extend_from_slice(&number.to_be_bytes());
             out.extend_from_slice(&oid.to_be_bytes());
             out.extend_from_slice(&length.to_be_bytes());
             out.extend_from_slice(&modifier.to_be_bytes());

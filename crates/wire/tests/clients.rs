@@ -74,6 +74,39 @@ fn statements_are_described() {
     assert_eq!((row.len(), row.get::<_, i32>(1)), (2, 1));
 }
 
+/// As PostgreSQL has it: editors of results and checkers of queries go by it.
+#[test]
+fn columns_tell_where_they_come_from() {
+    let server = start();
+    let mut client = server.client();
+    client
+        .batch_execute(
+            "create table t (a int primary key, b text, c int); create schema s;
+             create table s.u (c int, a int); create view v as select c, b from t",
+        )
+        .unwrap();
+    let number = |client: &mut postgres::Client, name: &str| {
+        client.query_one("select $1::text::regclass::oid", &[&name]).unwrap().get::<_, u32>(0)
+    };
+    let (t, u, v) =
+        (number(&mut client, "t"), number(&mut client, "s.u"), number(&mut client, "v"));
+    let text = "select a, x.c, v.b as d, q, x.b || '' from t x join s.u using (a),
+                v, (select c as q from s.u limit 1) sub where a = $1 for update of x";
+    let statement = client.prepare(text).unwrap();
+    let origins: Vec<_> =
+        statement.columns().iter().map(|c| (c.table_oid(), c.column_id())).collect();
+    let at = |number, column| (Some(number), Some(column));
+    assert_eq!(origins, [at(t, 1), at(t, 3), at(v, 2), at(u, 1), (None, None)]);
+    let statement = client.prepare("with w as (select * from v) select c, 1, b from w").unwrap();
+    let origins: Vec<_> = statement.columns().iter().map(|c| c.column_id()).collect();
+    assert_eq!(origins, [Some(1), None, Some(2)]);
+    let statement = client.prepare("select a, c, a, count(*) from t group by a, c").unwrap();
+    let origins: Vec<_> = statement.columns().iter().map(|c| c.column_id()).collect();
+    assert_eq!(origins, [Some(1), Some(3), Some(1), None]);
+    let statement = client.prepare("select a from t union all select c from t").unwrap();
+    assert_eq!(statement.columns()[0].table_oid(), None);
+}
+
 #[test]
 fn transactions_fail_and_go_back() {
     let server = start();

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use sql::catalog::IndexKind;
 use sql::statement::RelationName;
@@ -98,6 +99,24 @@ pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
         taken.insert(number, name);
     }
     numbers
+}
+
+/// The numbers of a state's relations, once somebody asked. A copy of the state, which may be
+/// changed, has its own.
+#[derive(Default)]
+pub(crate) struct KnownNumbers(OnceLock<BTreeMap<String, i64>>);
+
+impl Clone for KnownNumbers {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl State {
+    /// The number of the relation called `name` in a state that is not changed any more.
+    pub(crate) fn relation_number(&self, name: &str) -> Option<i64> {
+        self.numbers.0.get_or_init(|| relations(self)).get(name).copied()
+    }
 }
 
 /// A type in PostgreSQL's catalog.

@@ -265,7 +265,9 @@ impl Binder<'_> {
             let expr =
                 known.map_or_else(|| Expr::column(column.id, column.ty), |(_, expr)| expr.clone());
             if project.iter().any(|(id, _)| *id == column.id) {
-                column.id = self.fresh();
+                let id = self.fresh();
+                self.copy_origin(column.id, id);
+                column.id = id;
             }
             project.push((column.id, expr));
         }

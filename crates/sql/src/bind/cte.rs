@@ -11,7 +11,7 @@ use super::name::{folded, ident_at};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{CteId, Duplicates, Expr, Place, Plan};
+use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
 use crate::parse::visit::names_relation;
 
 /// A CTE in sight.
@@ -20,6 +20,9 @@ pub(super) struct CteEntry {
     pub(super) name: String,
     id: CteId,
     columns: Vec<(String, DataType)>,
+    /// What its columns are in its definition, for their origins; nothing of changes of rows and
+    /// recursive ones.
+    defined: Vec<ColumnId>,
     use_: CteUse,
 }
 
@@ -35,7 +38,8 @@ enum CteUse {
 
 impl CteEntry {
     pub(super) fn new(name: &str, id: CteId, columns: Vec<(String, DataType)>) -> Self {
-        Self { name: name.to_owned(), id, columns, use_: CteUse::Free }
+        let (name, defined) = (name.to_owned(), Vec::new());
+        Self { name, id, columns, defined, use_: CteUse::Free }
     }
 
     /// Of a change without RETURNING.
@@ -125,10 +129,11 @@ impl Binder<'_> {
     fn bind_plain(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
         let bound = self.bind_query(&cte.query, Unknowns::Text)?;
         let (plan, columns) = self.exact(bound);
+        let defined = columns.iter().map(|column| column.id).collect();
         let columns = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let id = self.fresh_cte();
         let columns = renamed(columns, &cte.alias)?;
-        self.ctes.push(CteEntry::new(name, id, columns));
+        self.ctes.push(CteEntry { defined, ..CteEntry::new(name, id, columns) });
         Ok(Definition::plain(id, name, plan))
     }
 
@@ -145,9 +150,8 @@ impl Binder<'_> {
             return unsupported(format!("WITH \"{}\" inside WITH RECURSIVE", definition.name), at);
         }
         let id = self.fresh_cte();
-        let entry =
-            CteEntry { name: name.to_owned(), id, columns: Vec::new(), use_: CteUse::Forbidden };
-        self.ctes.push(entry);
+        let entry = CteEntry::new(name, id, Vec::new());
+        self.ctes.push(CteEntry { use_: CteUse::Forbidden, ..entry });
         let base = self.bind_set_expr(left, Unknowns::Text)?;
         let (base, columns) = self.exact(base);
         let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
@@ -221,6 +225,9 @@ impl Binder<'_> {
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
         let columns: Vec<_> = entry.columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
+        for ((id, _), defined) in columns.iter().zip(&entry.defined) {
+            self.copy_origin(*defined, *id);
+        }
         let scope_columns = entry
             .columns
             .iter()

@@ -1,6 +1,7 @@
 //! FROM: tables, views, CTEs, sub-queries, joins.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
@@ -11,7 +12,9 @@ use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
-use crate::algebra::{CompareOp, Expr, Function, JoinKind, Place, Plan};
+use crate::algebra::{
+    ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
+};
 use crate::catalog::{Relation, TableRef, ViewRights};
 use crate::parse::too_deep;
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
@@ -291,6 +294,9 @@ impl Binder<'_> {
         for (ordinal, column) in columns.iter_mut().enumerate() {
             column.source = access.map(|access| Source { access, ordinal });
         }
+        if !is_system {
+            self.note_origins(&full.key(), &columns);
+        }
         let schema = match (is_system, &full.schema) {
             (true, None) => "pg_catalog".to_owned(),
             _ => full.schema_name().to_owned(),
@@ -298,6 +304,26 @@ impl Binder<'_> {
         let (name, schema, whole) = (full.name, Some(schema), Whole::Row);
         let relation = ScopeRelation { name, schema, columns, system, table: None, whole, at };
         Ok((bound.plan, Scope::of(with_alias(relation, alias)?)))
+    }
+
+    /// Columns of `relation` are read, unless a view reads them.
+    fn note_origins(&mut self, relation: &str, columns: &[ScopeColumn]) {
+        if self.view_depth > 0 || self.definition_depth > 0 {
+            return;
+        }
+        let relation: Arc<str> = relation.into();
+        for (ordinal, column) in columns.iter().enumerate() {
+            if let ExprKind::Column(id) = column.expr.kind {
+                self.origins.insert(id, Origin { relation: Arc::clone(&relation), ordinal });
+            }
+        }
+    }
+
+    /// Column `to` has the values of column `from`.
+    pub(super) fn copy_origin(&mut self, from: ColumnId, to: ColumnId) {
+        if let Some(origin) = self.origins.get(&from) {
+            self.origins.insert(to, origin.clone());
+        }
     }
 
     /// A scan of `table`, called `name`; SELECT is needed on `read` and what the statement reads,
@@ -312,10 +338,12 @@ impl Binder<'_> {
         let full = self.relation_name(name)?;
         let select = Privileges::of(&[Privilege::Select]);
         let access = read.map(|read| self.require_any(table.name(), select, read));
+        let key = table.name().to_owned();
         let (plan, mut relation) = self.scan(table, &full.name, alias);
         for (ordinal, column) in relation.columns.iter_mut().enumerate() {
             column.source = access.map(|access| Source { access, ordinal });
         }
+        self.note_origins(&key, &relation.columns);
         relation.at = object_at(name);
         relation.schema = Some(full.schema_name().to_owned());
         Ok((plan, Scope::of(with_alias(relation, alias)?)))

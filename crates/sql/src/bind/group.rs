@@ -210,7 +210,11 @@ impl Binder<'_> {
                 let known = keys.iter().position(|(_, key)| *key == expr);
                 let index = known.unwrap_or(keys.len());
                 if known.is_none() {
-                    keys.push((self.fresh(), expr));
+                    let id = self.fresh();
+                    if let ExprKind::Column(of) = expr.kind {
+                        self.copy_origin(of, id);
+                    }
+                    keys.push((id, expr));
                 }
                 if !indexes.contains(&index) {
                     indexes.push(index);

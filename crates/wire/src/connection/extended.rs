@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{PreparedStatement, QueryResult};
+use engine::{ColumnOrigin, PreparedStatement, QueryResult};
 use parking_lot::Mutex;
 use types::{DataType, Error, Result, SqlState, Value};
 
@@ -25,6 +25,7 @@ pub(super) struct Statement {
     /// None for a text without a statement.
     prepared: Option<Mutex<PreparedStatement>>,
     columns: Option<Vec<(String, DataType)>>,
+    origins: Vec<ColumnOrigin>,
 }
 
 /// How far a portal is.
@@ -106,7 +107,8 @@ impl Connection {
     fn prepare(&mut self, text: &str, given: &[u32]) -> Result<Statement> {
         let text: Arc<str> = text.into();
         if engine::is_blank(&text) {
-            return Ok(Statement { text, oids: Vec::new(), prepared: None, columns: None });
+            let (oids, origins) = (Vec::new(), Vec::new());
+            return Ok(Statement { text, oids, prepared: None, columns: None, origins });
         }
         let types = given.iter().map(|oid| oid::parameter(*oid));
         let types: Vec<DataType> = types.collect::<Result<_>>()?;
@@ -117,7 +119,8 @@ impl Connection {
         };
         let oids = prepared.parameters().iter().enumerate().map(number).collect();
         let columns = prepared.columns().map(<[_]>::to_vec);
-        Ok(Statement { text, oids, prepared: Some(Mutex::new(prepared)), columns })
+        let origins = prepared.origins().to_vec();
+        Ok(Statement { text, oids, prepared: Some(Mutex::new(prepared)), columns, origins })
     }
 
     /// Bind.
@@ -188,27 +191,34 @@ impl Connection {
         fields.end()?;
         let mut link = self.link.lock();
         let out = &mut link.outgoing;
-        let (columns, formats) = match kind {
+        let (columns, origins, formats) = match kind {
             b'S' => {
                 let statement = self.statements.get(name).ok_or_else(|| unknown_statement(name))?;
                 message::message(out, b't', |out| {
                     out.extend_from_slice(&(statement.oids.len() as u16).to_be_bytes());
                     statement.oids.iter().for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
                 });
-                (statement.columns.as_deref(), &[][..])
+                (statement.columns.as_deref(), statement.origins.as_slice(), &[][..])
             }
             b'P' => match self.portals.get(name) {
-                Some(portal) => (portal.statement.columns.as_deref(), portal.formats.as_slice()),
+                Some(portal) => {
+                    let statement = &portal.statement;
+                    (
+                        statement.columns.as_deref(),
+                        statement.origins.as_slice(),
+                        &portal.formats[..],
+                    )
+                }
                 // One of DECLARE is a portal, too.
                 None => match self.session.cursor_columns(name) {
-                    Some(columns) => (Some(columns), &[][..]),
+                    Some(columns) => (Some(columns), &[][..], &[][..]),
                     None => return Err(unknown_portal(name)),
                 },
             },
             _ => return Err(violation("invalid DESCRIBE message subtype")),
         };
         match columns {
-            Some(columns) => encode::describe(out, columns, formats),
+            Some(columns) => encode::describe(out, columns, origins, formats),
             None => message::empty(out, b'n'),
         }
         Ok(())

@@ -38,7 +38,7 @@ impl Connection {
             since = now;
             let formats = if result.is_binary() { &[Format::Binary][..] } else { &[] };
             if result.has_rows() {
-                encode::describe(&mut link.lock().outgoing, result.columns(), formats);
+                encode::describe(&mut link.lock().outgoing, result.columns(), &[], formats);
             }
             send(link, &result, formats).map_err(|reason| {
                 let error = reason.to_error();
