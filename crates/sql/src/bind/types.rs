@@ -253,6 +253,15 @@ pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
     }
 }
 
+/// The type of which both operands of an operator on numbers become: REAL beside any other number
+/// is DOUBLE PRECISION, as there are no operators between them.
+pub(super) fn operand_union(a: DataType, b: DataType) -> Option<DataType> {
+    match number_union(a, b)? {
+        DataType::Real if a != b => Some(DataType::Double),
+        union => Some(union),
+    }
+}
+
 /// The type to which both operands of a comparison are brought; None when there is no such
 /// operator.
 pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
@@ -260,7 +269,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     if interchangeable(a, b) {
         return Some(a);
     }
-    if let Some(ty) = number_union(a, b) {
+    if let Some(ty) = operand_union(a, b) {
         return Some(ty);
     }
     match (a, b) {
