@@ -49,6 +49,12 @@ pub fn round_seconds(value: &Vector, digits: u32, ty: DataType) -> Result<Vector
         let size = micros.checked_abs()?.checked_add(unit / 2)? / unit * unit;
         size.checked_mul(micros.signum())
     };
+    if ty == DataType::Interval {
+        return Ok(map(value, |i: Interval| Interval {
+            micros: rounded(i.micros).unwrap_or(i.micros),
+            ..i
+        }));
+    }
     if ty == DataType::Time {
         return Ok(map(value, |t: i64| rounded(t).unwrap_or(t)));
     }

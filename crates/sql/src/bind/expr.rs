@@ -272,6 +272,9 @@ fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
     let (plain, precision) = match ty {
         T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
         T::Timestamp(Some(precision), zone) => (T::Timestamp(None, *zone), *precision),
+        T::Interval { fields: fields @ None, precision: Some(precision) } => {
+            (T::Interval { fields: fields.clone(), precision: None }, *precision)
+        }
         _ => return (ty.clone(), None),
     };
     let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);
