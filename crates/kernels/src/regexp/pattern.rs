@@ -159,6 +159,9 @@ fn translate(pattern: &str, options: Options) -> String {
                 None => out.push('\\'),
             },
             '[' => bracket(&mut out, &mut rest, options),
+            '(' if rest.clone().take(2).eq(['?', '#']) => {
+                while !matches!(rest.next(), None | Some(')')) {}
+            }
             '{' if !rest.peek().is_some_and(char::is_ascii_digit) => out.push_str(r"\{"),
             c => out.push(c),
         }
@@ -241,6 +244,12 @@ fn bracket(out: &mut String, rest: &mut Peekable<Chars<'_>>, options: Options) {
     }
 }
 
+/// The classes of characters.
+const CLASSES: [&str; 13] = [
+    "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
 /// `[:name:]`, `[.c.]`, `[=c=]` inside of brackets, its first bracket taken.
 fn class(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     let Some(kind) = rest.next() else { return };
@@ -252,6 +261,8 @@ fn class(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
         name.push(c);
     }
     match kind {
+        // No class of Unicode has such a name either: this is refused.
+        ':' if !CLASSES.contains(&name.as_str()) => out.extend([r"\p{class ", &name, "}"]),
         ':' => out.extend(["[:", name.as_str(), ":]"]),
         _ => out.push_str(&regex::escape(&name)),
     }

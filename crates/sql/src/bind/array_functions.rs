@@ -92,10 +92,8 @@ impl Binder<'_> {
             return Ok(None);
         };
         let count = arguments.len();
-        let missing = {
-            let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
-            format!("function {name}({}) does not exist", types.join(", "))
-        };
+        let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
+        let missing = format!("function {name}({}) does not exist", types.join(", "));
         let whole = signature.parameters.len();
         if count > whole || count + signature.optional < whole {
             return Err(no_function(missing, at));

@@ -397,7 +397,21 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
             whole_micros(*precision, at)?;
             DataType::TimestampTz
         }
-        Ast::Interval { .. } => DataType::Interval,
+        Ast::Interval { fields: None, precision } => {
+            whole_micros(*precision, at)?;
+            DataType::Interval
+        }
+        Ast::Interval { fields: Some(fields), precision } => {
+            use ast::IntervalFields as F;
+            whole_micros(*precision, at)?;
+            match fields {
+                // They leave nothing out.
+                F::Second | F::DayToSecond | F::HourToSecond | F::MinuteToSecond => {
+                    DataType::Interval
+                }
+                fields => return unsupported(format!("type interval {fields}"), at),
+            }
+        }
         Ast::Uuid => DataType::Uuid,
         Ast::JSON => DataType::Json,
         Ast::JSONB => DataType::Jsonb,

@@ -1,12 +1,12 @@
 //! Functions of any number of arguments: VARIADIC calls, num_nulls.
 
 use sqlparser::ast;
-use types::{DataType, ElementType, Result};
+use types::{DataType, ElementType, Result, SqlState};
 
 use super::functions::no_function;
 use super::table_function::named_argument;
 use super::types::Context;
-use super::{Binder, Bound, unsupported};
+use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place};
 
 const TEXTS: DataType = DataType::Array(ElementType::Text);
@@ -42,6 +42,11 @@ impl Binder<'_> {
             format!("function {name}({}) does not exist", types.join(", "))
         };
         if !array.ty().is_array() {
+            const ANY: [&str; 5] = ["concat", "concat_ws", "format", "num_nulls", "num_nonnulls"];
+            if ANY.contains(&name) {
+                let message = "VARIADIC argument must be an array";
+                return fail(SqlState::DATATYPE_MISMATCH, message, array.at);
+            }
             return Err(no_function(missing, at));
         }
         let bound = match (name, list.len()) {
