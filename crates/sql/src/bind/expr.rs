@@ -273,7 +273,7 @@ fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
         T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
         T::Timestamp(Some(precision), zone) => (T::Timestamp(None, *zone), *precision),
         T::Interval { fields: fields @ None, precision: Some(precision) } => {
-            (T::Interval { fields: fields.clone(), precision: None }, *precision)
+            (T::Interval { fields: *fields, precision: None }, *precision)
         }
         _ => return (ty.clone(), None),
     };
