@@ -393,6 +393,78 @@ pub fn trim(array: &Vector, count: &Vector, element: ElementType) -> Result<Vect
     })
 }
 
+/// width_bucket(value, array): how many elements of an ascending array are not above the value.
+///
+/// # Errors
+/// 22004 for an element that is NULL.
+pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Vector> {
+    let interval = element == ElementType::Interval;
+    let key = |raw: &'_ [u8]| -> usize { if interval { 16 } else { raw.len() } };
+    let mut single = ArrayBuilder::new();
+    let mut failed = false;
+    let buckets = integers(&[value, array], |i| {
+        let array = bytes(array, i)?;
+        let value = raw(&mut single, value, i, element)?;
+        let mut below = 0;
+        for raw in Elements::new(array, element) {
+            match raw {
+                Some(raw) => below += i32::from(raw[..key(raw)] <= value[..key(value)]),
+                None => failed = true,
+            }
+        }
+        Some(below)
+    });
+    match failed {
+        true => Err(Error::new(SqlState(*b"22004"), "thresholds array must not contain NULLs")),
+        false => Ok(buckets),
+    }
+}
+
+/// The only element of an array of INTEGER, None for an empty one.
+///
+/// # Errors
+/// 22004 for NULL, 0A000 for several dimensions.
+fn only(array: &Vector, i: usize) -> Result<Option<i32>> {
+    let null = |message: &str| Error::new(SqlState(*b"22004"), message);
+    let missing = "dimension array or low bound array cannot be null";
+    let array = bytes(array, i).ok_or_else(|| null(missing))?;
+    match array::values(array, ElementType::Integer).as_slice() {
+        [] => Ok(None),
+        [types::Value::I32(value)] => Ok(Some(*value)),
+        [_] => Err(null("dimension values cannot be null")),
+        _ => Err(Error::unsupported("an array of several dimensions")),
+    }
+}
+
+/// array_fill(value, lengths [, first subscripts]).
+///
+/// # Errors
+/// 22004 for a NULL length or subscript, 0A000 for several dimensions, 2202E and 54000 for an array
+/// that is too large.
+pub fn fill(
+    value: &Vector,
+    lengths: &Vector,
+    firsts: Option<&Vector>,
+    element: ElementType,
+) -> Result<Vector> {
+    let all: Vec<&Vector> = [value, lengths].into_iter().chain(firsts).collect();
+    arrays(&all, |i| {
+        let length = only(lengths, i)?.unwrap_or(0);
+        let first = firsts.map(|firsts| only(firsts, i)).transpose()?.flatten().unwrap_or(1);
+        let size = usize::try_from(length).ok().filter(|size| *size <= array::ELEMENTS_MAX);
+        let size = size.ok_or_else(|| {
+            let message =
+                format!("array size exceeds the maximum allowed ({})", array::ELEMENTS_MAX);
+            Error::new(SqlState::LIMIT_EXCEEDED, message)
+        })?;
+        let mut single = ArrayBuilder::new();
+        let value = raw(&mut single, value, i, element);
+        let mut builder = ArrayBuilder::new();
+        (0..size).for_each(|_| builder.push_raw(value));
+        builder.finish_from(first).map(Some)
+    })
+}
+
 /// array_to_string.
 ///
 /// # Errors

@@ -6,20 +6,32 @@
 //! Unicode, whatever the locale. Parts of text (substring, left, trim ...) share the memory of the
 //! whole.
 
+mod bits;
 mod bytes;
+mod charset;
+mod digest;
+mod escape;
+mod format;
 mod join;
 mod part;
+mod size;
 
-pub use bytes::{decode, encode, hash_text, md5, to_hex};
+pub use bits::{bit_count, get_bit, get_byte, set_bit, set_byte};
+pub use bytes::{decode, encode, hash_text, to_hex};
+pub use charset::{convert, convert_from, convert_to};
+pub use digest::{md5, sha224, sha256, sha384, sha512};
+pub use escape::{parse_ident, unistr};
+pub use format::{format, format_array};
 pub use join::{concat, concat_operator, concat_ws, pad, repeat, replace, reverse, translate};
-pub use part::{left, right, split_part, substring, substring_bytes, trim};
+pub use part::{left, right, split_part, substring, substring_bytes, trim, trim_bytes};
+pub use size::size_bytes;
 
 use std::borrow::Cow;
 
 use types::{Error, Result, SqlState};
 
-use crate::Vector;
 use crate::rows::{Fixed, Texts, Values, try_build, try_write, utf8};
+use crate::{StrBuilder, Vector, VectorData};
 
 /// Which end of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,20 +275,38 @@ pub fn starts_with(text: &Vector, prefix: &Vector) -> Result<Vector> {
 pub fn quote_literal(text: &Vector) -> Result<Vector> {
     let texts = Texts::new(text);
     try_write(&[text], |i, out| {
-        let bytes = texts.bytes(i);
-        if bytes.contains(&b'\\') {
-            out.push(b'E');
-        }
-        out.push(b'\'');
-        for &byte in bytes {
-            if matches!(byte, b'\'' | b'\\') {
-                out.push(byte);
-            }
-            out.push(byte);
-        }
-        out.push(b'\'');
+        push_literal(out, texts.bytes(i));
         Ok(())
     })
+}
+
+/// quote_nullable: as [`quote_literal`], `NULL` for NULL.
+///
+/// # Errors
+/// None.
+pub fn quote_nullable(text: &Vector) -> Result<Vector> {
+    let quoted = quote_literal(text)?;
+    let Some(valid) = &quoted.validity else { return Ok(quoted) };
+    let mut out = StrBuilder::with_capacity(quoted.len());
+    for i in 0..quoted.len() {
+        out.push(if valid.get(i) { quoted.as_str().get(i) } else { b"NULL" });
+    }
+    Ok(Vector::new(VectorData::Str(out.finish())))
+}
+
+/// Appends text as a literal of SQL.
+fn push_literal(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.contains(&b'\\') {
+        out.push(b'E');
+    }
+    out.push(b'\'');
+    for &byte in bytes {
+        if matches!(byte, b'\'' | b'\\') {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'\'');
 }
 
 /// Words that PostgreSQL 15 takes as names only in quotes, in order.

@@ -165,7 +165,9 @@ fn text_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<Vector
         ("decode", [a, b]) => text_fn::decode(a, b),
         ("like", [a, b]) => kernels::like::like_vectors(a, b, Some('\\'), case),
         ("regexp_like", [a, b]) => regexp::matches(a, b, case),
-        ("regexp_replace", [a, b, c, rest @ ..]) => regexp::replace(a, b, c, rest.first().copied()),
+        ("regexp_replace", [a, b, c, rest @ ..]) => {
+            regexp::replace([a, b, c], None, None, rest.first().copied())
+        }
         _ => return None,
     })
 }

@@ -181,6 +181,22 @@ pub enum AggregateFunction {
     CovarSamp,
     /// corr(DOUBLE, DOUBLE).
     Corr,
+    /// regr_slope(DOUBLE y, DOUBLE x), as its kin.
+    RegrSlope,
+    /// regr_intercept.
+    RegrIntercept,
+    /// regr_r2.
+    RegrR2,
+    /// regr_avgx.
+    RegrAvgX,
+    /// regr_avgy.
+    RegrAvgY,
+    /// regr_sxx.
+    RegrSxx,
+    /// regr_syy.
+    RegrSyy,
+    /// regr_sxy.
+    RegrSxy,
     /// any_value; also what single-row scalar sub-queries use after unnesting.
     AnyValue,
     /// As [`Self::AnyValue`], but 21000 at the second row: made by unnesting, never by the binder.

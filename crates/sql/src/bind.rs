@@ -52,6 +52,7 @@ mod system;
 mod refresh;
 mod special;
 mod functions;
+mod variadic;
 mod json;
 mod function_table;
 mod array;

@@ -472,6 +472,11 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 }
                 continue;
             }
+            // `f(VARIADIC a)` is read as `f(variadic => a)`.
+            Token::Word(word) if is_word(word, "variadic") && begins_argument(&prepared) => {
+                prepared.push(token.clone());
+                token.token = Token::RArrow;
+            }
             Token::Word(word) if word.keyword == Keyword::FROM && begins_trim(&prepared) => {
                 continue;
             }
@@ -519,6 +524,12 @@ fn opens_call(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
     let mut rest = tokens.iter().skip(at_idx + 1);
     rest.find(|token| !matches!(token.token, Token::Whitespace(_)))
         .is_some_and(|token| token.token == Token::LParen)
+}
+
+/// True behind what an argument of a call may follow.
+fn begins_argument(before: &[TokenWithSpan]) -> bool {
+    let last = before.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    last.is_some_and(|last| matches!(last.token, Token::LParen | Token::Comma))
 }
 
 /// True when `tokens` end in `trim(`, or that and BOTH, LEADING or TRAILING.

@@ -152,12 +152,40 @@ const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
 
-const SIZE: &str = lookup!("pg_class", "oid", "bytes");
+/// Bytes of a relation, by number or name.
+const SIZE: &str = "(SELECT max(pgc.pgc_bytes) FROM (SELECT oid::text AS pgc_number, \
+    shown AS pgc_shown, fullname AS pgc_name, bytes AS pgc_bytes FROM pg_catalog.pg_class) AS pgc \
+    WHERE $1::text IN (pgc.pgc_number, pgc.pgc_shown, pgc.pgc_name))";
 
-const PRETTY: &str = "CASE WHEN abs($1) < 10240 THEN $1::bigint::text || ' bytes' \
-    WHEN abs($1) < 10485760 THEN (($1 + 512) / 1024)::bigint::text || ' kB' \
-    WHEN abs($1) < 10737418240 THEN (($1 + 524288) / 1048576)::bigint::text || ' MB' \
-    ELSE (($1 + 536870912) / 1073741824)::bigint::text || ' GB' END";
+/// A size in units of `$unit`, rounded half away from zero.
+macro_rules! in_unit {
+    ($unit:literal, $half:literal, $name:literal) => {
+        concat!(
+            "trunc((($1)::numeric + sign(($1)::numeric) * ",
+            $half,
+            ") / ",
+            $unit,
+            ")::text || ' ",
+            $name,
+            "' "
+        )
+    };
+}
+
+/// The limits are those of 20479 half units, as PostgreSQL has them.
+const PRETTY: &str = concat!(
+    "CASE WHEN abs($1) < 10240 THEN ($1)::text || ' bytes' WHEN abs($1) < 10485248 THEN ",
+    in_unit!("1024", "512", "kB"),
+    "WHEN abs($1) < 10736893952 THEN ",
+    in_unit!("1048576", "524288", "MB"),
+    "WHEN abs($1) < 10994579406848 THEN ",
+    in_unit!("1073741824", "536870912", "GB"),
+    "WHEN abs($1) < 11258449312612352 THEN ",
+    in_unit!("1099511627776", "549755813888", "TB"),
+    "ELSE ",
+    in_unit!("1125899906842624", "562949953421312", "PB"),
+    "END"
+);
 
 const TYPE_NUMBER: &str = concat!(
     "coalesce(",
@@ -249,6 +277,11 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_total_relation_size", &[1], SIZE),
     ("pg_database_size", &[1], "(SELECT sum(c.bytes)::bigint FROM pg_catalog.pg_class c)"),
     ("pg_size_pretty", &[1], PRETTY),
+    // In the words of Unix.
+    ("timeofday", &[0], "to_char(clock_timestamp(), 'Dy Mon DD HH24:MI:SS.US YYYY TZ')"),
+    ("length", &[2], "char_length(convert_from($1, $2))"),
+    ("date_trunc", &[3], "(date_trunc($1, ($2)::timestamptz AT TIME ZONE $3) AT TIME ZONE $3)"),
+    ("make_timestamptz", &[7], "(make_timestamp($1, $2, $3, $4, $5, $6) AT TIME ZONE $7)"),
     ("pg_tablespace_location", &[1], "''"),
     ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8' ELSE '' END"),
     ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),

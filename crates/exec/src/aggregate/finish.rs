@@ -192,7 +192,17 @@ impl StatePlan {
                 let moments = self.over(call, StateKind::ExactMoments);
                 Ok(Finisher::ExactVariance { moments, function, scale })
             }
-            function @ (F::CovarPop | F::CovarSamp | F::Corr) => {
+            function @ (F::CovarPop
+            | F::CovarSamp
+            | F::Corr
+            | F::RegrSlope
+            | F::RegrIntercept
+            | F::RegrR2
+            | F::RegrAvgX
+            | F::RegrAvgY
+            | F::RegrSxx
+            | F::RegrSyy
+            | F::RegrSxy) => {
                 let moments = self.over(call, StateKind::FloatMoments);
                 Ok(Finisher::FloatMoment { moments, function })
             }

@@ -78,6 +78,17 @@ pub(crate) fn float_moment(m: Float, function: F) -> Option<f64> {
         F::CovarPop | F::CovarSamp => Some(m.xy / divisor),
         F::Corr if m.xx == 0.0 || m.yy == 0.0 => None,
         F::Corr => Some(m.xy / (m.xx * m.yy).sqrt()),
+        // The first argument of these is called y in SQL, the second x.
+        F::RegrSxx => Some(m.yy),
+        F::RegrSyy => Some(m.xx),
+        F::RegrSxy => Some(m.xy),
+        F::RegrAvgX => Some(m.y / m.count),
+        F::RegrAvgY => Some(m.x / m.count),
+        F::RegrSlope | F::RegrIntercept | F::RegrR2 if m.yy == 0.0 => None,
+        F::RegrSlope => Some(m.xy / m.yy),
+        F::RegrIntercept => Some((m.x - m.y * m.xy / m.yy) / m.count),
+        F::RegrR2 if m.xx == 0.0 => Some(1.0),
+        F::RegrR2 => Some(m.xy * m.xy / (m.yy * m.xx)),
         _ => None,
     }
 }

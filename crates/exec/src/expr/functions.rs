@@ -3,10 +3,9 @@
 mod arrays;
 mod json;
 mod numbers;
+mod text;
 
-use kernels::like::Case;
-use kernels::text_fn::{self, Side};
-use kernels::{Vector, VectorBuilder, cast, math_fn, regexp, time_fn};
+use kernels::{Vector, VectorBuilder, cast, math_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::calendar::{EXTRACT_TYPE, Field};
@@ -128,83 +127,13 @@ pub(super) fn kernel(
     if let Function::Json(function) = function {
         return Ok((json::kernel(function, &signature)?, FALLIBLE));
     }
-    if let Some(found) = text(function, &signature)? {
+    if let Some(found) = text::kernel(function, &signature)? {
         return Ok(found);
     }
     if let Some(kernel) = time(function, &signature)? {
         return Ok((kernel, FALLIBLE));
     }
     Err(Error::internal(format!("no kernel for {function:?}")))
-}
-
-fn text(function: Function, signature: &Signature) -> Result<Option<(Kernel, Traits)>> {
-    let count = signature.arguments.len();
-    let total = match function {
-        Function::CharLength => one(text_fn::char_length),
-        Function::OctetLength => one(text_fn::octet_length),
-        Function::BitLength => one(text_fn::bit_length),
-        Function::Upper => one(text_fn::upper),
-        Function::Lower => one(text_fn::lower),
-        Function::Initcap => one(text_fn::initcap),
-        Function::TrimBoth => two(|a, b| text_fn::trim(Side::Both, a, b)),
-        Function::TrimLeft => two(|a, b| text_fn::trim(Side::Left, a, b)),
-        Function::TrimRight => two(|a, b| text_fn::trim(Side::Right, a, b)),
-        Function::Left => two(text_fn::left),
-        Function::Right => two(text_fn::right),
-        Function::Reverse => one(text_fn::reverse),
-        Function::Position => match signature.of(0)? {
-            DataType::Bytea => two(text_fn::position_bytes),
-            _ => two(text_fn::position),
-        },
-        Function::Ascii => one(text_fn::ascii),
-        Function::StartsWith => two(text_fn::starts_with),
-        Function::Translate => three(text_fn::translate),
-        Function::Md5 => one(text_fn::md5),
-        Function::ToHex => one(text_fn::to_hex),
-        Function::QuoteLiteral => one(text_fn::quote_literal),
-        Function::QuoteIdent => one(text_fn::quote_ident),
-        Function::HashText => one(text_fn::hash_text),
-        Function::ConcatOperator => two(text_fn::concat_operator),
-        Function::Concat => Box::new(|a: &[&Vector], _| text_fn::concat(a)),
-        Function::ConcatWs => Box::new(|a: &[&Vector], _| text_fn::concat_ws(a[0], &a[1..])),
-        Function::Substring if count == 2 => match signature.of(0)? {
-            DataType::Bytea => two(|a, from| text_fn::substring_bytes(a, from, None)),
-            _ => two(|a, from| text_fn::substring(a, from, None)),
-        },
-        _ => return Ok(fallible_text(function, signature)?.map(|kernel| (kernel, FALLIBLE))),
-    };
-    Ok(Some((total, TOTAL)))
-}
-
-fn fallible_text(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
-    let count = signature.arguments.len();
-    let kernel = match function {
-        Function::PadLeft => three(|a, n, fill| text_fn::pad(Side::Left, a, n, fill)),
-        Function::PadRight => three(|a, n, fill| text_fn::pad(Side::Right, a, n, fill)),
-        Function::Substring => match signature.of(0)? {
-            DataType::Bytea => three(|a, from, n| text_fn::substring_bytes(a, from, Some(n))),
-            _ => three(|a, from, n| text_fn::substring(a, from, Some(n))),
-        },
-        Function::Replace => three(text_fn::replace),
-        Function::Repeat => two(text_fn::repeat),
-        Function::AssignText => {
-            let (from, to) = (signature.of(0)?, signature.ty);
-            Box::new(move |a: &[&Vector], _| cast::assign(a[0], from, to))
-        }
-        Function::SplitPart => three(text_fn::split_part),
-        Function::Chr => one(text_fn::chr),
-        Function::Encode => two(text_fn::encode),
-        Function::Decode => two(text_fn::decode),
-        Function::RegexpMatch => two(|a, p| regexp::matches(a, p, Case::Sensitive)),
-        Function::RegexpMatchInsensitive => two(|a, p| regexp::matches(a, p, Case::Insensitive)),
-        Function::RegexpSubstring => two(regexp::substring),
-        Function::RegexpReplace if count == 3 => three(|a, p, r| regexp::replace(a, p, r, None)),
-        Function::RegexpReplace => {
-            Box::new(|a: &[&Vector], _| regexp::replace(a[0], a[1], a[2], Some(a[3])))
-        }
-        _ => return Ok(None),
-    };
-    Ok(Some(kernel))
 }
 
 fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {

@@ -1,3 +1,5 @@
+use types::SqlState;
+
 use super::*;
 use crate::VectorData;
 

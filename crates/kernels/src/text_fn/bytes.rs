@@ -1,25 +1,12 @@
-//! Bytes as text, digests and hashes.
+//! Bytes as text, and hashes.
 
 use std::fmt::Write;
 
-use md5::{Digest, Md5};
 use types::text::{parse_escaped, parse_hex, push_escaped, push_hex};
 use types::{Error, Result, SqlState};
 
 use crate::Vector;
 use crate::rows::{Texts, Values, try_build, try_format, try_write};
-
-/// md5 of TEXT or BYTEA -> TEXT.
-///
-/// # Errors
-/// None.
-pub fn md5(text: &Vector) -> Result<Vector> {
-    let texts = Texts::new(text);
-    try_format(&[text], |i, out| {
-        push_hex(out, &Md5::digest(texts.bytes(i)));
-        Ok(())
-    })
-}
 
 /// How encode and decode write bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,6 +44,27 @@ pub fn trim(side: Side, text: &Vector, characters: &Vector) -> Result<Vector> {
     })
 }
 
+/// btrim, ltrim, rtrim of BYTEA: bytes that are in `set`.
+///
+/// # Errors
+/// None.
+pub fn trim_bytes(side: Side, bytes: &Vector, set: &Vector) -> Result<Vector> {
+    let sets = Texts::new(set);
+    try_narrow(bytes, &[bytes, set], |i, bytes| {
+        let set = sets.bytes(i);
+        let is_kept = |byte: &u8| !set.contains(byte);
+        let start = match side {
+            Side::Right => 0,
+            _ => bytes.iter().position(is_kept).unwrap_or(bytes.len()),
+        };
+        let end = match side {
+            Side::Left => bytes.len(),
+            _ => bytes.iter().rposition(is_kept).map_or(start, |last| last + 1),
+        };
+        Ok(start..end.max(start))
+    })
+}
+
 #[cold]
 fn negative_length() -> Error {
     Error::new(SqlState::SUBSTRING_ERROR, "negative substring length not allowed")

@@ -41,6 +41,12 @@ pub fn is_finite(value: &Vector, ty: DataType) -> Result<Vector> {
 /// # Errors
 /// 22008.
 pub fn round_seconds(value: &Vector, digits: u32, ty: DataType) -> Result<Vector> {
+    if ty == DataType::Interval {
+        return Ok(map(value, |i: Interval| Interval {
+            micros: calendar::rounded_micros(i.micros, digits).unwrap_or(i.micros),
+            ..i
+        }));
+    }
     if ty == DataType::Time {
         return Ok(map(value, |t: i64| calendar::rounded_micros(t, digits).unwrap_or(t)));
     }

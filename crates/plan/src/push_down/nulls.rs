@@ -64,8 +64,10 @@ fn known(expr: &Expr, columns: &ColumnSet) -> Known {
             strict(list.iter().all(null))
         }
         ExprKind::Call(Function::NullIf, list) => strict(list.first().is_some_and(null)),
-        ExprKind::Call(Function::Concat | Function::QuoteLiteral, _) => Known::Nothing,
-        ExprKind::Call(Function::ConcatWs, list) => strict(list.first().is_some_and(null)),
+        ExprKind::Call(Function::Concat | Function::QuoteNullable, _) => Known::Nothing,
+        ExprKind::Call(Function::ConcatWs | Function::Format | Function::FormatArray, list) => {
+            strict(list.first().is_some_and(null))
+        }
         ExprKind::Call(function, list) => match of_array(*function, list, &null) {
             Some(known) => known,
             None => strict(list.iter().any(null)),
@@ -81,6 +83,7 @@ fn of_array(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> 
     let strict = |found: bool| if found { Known::Null } else { Known::Nothing };
     Some(match function {
         F::ArrayMake
+        | F::ArrayFill
         | F::ArrayConcat
         | F::ArrayAppend
         | F::ArrayPrepend

@@ -214,15 +214,70 @@ pub enum Function {
     Decode,
     /// to_hex(INTEGER or BIGINT): negative numbers as 32 or 64 bits.
     ToHex,
+    /// sha224(BYTEA).
+    Sha224,
+    /// sha256(BYTEA).
+    Sha256,
+    /// sha384(BYTEA).
+    Sha384,
+    /// sha512(BYTEA).
+    Sha512,
+    /// get_byte(BYTEA, INTEGER) -> INTEGER; 2202E outside.
+    GetByte,
+    /// set_byte(BYTEA, INTEGER, INTEGER).
+    SetByte,
+    /// get_bit(BYTEA, BIGINT) -> INTEGER; 2202E outside.
+    GetBit,
+    /// set_bit(BYTEA, BIGINT, INTEGER).
+    SetBit,
+    /// bit_count(BYTEA) -> BIGINT.
+    BitCount,
+    /// convert(BYTEA, TEXT source, TEXT target encoding).
+    Convert,
+    /// convert_from(BYTEA, TEXT source encoding) -> TEXT.
+    ConvertFrom,
+    /// convert_to(TEXT, TEXT target encoding) -> BYTEA.
+    ConvertTo,
+    /// pg_size_bytes(TEXT) -> BIGINT.
+    SizeBytes,
+    /// unistr(TEXT).
+    Unistr,
+    /// parse_ident(TEXT, BOOLEAN strict) -> TEXT[].
+    ParseIdent,
+    /// format(TEXT template, TEXT ...): NULL with a NULL template.
+    Format,
+    /// format(TEXT template, VARIADIC TEXT[]).
+    FormatArray,
     /// quote_literal(TEXT).
     QuoteLiteral,
+    /// quote_nullable(TEXT): never NULL.
+    QuoteNullable,
     /// quote_ident(TEXT).
     QuoteIdent,
-    /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]).
+    /// regexp_replace(TEXT, TEXT, TEXT [, TEXT flags]), or with INTEGER start, INTEGER n before
+    /// the flags, which may be left out then, n only with them.
     RegexpReplace,
+    /// regexp_like(TEXT, TEXT pattern, TEXT flags) -> BOOLEAN.
+    RegexpLike,
+    /// regexp_count(TEXT, TEXT pattern, INTEGER start, TEXT flags) -> INTEGER.
+    RegexpCount,
+    /// regexp_instr(TEXT, TEXT pattern, INTEGER start, INTEGER n, INTEGER end option, TEXT flags,
+    /// INTEGER group) -> INTEGER.
+    RegexpInstr,
+    /// regexp_substr(TEXT, TEXT pattern, INTEGER start, INTEGER n, TEXT flags, INTEGER group).
+    RegexpSubstr,
+    /// regexp_match(TEXT, TEXT pattern, TEXT flags) -> TEXT[].
+    RegexpGroups,
+    /// The rows of regexp_matches(TEXT, TEXT pattern, TEXT flags), each the text of an array
+    /// -> TEXT[].
+    RegexpAllGroups,
+    /// regexp_split_to_array(TEXT, TEXT pattern, TEXT flags) -> TEXT[].
+    RegexpSplitToArray,
+    /// The rows of regexp_split_to_table(TEXT, TEXT pattern, TEXT flags) -> TEXT[].
+    RegexpSplitToTable,
     /// substring(TEXT FROM TEXT pattern): the match or its first group, NULL without.
     RegexpSubstring,
-    /// `text ~ pattern` -> BOOLEAN (and regexp_like).
+    /// `text ~ pattern` -> BOOLEAN.
     RegexpMatch,
     /// `text ~* pattern` -> BOOLEAN.
     RegexpMatchInsensitive,
@@ -313,6 +368,11 @@ pub enum Function {
     ArrayRemove,
     /// array_replace(array, element, element); replaces NULL, too.
     ArrayReplace,
+    /// width_bucket(element, array) -> INTEGER: how many elements of an ascending array are not
+    /// above; 22004 for a NULL one.
+    ArrayBucket,
+    /// array_fill(element, INTEGER[] lengths [, INTEGER[] first subscripts]); NULL elements count.
+    ArrayFill,
     /// trim_array(array, INTEGER); 2202E when there are not so many.
     ArrayTrim,
     /// array_to_string(array, TEXT separator [, TEXT for NULL]) -> TEXT.

@@ -41,6 +41,16 @@ fn function_named(name: &str) -> Option<A> {
         "covar_pop" => A::CovarPop,
         "covar_samp" => A::CovarSamp,
         "corr" => A::Corr,
+        "regr_slope" => A::RegrSlope,
+        "regr_intercept" => A::RegrIntercept,
+        "regr_r2" => A::RegrR2,
+        "regr_avgx" => A::RegrAvgX,
+        "regr_avgy" => A::RegrAvgY,
+        "regr_sxx" => A::RegrSxx,
+        "regr_syy" => A::RegrSyy,
+        "regr_sxy" => A::RegrSxy,
+        // Of rows in which both are there.
+        "regr_count" => A::Count,
         "any_value" => A::AnyValue,
         "percentile_cont" => A::PercentileCont,
         "percentile_disc" => A::PercentileDisc,
@@ -170,6 +180,7 @@ impl Binder<'_> {
         let typed = match (ordered_set, JsonAggregate::named(name)) {
             (true, _) => self.ordered_set(&mut call, arguments)?,
             (false, Some(json)) => self.json_aggregate(json, &mut call, arguments, at)?,
+            (false, None) if name == "regr_count" => self.regr_count(&mut call, arguments)?,
             (false, None) => self.plain_aggregate(&mut call, arguments)?,
         };
         if !typed {
@@ -183,19 +194,7 @@ impl Binder<'_> {
     fn plain_aggregate(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
         match call.function {
             A::StringAgg => return self.string_agg(call, list),
-            A::CovarPop | A::CovarSamp | A::Corr => {
-                let numbers = list
-                    .iter()
-                    .all(|bound| can_cast(bound.ty(), DataType::Double, Context::Implicit));
-                if list.len() != 2 || !numbers {
-                    return Ok(false);
-                }
-                for bound in list {
-                    call.arguments.push(self.coerce(bound, DataType::Double, Context::Implicit)?);
-                }
-                call.ty = DataType::Double;
-                return Ok(true);
-            }
+            function if is_of_pairs(function) => return self.of_pairs(call, list),
             _ => {}
         }
         let Ok([mut argument]) = <[Bound; 1]>::try_from(list) else {
@@ -242,6 +241,36 @@ impl Binder<'_> {
         };
         call.arguments.push(expr);
         call.ty = result;
+        Ok(true)
+    }
+
+    /// An aggregate of two DOUBLEs.
+    fn of_pairs(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
+        let numbers =
+            list.iter().all(|bound| can_cast(bound.ty(), DataType::Double, Context::Implicit));
+        if list.len() != 2 || !numbers {
+            return Ok(false);
+        }
+        for bound in list {
+            call.arguments.push(self.coerce(bound, DataType::Double, Context::Implicit)?);
+        }
+        call.ty = DataType::Double;
+        Ok(true)
+    }
+
+    /// regr_count(y, x) is count of `x` where `y` is there.
+    fn regr_count(&mut self, call: &mut AggregateCall, list: Vec<Bound>) -> Result<bool> {
+        if !self.of_pairs(call, list)? {
+            return Ok(false);
+        }
+        let (Some(x), Some(y)) = (call.arguments.pop(), call.arguments.pop()) else {
+            return Err(Error::internal("two arguments expected"));
+        };
+        let ty = x.ty;
+        let branches = vec![(y.is_null(), Expr::null(ty))];
+        let kind = ExprKind::Case { branches, otherwise: Box::new(x) };
+        call.arguments.push(Expr { kind, ty });
+        call.ty = DataType::BigInt;
         Ok(true)
     }
 
@@ -306,6 +335,23 @@ impl Binder<'_> {
         }
         Ok(true)
     }
+}
+
+fn is_of_pairs(function: A) -> bool {
+    matches!(
+        function,
+        A::CovarPop
+            | A::CovarSamp
+            | A::Corr
+            | A::RegrSlope
+            | A::RegrIntercept
+            | A::RegrR2
+            | A::RegrAvgX
+            | A::RegrAvgY
+            | A::RegrSxx
+            | A::RegrSyy
+            | A::RegrSxy
+    )
 }
 
 fn count_rows(

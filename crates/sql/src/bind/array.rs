@@ -2,7 +2,7 @@
 //! arrays.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
+use types::{DataType, ElementType, Error, NumericType, Result, SqlState, Value, array};
 
 use super::json::{Comparison, comparable, has_key};
 use super::literal::{unknown, unknown_text};
@@ -64,7 +64,15 @@ impl Binder<'_> {
             None => self.unite(list?, "ARRAY")?,
             Some(ty) => {
                 let cast = |bound: Bound| self.coerce(bound, ty, Context::Explicit);
-                (list?.into_iter().map(cast).collect::<Result<Vec<_>>>()?, ty)
+                let list = list?.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
+                match ty {
+                    // Each has the scale that it was written with; an array has one.
+                    DataType::Numeric(NumericType::UNCONSTRAINED) => {
+                        let list = list.into_iter().map(|expr| Bound::new(expr, at)).collect();
+                        self.unite(list, "ARRAY")?
+                    }
+                    ty => (list, ty),
+                }
             }
         };
         let (_, ty) = array_type_of(ty, at)?;

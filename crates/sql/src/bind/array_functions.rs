@@ -18,6 +18,8 @@ enum Kind {
     Element,
     /// INTEGER.
     Integer,
+    /// INTEGER[].
+    Integers,
     /// TEXT.
     Text,
 }
@@ -27,6 +29,8 @@ enum Kind {
 enum Gives {
     /// The array's type.
     Array,
+    /// The type of arrays of the element, which must be known.
+    ArrayOf,
     /// Always this type.
     Is(DataType),
 }
@@ -41,7 +45,7 @@ struct Signature {
 
 fn signature(name: &str) -> Option<Signature> {
     use Gives::Is;
-    use Kind::{Array, Element, Integer, Text};
+    use Kind::{Array, Element, Integer, Integers, Text};
     const INT: Gives = Is(DataType::Integer);
     let (function, parameters, optional, gives): (_, &'static [Kind], _, _) = match name {
         "array_append" => (Function::ArrayAppend, &[Array, Element], 0, Gives::Array),
@@ -55,6 +59,8 @@ fn signature(name: &str) -> Option<Signature> {
             let ty = DataType::Array(ElementType::Integer);
             (Function::ArrayPositions, &[Array, Element], 0, Is(ty))
         }
+        "width_bucket" => (Function::ArrayBucket, &[Element, Array], 0, INT),
+        "array_fill" => (Function::ArrayFill, &[Element, Integers, Integers], 1, Gives::ArrayOf),
         "cardinality" => (Function::Cardinality, &[Array], 0, INT),
         "array_length" => (Function::ArrayLength, &[Array, Integer], 0, INT),
         "array_lower" => (Function::ArrayLower, &[Array, Integer], 0, INT),
@@ -86,10 +92,8 @@ impl Binder<'_> {
             return Ok(None);
         };
         let count = arguments.len();
-        let missing = {
-            let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
-            format!("function {name}({}) does not exist", types.join(", "))
-        };
+        let types: Vec<&str> = arguments.iter().map(|bound| bound.ty().name()).collect();
+        let missing = format!("function {name}({}) does not exist", types.join(", "));
         let whole = signature.parameters.len();
         if count > whole || count + signature.optional < whole {
             return Err(no_function(missing, at));
@@ -105,6 +109,7 @@ impl Binder<'_> {
                     arrays.push(*kind == Kind::Array);
                 }
                 Kind::Integer => others.push((bound, DataType::Integer)),
+                Kind::Integers => others.push((bound, DataType::Array(ElementType::Integer))),
                 Kind::Text => others.push((bound, DataType::Text)),
             }
         }
@@ -113,7 +118,7 @@ impl Binder<'_> {
         if !polymorphic.is_empty() {
             // Beside elements nothing that is known means text, as in PostgreSQL.
             if polymorphic.iter().all(Bound::is_unknown)
-                && !kinds.contains(&Kind::Element)
+                && (!kinds.contains(&Kind::Element) || signature.gives == Gives::ArrayOf)
                 && name != "array_cat"
             {
                 let message = "could not determine polymorphic type because input has type unknown";
@@ -130,7 +135,7 @@ impl Binder<'_> {
         for kind in kinds {
             let next = match kind {
                 Kind::Array | Kind::Element => compatible.next(),
-                Kind::Integer | Kind::Text => match others.next() {
+                Kind::Integer | Kind::Integers | Kind::Text => match others.next() {
                     Some((bound, ty)) if can_cast(bound.ty(), ty, Context::Implicit) => {
                         Some(self.coerce(bound, ty, Context::Implicit)?)
                     }
@@ -140,7 +145,7 @@ impl Binder<'_> {
             list.extend(next);
         }
         let ty = match signature.gives {
-            Gives::Array => DataType::Array(element),
+            Gives::Array | Gives::ArrayOf => DataType::Array(element),
             Gives::Is(ty) => ty,
         };
         let list = self.shown_array(signature.function, list);
@@ -226,7 +231,7 @@ impl Binder<'_> {
             "generate_subscripts" => {
                 vec![(F::Generate, self.subscript_arguments(arguments, at)?)]
             }
-            _ => match self.json_parts(name, &arguments, at)? {
+            _ => match self.parts_array(name, &arguments, at)? {
                 Some((parts, ty)) => vec![(F::Unnest, (vec![parts], ty))],
                 None => vec![(F::Generate, self.series_arguments(arguments, at)?)],
             },
@@ -234,6 +239,27 @@ impl Binder<'_> {
         let call =
             |(function, (arguments, ty))| Series { id: self.fresh(), ty, function, arguments };
         Ok(typed.into_iter().map(call).collect())
+    }
+
+    /// The array whose elements are the rows of `name`, and their type; None when it is made of
+    /// something else.
+    fn parts_array(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<(Expr, DataType)>> {
+        match name {
+            "regexp_matches" | "regexp_split_to_table" => {
+                let array = self.overloaded(name, arguments.to_vec(), at)?;
+                Ok(Some((array.expr, DataType::Text)))
+            }
+            "string_to_table" => {
+                let array = self.array_call("string_to_array", arguments.to_vec(), at)?;
+                Ok(array.map(|array| (array.expr, DataType::Text)))
+            }
+            _ => self.json_parts(name, arguments, at),
+        }
     }
 
     /// Calls whose rows stand side by side, as one series of row numbers from 1 and the value of
@@ -323,9 +349,9 @@ impl Binder<'_> {
 /// # Errors
 /// 42883, 0A000.
 fn refuse_compared(function: Function, element: ElementType, at: Place) -> Result<()> {
-    use Function::{ArrayPosition, ArrayPositions, ArrayRemove, ArrayReplace};
+    use Function::{ArrayBucket, ArrayPosition, ArrayPositions, ArrayRemove, ArrayReplace};
     match function {
-        ArrayPosition | ArrayPositions | ArrayRemove | ArrayReplace => {
+        ArrayBucket | ArrayPosition | ArrayPositions | ArrayRemove | ArrayReplace => {
             comparable(Expr::null(DataType::Array(element)), Comparison::Equality, at).map(|_| ())
         }
         _ => Ok(()),
@@ -351,13 +377,20 @@ fn zero(ty: DataType) -> Value {
     }
 }
 
-/// True for the name of a function on arrays.
-pub(super) fn is_array_function(name: &str) -> bool {
-    signature(name).is_some()
+/// True for the name of a function on arrays, called with `count` arguments.
+pub(super) fn is_array_function(name: &str, count: usize) -> bool {
+    signature(name).is_some() && (name != "width_bucket" || count == 2)
 }
 
 /// Functions that give rows.
 pub(super) fn is_set_function(name: &str) -> bool {
-    matches!(name, "generate_series" | "generate_subscripts" | "unnest")
-        || super::json::is_parts_function(name)
+    const NAMES: [&str; 6] = [
+        "generate_series",
+        "generate_subscripts",
+        "regexp_matches",
+        "regexp_split_to_table",
+        "string_to_table",
+        "unnest",
+    ];
+    NAMES.contains(&name) || super::json::is_parts_function(name)
 }

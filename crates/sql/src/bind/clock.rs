@@ -6,10 +6,12 @@
 //! a condition over rows, kept (CHECK)  -> a column behind those of the row
 //! ```
 
-use types::{DataType, Value};
+use sqlparser::ast;
+use types::{DataType, Result, SqlState, Value};
 
-use super::Binder;
-use crate::algebra::{Expr, ExprKind};
+use super::functions::no_function;
+use super::{Binder, Bound, fail};
+use crate::algebra::{Expr, ExprKind, Function, Place};
 
 /// Microseconds.
 const DAY: i64 = 86_400_000_000;
@@ -24,6 +26,55 @@ impl Binder<'_> {
                 Expr::literal(micros_as(*now, ty), ty)
             }
             _ => self.cast(clock, ty),
+        }
+    }
+
+    /// `current_timestamp(digits)` and its kin: the time with so many digits of its seconds.
+    ///
+    /// # Errors
+    /// 42601 for what is no constant from 0 on.
+    pub(super) fn rounded_clock(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Bound> {
+        let ty = match name {
+            "current_timestamp" => DataType::TIMESTAMPTZ,
+            "localtimestamp" => DataType::TIMESTAMP,
+            _ => DataType::Time,
+        };
+        let digits = arguments.first().and_then(|bound| bound.expr.as_literal());
+        let Some(digits @ 0..) = digits.and_then(Value::as_integer) else {
+            let message = format!("{name} takes a number of digits");
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        };
+        let clock = self.clock_as(ty);
+        if digits >= 6 {
+            return Ok(Bound::new(clock, at));
+        }
+        let list = vec![clock, Expr::integer(i32::try_from(digits).unwrap_or(6))];
+        Ok(Bound::new(Expr::call(Function::RoundSeconds, list, ty), at))
+    }
+
+    /// `value AT TIME ZONE interval`: by clocks that are ahead of UTC by the interval.
+    ///
+    /// # Errors
+    /// 42883.
+    pub(super) fn at_offset(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
+        let Ok([offset, value]) = <[Bound; 2]>::try_from(arguments) else {
+            return Err(no_function("function timezone(interval) does not exist".to_owned(), at));
+        };
+        let utc = Bound::new(Expr::text("UTC"), at);
+        match value.ty() {
+            DataType::Timestamp(_) => {
+                let moved = self.bind_binary(&ast::BinaryOperator::Minus, value, offset)?;
+                self.call("timezone", vec![utc, moved], at)
+            }
+            _ => {
+                let clock = self.call("timezone", vec![utc, value], at)?;
+                self.bind_binary(&ast::BinaryOperator::Plus, clock, offset)
+            }
         }
     }
 

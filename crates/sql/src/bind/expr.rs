@@ -271,6 +271,9 @@ fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
     use ast::DataType as T;
     let (plain, precision) = match ty {
         T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
+        T::Interval { fields: fields @ None, precision: Some(precision) } => {
+            (T::Interval { fields: *fields, precision: None }, *precision)
+        }
         _ => return (ty.clone(), None),
     };
     let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);

@@ -1,6 +1,6 @@
 //! The scalar functions and their overloads.
 
-use types::{DataType, NumericType};
+use types::{DataType, ElementType, NumericType};
 
 use crate::algebra::Function as F;
 
@@ -13,6 +13,7 @@ pub(super) enum Kind {
     Numeric,
     Real,
     Double,
+    Boolean,
     Text,
     Bytea,
     Date,
@@ -21,6 +22,8 @@ pub(super) enum Kind {
     Interval,
     /// Anything, as its text.
     Shown,
+    /// Anything, cast to text.
+    Cast,
 }
 
 /// What a function gives.
@@ -67,12 +70,13 @@ const fn variadic(
 
 use Gives::{First, Is, Math, Whole};
 use Kind::{
-    BigInt, Bytea, Date, Double, Integer, Interval, Numeric, Real, SmallInt, Text, Timestamp,
-    TimestampTz,
+    BigInt, Boolean, Bytea, Cast, Date, Double, Integer, Interval, Numeric, Real, SmallInt, Text,
+    Timestamp, TimestampTz,
 };
 
 const INT: Gives = Is(DataType::Integer);
 const TEXT: Gives = Is(DataType::Text);
+const TEXTS_OF: Gives = Is(DataType::Array(ElementType::Text));
 const DOUBLE: Gives = Is(DataType::Double);
 const BOOL: Gives = Is(DataType::Boolean);
 const SPAN: Gives = Is(DataType::Interval);
@@ -80,7 +84,7 @@ const WIDE: Gives = Is(DataType::numeric(38, 0));
 
 /// The overloads called `name`.
 pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Overload> {
-    let groups = [NUMBERS, TEXTS, TIMES, OTHERS];
+    let groups = [NUMBERS, TEXTS, EXPRESSIONS, BYTES, TIMES, OTHERS];
     groups.into_iter().flatten().filter(move |overload| overload.name == name)
 }
 
@@ -208,11 +212,69 @@ const TEXTS: &[Overload] = &[
     row("decode", &[Text, Text], F::Decode, Is(DataType::Bytea)),
     row("to_hex", &[Integer], F::ToHex, TEXT),
     row("to_hex", &[BigInt], F::ToHex, TEXT),
-    row("quote_literal", &[Text], F::QuoteLiteral, TEXT),
     row("quote_ident", &[Text], F::QuoteIdent, TEXT),
+    row("quote_literal", &[Cast], F::QuoteLiteral, TEXT),
+    row("quote_nullable", &[Cast], F::QuoteNullable, TEXT),
+    variadic("format", &[Text], F::Format, TEXT),
+    row("pg_size_bytes", &[Text], F::SizeBytes, Is(DataType::BigInt)),
+    row("unistr", &[Text], F::Unistr, TEXT),
+    row("parse_ident", &[Text], F::ParseIdent, TEXTS_OF),
+    row("parse_ident", &[Text, Boolean], F::ParseIdent, TEXTS_OF),
+];
+
+const EXPRESSIONS: &[Overload] = &[
     row("regexp_replace", &[Text, Text, Text], F::RegexpReplace, TEXT),
     row("regexp_replace", &[Text, Text, Text, Text], F::RegexpReplace, TEXT),
+    row("regexp_replace", &[Text, Text, Text, Integer], F::RegexpReplace, TEXT),
+    row("regexp_replace", &[Text, Text, Text, Integer, Integer], F::RegexpReplace, TEXT),
+    row("regexp_replace", &[Text, Text, Text, Integer, Integer, Text], F::RegexpReplace, TEXT),
     row("regexp_like", &[Text, Text], F::RegexpMatch, BOOL),
+    row("regexp_like", &[Text, Text, Text], F::RegexpLike, BOOL),
+    row("regexp_count", &[Text, Text], F::RegexpCount, INT),
+    row("regexp_count", &[Text, Text, Integer], F::RegexpCount, INT),
+    row("regexp_count", &[Text, Text, Integer, Text], F::RegexpCount, INT),
+    row("regexp_instr", &[Text, Text], F::RegexpInstr, INT),
+    row("regexp_instr", &[Text, Text, Integer], F::RegexpInstr, INT),
+    row("regexp_instr", &[Text, Text, Integer, Integer], F::RegexpInstr, INT),
+    row("regexp_instr", &[Text, Text, Integer, Integer, Integer], F::RegexpInstr, INT),
+    row("regexp_instr", &[Text, Text, Integer, Integer, Integer, Text], F::RegexpInstr, INT),
+    row(
+        "regexp_instr",
+        &[Text, Text, Integer, Integer, Integer, Text, Integer],
+        F::RegexpInstr,
+        INT,
+    ),
+    row("regexp_substr", &[Text, Text], F::RegexpSubstr, TEXT),
+    row("regexp_substr", &[Text, Text, Integer], F::RegexpSubstr, TEXT),
+    row("regexp_substr", &[Text, Text, Integer, Integer], F::RegexpSubstr, TEXT),
+    row("regexp_substr", &[Text, Text, Integer, Integer, Text], F::RegexpSubstr, TEXT),
+    row("regexp_substr", &[Text, Text, Integer, Integer, Text, Integer], F::RegexpSubstr, TEXT),
+    row("regexp_match", &[Text, Text], F::RegexpGroups, TEXTS_OF),
+    row("regexp_match", &[Text, Text, Text], F::RegexpGroups, TEXTS_OF),
+    row("regexp_matches", &[Text, Text], F::RegexpAllGroups, TEXTS_OF),
+    row("regexp_matches", &[Text, Text, Text], F::RegexpAllGroups, TEXTS_OF),
+    row("regexp_split_to_array", &[Text, Text], F::RegexpSplitToArray, TEXTS_OF),
+    row("regexp_split_to_array", &[Text, Text, Text], F::RegexpSplitToArray, TEXTS_OF),
+    row("regexp_split_to_table", &[Text, Text], F::RegexpSplitToTable, TEXTS_OF),
+    row("regexp_split_to_table", &[Text, Text, Text], F::RegexpSplitToTable, TEXTS_OF),
+];
+
+const BYTES: &[Overload] = &[
+    row("btrim", &[Bytea, Bytea], F::TrimBoth, First),
+    row("ltrim", &[Bytea, Bytea], F::TrimLeft, First),
+    row("rtrim", &[Bytea, Bytea], F::TrimRight, First),
+    row("sha224", &[Bytea], F::Sha224, First),
+    row("sha256", &[Bytea], F::Sha256, First),
+    row("sha384", &[Bytea], F::Sha384, First),
+    row("sha512", &[Bytea], F::Sha512, First),
+    row("get_byte", &[Bytea, Integer], F::GetByte, INT),
+    row("set_byte", &[Bytea, Integer, Integer], F::SetByte, First),
+    row("get_bit", &[Bytea, BigInt], F::GetBit, INT),
+    row("set_bit", &[Bytea, BigInt, Integer], F::SetBit, First),
+    row("bit_count", &[Bytea], F::BitCount, Is(DataType::BigInt)),
+    row("convert", &[Bytea, Text, Text], F::Convert, First),
+    row("convert_from", &[Bytea, Text], F::ConvertFrom, TEXT),
+    row("convert_to", &[Text, Text], F::ConvertTo, Is(DataType::Bytea)),
 ];
 
 const TIMES: &[Overload] = &[
@@ -282,7 +344,8 @@ impl Kind {
             Numeric => DataType::Numeric(NumericType::UNCONSTRAINED),
             Real => DataType::Real,
             Double => DataType::Double,
-            Text | Kind::Shown => DataType::Text,
+            Boolean => DataType::Boolean,
+            Text | Cast | Kind::Shown => DataType::Text,
             Bytea => DataType::Bytea,
             Date => DataType::Date,
             Timestamp => DataType::TIMESTAMP,
@@ -294,7 +357,7 @@ impl Kind {
     /// True when an argument of type `ty` needs no conversion.
     pub(super) fn is_exactly(self, ty: DataType) -> bool {
         match (self, ty) {
-            (Kind::Shown, _) => true,
+            (Kind::Shown | Cast, _) => true,
             (Text, DataType::Varchar(_)) | (Numeric, DataType::Numeric(_)) => true,
             _ => self.target() == ty.of_all_digits(),
         }

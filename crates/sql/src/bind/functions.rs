@@ -52,6 +52,9 @@ impl Binder<'_> {
         {
             return Ok(bound);
         }
+        if let Some(bound) = self.variadic_call(&name, args, at)? {
+            return Ok(bound);
+        }
         match name.as_str() {
             "row" => return unsupported("a row value in this place", at),
             "make_interval" => {
@@ -92,6 +95,16 @@ impl Binder<'_> {
                 return self.bind_binary(&ast::BinaryOperator::Modulo, left, right);
             }
             "date_part" => return self.date_part(arguments, at),
+            "setseed" => return unsupported("function setseed", at),
+            "num_nulls" | "num_nonnulls" => return self.count_nulls(name, arguments, at),
+            "timezone" if matches!(arguments.first(), Some(z) if z.ty() == DataType::Interval) => {
+                return self.at_offset(arguments, at);
+            }
+            "current_timestamp" | "localtimestamp" | "current_time" | "localtime"
+                if arguments.len() == 1 =>
+            {
+                return self.rounded_clock(name, &arguments, at);
+            }
             "grouping" => return self.grouping(arguments, at),
             name if is_set_function(name) => return self.series_call(name, arguments, at),
             "pg_typeof" if arguments.len() == 1 => {
@@ -115,7 +128,7 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        if is_array_function(name)
+        if is_array_function(name, arguments.len())
             && let Some(bound) = self.array_call(name, arguments.clone(), at)?
         {
             return Ok(bound);
@@ -124,6 +137,19 @@ impl Binder<'_> {
             return Ok(bound);
         }
         refuse_missing(name, at)?;
+        self.overloaded(name, arguments, at)
+    }
+
+    /// A function of the table of overloads, whose arguments have their types.
+    ///
+    /// # Errors
+    /// 42883 and 42725 when none, or none better than others, fits.
+    pub(super) fn overloaded(
+        &mut self,
+        name: &str,
+        arguments: Vec<Bound>,
+        at: Place,
+    ) -> Result<Bound> {
         let overload = choose(name, &arguments, at)?;
         self.apply(overload, arguments, at)
     }
@@ -134,6 +160,7 @@ impl Binder<'_> {
             list.push(match kind {
                 Kind::Numeric => self.as_numeric_operand(argument)?,
                 Kind::Shown => self.as_shown(argument)?,
+                Kind::Cast => self.coerce(argument, DataType::Text, Context::Explicit)?,
                 Kind::Text if overload.function == Function::OctetLength => {
                     self.padded_text(argument)?
                 }
@@ -178,7 +205,14 @@ impl Binder<'_> {
             (Function::Age, 1) => {
                 list.insert(0, self.midnight());
             }
-            _ => {}
+            (Function::ParseIdent, 1) => list.push(Expr::boolean(true)),
+            _ => {
+                let missing = usual(function).iter().skip(list.len().saturating_sub(2));
+                list.extend(missing.map(|usual| match usual {
+                    Usual::Number(number) => Expr::integer(*number),
+                    Usual::Flags => Expr::text(""),
+                }));
+            }
         }
         list
     }
@@ -318,12 +352,12 @@ impl Binder<'_> {
             let message = "unnest of several arrays is only allowed in FROM";
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
-        let (id, ty) = (call.id, call.ty);
-        if super::json::parts_columns(name, Expr::column(id, ty)).len() > 1 {
+        let mut columns = super::json::parts_columns(name, Expr::column(call.id, call.ty));
+        let (Some((_, value)), true) = (columns.pop(), columns.is_empty()) else {
             return unsupported(format!("rows of {name} in a select list"), at);
-        }
+        };
         self.level()?.series.push(call);
-        Ok(Bound::new(Expr::column(id, ty), at))
+        Ok(Bound::new(value, at))
     }
 
     /// CURRENT_DATE and other functions without parentheses.
@@ -410,7 +444,8 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
         };
         arity
             && kinds(overload).zip(arguments).all(|(kind, argument)| {
-                kind == Kind::Shown || can_cast(argument.ty(), kind.target(), Context::Implicit)
+                matches!(kind, Kind::Shown | Kind::Cast)
+                    || can_cast(argument.ty(), kind.target(), Context::Implicit)
             })
     };
     let mut candidates: Vec<&'static Overload> = overloads(name).filter(fits).collect();
@@ -447,6 +482,27 @@ fn choose(name: &str, arguments: &[Bound], at: Place) -> Result<&'static Overloa
             );
             Err(place(error, at))
         }
+    }
+}
+
+/// What an argument is when it is left out.
+enum Usual {
+    Number(i32),
+    Flags,
+}
+
+/// What a function on regular expressions takes behind its text and pattern.
+fn usual(function: Function) -> &'static [Usual] {
+    use Usual::{Flags, Number};
+    match function {
+        Function::RegexpGroups
+        | Function::RegexpAllGroups
+        | Function::RegexpSplitToArray
+        | Function::RegexpSplitToTable => &[Flags],
+        Function::RegexpCount => &[Number(1), Flags],
+        Function::RegexpInstr => &[Number(1), Number(1), Number(0), Flags, Number(0)],
+        Function::RegexpSubstr => &[Number(1), Number(1), Flags, Number(0)],
+        _ => &[],
     }
 }
 

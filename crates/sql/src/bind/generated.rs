@@ -178,6 +178,8 @@ fn depends(function: Function, arguments: &[Expr]) -> bool {
         | F::ToNumber
         | F::Concat
         | F::ConcatWs
+        | F::Format
+        | F::FormatArray
         | F::ArrayToString => true,
         F::ToTimestamp => arguments.len() == 2,
         F::Extract | F::DateTrunc | F::TimestampAdd | F::TimestampSubtract => zoned(),

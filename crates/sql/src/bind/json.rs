@@ -605,6 +605,8 @@ pub(super) fn parts_columns(name: &str, row: Expr) -> Vec<(Option<&'static str>,
             vec![(Some("key"), key), (Some("value"), value)]
         }
         Some(J::Elements | J::ElementTexts) => vec![(Some("value"), row)],
+        // Arrays of arrays are held as texts.
+        None if name == "regexp_matches" => vec![(None, row.cast(TEXTS))],
         _ => vec![(None, row)],
     }
 }

@@ -140,8 +140,11 @@ pub(super) fn constant_text(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits; DOUBLE PRECISION when 38 digits
-/// do not hold it.
+/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits. One with an exponent that 38
+/// digits do not hold is DOUBLE PRECISION, which was meant by it.
+///
+/// # Errors
+/// 22003 for more digits without an exponent: PostgreSQL keeps them all.
 pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
     let digits = text.replace('_', "");
     let lower = digits.to_ascii_lowercase();
@@ -158,6 +161,12 @@ pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
             return Ok(integer(value));
         }
         return Ok(numeric(value, scale));
+    }
+    if !lower.contains('e') {
+        let message = format!("number \"{text}\" has more than 38 digits");
+        let error = types::Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message)
+            .with_hint("Write it with an exponent, or in quotes with a cast to double precision.");
+        return Err(place(error, at));
     }
     match lower.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Expr::literal(Value::F64(value), DataType::Double)),

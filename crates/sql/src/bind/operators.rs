@@ -6,7 +6,7 @@ use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
 use super::json::{Comparison, comparable, refuse_json};
 use super::types::{
     Category, Context, as_numeric, category, number_union, numeric_modulo, numeric_product,
-    numeric_quotient, numeric_sum,
+    numeric_quotient, numeric_sum, operand_union,
 };
 use super::{Binder, Bound, place, unsupported};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
@@ -153,7 +153,7 @@ impl Binder<'_> {
             Op::Divide => Function::Divide,
             _ => Function::Modulo,
         };
-        let Some(common) = number_union(left.ty(), right.ty()) else {
+        let Some(common) = operand_union(left.ty(), right.ty()) else {
             return Err(Error::internal("arithmetic on something that is no number"));
         };
         if let DataType::Numeric(_) = common {

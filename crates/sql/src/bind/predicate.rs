@@ -8,7 +8,7 @@ use super::literal::constant_text;
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator, no_row_operator};
 use super::row::row_fields;
-use super::types::{Category, Context, category, interchangeable};
+use super::types::{Category, Context, category, comparison_type, interchangeable};
 use super::{Binder, Bound, unsupported};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Quantifier};
 
@@ -156,7 +156,13 @@ impl Binder<'_> {
         if let Some(foreign) = foreign {
             return Err(no_operator("=", operand.ty(), foreign.ty(), operand.at));
         }
-        let ty = self.united_type(&all, "IN")?;
+        let ty = match all.as_slice() {
+            // One value is compared, as `=` does it.
+            [a, b] if a.ty().is_number() && b.ty().is_number() => {
+                comparison_type(a.ty(), b.ty()).map_or_else(|| self.united_type(&all, "IN"), Ok)?
+            }
+            _ => self.united_type(&all, "IN")?,
+        };
         let mut exprs = Vec::with_capacity(all.len());
         for bound in all {
             let keep = !bound.is_unknown() && interchangeable(bound.ty(), ty);
@@ -395,9 +401,8 @@ fn similar_regex(pattern: &str, escape: Option<char>) -> String {
     let mut in_class = false;
     while let Some(c) = characters.next() {
         if Some(c) == escape {
-            if let Some(next) = characters.next() {
-                push_literal(&mut out, next);
-            }
+            // Any character may be escaped, so that classes and borders of words are there, too.
+            out.extend(['\\'].into_iter().chain(characters.next()));
             continue;
         }
         match c {
@@ -413,7 +418,7 @@ fn similar_regex(pattern: &str, escape: Option<char>) -> String {
             }
             '%' => out.push_str("(?s:.)*"),
             '_' => out.push_str("(?s:.)"),
-            '|' | '*' | '+' | '?' | '{' | '}' | ')' => out.push(c),
+            '|' | '*' | '+' | '?' | '{' | '}' | ')' | ']' => out.push(c),
             '(' => out.push_str("(?:"),
             other => push_literal(&mut out, other),
         }

@@ -1,10 +1,13 @@
 //! Row values: comparisons of `(a, b)` and `ROW(a, b)`.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{Result, SqlState};
+use types::{DataType, Result, SqlState};
 
+use super::functions::no_function;
 use super::name::expr_at;
 use super::operators::{compare_op, no_row_operator};
+use super::system::filled;
+use super::types::{Category, category};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{CompareOp, Expr};
 
@@ -46,6 +49,9 @@ impl Binder<'_> {
         right: &Ast,
     ) -> Result<Bound> {
         let at = expr_at(left);
+        if *op == Op::Overlaps {
+            return self.bind_overlaps(left, right);
+        }
         let Some(compare) = compare_op(op) else {
             return unsupported(format!("operator {op} on row values"), at);
         };
@@ -119,4 +125,41 @@ impl Binder<'_> {
         };
         Ok(Expr::or(less.into_iter().enumerate().map(term).collect()))
     }
+
+    /// `(a, b) OVERLAPS (c, d)`, where the second of a pair is an end or a length.
+    fn bind_overlaps(&mut self, left: &Ast, right: &Ast) -> Result<Bound> {
+        let at = expr_at(left);
+        let mut parts = Vec::with_capacity(4);
+        for side in [left, right] {
+            let Some([start, end]) = row_fields(side).and_then(|f| <[&Ast; 2]>::try_from(f).ok())
+            else {
+                let message = "wrong number of parameters on a side of OVERLAPS expression";
+                return fail(SqlState::SYNTAX_ERROR, message, at);
+            };
+            let bound = self.bind_expr(end)?;
+            let end = match self.retyped(bound).ty() {
+                DataType::Interval => filled("$1 + $2", &[start, end])?,
+                _ => end.clone(),
+            };
+            parts.extend([start.clone(), end]);
+        }
+        let first = self.bind_expr(&parts[0])?;
+        if category(self.retyped(first).ty()) == Category::Number {
+            let message = "function pg_catalog.overlaps of these types does not exist";
+            return Err(no_function(message.to_owned(), at));
+        }
+        self.bind_expr(&filled(OVERLAPS, &parts.iter().collect::<Vec<_>>())?)
+    }
 }
+
+/// Whether `$1` to `$2` and `$3` to `$4`, each in either order, have a moment in common; an end is
+/// not a part of what it ends, but for one that is the start.
+const OVERLAPS: &str = "CASE \
+    WHEN least($1, $2) > least($3, $4) THEN \
+    CASE WHEN $3 IS NOT NULL AND $4 IS NOT NULL AND least($1, $2) < greatest($3, $4) THEN true \
+    WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $4 IS NULL THEN NULL ELSE false END \
+    WHEN least($1, $2) < least($3, $4) THEN \
+    CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL AND least($3, $4) < greatest($1, $2) THEN true \
+    WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $4 IS NULL THEN NULL ELSE false END \
+    WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $4 IS NULL THEN NULL \
+    WHEN least($1, $2) = least($3, $4) THEN true END";

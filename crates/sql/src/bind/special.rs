@@ -93,8 +93,8 @@ impl Binder<'_> {
             let message = format!("unit \"{field}\" not recognized for type {}", value.ty().name());
             return fail(SqlState::INVALID_PARAMETER, message, at);
         }
+        let ty = DataType::Numeric(extract_type(&field, value.ty()));
         let arguments = vec![Expr::text(&field), value.expr];
-        let ty = DataType::Numeric(calendar::EXTRACT_TYPE);
         Ok(Bound::new(self.call_in_zone(Function::Extract, arguments, ty), at))
     }
 
@@ -105,6 +105,15 @@ impl Binder<'_> {
             let message = format!("function date_part({}) does not exist", types.join(", "));
             super::functions::no_function(message, at)
         })?;
+        let value = self.retyped(value);
+        let value = match value.ty() {
+            // There is no date_part of its own.
+            DataType::Date => {
+                let at = value.at;
+                Bound::new(self.coerce(value, DataType::TIMESTAMP, Context::Implicit)?, at)
+            }
+            _ => value,
+        };
         let Some(name) = constant_text(&field.expr) else {
             // The kinds of values, and the error for others, are those of any field.
             let part = self.extract("year", value)?;
@@ -170,4 +179,18 @@ impl Binder<'_> {
         let head = self.bind_binary(&concat, head, what)?;
         self.bind_binary(&concat, head, tail)
     }
+}
+
+/// The NUMERIC that extract gives of a known field: PostgreSQL shows seconds with six digits and
+/// milliseconds with three, whatever they are.
+fn extract_type(field: &str, of: DataType) -> types::NumericType {
+    use calendar::Field as F;
+    let scale = match calendar::Field::parse(field) {
+        Ok(F::Second) => 6,
+        Ok(F::Epoch) if of != DataType::Date => 6,
+        Ok(F::Milliseconds) => 3,
+        _ => return calendar::EXTRACT_TYPE,
+    };
+    let precision = calendar::EXTRACT_TYPE.precision;
+    types::NumericType { precision, scale, display: types::NumericDisplay::Fixed }
 }

@@ -252,7 +252,12 @@ fn text_of(expr: &Ast) -> Option<&str> {
 /// Which argument names a relation, as SQL text does.
 fn relation_argument(function: &str, count: usize) -> Option<usize> {
     match function {
-        "pg_relation_number" | "to_regclass" => Some(0),
+        "pg_relation_number"
+        | "to_regclass"
+        | "pg_relation_size"
+        | "pg_table_size"
+        | "pg_total_relation_size"
+        | "pg_indexes_size" => Some(0),
         "has_table_privilege" | "has_any_column_privilege" => Some(count.checked_sub(2)?),
         "has_column_privilege" => Some(count.checked_sub(3)?),
         _ => None,
@@ -306,7 +311,7 @@ fn type_name(ty: &ast::DataType) -> Option<String> {
 }
 
 /// The expression `template` with `arguments` for `$1`...
-fn filled(template: &str, arguments: &[&Ast]) -> Result<Ast> {
+pub(super) fn filled(template: &str, arguments: &[&Ast]) -> Result<Ast> {
     let mut expr = crate::parse::parse_expr(template)?;
     rewrite_expressions(&mut expr, &mut |inner| {
         let number = match inner {

@@ -258,14 +258,14 @@ impl Binder<'_> {
         }
         let bounds: Vec<DataType> =
             args.iter().take(2).map(Bound::ty).filter(|ty| *ty != DataType::Unknown).collect();
-        let timed = bounds.iter().find(|ty| {
-            matches!(ty, DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_))
-        });
-        if let Some(ty) = timed {
+        // Of days alone the preferred type is made.
+        let timed = [DataType::TIMESTAMPTZ, DataType::TIMESTAMP, DataType::Date];
+        let has = |ty: &DataType| bounds.iter().any(|bound| bound.of_all_digits() == *ty);
+        if let Some(ty) = timed.into_iter().find(has) {
             let ty = match ty {
-                DataType::Date if args.len() == 3 => DataType::TIMESTAMP,
+                DataType::Date if args.len() == 3 => DataType::TIMESTAMPTZ,
                 DataType::Date => return Err(wrong(&args)),
-                ty => *ty,
+                ty => ty,
             };
             let Some(step) = args.get(2).cloned() else {
                 return Err(wrong(&args));
@@ -368,6 +368,12 @@ impl Binder<'_> {
 /// `name => value`: the name and the value.
 pub(super) fn named_argument(arg: &ast::FunctionArg) -> Option<(&ast::Ident, &ast::Expr)> {
     use ast::{FunctionArg as A, FunctionArgExpr};
+    if let A::Unnamed(FunctionArgExpr::Expr(ast::Expr::BinaryOp { left, op, right })) = arg
+        && *op == ast::BinaryOperator::Assignment
+        && let ast::Expr::Identifier(name) = &**left
+    {
+        return Some((name, right));
+    }
     match arg {
         A::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => Some((name, expr)),
         A::ExprNamed {

@@ -254,6 +254,15 @@ pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
     }
 }
 
+/// The type of which both operands of an operator on numbers become: REAL beside any other number
+/// is DOUBLE PRECISION, as there are no operators between them.
+pub(super) fn operand_union(a: DataType, b: DataType) -> Option<DataType> {
+    match number_union(a, b)? {
+        DataType::Real if a != b => Some(DataType::Double),
+        union => Some(union),
+    }
+}
+
 /// The type to which both operands of a comparison are brought; None when there is no such
 /// operator.
 pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
@@ -261,7 +270,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     if interchangeable(a, b) {
         return Some(a.of_all_digits());
     }
-    if let Some(ty) = number_union(a, b) {
+    if let Some(ty) = operand_union(a, b) {
         return Some(ty);
     }
     match (a, b) {
@@ -386,7 +395,21 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Timestamp(precision, Zone::WithTimeZone | Zone::Tz) => {
             DataType::TimestampTz(precision.map(second_digits))
         }
-        Ast::Interval { .. } => DataType::Interval,
+        Ast::Interval { fields: None, precision } => {
+            whole_micros(*precision, at)?;
+            DataType::Interval
+        }
+        Ast::Interval { fields: Some(fields), precision } => {
+            use ast::IntervalFields as F;
+            whole_micros(*precision, at)?;
+            match fields {
+                // They leave nothing out.
+                F::Second | F::DayToSecond | F::HourToSecond | F::MinuteToSecond => {
+                    DataType::Interval
+                }
+                fields => return unsupported(format!("type interval {fields}"), at),
+            }
+        }
         Ast::Uuid => DataType::Uuid,
         Ast::JSON => DataType::Json,
         Ast::JSONB => DataType::Jsonb,

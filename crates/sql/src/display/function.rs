@@ -7,6 +7,7 @@ pub fn function_name(function: Function) -> &'static str {
     operator_name(function)
         .or_else(|| number_name(function))
         .or_else(|| text_name(function))
+        .or_else(|| bytes_name(function))
         .or_else(|| array_name(function))
         .or_else(|| other_name(function))
         .unwrap_or("function")
@@ -123,16 +124,47 @@ fn text_name(function: Function) -> Option<&'static str> {
         Function::Chr => "chr",
         Function::StartsWith => "starts_with",
         Function::Translate => "translate",
-        Function::Md5 => "md5",
-        Function::Encode => "encode",
-        Function::Decode => "decode",
         Function::ToHex => "to_hex",
+        Function::SizeBytes => "pg_size_bytes",
+        Function::Unistr => "unistr",
+        Function::Format | Function::FormatArray => "format",
         Function::QuoteLiteral => "quote_literal",
+        Function::QuoteNullable => "quote_nullable",
         Function::QuoteIdent => "quote_ident",
+        Function::ParseIdent => "parse_ident",
         Function::RegexpReplace => "regexp_replace",
+        Function::RegexpLike => "regexp_like",
+        Function::RegexpCount => "regexp_count",
+        Function::RegexpInstr => "regexp_instr",
+        Function::RegexpSubstr => "regexp_substr",
+        Function::RegexpGroups => "regexp_groups",
+        Function::RegexpAllGroups => "regexp_matches",
+        Function::RegexpSplitToArray => "regexp_split_to_array",
+        Function::RegexpSplitToTable => "regexp_split_to_table",
         Function::RegexpSubstring => "regexp_substring",
         Function::RegexpMatch => "regexp_match",
         Function::RegexpMatchInsensitive => "regexp_imatch",
+        _ => return None,
+    })
+}
+
+fn bytes_name(function: Function) -> Option<&'static str> {
+    Some(match function {
+        Function::Md5 => "md5",
+        Function::Sha224 => "sha224",
+        Function::Sha256 => "sha256",
+        Function::Sha384 => "sha384",
+        Function::Sha512 => "sha512",
+        Function::Encode => "encode",
+        Function::Decode => "decode",
+        Function::GetByte => "get_byte",
+        Function::SetByte => "set_byte",
+        Function::GetBit => "get_bit",
+        Function::SetBit => "set_bit",
+        Function::BitCount => "bit_count",
+        Function::Convert => "convert",
+        Function::ConvertFrom => "convert_from",
+        Function::ConvertTo => "convert_to",
         _ => return None,
     })
 }
@@ -172,6 +204,8 @@ fn array_name(function: Function) -> Option<&'static str> {
         Function::ArrayPositions => "array_positions",
         Function::ArrayRemove => "array_remove",
         Function::ArrayReplace => "array_replace",
+        Function::ArrayBucket => "width_bucket",
+        Function::ArrayFill => "array_fill",
         Function::ArrayTrim => "trim_array",
         Function::ArrayToString => "array_to_string",
         Function::StringToArray => "string_to_array",
@@ -277,6 +311,14 @@ pub fn aggregate_name(function: AggregateFunction) -> &'static str {
         A::CovarPop => "covar_pop",
         A::CovarSamp => "covar_samp",
         A::Corr => "corr",
+        A::RegrSlope => "regr_slope",
+        A::RegrIntercept => "regr_intercept",
+        A::RegrR2 => "regr_r2",
+        A::RegrAvgX => "regr_avgx",
+        A::RegrAvgY => "regr_avgy",
+        A::RegrSxx => "regr_sxx",
+        A::RegrSyy => "regr_syy",
+        A::RegrSxy => "regr_sxy",
         A::AnyValue => "any_value",
         A::Single => "single",
         A::PercentileCont => "percentile_cont",

@@ -7,7 +7,7 @@ use sqlparser::ast;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, Word};
 
 const BASE: PostgreSqlDialect = PostgreSqlDialect {};
 
@@ -41,6 +41,10 @@ impl Dialect for TesseraDialect {
         let op = match &parser.peek_token_ref().token {
             Token::Minus => ast::UnaryOperator::Minus,
             Token::Plus => ast::UnaryOperator::Plus,
+            Token::Word(word) if is_current_role(word) && !opens_call(parser) => {
+                let Token::Word(word) = parser.next_token().token else { return None };
+                return Some(Ok(niladic(word)));
+            }
             Token::LParen if is_values(parser) => return Some(parse_values(parser)),
             _ => return None,
         };
@@ -122,6 +126,28 @@ impl Dialect for TesseraDialect {
         supports_aliased_function_args,
         supports_comment_optimizer_hint,
     }
+}
+
+/// CURRENT_ROLE, which the grammar lacks among functions without parentheses.
+fn is_current_role(word: &Word) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case("current_role")
+}
+
+fn opens_call(parser: &Parser<'_>) -> bool {
+    parser.peek_nth_token_ref(1).token == Token::LParen
+}
+
+fn niladic(word: Word) -> ast::Expr {
+    ast::Expr::Function(ast::Function {
+        name: ast::ObjectName::from(vec![ast::Ident::new(word.value)]),
+        uses_odbc_syntax: false,
+        parameters: ast::FunctionArguments::None,
+        args: ast::FunctionArguments::None,
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 /// True before `(VALUES (`.

@@ -216,6 +216,10 @@ fn next_token<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Token<'a>>> {
             if months > 11 {
                 return Err(Failure::Range);
             }
+            // A date is no interval.
+            if matches!(cursor.peek(), Some(b'-' | b'.' | b':')) {
+                return Err(Failure::Format);
+            }
             Ok(Some(Token::YearMonth { years: number(digits)?, months, negative }))
         }
         _ => {

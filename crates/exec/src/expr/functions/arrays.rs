@@ -20,8 +20,10 @@ pub(super) fn kernel(function: Function, signature: &Signature) -> Result<Option
     }
     // Where the array stands among the arguments, of which one has the element type.
     let element = match function {
-        F::ArrayMake => element_of(signature.ty)?,
-        F::AnyElement(_) | F::AllElements(_) | F::ArrayPrepend => element_of(signature.of(1)?)?,
+        F::ArrayMake | F::ArrayFill => element_of(signature.ty)?,
+        F::AnyElement(_) | F::AllElements(_) | F::ArrayPrepend | F::ArrayBucket => {
+            element_of(signature.of(1)?)?
+        }
         F::ArrayElement
         | F::ArraySlice
         | F::ArraySetElement
@@ -79,6 +81,9 @@ fn shape_kernel(function: Function, element: ElementType) -> Option<Kernel> {
         F::ArraySetSlice => {
             Box::new(move |a: &[&Vector], _| array_fn::set_slice(a[0], [a[1], a[2]], a[3], element))
         }
+        F::ArrayFill => {
+            Box::new(move |a: &[&Vector], _| array_fn::fill(a[0], a[1], a.get(2).copied(), element))
+        }
         F::ArrayTrim => Box::new(move |a: &[&Vector], _| array_fn::trim(a[0], a[1], element)),
         F::ArrayConcat => Box::new(move |a: &[&Vector], _| array_fn::concat(a[0], a[1], element)),
         F::ArrayToString => {
@@ -99,6 +104,7 @@ fn value_kernel(function: Function, element: ElementType) -> Kernel {
             let (op, all) = (comparison(op), matches!(function, F::AllElements(_)));
             Box::new(move |a: &[&Vector], _| Ok(array_fn::quantified(op, all, a[0], a[1], element)))
         }
+        F::ArrayBucket => Box::new(move |a: &[&Vector], _| array_fn::bucket(a[0], a[1], element)),
         F::ArrayAppend => {
             Box::new(move |a: &[&Vector], _| array_fn::append(a[0], a[1], End::Last, element))
         }
