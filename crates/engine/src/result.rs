@@ -37,6 +37,11 @@ impl QueryResult {
         Self { rows: Some(rows), ..Self::empty(tag.into()) }
     }
 
+    /// Its rows, if it has any.
+    pub(crate) fn into_rows(self) -> Option<ResultSet> {
+        self.rows
+    }
+
     /// The same, to be sent in binary where the client does not say otherwise.
     pub(crate) fn into_binary(self) -> Self {
         Self { is_binary: true, ..self }

@@ -635,7 +635,9 @@ impl Session {
             return result;
         }
         match statement {
-            Statement::Explain { mode, statement } => self.explain(mode, *statement),
+            Statement::Explain { mode, format, statement } => {
+                self.explain((mode, format), *statement)
+            }
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.call(&name, &arguments),
             Statement::Set { name, value, scope } => {
@@ -657,8 +659,18 @@ impl Session {
                 }
                 Ok(QueryResult::command("RESET"))
             }
+            Statement::Skipped(skipped) => {
+                for (state, message) in skipped.notices {
+                    self.notice(state.as_str(), message);
+                }
+                Ok(QueryResult::command(skipped.command))
+            }
             Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
             Statement::Vacuum { .. } => {
+                if self.work().begun != Begun::ForOneStatement {
+                    let message = "VACUUM cannot run inside a transaction block";
+                    return Err(Error::new(SqlState(*b"25001"), message));
+                }
                 self.inner().transactions.collect();
                 Ok(QueryResult::command("VACUUM"))
             }

@@ -458,6 +458,9 @@ impl Settings {
             Some(value) => Self::checked(name, value)?,
             None => self.base.iter().find(|(n, _)| *n == known).map(|(_, value)| value.clone()),
         };
+        // What only its name makes a setting stays one, without a value.
+        let is_owned = matches!(known, Cow::Owned(_)) && self.changed(&known).is_some();
+        let value = value.or_else(|| is_owned.then(String::new));
         self.local.retain(|(n, _)| *n != known);
         self.changed.retain(|(n, _)| *n != known);
         self.changed.extend(value.map(|value| (known, value)));

@@ -644,6 +644,11 @@ pub trait Catalog {
         Ok(None)
     }
 
+    /// Whether there is a schema of this name.
+    fn has_schema(&self, name: &str) -> bool {
+        name == "public"
+    }
+
     /// The schemas of the search path that there are; those of the system only if they are named.
     fn search_path(&self) -> Vec<String> {
         vec!["public".to_owned()]

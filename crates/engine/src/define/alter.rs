@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use sql::algebra::Query;
-use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
+use sql::catalog::{CheckDef, ForeignKeyDef, Identity, Uniqueness};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };
@@ -61,6 +61,8 @@ struct Altering {
     renamed: Vec<(String, String)>,
     /// Constraints, from and to; an index may have the name, too.
     renamed_constraints: Vec<(String, String)>,
+    /// Sequences of identities that are gone.
+    lost_sequences: Vec<String>,
     /// Foreign keys that go with a key, as table and constraint.
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
@@ -113,6 +115,7 @@ impl Altering {
             wide: Vec::new(),
             renamed: Vec::new(),
             renamed_constraints: Vec::new(),
+            lost_sequences: Vec::new(),
             lost: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
@@ -165,6 +168,24 @@ impl Altering {
                 self.foreign_keys.extend(keys.cloned());
             }
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
+            AlterAction::SetIdentity { column, kind, definition, restart } => {
+                let identities = def.identities.iter_mut();
+                for (_, identity) in identities.filter(|(at, _)| at == column) {
+                    identity.kind = *kind;
+                    let name = identity.sequence.key();
+                    let changed = sequence::changed(session, &name, definition, *restart)?;
+                    self.sequences.retain(|known| known.name != name);
+                    self.sequences.push(changed);
+                }
+            }
+            AlterAction::DropIdentity { column } => {
+                let (gone, kept) = std::mem::take(&mut def.identities)
+                    .into_iter()
+                    .partition(|(at, _)| at == column);
+                def.identities = kept;
+                let gone: Vec<(usize, Identity)> = gone;
+                self.lost_sequences.extend(gone.iter().map(|(_, of)| of.sequence.key()));
+            }
             AlterAction::AddKey(key) => {
                 def.keys.push(key.clone());
                 if key.primary {
@@ -380,6 +401,7 @@ impl Altering {
         let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide) = (self.unconstrained, self.wide);
+        let lost_sequences = self.lost_sequences;
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
@@ -415,6 +437,9 @@ impl Altering {
             }
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
+            }
+            for name in &lost_sequences {
+                sequence::drop_one(state, name, DropBehaviour::Restrict)?;
             }
             follow(state, &old, &def.name, &dropped);
             sequence::change_owned(state, &old, |(_, column)| {

@@ -47,6 +47,10 @@ impl Binder<'_> {
             SessionTree::AlterTable { table, if_missing, changes } => {
                 self.bind_table_changes(table, *if_missing, changes)?
             }
+            SessionTree::Absent(absent) => self.bind_absent(absent)?,
+            SessionTree::RenameView { name, if_missing, column, to } => {
+                self.bind_rename_view(name, *if_missing, column.as_ref(), to)?
+            }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
