@@ -74,6 +74,16 @@ impl Session {
     }
 }
 
+/// # Errors
+/// 0A000 for intervals in another style than files have.
+fn check_style(session: &Session, result: &ResultSet) -> Result<()> {
+    let style = session.settings.interval_style();
+    match result.columns.iter().any(|(_, ty)| style.changes(*ty)) {
+        true => Err(Error::unsupported("COPY of intervals while intervalstyle is not 'postgres'")),
+        false => Ok(()),
+    }
+}
+
 /// The rows that a statement returns.
 fn returned(session: &mut Session, statement: &Statement) -> Result<ResultSet> {
     let result = session.run_rows(statement).transpose()?.and_then(QueryResult::into_rows);
@@ -93,6 +103,7 @@ fn write(
     result: &ResultSet,
     session: &Session,
 ) -> Result<QueryResult> {
+    check_style(session, result)?;
     let options = session.file_options(&copy.options);
     let mut writer = format.create(path, options, &result.columns)?;
     for batch in &result.batches {

@@ -331,8 +331,9 @@ impl Session {
             match outcome {
                 Ok(result) => {
                     let zone = self.settings.time_zone().clone();
+                    let style = self.settings.interval_style();
                     self.end_statement()?;
-                    return Ok(result.in_zone(zone));
+                    return Ok(result.shown_in(zone, style));
                 }
                 Err(error) => {
                     self.forget_asked();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
 use types::calendar::TimeZone;
+use types::text::IntervalStyle;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -38,6 +39,8 @@ enum Access {
     Zone,
     /// How dates are read and written: ISO and MDY, the only ones, in any form.
     DateStyle,
+    /// How intervals are written.
+    IntervalStyle,
 }
 
 const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
@@ -92,7 +95,7 @@ const KNOWN: &[Known] = &[
     known("in_hot_standby", "off", Access::ReadOnly),
     known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("integer_datetimes", "on", Access::ReadOnly),
-    known("intervalstyle", "postgres", Access::Fixed),
+    known("intervalstyle", "postgres", Access::IntervalStyle),
     known("is_superuser", "on", Access::ReadOnly),
     known("jit", "off", Access::Switch),
     known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
@@ -370,6 +373,12 @@ impl Settings {
         })
     }
 
+    /// How intervals are written.
+    pub(crate) fn interval_style(&self) -> IntervalStyle {
+        let style = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
+        style.unwrap_or_default()
+    }
+
     /// Which index sub-blocks scans use.
     pub(crate) fn block_paths(&self) -> BlockPaths {
         match self.options.index_paths {
@@ -562,6 +571,22 @@ impl Settings {
                 Ok(Some(value))
             }
             Access::DateStyle => date_style(value).map(|()| None),
+            Access::IntervalStyle => {
+                let value = value.to_ascii_lowercase();
+                match IntervalStyle::from_name(&value) {
+                    Some(_) => Ok(Some(value)),
+                    None if value == "sql_standard" => {
+                        Err(Error::unsupported("intervalstyle 'sql_standard'"))
+                    }
+                    None => {
+                        let message =
+                            format!("invalid value for parameter \"{name}\": \"{value}\"");
+                        let hint = "Available values: postgres, postgres_verbose, sql_standard, \
+                                    iso_8601.";
+                        Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+                    }
+                }
+            }
             Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
             Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
             Access::Any => Ok(Some(value.to_owned())),

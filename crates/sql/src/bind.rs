@@ -108,6 +108,7 @@ pub fn bind(
 ) -> Result<Statement> {
     let mut binder = Binder::new(catalog, parameters);
     let bound = binder.bind_tree(&statement.tree, &statement.text)?;
+    binder.check_shown()?;
     // What a view reads is looked at when it is used.
     if !matches!(bound, Statement::CreateView(_)) {
         catalog.check_access(&binder.required)?;

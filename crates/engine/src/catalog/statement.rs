@@ -231,6 +231,11 @@ impl Catalog for StatementCatalog<'_> {
         }
     }
 
+    fn shows_intervals_usually(&self) -> bool {
+        self.is_enough.set(false);
+        self.settings.interval_style() == types::text::IntervalStyle::Postgres
+    }
+
     fn has_schema(&self, name: &str) -> bool {
         self.is_enough.set(false);
         let system = ["pg_catalog", "information_schema", "pg_temp"];
