@@ -287,6 +287,14 @@ pub(super) fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) 
     Ok(())
 }
 
+/// Drops sequences that nothing uses.
+///
+/// # Errors
+/// 2BP01 when a default uses one.
+pub(super) fn drop_each(state: &mut State, names: &[String]) -> Result<()> {
+    names.iter().try_for_each(|name| drop_one(state, name, DropBehaviour::Restrict))
+}
+
 /// Drops the sequences that belong to a table that is gone, or to one of its columns that is.
 ///
 /// # Errors

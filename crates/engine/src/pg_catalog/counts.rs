@@ -1,12 +1,43 @@
-//! PostgreSQL's tables of statistics: which tables and indexes there are, and how many rows. What
-//! nobody counts here is 0.
+//! PostgreSQL's tables of statistics, and others about the whole server: which tables and indexes
+//! there are, and how many rows. What nobody counts here is 0.
 
 use sql::statement::RelationName;
 use types::calendar::TimeZone;
 use types::{Interval, Value};
 
-use super::{Row, Subject, numbers};
+use super::{Row, Subject, keywords, numbers};
 use crate::work::now_micros;
+
+/// The rows of a table of this module, of keywords, the server or extensions; None for others.
+pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
+    Some(match name {
+        "pg_catalog.pg_stat_all_tables"
+        | "pg_catalog.pg_stat_user_tables"
+        | "pg_catalog.pg_statio_all_tables"
+        | "pg_catalog.pg_statio_user_tables" => tables(subject),
+        "pg_catalog.pg_stat_all_indexes"
+        | "pg_catalog.pg_stat_user_indexes"
+        | "pg_catalog.pg_statio_all_indexes"
+        | "pg_catalog.pg_statio_user_indexes" => indexes(subject),
+        "pg_catalog.pg_statio_all_sequences" | "pg_catalog.pg_statio_user_sequences" => {
+            sequences(subject)
+        }
+        "pg_catalog.pg_sequences" => sequence_values(subject),
+        "pg_catalog.pg_prepared_statements" => prepared(subject),
+        "pg_catalog.pg_timezone_names" => zones(),
+        "pg_catalog.pg_get_keywords" => keywords::rows(),
+        "pg_catalog.tessera_server" => {
+            let started = subject.database.inner().opened_micros;
+            vec![Row::default().set("started", Value::I64(started))]
+        }
+        "pg_catalog.pg_extension" => {
+            let row = Row::default().number("oid", 13_559).text("extname", "plpgsql");
+            let row = row.number("extowner", subject.owner()).text("extversion", "1.0");
+            vec![row.number("extnamespace", numbers::PG_CATALOG)]
+        }
+        _ => return None,
+    })
+}
 
 fn named(key: &str) -> Row {
     let row = Row::default().text("schemaname", RelationName::schema_of_key(key));
@@ -14,7 +45,7 @@ fn named(key: &str) -> Row {
 }
 
 /// pg_stat_all_tables and its kin.
-pub(super) fn tables(subject: &Subject<'_>) -> Vec<Row> {
+fn tables(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |(name, entry): (&String, &std::sync::Arc<crate::TableEntry>)| {
         let live = i64::try_from(entry.storage().live_rows()).unwrap_or(i64::MAX);
@@ -25,7 +56,7 @@ pub(super) fn tables(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 /// pg_stat_all_indexes and its kin.
-pub(super) fn indexes(subject: &Subject<'_>) -> Vec<Row> {
+fn indexes(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
     let mut rows = Vec::new();
@@ -40,14 +71,14 @@ pub(super) fn indexes(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 /// pg_statio_all_sequences and its kin.
-pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
+fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |name: &String| named(name).number("relid", numbers.get(name).copied().unwrap_or(0));
     subject.state.sequences.keys().map(row).collect()
 }
 
 /// pg_sequences.
-pub(super) fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
+fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
         let (def, value) = (&sequence.def, *sequence.value.lock());
         let object = crate::rights::Object::Relation(name.clone());
@@ -55,7 +86,7 @@ pub(super) fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
             .text("schemaname", RelationName::schema_of_key(name))
             .text("sequencename", RelationName::name_of_key(name))
             .text("sequenceowner", &subject.owner_of(&object))
-            .text("data_type", &def.ty.name())
+            .text("data_type", def.ty.name())
             .number("start_value", def.start)
             .number("min_value", def.min)
             .number("max_value", def.max)
@@ -68,7 +99,7 @@ pub(super) fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 /// pg_prepared_statements: those of PREPARE and of the protocol.
-pub(super) fn prepared(subject: &Subject<'_>) -> Vec<Row> {
+fn prepared(subject: &Subject<'_>) -> Vec<Row> {
     let mut all: Vec<_> = subject.prepared.all().collect();
     all.sort_by_key(|(name, _)| name.as_str());
     let row = |(name, statement): (&String, &crate::PreparedStatement)| {
@@ -83,7 +114,7 @@ pub(super) fn prepared(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 /// pg_timezone_names.
-pub(super) fn zones() -> Vec<Row> {
+fn zones() -> Vec<Row> {
     let now = now_micros();
     let row = |name: String| {
         let zone = TimeZone::setting(&name).ok()?;

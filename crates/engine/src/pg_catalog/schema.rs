@@ -5,29 +5,35 @@ use types::{DataType, ElementType};
 use super::catalogs::CATALOGS;
 
 /// Columns of pg_stat_all_tables and its kin.
-const TABLE_COUNTS: &str = "relid:o schemaname:n relname:n seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
+const TABLE_COUNTS: &str = "\
+    relid:o schemaname:n relname:n seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
     n_tup_ins:l n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l \
     n_mod_since_analyze:l n_ins_since_vacuum:l last_vacuum:t last_autovacuum:t \
     last_analyze:t last_autoanalyze:t vacuum_count:l autovacuum_count:l analyze_count:l \
     autoanalyze_count:l";
 
 /// Columns of pg_statio_all_tables and its kin.
-const TABLE_READS: &str = "relid:o schemaname:n relname:n heap_blks_read:l heap_blks_hit:l idx_blks_read:l \
+const TABLE_READS: &str = "\
+    relid:o schemaname:n relname:n heap_blks_read:l heap_blks_hit:l idx_blks_read:l \
     idx_blks_hit:l toast_blks_read:l toast_blks_hit:l tidx_blks_read:l tidx_blks_hit:l";
 
 /// Columns of pg_stat_all_indexes and its kin.
-const INDEX_COUNTS: &str = "relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_scan:l idx_tup_read:l \
+const INDEX_COUNTS: &str = "\
+    relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_scan:l idx_tup_read:l \
     idx_tup_fetch:l";
 
 /// Columns of pg_statio_all_indexes and its kin.
-const INDEX_READS: &str =
-    "relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_blks_read:l idx_blks_hit:l";
+const INDEX_READS: &str = "\
+    relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_blks_read:l \
+    idx_blks_hit:l";
 
 /// Columns of pg_statio_all_sequences and its kin.
 const SEQUENCE_READS: &str = "relid:o schemaname:n relname:n blks_read:l blks_hit:l";
 
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), l (bigint),
-/// i (integer), s (smallint), f (real), t (timestamptz), v (interval); S, O and N are arrays of s, o and n.
+/// i (integer), s (smallint), f (real), t (timestamptz), v (interval); S, O and N are arrays of
+/// s, o
+/// and n.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:N"),
     (
@@ -80,8 +86,8 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "pg_catalog.pg_user",
-        "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b usebypassrls:b passwd:n valuntil:t \
-         useconfig:N",
+        "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b usebypassrls:b passwd:n \
+         valuntil:t useconfig:N",
     ),
     ("pg_catalog.pg_db_role_setting", "setdatabase:o setrole:o setconfig:N"),
     // What each role may do with each object, and what it is a member of: for functions.

@@ -3,8 +3,8 @@ use sql::statement::{Privilege, Privileges, RelationName};
 use types::Value;
 
 use super::{
-    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, keywords, numbers,
-    relations, rights,
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, numbers, relations,
+    rights,
 };
 use crate::comments::Commented;
 use crate::rights::Object;
@@ -60,30 +60,6 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             let row = row.number("collowner", subject.owner()).flag("collisdeterministic", true);
             vec![row.number("collencoding", -1).text("collcollate", "C").text("collctype", "C")]
         }
-        "pg_catalog.pg_stat_all_tables"
-        | "pg_catalog.pg_stat_user_tables"
-        | "pg_catalog.pg_statio_all_tables"
-        | "pg_catalog.pg_statio_user_tables" => counts::tables(subject),
-        "pg_catalog.pg_stat_all_indexes"
-        | "pg_catalog.pg_stat_user_indexes"
-        | "pg_catalog.pg_statio_all_indexes"
-        | "pg_catalog.pg_statio_user_indexes" => counts::indexes(subject),
-        "pg_catalog.pg_statio_all_sequences" | "pg_catalog.pg_statio_user_sequences" => {
-            counts::sequences(subject)
-        }
-        "pg_catalog.pg_sequences" => counts::sequence_values(subject),
-        "pg_catalog.pg_prepared_statements" => counts::prepared(subject),
-        "pg_catalog.pg_timezone_names" => counts::zones(),
-        "pg_catalog.pg_get_keywords" => keywords::rows(),
-        "pg_catalog.tessera_server" => {
-            let started = subject.database.inner().opened_micros;
-            vec![Row::default().set("started", types::Value::I64(started))]
-        }
-        "pg_catalog.pg_extension" => {
-            let row = Row::default().number("oid", 13_559).text("extname", "plpgsql");
-            let row = row.number("extowner", subject.owner()).text("extversion", "1.0");
-            vec![row.number("extnamespace", numbers::PG_CATALOG)]
-        }
         "pg_catalog.pg_authid" => authid(subject),
         "pg_catalog.pg_db_role_setting" => role_settings(subject),
         "pg_catalog.pg_depend" => depends::rows(subject),
@@ -97,7 +73,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             };
             catalogs::CATALOGS.iter().map(row).collect()
         }
-        _ => columns::rows(name, subject),
+        name => counts::rows(name, subject).unwrap_or_else(|| columns::rows(name, subject)),
     }
 }
 

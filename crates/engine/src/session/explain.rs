@@ -122,7 +122,8 @@ impl Session {
         if mode == ExplainMode::Analyze {
             let ran = self.ran(statement)?;
             let times = format!(
-                ",\n    \"Planning Time\": {:.3},\n    \"Triggers\": [],\n    \"Execution Time\": {:.3}",
+                ",\n    \"Planning Time\": {:.3},\n    \"Triggers\": [],\n    \
+                 \"Execution Time\": {:.3}",
                 ran.planning.as_secs_f64() * 1e3,
                 ran.execution.as_secs_f64() * 1e3
             );

@@ -1,5 +1,5 @@
-//! SET CONSTRAINTS, ALTER VIEW, and actions of ALTER TABLE that the grammar lacks: ALTER CONSTRAINT,
-//! and of a column DROP EXPRESSION and what changes an identity.
+//! SET CONSTRAINTS, ALTER VIEW, and actions of ALTER TABLE that the grammar lacks: ALTER
+//! CONSTRAINT, and of a column DROP EXPRESSION and what changes an identity.
 
 use sqlparser::parser::Parser;
 

@@ -1,5 +1,5 @@
-//! What is refused before the grammar sees it: text too deep to follow, and strings that the grammar
-//! would take for names.
+//! What is refused before the grammar sees it: text too deep to follow, and strings that the
+//! grammar would take for names.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
@@ -20,8 +20,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     check_strings(tokens)
 }
 
-/// Refuses operator chains so long that walking the tree could exhaust the stack, and CASE nested so
-/// deeply that the parser would take one for a name.
+/// Refuses operator chains so long that walking the tree could exhaust the stack, and CASE nested
+/// so deeply that the parser would take one for a name.
 fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut counts = vec![0usize];
     let mut cases = 0usize;
