@@ -316,6 +316,18 @@ pub struct Role {
     pub inherits: bool,
     /// Roles that it is a member of.
     pub member_of: Vec<Membership>,
+    /// CREATEDB: nothing here asks for it.
+    pub can_create_databases: bool,
+    /// REPLICATION: nothing here asks for it.
+    pub can_replicate: bool,
+    /// BYPASSRLS: there are no policies of rows.
+    pub bypasses_policies: bool,
+    /// How many sessions it may have at a time.
+    pub connections_max: Option<i64>,
+    /// Until when its password counts, in microseconds since 1970.
+    pub valid_until: Option<i64>,
+    /// What settings are when it logs in.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Default for Role {
@@ -327,6 +339,12 @@ impl Default for Role {
             password: None,
             inherits: true,
             member_of: Vec::new(),
+            can_create_databases: false,
+            can_replicate: false,
+            bypasses_policies: false,
+            connections_max: None,
+            valid_until: None,
+            settings: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: nothing in [`State::comments`] is about an object that is not there: each change of
 //! the catalog ends with [`State::settle_comments`].
 
+use sql::catalog::TableRef;
 use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
@@ -54,6 +55,17 @@ impl State {
         let texts: Vec<_> = moved.iter().map(|(from, _)| self.comments.remove(from)).collect();
         for ((_, to), text) in moved.into_iter().zip(texts) {
             self.comments.extend(text.map(|text| (to, text)));
+        }
+    }
+
+    /// Comments on columns of the new table `name`: each column, and the one of another table whose
+    /// comment it has, too.
+    pub(crate) fn copy_comments(&mut self, name: &str, columns: &[(String, TableRef, String)]) {
+        for (column, table, like) in columns {
+            let on = Commented::Column(table.name().to_owned(), like.clone());
+            if let Some(text) = self.comments.get(&on).cloned() {
+                self.comments.insert(Commented::Column(name.to_owned(), column.clone()), text);
+            }
         }
     }
 

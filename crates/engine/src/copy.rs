@@ -53,11 +53,15 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
             let result = session.run_query(query, Run::default())?;
             write(&*format, path, copy, &result, session)
         }
+        (CopyItem::Statement(statement), CopyDirection::To) => {
+            let result = returned(session, statement)?;
+            write(&*format, path, copy, &result, session)
+        }
         (CopyItem::Table { table, columns }, CopyDirection::To) => {
             let result = table_rows(session, table, columns)?;
             write(&*format, path, copy, &result, session)
         }
-        (CopyItem::Query(_), CopyDirection::From) => {
+        (CopyItem::Query(_) | CopyItem::Statement(_), CopyDirection::From) => {
             Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"))
         }
     }
@@ -68,6 +72,22 @@ impl Session {
     fn file_options<'a>(&'a self, given: &'a [(String, String)]) -> FileOptions<'a> {
         FileOptions { given, zone: self.settings.time_zone() }
     }
+}
+
+/// # Errors
+/// 0A000 for intervals in another style than files have.
+fn check_style(session: &Session, result: &ResultSet) -> Result<()> {
+    let style = session.settings.interval_style();
+    match result.columns.iter().any(|(_, ty)| style.changes(*ty)) {
+        true => Err(Error::unsupported("COPY of intervals while intervalstyle is not 'postgres'")),
+        false => Ok(()),
+    }
+}
+
+/// The rows that a statement returns.
+fn returned(session: &mut Session, statement: &Statement) -> Result<ResultSet> {
+    let result = session.run_rows(statement).transpose()?.and_then(QueryResult::into_rows);
+    result.ok_or_else(|| Error::internal("RETURNING has rows"))
 }
 
 /// These columns of all rows of a table.
@@ -83,6 +103,7 @@ fn write(
     result: &ResultSet,
     session: &Session,
 ) -> Result<QueryResult> {
+    check_style(session, result)?;
     let options = session.file_options(&copy.options);
     let mut writer = format.create(path, options, &result.columns)?;
     for batch in &result.batches {

@@ -81,6 +81,8 @@ pub(crate) struct Inner {
     pub(crate) checkpoint_wal_bytes: AtomicU64,
     /// Transactions taken back.
     pub(crate) aborted: AtomicU64,
+    /// When the database was opened.
+    pub(crate) opened_micros: i64,
     /// Locks that mean what their users agree on.
     pub(crate) advisory: AdvisoryLocks,
     /// Who listens to whom.
@@ -226,6 +228,7 @@ impl Database {
             sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
             aborted: AtomicU64::new(0),
+            opened_micros: crate::work::now_micros(),
             advisory: AdvisoryLocks::default(),
             channels: Channels::default(),
             spill,

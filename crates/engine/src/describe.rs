@@ -1,7 +1,7 @@
 //! What the rows of a statement look like, before it runs.
 
 use sql::algebra::{OutputColumn, Query};
-use sql::statement::{FetchAction, Statement};
+use sql::statement::{ExplainFormat, FetchAction, Statement};
 use types::{DataType, Result};
 
 use crate::Session;
@@ -31,6 +31,9 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Delete(delete) => returning(&delete.returning),
         Statement::Merge(merge) => returning(&merge.returning),
         Statement::WithChanges(with) => columns(session, &with.main)?,
+        Statement::Explain { format: ExplainFormat::Json, .. } => {
+            Some(vec![("QUERY PLAN".to_owned(), DataType::Json)])
+        }
         Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),
         Statement::Show { name } if name == "all" => {
             Some(vec![text("name"), text("setting"), text("description")])

@@ -12,8 +12,10 @@
 mod activity;
 mod catalogs;
 mod columns;
+mod counts;
 mod depends;
 mod functions;
+mod keywords;
 pub(crate) mod numbers;
 mod relations;
 mod rights;
@@ -30,6 +32,7 @@ pub(crate) use functions::template;
 use crate::Database;
 use crate::catalog::{Role, State};
 use crate::cursor::Cursors;
+use crate::prepared::PreparedStatements;
 use crate::rights::{Object, SCHEMA_NAME, Who, denied};
 use crate::settings::Settings;
 use crate::system::rows_function;
@@ -45,6 +48,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) state: &'a State,
     pub(crate) settings: &'a Settings,
     pub(crate) cursors: &'a Cursors,
+    pub(crate) prepared: &'a PreparedStatements,
     pub(crate) database: &'a Database,
 }
 
@@ -148,6 +152,14 @@ impl Row {
         self.set(column, Value::Bool(flag))
     }
 
+    /// An array of texts.
+    fn texts(self, column: &'static str, texts: &[String]) -> Self {
+        let mut array = ArrayBuilder::new();
+        texts.iter().for_each(|text| array.push_text(text.as_bytes()));
+        let array = array.finish_from(1).unwrap_or_default();
+        self.set(column, Value::Str(array.into()))
+    }
+
     /// An array.
     fn list(self, column: &'static str, element: ElementType, numbers: &[i64]) -> Self {
         self.numbers(column, element, numbers, 1)
@@ -215,9 +227,10 @@ pub(crate) fn view(schema: Option<&str>, name: &str) -> Option<String> {
     Some(format!("SELECT * FROM {FUNCTION}('{schema}.{name}')"))
 }
 
-/// The name in the catalog of a table of Tessera's own that stands in FROM as a function does.
+/// The name in the catalog of a table that stands in FROM as a function does: Tessera's own, and
+/// those that are functions in PostgreSQL.
 pub(crate) fn as_function(name: &str, arguments: &Arguments) -> Option<String> {
-    let is_meant = name.starts_with("tessera_")
+    let is_meant = (name.starts_with("tessera_") || name == "pg_get_keywords")
         && arguments.positional.is_empty()
         && arguments.named.is_empty();
     (is_meant && schema::find("pg_catalog", name).is_some()).then(|| format!("pg_catalog.{name}"))

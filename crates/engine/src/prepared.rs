@@ -76,6 +76,11 @@ impl PreparedStatements {
         self.0.get(name)
     }
 
+    /// All of them and their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &PreparedStatement)> {
+        self.0.iter()
+    }
+
     /// The parameter types of one.
     pub(crate) fn types(&self, name: &str) -> Option<Vec<DataType>> {
         self.0.get(name).map(|p| p.types.clone())

@@ -4,6 +4,7 @@ use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use std::borrow::Cow;
 use types::calendar::TimeZone;
+use types::text::IntervalStyle;
 use types::{DataType, Value, text};
 
 use crate::notice::Notice;
@@ -15,6 +16,7 @@ pub struct QueryResult {
     is_binary: bool,
     notices: Vec<Notice>,
     zone: TimeZone,
+    style: IntervalStyle,
 }
 
 impl QueryResult {
@@ -24,7 +26,8 @@ impl QueryResult {
     }
 
     fn empty(tag: Cow<'static, str>) -> Self {
-        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone: TimeZone::UTC }
+        let (zone, style) = (TimeZone::UTC, IntervalStyle::Postgres);
+        Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone, style }
     }
 
     /// Rows of a query.
@@ -35,6 +38,11 @@ impl QueryResult {
     /// Rows of a statement that also did something: RETURNING.
     pub(crate) fn tagged(tag: impl Into<Cow<'static, str>>, rows: ResultSet) -> Self {
         Self { rows: Some(rows), ..Self::empty(tag.into()) }
+    }
+
+    /// Its rows, if it has any.
+    pub(crate) fn into_rows(self) -> Option<ResultSet> {
+        self.rows
     }
 
     /// The same, to be sent in binary where the client does not say otherwise.
@@ -52,8 +60,13 @@ impl QueryResult {
         &self.zone
     }
 
-    pub(crate) fn in_zone(self, zone: TimeZone) -> Self {
-        Self { zone, ..self }
+    /// How intervals are written as text.
+    pub fn style(&self) -> IntervalStyle {
+        self.style
+    }
+
+    pub(crate) fn shown_in(self, zone: TimeZone, style: IntervalStyle) -> Self {
+        Self { zone, style, ..self }
     }
 
     /// What the client is told besides, in order.
@@ -107,6 +120,15 @@ impl QueryResult {
         self.rows.as_ref().map_or(&[], |r| &r.batches)
     }
 
+    fn text_of(&self, value: &Value, ty: DataType) -> String {
+        if !self.style.changes(ty) {
+            return text::format_in(value, ty, &self.zone);
+        }
+        let mut out = Vec::new();
+        text::append_styled(&mut out, value, ty, self.style);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
     /// Calls `row` for each row with the text of its values, None for NULL, until it returns false.
     pub fn for_each_text(&self, mut row: impl FnMut(&[Option<String>]) -> bool) {
         let types: Vec<DataType> = self.columns().iter().map(|(_, ty)| *ty).collect();
@@ -116,7 +138,7 @@ impl QueryResult {
             for i in 0..batch.rows {
                 for ((cell, column), ty) in cells.iter_mut().zip(&columns).zip(&types) {
                     let value = column.value(i);
-                    *cell = (!value.is_null()).then(|| text::format_in(&value, *ty, &self.zone));
+                    *cell = (!value.is_null()).then(|| self.text_of(&value, *ty));
                 }
                 if !row(&cells) {
                     return;

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use sql::statement::{DefaultKind, IfMissing, PasswordChange, RoleOptions, RoleStatement};
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::{Role, State};
 use crate::comments::Commented;
 use crate::rights::{Membership, Who, denied};
+use crate::settings::Settings;
 use crate::{Database, QueryResult, Session};
 
 /// Makes of a password what is kept of it.
@@ -25,6 +26,14 @@ impl Database {
     /// The role called `name`.
     pub fn role(&self, name: &str) -> Option<Role> {
         self.inner().relations.snapshot().roles.get(name).cloned()
+    }
+
+    /// How many sessions there are of a user.
+    pub fn session_count(&self, user: &str) -> usize {
+        let sessions = self.sessions();
+        let is_of =
+            |info: &crate::session::SessionInfo| info.seen.lock().user.as_deref() == Some(user);
+        sessions.iter().filter(|(_, info)| is_of(info)).count()
     }
 
     /// All roles, by name.
@@ -99,6 +108,30 @@ impl Session {
         hasher(password).map(Some)
     }
 
+    /// The time that VALID UNTIL gives.
+    fn instant(&self, text: &str) -> Result<Option<i64>> {
+        let zone = self.settings.time_zone();
+        match types::text::parse_in(text, DataType::TIMESTAMPTZ, zone)? {
+            Value::I64(micros) => Ok(Some(micros)),
+            _ => Ok(None),
+        }
+    }
+
+    /// # Errors
+    /// 42501 for attributes that only superusers give.
+    fn check_attributes(&self, state: &State, options: &RoleOptions) -> Result<()> {
+        if state.is_superuser(self.settings.who()) {
+            return Ok(());
+        }
+        if options.replication.is_some() {
+            return Err(denied("must be superuser to change replication attribute"));
+        }
+        if options.bypass_policies.is_some() {
+            return Err(denied("must be superuser to change bypassrls attribute"));
+        }
+        Ok(())
+    }
+
     /// `role` with what the options say.
     fn changed(&self, role: Role, options: RoleOptions) -> Result<Role> {
         Ok(Role {
@@ -112,6 +145,23 @@ impl Session {
                 PasswordChange::Set(secret) => self.kept(&secret.0)?,
             },
             member_of: role.member_of,
+            can_create_databases: options.create_database.unwrap_or(role.can_create_databases),
+            can_replicate: options.replication.unwrap_or(role.can_replicate),
+            bypasses_policies: options.bypass_policies.unwrap_or(role.bypasses_policies),
+            connections_max: match options.connection_limit {
+                Some(limit) if limit < -1 => {
+                    let message = format!("invalid connection limit: {limit}");
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                }
+                Some(-1) => None,
+                Some(limit) => Some(i64::from(limit)),
+                None => role.connections_max,
+            },
+            valid_until: match &options.valid_until {
+                Some(text) => self.instant(text)?,
+                None => role.valid_until,
+            },
+            settings: role.settings,
         })
     }
 }
@@ -123,6 +173,7 @@ pub(crate) fn run(session: &mut Session, statement: RoleStatement) -> Result<Que
         RoleStatement::Create { name, options } => create(session, name, options)?,
         RoleStatement::Alter { name, options } => alter(session, name, options)?,
         RoleStatement::Rename { name, to } => rename(session, &name, to)?,
+        RoleStatement::Set { name, setting, value } => set(session, name, setting, value)?,
         RoleStatement::Drop { names, if_missing } => drop_all(session, &names, if_missing)?,
     }
     Ok(QueryResult::command(command))
@@ -137,7 +188,11 @@ fn put(session: &mut Session, name: String, role: Role) -> Result<()> {
 
 fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<()> {
     let state = session.state();
+    session.check_attributes(&state, &options)?;
     let groups = options.in_roles.clone();
+    let members = options.members.iter().map(|member| (member.clone(), false));
+    let admins = options.admins.iter().map(|member| (member.clone(), true));
+    let members: Vec<(String, bool)> = members.chain(admins).collect();
     let mut role = session.changed(Role::default(), options)?;
     session.check_may_change(&state, Some(&role))?;
     check_free(&state, &name)?;
@@ -146,7 +201,19 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
         session.check_may_change(&state, Some(known))?;
         role.member_of.push(Membership { role: group, admin: false });
     }
-    put(session, name, role)
+    put(session, name.clone(), role)?;
+    for (member, admin) in members {
+        let state = session.state();
+        let mut known = state.roles.get(&member).cloned().ok_or_else(|| undefined(&member))?;
+        session.check_may_change(&state, Some(&known))?;
+        if state.is_member(&name, &member) {
+            let message = format!("role \"{name}\" is a member of role \"{member}\"");
+            return Err(Error::new(SqlState(*b"0LP01"), message));
+        }
+        known.member_of.push(Membership { role: name.clone(), admin });
+        put(session, member, known)?;
+    }
+    Ok(())
 }
 
 fn check_free(state: &State, name: &str) -> Result<()> {
@@ -172,12 +239,38 @@ fn alter(session: &mut Session, name: String, options: RoleOptions) -> Result<()
         RoleOptions { password: PasswordChange::Keep, ..options.clone() } == RoleOptions::default();
     if !(own && only_password) {
         session.check_may_change(&state, Some(&old))?;
+        session.check_attributes(&state, &options)?;
     }
     let new = session.changed(old, options)?;
     if new.is_superuser {
         session.check_may_change(&state, Some(&new))?;
     }
     put(session, name, new)
+}
+
+/// ALTER ROLE ... SET, RESET: it counts from the role's next session on.
+fn set(
+    session: &mut Session,
+    name: String,
+    setting: Option<String>,
+    value: Option<String>,
+) -> Result<()> {
+    let state = session.state();
+    let mut role = state.roles.get(&name).cloned().ok_or_else(|| undefined(&name))?;
+    if session.settings.user() != Some(&name) {
+        session.check_may_change(&state, Some(&role))?;
+    }
+    match (setting, value) {
+        (None, _) => role.settings.clear(),
+        (Some(setting), value) => {
+            if let Some(value) = &value {
+                Settings::check(&setting, value)?;
+            }
+            role.settings.retain(|(known, _)| *known != setting);
+            role.settings.extend(value.map(|value| (setting, value)));
+        }
+    }
+    put(session, name, role)
 }
 
 fn rename(session: &mut Session, name: &str, to: String) -> Result<()> {

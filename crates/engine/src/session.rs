@@ -18,7 +18,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
 use sql::catalog::TableRef;
-use sql::statement::{AccessMode, SetScope, SetValue, Statement};
+use sql::statement::{AccessMode, SetScope, SetValue, Skipped, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -331,8 +331,9 @@ impl Session {
             match outcome {
                 Ok(result) => {
                     let zone = self.settings.time_zone().clone();
+                    let style = self.settings.interval_style();
                     self.end_statement()?;
-                    return Ok(result.in_zone(zone));
+                    return Ok(result.shown_in(zone, style));
                 }
                 Err(error) => {
                     self.forget_asked();
@@ -645,7 +646,9 @@ impl Session {
             return result;
         }
         match statement {
-            Statement::Explain { mode, statement } => self.explain(mode, *statement),
+            Statement::Explain { mode, format, statement } => {
+                self.explain((mode, format), *statement)
+            }
             Statement::Copy(statement) => copy::copy(self, &statement),
             Statement::Call { name, arguments } => self.call(&name, &arguments),
             Statement::Set { name, value, scope } => {
@@ -667,11 +670,9 @@ impl Session {
                 }
                 Ok(QueryResult::command("RESET"))
             }
+            Statement::Skipped(skipped) => Ok(self.skipped(skipped)),
             Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
-            Statement::Vacuum { .. } => {
-                self.inner().transactions.collect();
-                Ok(QueryResult::command("VACUUM"))
-            }
+            Statement::Vacuum { .. } => self.vacuum(),
             Statement::Checkpoint => {
                 if !self.state().is_superuser(self.settings.who()) {
                     let message = "must be superuser or have privileges of pg_checkpoint";
@@ -707,6 +708,22 @@ impl Session {
                 transaction::Ran::NotOne(other) => define::run(self, other),
             },
         }
+    }
+
+    fn skipped(&mut self, skipped: Skipped) -> QueryResult {
+        for (state, message) in skipped.notices {
+            self.notice(state.as_str(), message);
+        }
+        QueryResult::command(skipped.command)
+    }
+
+    fn vacuum(&mut self) -> Result<QueryResult> {
+        if self.work().begun != Begun::ForOneStatement {
+            let message = "VACUUM cannot run inside a transaction block";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        self.inner().transactions.collect();
+        Ok(QueryResult::command("VACUUM"))
     }
 
     fn backup(&mut self, directory: &str) -> Result<QueryResult> {

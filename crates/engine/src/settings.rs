@@ -7,6 +7,7 @@ use std::time::Duration;
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
 use types::calendar::TimeZone;
+use types::text::IntervalStyle;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -38,6 +39,8 @@ enum Access {
     Zone,
     /// How dates are read and written: ISO and MDY, the only ones, in any form.
     DateStyle,
+    /// How intervals are written.
+    IntervalStyle,
 }
 
 const fn known(name: &'static str, default: &'static str, access: Access) -> Known {
@@ -92,7 +95,7 @@ const KNOWN: &[Known] = &[
     known("in_hot_standby", "off", Access::ReadOnly),
     known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("integer_datetimes", "on", Access::ReadOnly),
-    known("intervalstyle", "postgres", Access::Fixed),
+    known("intervalstyle", "postgres", Access::IntervalStyle),
     known("is_superuser", "on", Access::ReadOnly),
     known("jit", "off", Access::Switch),
     known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
@@ -370,6 +373,12 @@ impl Settings {
         })
     }
 
+    /// How intervals are written.
+    pub(crate) fn interval_style(&self) -> IntervalStyle {
+        let style = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
+        style.unwrap_or_default()
+    }
+
     /// Which index sub-blocks scans use.
     pub(crate) fn block_paths(&self) -> BlockPaths {
         match self.options.index_paths {
@@ -458,6 +467,9 @@ impl Settings {
             Some(value) => Self::checked(name, value)?,
             None => self.base.iter().find(|(n, _)| *n == known).map(|(_, value)| value.clone()),
         };
+        // What only its name makes a setting stays one, without a value.
+        let is_owned = matches!(known, Cow::Owned(_)) && self.changed(&known).is_some();
+        let value = value.or_else(|| is_owned.then(String::new));
         self.local.retain(|(n, _)| *n != known);
         self.changed.retain(|(n, _)| *n != known);
         self.changed.extend(value.map(|value| (known, value)));
@@ -559,6 +571,22 @@ impl Settings {
                 Ok(Some(value))
             }
             Access::DateStyle => date_style(value).map(|()| None),
+            Access::IntervalStyle => {
+                let value = value.to_ascii_lowercase();
+                match IntervalStyle::from_name(&value) {
+                    Some(_) => Ok(Some(value)),
+                    None if value == "sql_standard" => {
+                        Err(Error::unsupported("intervalstyle 'sql_standard'"))
+                    }
+                    None => {
+                        let message =
+                            format!("invalid value for parameter \"{name}\": \"{value}\"");
+                        let hint = "Available values: postgres, postgres_verbose, sql_standard, \
+                                    iso_8601.";
+                        Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+                    }
+                }
+            }
             Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
             Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
             Access::Any => Ok(Some(value.to_owned())),

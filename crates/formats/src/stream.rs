@@ -16,7 +16,7 @@ use kernels::{Batch, Vector};
 use types::{DataType, Error, Result, SqlState};
 
 use crate::csv::{
-    CsvOptions, CsvRecords, Dialect, Header, OnError, Quoted, write_names, write_row,
+    CsvOptions, CsvRecords, Dialect, Header, OnError, Quoted, Way, write_names, write_row,
 };
 use crate::rows::{Blank, Records, Reject, Rows, Taken};
 use crate::text::{TextOptions, TextRecords, TextWriter, cut};
@@ -51,7 +51,8 @@ impl StreamFormat for Stream {
             Self::Csv => {
                 let options = CsvOptions::new(options)?;
                 let header = options.header.unwrap_or(Header::Absent);
-                (Form::Csv(options.dialect(b',')?), header, options.on_error)
+                let dialect = options.dialect_of(target, Way::In)?;
+                (Form::Csv(dialect), header, options.on_error)
             }
             Self::Text => {
                 let options = TextOptions::new(options)?;
@@ -75,7 +76,8 @@ impl StreamFormat for Stream {
                 let options = CsvOptions::new(options)?;
                 let has_header = matches!(options.header, Some(Header::Present | Header::Match));
                 let names = has_header.then_some(names);
-                Box::new(CsvLines { dialect: options.dialect(b',')?, types, names })
+                let dialect = options.dialect_of(columns, Way::Out)?;
+                Box::new(CsvLines { dialect, types, names })
             }
             Self::Text => {
                 let options = TextOptions::new(options)?;

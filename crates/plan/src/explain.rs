@@ -1,11 +1,13 @@
 //! EXPLAIN: the physical plan as an indented tree.
 //!
-//! Elsewhere: expressions as text (`text`).
+//! Elsewhere: expressions as text (`text`), the tree as JSON (`json`).
 
+mod json;
 mod text;
 
 use std::fmt::Write;
 
+pub use json::explain_json;
 #[cfg(test)]
 pub(crate) use text::civil;
 pub(crate) use text::{aggregate_text, short_text};

@@ -37,7 +37,7 @@ pub mod point;
 mod explain;
 mod planner;
 
-pub use explain::{explain, explain_below};
+pub use explain::{explain, explain_below, explain_json};
 pub use group_join::JoinBelow;
 pub use lower::{lower, lower_held};
 pub use planner::{AggregatePlace, IndexPaths, PlanOptions, WideTables, plan};

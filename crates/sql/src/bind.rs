@@ -18,6 +18,9 @@ mod coerce;
 mod scope;
 mod statement;
 mod ddl;
+mod into;
+mod like;
+mod absent;
 mod write;
 mod insert;
 mod conflict;
@@ -71,15 +74,19 @@ use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{Inference, LockTree, Overriding, ParsedStatement, Subscripted, too_deep};
+use crate::parse::{
+    Inference, LikeTree, LockTree, Overriding, ParsedStatement, Subscripted, too_deep,
+};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
 pub use generated::bind_generated;
 pub use index_terms::bind_index_terms;
 pub(crate) use index_terms::{column_text, full_text};
+pub(crate) use into::into_of;
 pub(crate) use name::folded;
 pub use row_expr::bind_row_exprs;
+pub(crate) use statement::setting_value;
 
 /// Nesting of expressions and queries that the binder follows.
 const DEPTH_MAX: usize = 256;
@@ -104,6 +111,7 @@ pub fn bind(
 ) -> Result<Statement> {
     let mut binder = Binder::new(catalog, parameters);
     let bound = binder.bind_tree(&statement.tree, &statement.text)?;
+    binder.check_shown()?;
     // What a view reads is looked at when it is used.
     if !matches!(bound, Statement::CreateView(_)) {
         catalog.check_access(&binder.required)?;
@@ -180,6 +188,8 @@ struct Binder<'a> {
     inferences: Vec<Inference>,
     /// Columns that are assigned to under subscripts.
     subscripted: Vec<Subscripted>,
+    /// LIKE clauses of CREATE TABLE.
+    likes: Vec<LikeTree>,
     /// What the statement needs of relations.
     required: Vec<Access>,
     /// The owner of the view whose query is bound.
@@ -222,6 +232,7 @@ impl<'a> Binder<'a> {
             identity_names: VecDeque::new(),
             inferences: Vec::new(),
             subscripted: Vec::new(),
+            likes: Vec::new(),
             required: Vec::new(),
             on_behalf: None,
             changes: changes::Changes::default(),

@@ -644,6 +644,16 @@ pub trait Catalog {
         Ok(None)
     }
 
+    /// Whether the session writes intervals in the style that texts of them have here.
+    fn shows_intervals_usually(&self) -> bool {
+        true
+    }
+
+    /// Whether there is a schema of this name.
+    fn has_schema(&self, name: &str) -> bool {
+        name == "public"
+    }
+
     /// The schemas of the search path that there are; those of the system only if they are named.
     fn search_path(&self) -> Vec<String> {
         vec!["public".to_owned()]

@@ -2,12 +2,15 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL; COPY, whose options are open-ended, is parsed here.
 
+mod absent;
 mod alter;
+mod check;
 mod conflict;
 mod cursor;
 mod dialect;
 mod effect;
 mod grant;
+mod like;
 mod operator;
 mod reserved;
 mod role;
@@ -18,8 +21,11 @@ mod subscript;
 pub(crate) mod visit;
 mod wide;
 
+pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
+pub(crate) use check::too_deep;
 pub(crate) use conflict::Inference;
 pub use effect::Effect;
+pub(crate) use like::LikeTree;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
@@ -33,6 +39,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
 use types::{Error, Position, Result, SqlState};
 
+use crate::catalog::IdentityKind;
 use crate::statement::{
     Chain, ConstraintMode, CursorOptions, Discard, DropBehaviour, Fetch, IfExists, IfMissing,
     LockWait, Persistence, PrivilegeStatement, RoleStatement, RowLockStrength, SchemaStatement,
@@ -41,10 +48,6 @@ use crate::statement::{
 
 /// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
 const DEPTH_MAX: usize = 100;
-
-/// Operators in a row between commas and parentheses. A chain of them is a tree as deep as it is
-/// long, and dropping one recurses.
-const CHAIN_MAX: usize = 5_000;
 
 const DIALECT: dialect::TesseraDialect = dialect::TesseraDialect;
 
@@ -83,6 +86,8 @@ pub(crate) struct SqlTree {
     pub(crate) inferences: Vec<Inference>,
     /// Columns that are assigned to under subscripts.
     pub(crate) subscripted: Vec<Subscripted>,
+    /// LIKE clauses of CREATE TABLE.
+    pub(crate) likes: Vec<LikeTree>,
 }
 
 /// FOR UPDATE [OF ...] [NOWAIT | SKIP LOCKED] and its kin.
@@ -144,6 +149,15 @@ pub(crate) enum SessionTree {
         name: ast::Ident,
         arguments: Vec<ast::Expr>,
     },
+    /// About objects of kinds that there are none of.
+    Absent(Absent),
+    /// ALTER VIEW ... RENAME, of the view or a column.
+    RenameView {
+        name: ast::ObjectName,
+        if_missing: IfMissing,
+        column: Option<ast::Ident>,
+        to: String,
+    },
     Deallocate(Option<String>),
     Discard(Discard),
     Checkpoint,
@@ -203,6 +217,17 @@ pub(crate) enum TableChange {
     Constraint(ast::Ident, Option<ast::ConstraintCharacteristics>),
     /// ALTER COLUMN ... DROP EXPRESSION.
     DropExpression(ast::Ident, IfMissing),
+    /// ALTER COLUMN ... SET GENERATED, SET of an option, RESTART, any number of them.
+    Identity(ast::Ident, Vec<IdentityChange>),
+    /// ALTER COLUMN ... DROP IDENTITY.
+    DropIdentity(ast::Ident, IfMissing),
+}
+
+/// What ALTER COLUMN changes of an identity column.
+#[derive(Clone, Debug)]
+pub(crate) enum IdentityChange {
+    Kind(IdentityKind),
+    Option(SequenceOption),
 }
 
 /// COPY.
@@ -213,6 +238,8 @@ pub(crate) struct CopyTree {
     /// None is STDIN or STDOUT.
     pub(crate) path: Option<String>,
     pub(crate) options: Vec<(ast::Ident, String)>,
+    /// WHERE.
+    pub(crate) condition: Option<ast::Expr>,
 }
 
 /// What COPY moves.
@@ -227,15 +254,19 @@ pub(crate) enum CopySource {
 /// # Errors
 /// 42601 at the offending token, 54001 for nesting beyond what the program follows.
 pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
-    let tokens = Tokenizer::new(&DIALECT, text)
-        .tokenize_with_location()
-        .map_err(|error| lexical_error(&error))?;
+    let tokens = tokens_of(text)?;
     let index = LineIndex::new(text);
     let mut statements = Vec::new();
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         statements.extend(parse_statement(text, &index, tokens)?);
     }
     Ok(statements)
+}
+
+fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
+    Tokenizer::new(&DIALECT, &operator::without_comments(text))
+        .tokenize_with_location()
+        .map_err(|error| lexical_error(&error))
 }
 
 /// Parses the statement that `tokens` of `text` are; None when there is nothing but blanks.
@@ -253,7 +284,7 @@ fn parse_statement(
         return Ok(None);
     };
     let range = index.offset(first.span.start)..index.offset(last.span.end);
-    check_chains(tokens)?;
+    check::check(tokens)?;
     let tree = if is_keyword(first, Keyword::PREPARE) {
         Ok(Tree::Prepare(Box::new(parse_prepare(text, index, tokens)?)))
     } else if is_keyword(first, Keyword::DECLARE) {
@@ -316,10 +347,8 @@ fn parse_declare(
 
 /// Parses one scalar expression, a column default say.
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
-    let tokens = Tokenizer::new(&DIALECT, text)
-        .tokenize_with_location()
-        .map_err(|error| lexical_error(&error))?;
-    check_chains(&tokens)?;
+    let tokens = tokens_of(text)?;
+    check::check(&tokens)?;
     let mut parser = parser(prepare(&tokens));
     let expr = parser.parse_expr().map_err(syntax_error)?;
     expect_end(&parser)?;
@@ -385,6 +414,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
     let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
     let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
+    let likes = like::take_likes(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);
     let tree = if parser.peek_keyword(Keyword::COPY) {
@@ -400,6 +430,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
             identity_names,
             inferences,
             subscripted,
+            likes,
         }))
     };
     expect_end(&parser)?;
@@ -595,42 +626,6 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> Vec<usize> {
     }
 }
 
-/// Refuses operator chains so long that walking the tree could exhaust the stack.
-fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
-    let mut counts = vec![0usize];
-    for token in tokens {
-        match &token.token {
-            Token::Whitespace(_) | Token::EOF | Token::Number(..) => {}
-            Token::LParen | Token::LBracket => counts.push(0),
-            Token::RParen | Token::RBracket if counts.len() > 1 => {
-                counts.pop();
-            }
-            Token::Comma
-            | Token::Word(sqlparser::tokenizer::Word { keyword: Keyword::WHEN, .. }) => {
-                if let Some(count) = counts.last_mut() {
-                    *count = 0;
-                }
-            }
-            _ => {
-                let Some(count) = counts.last_mut() else {
-                    continue;
-                };
-                *count += 1;
-                if *count > CHAIN_MAX * 3 {
-                    return Err(too_deep());
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// 54001, for whatever nests deeper than the program follows.
-pub(crate) fn too_deep() -> Error {
-    Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
-        .with_hint("The statement nests too deeply or chains too many operators: split it.")
-}
-
 fn lexical_error(error: &TokenizerError) -> Error {
     let message = error.message.trim_end_matches(|c: char| c.is_whitespace() || c == '.');
     let mut lowered = message.to_owned();
@@ -711,7 +706,11 @@ fn parse_copy(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
         false => Some(parser.parse_literal_string()?),
     };
     let options = parse_copy_options(parser)?;
-    Ok(CopyTree { source, from, path, options })
+    let condition = match parser.parse_keyword(Keyword::WHERE) {
+        true => Some(parser.parse_expr()?),
+        false => None,
+    };
+    Ok(CopyTree { source, from, path, options, condition })
 }
 
 fn parse_copy_options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserError> {
@@ -724,6 +723,9 @@ fn parse_copy_options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String
     // The old form: `CSV HEADER DELIMITER [AS] '|' NULL [AS] '' QUOTE '"'`.
     let mut options = Vec::new();
     while let Token::Word(word) = parser.peek_token_ref().token.clone() {
+        if word.keyword == Keyword::WHERE {
+            break;
+        }
         parser.next_token();
         let name = ast::Ident::new(word.value.to_lowercase());
         let _ = parser.parse_keyword(Keyword::AS);

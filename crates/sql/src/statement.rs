@@ -16,7 +16,7 @@ pub use cursor::{
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
     CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Naming, Nullability,
-    OnCommit, SequenceChange, Truncate, TruncateIdentity, WithData,
+    OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity, WithData,
 };
 pub use privilege::{
     Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
@@ -191,6 +191,15 @@ pub enum ExplainMode {
     Analyze,
 }
 
+/// How EXPLAIN shows plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// Lines, inputs indented.
+    Text,
+    /// An array with an object for each query.
+    Json,
+}
+
 /// What to do when the object to create exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
@@ -230,7 +239,7 @@ pub enum Persistence {
 }
 
 /// What a COPY moves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum CopyItem {
     /// A table and the ordinals of the columns moved, in the order of the file.
     Table {
@@ -241,6 +250,8 @@ pub enum CopyItem {
     },
     /// COPY (query) TO.
     Query(Query),
+    /// COPY (INSERT, UPDATE or DELETE ... RETURNING) TO.
+    Statement(Box<Statement>),
 }
 
 /// FROM or TO.
@@ -262,7 +273,7 @@ pub enum CopyPlace {
 }
 
 /// COPY.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Copy {
     /// FROM or TO.
     pub direction: CopyDirection,
@@ -304,6 +315,8 @@ pub enum Statement {
     Explain {
         /// Whether it runs.
         mode: ExplainMode,
+        /// How it is shown.
+        format: ExplainFormat,
         /// What is explained.
         statement: Box<Statement>,
     },
@@ -324,6 +337,10 @@ pub enum Statement {
         /// The new one.
         to: String,
     },
+    /// ALTER VIEW ... RENAME.
+    RenameView(RenameView),
+    /// What found nothing to do.
+    Skipped(Skipped),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
     /// CREATE INDEX.
@@ -469,6 +486,7 @@ impl Statement {
             Self::Explain { statement, .. } => statement.parameters(),
             Self::Copy(copy) => match &copy.item {
                 CopyItem::Query(query) => &query.parameters,
+                CopyItem::Statement(statement) => statement.parameters(),
                 CopyItem::Table { .. } => &[],
             },
             Self::Execute(execute) => {

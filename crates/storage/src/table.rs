@@ -455,8 +455,7 @@ impl Table {
         let conform = |(column, spec): (&Column, &crate::schema::ColumnSpec)| {
             let vector = widen(column, spec.physical())?;
             if spec.not_null && vector.validity.as_ref().is_some_and(|v| !v.all()) {
-                let i = self.schema.columns().iter().position(|c| std::ptr::eq(c, spec));
-                return Err(self.null_violation(i.expect("a column of the schema")));
+                return Err(self.null_in(batch));
             }
             Ok(vector)
         };

@@ -10,9 +10,12 @@
 mod bytes;
 mod datetime;
 mod interval;
+mod interval_style;
 mod number;
 mod print;
 mod tokens;
+
+pub use interval_style::{IntervalStyle, append_styled, has_intervals};
 
 use std::fmt::{self, Write};
 

@@ -4,6 +4,7 @@ use engine::{ColumnOrigin, QueryResult};
 use kernels::Vector;
 use kernels::print::append_text;
 use types::calendar::TimeZone;
+use types::text::IntervalStyle;
 use types::{DataType, ElementType, Result, Value, array, calendar, text};
 
 use crate::message::{finish, message, push_text};
@@ -102,7 +103,7 @@ pub(crate) fn rows<E>(
             bytes.extend_from_slice(&[0; 4]);
             bytes.extend_from_slice(&(types.len() as u16).to_be_bytes());
             for (column, (ty, format)) in columns.iter().zip(&types) {
-                cell(bytes, column, place.row, *ty, (*format, result.zone()));
+                cell(bytes, column, place.row, *ty, (*format, result.zone(), result.style()));
             }
             finish(bytes, start);
             out.flush_full()?;
@@ -130,7 +131,7 @@ pub(crate) fn cell(
     column: &Vector,
     row: usize,
     ty: DataType,
-    (format, zone): (Format, &TimeZone),
+    (format, zone, style): (Format, &TimeZone, IntervalStyle),
 ) {
     if column.is_null(row) {
         out.extend_from_slice(&(-1_i32).to_be_bytes());
@@ -139,6 +140,9 @@ pub(crate) fn cell(
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     match format {
+        Format::Text if style.changes(ty) => {
+            text::append_styled(out, &column.value(row), ty, style);
+        }
         Format::Text => append_text(out, column, row, ty, zone),
         Format::Binary => binary_value(out, column, row, ty),
     }

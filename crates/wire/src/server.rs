@@ -70,6 +70,14 @@ impl Shared {
             let message = format!("role \"{user}\" is not permitted to log in");
             return Err(Error::new(SqlState(*b"28000"), message));
         }
+        let role = self.database.role(user);
+        if let Some(role) = role.as_ref().filter(|role| !role.is_superuser)
+            && let Some(most) = role.connections_max
+            && self.database.session_count(user) as i64 >= most
+        {
+            let message = format!("too many connections for role \"{user}\"");
+            return Err(Error::new(SqlState(*b"53300"), message));
+        }
         session.set_user(user);
         session.check_connect()?;
         // What clients of PostgreSQL expect; no statement of theirs fails for being late.
@@ -81,6 +89,10 @@ impl Shared {
             if let Some(limit) = limit {
                 session.configure(name, &limit.as_millis().to_string())?;
             }
+        }
+        for (name, value) in role.iter().flat_map(|role| &role.settings) {
+            // Checked when it was said; what no longer is one hinders nobody.
+            let _ = session.configure(name, value);
         }
         Ok(session)
     }

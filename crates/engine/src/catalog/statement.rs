@@ -81,8 +81,8 @@ impl StatementCatalog<'_> {
     /// The rows of the system table `name`.
     fn rows_of(&self, name: &str) -> Result<TableFunctionRef> {
         let (state, settings) = (&*self.state, self.settings);
-        let (cursors, database) = (self.cursors, self.database);
-        pg_catalog::rows(name, &Subject { state, settings, cursors, database })
+        let (cursors, prepared, database) = (self.cursors, self.prepared, self.database);
+        pg_catalog::rows(name, &Subject { state, settings, cursors, prepared, database })
     }
 
     /// `tessera_memory` for `tessera_memory()`: the functions about the database are tables, too.
@@ -229,6 +229,17 @@ impl Catalog for StatementCatalog<'_> {
                 Err(Error::new(SqlState(*b"3F000"), message))
             }
         }
+    }
+
+    fn shows_intervals_usually(&self) -> bool {
+        self.is_enough.set(false);
+        self.settings.interval_style() == types::text::IntervalStyle::Postgres
+    }
+
+    fn has_schema(&self, name: &str) -> bool {
+        self.is_enough.set(false);
+        let system = ["pg_catalog", "information_schema", "pg_temp"];
+        system.contains(&name) || self.state.has_schema(name)
     }
 
     fn search_path(&self) -> Vec<String> {

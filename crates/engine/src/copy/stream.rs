@@ -9,7 +9,7 @@ use sql::catalog::TableRef;
 use sql::statement::{Copy, CopyDirection, CopyItem};
 use types::{DataType, Error, Result, SqlState};
 
-use super::{Load, Size, table_rows};
+use super::{Load, Size, check_style, returned, table_rows};
 use crate::registry::{Came, CopyClient, StreamFormat};
 use crate::session::Run;
 use crate::{QueryResult, Session};
@@ -56,7 +56,11 @@ fn with_client(
             let result = table_rows(session, table, columns)?;
             send(session, copy, format, client, &result)?
         }
-        (CopyItem::Query(_), CopyDirection::From) => {
+        (CopyItem::Statement(statement), CopyDirection::To) => {
+            let result = returned(session, statement)?;
+            send(session, copy, format, client, &result)?
+        }
+        (CopyItem::Query(_) | CopyItem::Statement(_), CopyDirection::From) => {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"));
         }
     };
@@ -156,6 +160,7 @@ fn send(
     client: &mut dyn CopyClient,
     result: &ResultSet,
 ) -> Result<u64> {
+    check_style(session, result)?;
     let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
     client.begin_out(result.columns.len(), format.form())?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use sql::algebra::Query;
-use sql::catalog::{CheckDef, ForeignKeyDef, Uniqueness};
+use sql::catalog::{CheckDef, ForeignKeyDef, IdentityKind, KeyDef, SequenceDef, Uniqueness};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };
@@ -61,6 +61,8 @@ struct Altering {
     renamed: Vec<(String, String)>,
     /// Constraints, from and to; an index may have the name, too.
     renamed_constraints: Vec<(String, String)>,
+    /// Sequences of identities that are gone.
+    lost_sequences: Vec<String>,
     /// Foreign keys that go with a key, as table and constraint.
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
@@ -113,6 +115,7 @@ impl Altering {
             wide: Vec::new(),
             renamed: Vec::new(),
             renamed_constraints: Vec::new(),
+            lost_sequences: Vec::new(),
             lost: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
@@ -165,13 +168,11 @@ impl Altering {
                 self.foreign_keys.extend(keys.cloned());
             }
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
-            AlterAction::AddKey(key) => {
-                def.keys.push(key.clone());
-                if key.primary {
-                    key.columns.iter().for_each(|&column| self.set_not_null(column, true));
-                }
-                self.add_last_key(session)?;
+            AlterAction::SetIdentity { column, kind, definition, restart } => {
+                self.set_identity(session, *column, (*kind, definition, *restart))?;
             }
+            AlterAction::DropIdentity { column } => self.drop_identity(*column),
+            AlterAction::AddKey(key) => self.add_key(session, key)?,
             AlterAction::AddCheck(check) => {
                 def.checks.push(check.clone());
                 self.checks.push(check.clone());
@@ -204,6 +205,37 @@ impl Altering {
         let sequence = sequence::for_column(session, &mut self.table.def, column, name);
         self.sequences.push(sequence);
         Ok(())
+    }
+
+    /// SET GENERATED, SET of options, RESTART.
+    fn set_identity(
+        &mut self,
+        session: &Session,
+        column: usize,
+        (kind, definition, restart): (IdentityKind, &SequenceDef, Option<i64>),
+    ) -> Result<()> {
+        let identities = self.table.def.identities.iter_mut();
+        for (_, identity) in identities.filter(|(at, _)| *at == column) {
+            identity.kind = kind;
+            let name = identity.sequence.key();
+            let changed = sequence::changed(session, &name, definition, restart)?;
+            self.sequences.retain(|known| known.name != name);
+            self.sequences.push(changed);
+        }
+        Ok(())
+    }
+
+    fn drop_identity(&mut self, column: usize) {
+        let gone = self.table.def.identities.extract_if(.., |(at, _)| *at == column);
+        self.lost_sequences.extend(gone.map(|(_, of)| of.sequence.key()));
+    }
+
+    fn add_key(&mut self, session: &Session, key: &KeyDef) -> Result<()> {
+        self.table.def.keys.push(key.clone());
+        if key.primary {
+            key.columns.iter().for_each(|&column| self.set_not_null(column, true));
+        }
+        self.add_last_key(session)
     }
 
     /// Gives the key added last a free name and its index.
@@ -379,7 +411,7 @@ impl Altering {
         let others = drop::without_foreign_keys(session, std::mem::take(&mut self.lost))?;
         let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
-        let (unconstrained, wide) = (self.unconstrained, self.wide);
+        let (unconstrained, wide, lost) = (self.unconstrained, self.wide, self.lost_sequences);
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
@@ -416,6 +448,7 @@ impl Altering {
             for column in &dropped {
                 sequence::drop_owned(state, &old, Some(&column.name), column.behaviour)?;
             }
+            sequence::drop_each(state, &lost)?;
             follow(state, &old, &def.name, &dropped);
             sequence::change_owned(state, &old, |(_, column)| {
                 let new = renamed.iter().find(|(from, _)| *from == column);

@@ -168,6 +168,19 @@ pub(super) fn alter(session: &mut Session, alter: AlterSequence) -> Result<Query
     Ok(QueryResult::command("ALTER SEQUENCE"))
 }
 
+/// The sequence called `name` as an option of its column makes it.
+pub(super) fn changed(
+    session: &Session,
+    name: &str,
+    def: &SequenceDef,
+    restart: Option<i64>,
+) -> Result<Sequence> {
+    let known = session.state().sequences.get(name).cloned();
+    let mut sequence = known.ok_or_else(|| undefined_table(name))?.again();
+    change_options(&mut sequence, def.clone(), restart)?;
+    Ok(sequence)
+}
+
 fn change_options(sequence: &mut Sequence, def: SequenceDef, restart: Option<i64>) -> Result<()> {
     match restart {
         Some(value) => sequence.value = value_at(value),
@@ -272,6 +285,14 @@ pub(super) fn drop_one(state: &mut State, name: &str, behaviour: DropBehaviour) 
     }
     state.sequences.remove(name);
     Ok(())
+}
+
+/// Drops sequences that nothing uses.
+///
+/// # Errors
+/// 2BP01 when a default uses one.
+pub(super) fn drop_each(state: &mut State, names: &[String]) -> Result<()> {
+    names.iter().try_for_each(|name| drop_one(state, name, DropBehaviour::Restrict))
 }
 
 /// Drops the sequences that belong to a table that is gone, or to one of its columns that is.

@@ -9,8 +9,8 @@ use sql::catalog::{
     Uniqueness,
 };
 use sql::statement::{
-    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, Truncate,
-    TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, DropBehaviour, Persistence, Privilege, Privileges, RelationName,
+    Truncate, TruncateIdentity, WithData,
 };
 use storage::{ColumnSpec, Schema, Table};
 use types::{Error, Result, SqlState};
@@ -141,9 +141,20 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
     let sequences = sequence::for_columns(session, &mut def, create.sequences);
     def.indexes = def.keys.iter().map(key_index).collect();
     def.indexes.extend(def.foreign_keys.iter().map(foreign_index));
+    for index in create.indexes {
+        let is_taken = |name: &str| {
+            session.state().contains(&RelationName::key_beside(&def.name, name))
+                || def.indexes.iter().any(|known| known.name == name)
+        };
+        let name = names::free(&index.name, is_taken);
+        def.indexes.push(IndexMeta { name, ..index });
+    }
     let (entry, _) = new_filled(session, def, Arc::default(), None)?;
     session.change_catalog(|state| {
         state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), s)));
+        if persistence == Persistence::Permanent {
+            state.copy_comments(&name, &create.comments);
+        }
         state.tables.insert(name, entry);
         Ok(())
     })?;

@@ -1,13 +1,15 @@
 //! CREATE and DROP VIEW.
 
 use sql::statement::{
-    CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName, Statement,
+    CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName, RenameView,
+    Statement,
 };
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState};
 
-use super::{drop, may_create, needed, persistence_of, wide};
-use crate::catalog::{State, View};
+use super::{drop, may_create, names, needed, persistence_of, wide};
+use crate::catalog::{State, View, undefined_table};
+use crate::comments::Commented;
 use crate::{QueryResult, Session};
 
 /// CREATE VIEW.
@@ -169,6 +171,70 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
         names.iter().try_for_each(|name| drop_dependents(state, "view", name, drop.behaviour))
     })?;
     Ok(QueryResult::command("DROP VIEW"))
+}
+
+/// ALTER VIEW ... RENAME.
+///
+/// # Errors
+/// 42P07, 42703, 42701; 0A000 while other views read it: they are kept as text.
+pub(super) fn rename(session: &mut Session, rename: &RenameView) -> Result<QueryResult> {
+    let state = session.state();
+    let name = state.key_of(&rename.name)?;
+    let mut view = state.views.get(&name).cloned().ok_or_else(|| undefined_table(&name))?;
+    if let Some(reader) = readers(&state, &name).first() {
+        let message =
+            format!("cannot alter view \"{name}\" in a way that view \"{reader}\" would notice");
+        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .with_hint("Drop the view first, and create it again afterwards."));
+    }
+    let to = &rename.to;
+    match &rename.column {
+        None => {
+            let key = RelationName::key_beside(&name, to);
+            if state.contains(&key) {
+                return Err(names::taken(to));
+            }
+            session.change_catalog(|state| {
+                state.views.remove(&name);
+                if view.persistence == Persistence::Permanent {
+                    state.rename_rights(&name, &key);
+                    state.rename_comments(&name, &key);
+                }
+                state.views.insert(key, view);
+                Ok(())
+            })?;
+        }
+        Some(column) => {
+            rename_column(&mut view, RelationName::name_of_key(&name), column, to)?;
+            session.change_catalog(|state| {
+                state.move_comments(|on| match on {
+                    Commented::Column(of, known) if *of == name && known == column => {
+                        Some(Commented::Column(name.clone(), to.clone()))
+                    }
+                    _ => None,
+                });
+                state.rename_column_rights(&name, &[(column.clone(), to.clone())]);
+                state.views.insert(name.clone(), view);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(QueryResult::command("ALTER VIEW"))
+}
+
+fn rename_column(view: &mut View, name: &str, column: &str, to: &str) -> Result<()> {
+    let place = |wanted: &str| view.output.iter().position(|(known, _)| known == wanted);
+    let Some(at) = place(column) else {
+        let message = format!("column \"{column}\" does not exist");
+        return Err(Error::new(SqlState::UNDEFINED_COLUMN, message));
+    };
+    if place(to).is_some() {
+        let message = format!("column \"{to}\" of relation \"{name}\" already exists");
+        return Err(Error::new(SqlState::DUPLICATE_COLUMN, message));
+    }
+    to.clone_into(&mut view.output[at].0);
+    view.columns = view.output.iter().map(|(known, _)| known.clone()).collect();
+    Ok(())
 }
 
 /// Views that read `name`.

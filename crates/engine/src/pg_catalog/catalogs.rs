@@ -39,7 +39,7 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
          condefault:b",
     ),
     ("pg_database", 1262, ""),
-    ("pg_db_role_setting", 2964, "setdatabase:o setrole:o setconfig:N"),
+    ("pg_db_role_setting", 2964, ""),
     ("pg_default_acl", 826, ""),
     ("pg_depend", 2608, ""),
     ("pg_description", 2609, ""),
@@ -49,12 +49,7 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
         3466,
         "oid:o evtname:n evtevent:n evtowner:o evtfoid:o evtenabled:n evttags:N",
     ),
-    (
-        "pg_extension",
-        3079,
-        "oid:o extname:n extowner:o extnamespace:o extrelocatable:b extversion:n extconfig:O \
-         extcondition:N",
-    ),
+    ("pg_extension", 3079, ""),
     (
         "pg_foreign_data_wrapper",
         2328,

@@ -152,6 +152,9 @@ const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
 
+/// When the database was opened.
+const STARTED: &str = "(SELECT max(pgc.started) FROM pg_catalog.tessera_server AS pgc)";
+
 /// Bytes of a relation, by number or name.
 const SIZE: &str = "(SELECT max(pgc.pgc_bytes) FROM (SELECT oid::text AS pgc_number, \
     shown AS pgc_shown, fullname AS pgc_name, bytes AS pgc_bytes FROM pg_catalog.pg_class) AS pgc \
@@ -240,6 +243,14 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_function_is_visible", &[1], "true"),
     ("pg_statistics_obj_is_visible", &[1], "true"),
     ("pg_collation_is_visible", &[1], "true"),
+    ("pg_conversion_is_visible", &[1], "true"),
+    ("pg_opfamily_is_visible", &[1], "true"),
+    ("pg_ts_config_is_visible", &[1], "true"),
+    ("pg_ts_dict_is_visible", &[1], "true"),
+    ("pg_ts_parser_is_visible", &[1], "true"),
+    ("pg_ts_template_is_visible", &[1], "true"),
+    ("pg_postmaster_start_time", &[0], STARTED),
+    ("pg_conf_load_time", &[0], STARTED),
     ("pg_opclass_is_visible", &[1], "true"),
     ("pg_operator_is_visible", &[1], "true"),
     ("format_type", &[2], FORMAT_TYPE),

@@ -4,8 +4,36 @@ use types::{DataType, ElementType};
 
 use super::catalogs::CATALOGS;
 
+/// Columns of pg_stat_all_tables and its kin.
+const TABLE_COUNTS: &str = "\
+    relid:o schemaname:n relname:n seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
+    n_tup_ins:l n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l \
+    n_mod_since_analyze:l n_ins_since_vacuum:l last_vacuum:t last_autovacuum:t \
+    last_analyze:t last_autoanalyze:t vacuum_count:l autovacuum_count:l analyze_count:l \
+    autoanalyze_count:l";
+
+/// Columns of pg_statio_all_tables and its kin.
+const TABLE_READS: &str = "\
+    relid:o schemaname:n relname:n heap_blks_read:l heap_blks_hit:l idx_blks_read:l \
+    idx_blks_hit:l toast_blks_read:l toast_blks_hit:l tidx_blks_read:l tidx_blks_hit:l";
+
+/// Columns of pg_stat_all_indexes and its kin.
+const INDEX_COUNTS: &str = "\
+    relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_scan:l idx_tup_read:l \
+    idx_tup_fetch:l";
+
+/// Columns of pg_statio_all_indexes and its kin.
+const INDEX_READS: &str = "\
+    relid:o indexrelid:o schemaname:n relname:n indexrelname:n idx_blks_read:l \
+    idx_blks_hit:l";
+
+/// Columns of pg_statio_all_sequences and its kin.
+const SEQUENCE_READS: &str = "relid:o schemaname:n relname:n blks_read:l blks_hit:l";
+
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), l (bigint),
-/// i (integer), s (smallint), f (real), t (timestamptz); S, O and N are arrays of s, o and n.
+/// i (integer), s (smallint), f (real), t (timestamptz), v (interval); S, O and N are arrays of
+/// s, o
+/// and n.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:n nspowner:o nspacl:N"),
     (
@@ -54,9 +82,14 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_roles",
         "oid:o rolname:n rolsuper:b rolinherit:b rolcreaterole:b rolcreatedb:b rolcanlogin:b \
-         rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:n rolbypassrls:b rolconfig:N",
+         rolreplication:b rolconnlimit:i rolpassword:n rolvaliduntil:t rolbypassrls:b rolconfig:N",
     ),
-    ("pg_catalog.pg_user", "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b passwd:n"),
+    (
+        "pg_catalog.pg_user",
+        "usename:n usesysid:o usecreatedb:b usesuper:b userepl:b usebypassrls:b passwd:n \
+         valuntil:t useconfig:N",
+    ),
+    ("pg_catalog.pg_db_role_setting", "setdatabase:o setrole:o setconfig:N"),
     // What each role may do with each object, and what it is a member of: for functions.
     ("pg_catalog.tessera_privileges", "rolname:n kind:n oid:o name:n shown:n held:n"),
     ("pg_catalog.tessera_members", "member:n rolname:n oid:o inherited:b"),
@@ -79,6 +112,11 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_default_acl",
         "oid:o defaclrole:o defaclnamespace:o defaclobjtype:n defaclacl:N",
+    ),
+    (
+        "pg_catalog.pg_extension",
+        "oid:o extname:n extowner:o extnamespace:o extrelocatable:b extversion:n extconfig:O \
+         extcondition:N",
     ),
     ("pg_catalog.pg_am", "oid:o amname:n amhandler:n amtype:n"),
     ("pg_catalog.pg_tablespace", "oid:o spcname:n spcowner:o spcacl:N spcoptions:N"),
@@ -133,6 +171,36 @@ const TABLES: &[(&str, &str)] = &[
         "pg_catalog.pg_rewrite",
         "oid:o rulename:n ev_class:o ev_type:n ev_enabled:n is_instead:b ev_qual:n ev_action:n",
     ),
+    ("pg_catalog.pg_stat_all_tables", TABLE_COUNTS),
+    ("pg_catalog.pg_statio_all_tables", TABLE_READS),
+    ("pg_catalog.pg_stat_all_indexes", INDEX_COUNTS),
+    ("pg_catalog.pg_statio_all_indexes", INDEX_READS),
+    ("pg_catalog.pg_statio_all_sequences", SEQUENCE_READS),
+    ("pg_catalog.pg_stat_user_tables", TABLE_COUNTS),
+    ("pg_catalog.pg_statio_user_tables", TABLE_READS),
+    ("pg_catalog.pg_stat_user_indexes", INDEX_COUNTS),
+    ("pg_catalog.pg_statio_user_indexes", INDEX_READS),
+    ("pg_catalog.pg_statio_user_sequences", SEQUENCE_READS),
+    ("pg_catalog.pg_stat_sys_tables", TABLE_COUNTS),
+    ("pg_catalog.pg_statio_sys_tables", TABLE_READS),
+    ("pg_catalog.pg_stat_sys_indexes", INDEX_COUNTS),
+    ("pg_catalog.pg_statio_sys_indexes", INDEX_READS),
+    ("pg_catalog.pg_statio_sys_sequences", SEQUENCE_READS),
+    (
+        "pg_catalog.pg_sequences",
+        "schemaname:n sequencename:n sequenceowner:n data_type:n start_value:l min_value:l \
+         max_value:l increment_by:l cycle:b cache_size:l last_value:l",
+    ),
+    (
+        "pg_catalog.pg_prepared_statements",
+        "name:n statement:n prepare_time:t parameter_types:N from_sql:b generic_plans:l \
+         custom_plans:l",
+    ),
+    ("pg_catalog.pg_timezone_names", "name:n abbrev:n utc_offset:v is_dst:b"),
+    // A function.
+    ("pg_catalog.pg_get_keywords", "word:n catcode:n barelabel:b catdesc:n baredesc:n"),
+    // For functions.
+    ("pg_catalog.tessera_server", "started:t"),
     ("pg_catalog.pg_matviews", "schemaname:n matviewname:n matviewowner:n definition:n"),
     (
         "pg_catalog.pg_seclabels",
@@ -281,6 +349,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
                 "O" => DataType::Array(ElementType::Oid),
                 "N" => DataType::Array(ElementType::Text),
                 "t" => DataType::TIMESTAMPTZ,
+                "v" => DataType::Interval,
                 _ => DataType::Text,
             },
         ))

@@ -1,8 +1,10 @@
 //! Rows of each table of the catalog.
 use sql::statement::{Privilege, Privileges, RelationName};
+use types::Value;
 
 use super::{
-    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, depends, numbers, relations, rights,
+    Row, SYSTEM_SCHEMAS, Subject, activity, catalogs, columns, counts, depends, numbers, relations,
+    rights,
 };
 use crate::comments::Commented;
 use crate::rights::Object;
@@ -59,6 +61,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             vec![row.number("collencoding", -1).text("collcollate", "C").text("collctype", "C")]
         }
         "pg_catalog.pg_authid" => authid(subject),
+        "pg_catalog.pg_db_role_setting" => role_settings(subject),
         "pg_catalog.pg_depend" => depends::rows(subject),
         "pg_catalog.pg_rewrite" => depends::rules(subject),
         "pg_catalog.pg_default_acl" => rights::defaults(subject),
@@ -70,7 +73,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
             };
             catalogs::CATALOGS.iter().map(row).collect()
         }
-        _ => columns::rows(name, subject),
+        name => counts::rows(name, subject).unwrap_or_else(|| columns::rows(name, subject)),
     }
 }
 
@@ -182,15 +185,36 @@ fn role_row(name: &str, role: &crate::Role) -> Row {
         .flag("rolinherit", role.inherits)
         .flag("rolcreaterole", role.can_create_roles || role.is_superuser)
         .flag("rolcanlogin", role.can_login)
-        .number("rolconnlimit", -1)
+        .flag("rolcreatedb", role.can_create_databases || role.is_superuser)
+        .flag("rolreplication", role.can_replicate)
+        .flag("rolbypassrls", role.bypasses_policies)
+        .number("rolconnlimit", role.connections_max.unwrap_or(-1))
+        .set("rolvaliduntil", role.valid_until.map_or(Value::Null, Value::I64))
+}
+
+/// What settings are when the role logs in, `name=value`; NULL when none is said.
+fn with_settings(row: Row, column: &'static str, role: &crate::Role) -> Row {
+    let setting = |(name, value): &(String, String)| format!("{name}={value}");
+    let settings: Vec<String> = role.settings.iter().map(setting).collect();
+    if settings.is_empty() { row } else { row.texts(column, &settings) }
+}
+
+/// pg_db_role_setting.
+fn role_settings(subject: &Subject<'_>) -> Vec<Row> {
+    let roles = subject.roles().into_iter().filter(|(_, role)| !role.settings.is_empty());
+    let row = |(name, role): (String, crate::Role)| {
+        with_settings(Row::default().number("setrole", numbers::role(&name)), "setconfig", &role)
+    };
+    roles.map(row).collect()
 }
 
 /// pg_roles: also the role that stands for the owner of the database.
 fn roles(subject: &Subject<'_>) -> Vec<Row> {
     let mut roles = subject.roles();
     roles.push((numbers::DATABASE_OWNER.1.to_owned(), crate::Role::default()));
-    let row =
-        |(name, role): &(String, crate::Role)| role_row(name, role).text("rolpassword", "********");
+    let row = |(name, role): &(String, crate::Role)| {
+        with_settings(role_row(name, role), "rolconfig", role).text("rolpassword", "********")
+    };
     roles.iter().map(row).collect()
 }
 
@@ -207,7 +231,12 @@ fn users(subject: &Subject<'_>) -> Vec<Row> {
     let logins = subject.roles().into_iter().filter(|(_, role)| role.can_login);
     let row = |(name, role): (String, crate::Role)| {
         let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
-        row.flag("usesuper", role.is_superuser).text("passwd", "********")
+        let row = row.flag("usesuper", role.is_superuser).text("passwd", "********");
+        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.flag("userepl", role.can_replicate);
+        let row = row.flag("usebypassrls", role.bypasses_policies);
+        let row = row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64));
+        with_settings(row, "useconfig", &role)
     };
     logins.map(row).collect()
 }

@@ -14,7 +14,7 @@ use exec::QueryContext;
 use plan::physical::PhysicalPlan;
 use sql::algebra::Query;
 use sql::catalog::TableRef;
-use sql::statement::{Execute, ExplainMode, Statement, Turn};
+use sql::statement::{Execute, ExplainFormat, ExplainMode, Statement, Turn};
 use types::{DataType, Error, Result, Value};
 
 use super::{Run, Session};
@@ -31,6 +31,15 @@ pub(crate) struct Explained {
 #[derive(Default)]
 pub(crate) struct Explaining {
     queries: Vec<Explained>,
+}
+
+/// What EXPLAIN ANALYZE ran.
+struct Ran {
+    queries: Vec<Explained>,
+    /// Rows given, or written.
+    rows: u64,
+    planning: Duration,
+    execution: Duration,
 }
 
 impl Explaining {
@@ -77,11 +86,17 @@ fn source(statement: &Statement) -> Option<&Query> {
 impl Session {
     pub(super) fn explain(
         &mut self,
-        mode: ExplainMode,
+        (mode, format): (ExplainMode, ExplainFormat),
         statement: Statement,
     ) -> Result<QueryResult> {
         if let Statement::Execute(execute) = &statement {
-            return self.explain_execute(mode, execute);
+            return self.explain_execute((mode, format), execute);
+        }
+        if format == ExplainFormat::Json {
+            let plans = self.json_plans(mode, &statement)?;
+            let columns = vec![("QUERY PLAN".to_owned(), DataType::Json)];
+            let rows = [vec![Value::text(&format!("[\n{}\n]", plans.join(",\n")))]];
+            return Ok(QueryResult::from_values("EXPLAIN", columns, &rows));
         }
         let text = match mode {
             ExplainMode::Plan => self.planned(&statement)?,
@@ -93,8 +108,45 @@ impl Session {
     }
 
     /// EXPLAIN EXECUTE: with the values that it gives.
-    fn explain_execute(&mut self, mode: ExplainMode, execute: &Execute) -> Result<QueryResult> {
-        prepared::with_values(self, execute, |session, bound| session.explain(mode, bound))
+    fn explain_execute(
+        &mut self,
+        how: (ExplainMode, ExplainFormat),
+        execute: &Execute,
+    ) -> Result<QueryResult> {
+        prepared::with_values(self, execute, |session, bound| session.explain(how, bound))
+    }
+
+    /// An object for each query of the statement, as JSON.
+    fn json_plans(&mut self, mode: ExplainMode, statement: &Statement) -> Result<Vec<String>> {
+        let object = |plan: String, times: &str| format!("  {{\n    \"Plan\": {plan}{times}\n  }}");
+        let head = head(statement);
+        let head = head.as_deref();
+        if mode == ExplainMode::Analyze {
+            let ran = self.ran(statement)?;
+            let times = format!(
+                ",\n    \"Planning Time\": {:.3},\n    \"Triggers\": [],\n    \
+                 \"Execution Time\": {:.3}",
+                ran.planning.as_secs_f64() * 1e3,
+                ran.execution.as_secs_f64() * 1e3
+            );
+            let plan = |query: &Explained| {
+                let profiles = query.context.profiles();
+                object(plan::explain_json(head, &query.plan, Some(&profiles), 2), &times)
+            };
+            return Ok(ran.queries.iter().map(plan).collect());
+        }
+        if let Statement::WithChanges(with) = statement {
+            let mut plans = Vec::with_capacity(with.parts.len() + 1);
+            for part in &with.parts {
+                plans.extend(self.json_plans(mode, &part.statement)?);
+            }
+            plans.extend(self.json_plans(mode, &with.main)?);
+            return Ok(plans);
+        }
+        let unsupported = || Error::unsupported("EXPLAIN of this statement");
+        let query = source(statement).ok_or_else(unsupported)?;
+        let (plan, _) = self.plan_query(query, Run::default())?;
+        Ok(vec![object(plan::explain_json(head, &plan, None, 2), "")])
     }
 
     /// The plans of a statement that is not run.
@@ -129,15 +181,8 @@ impl Session {
 
     /// Runs the statement; its plans and what happened.
     fn analyzed(&mut self, statement: &Statement) -> Result<String> {
-        let begin = std::time::Instant::now();
-        self.explaining = Some(Explaining::default());
-        let outcome = self.run_rows(statement);
-        let explaining = self.explaining.take().unwrap_or_default();
-        let unsupported = || Error::unsupported("EXPLAIN ANALYZE of this statement");
-        let result = outcome.ok_or_else(unsupported)??;
-        let total = begin.elapsed();
-        let mut queries = explaining.queries.iter();
-        let planning: Duration = explaining.queries.iter().map(|query| query.planning).sum();
+        let Ran { queries, rows, planning, execution } = self.ran(statement)?;
+        let mut queries = queries.iter();
         let mut text = String::new();
         match statement {
             // Queries of one part cannot be told from those of the next.
@@ -147,17 +192,30 @@ impl Session {
                 None => text.push_str(&all_of(&mut queries)),
             },
         }
-        let rows = match result.has_rows() {
-            true => result.row_count() as u64,
-            false => result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0),
-        };
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         text.push_str(&format!(
             "\nRows: {rows}\nPlanning: {:.3} ms\nExecution: {:.3} ms",
             ms(planning),
-            ms(total.saturating_sub(planning))
+            ms(execution)
         ));
         Ok(text)
+    }
+
+    /// Runs the statement and notes its queries.
+    fn ran(&mut self, statement: &Statement) -> Result<Ran> {
+        let begin = std::time::Instant::now();
+        self.explaining = Some(Explaining::default());
+        let outcome = self.run_rows(statement);
+        let queries = self.explaining.take().unwrap_or_default().queries;
+        let unsupported = || Error::unsupported("EXPLAIN ANALYZE of this statement");
+        let result = outcome.ok_or_else(unsupported)??;
+        let planning: Duration = queries.iter().map(|query| query.planning).sum();
+        let execution = begin.elapsed().saturating_sub(planning);
+        let rows = match result.has_rows() {
+            true => result.row_count() as u64,
+            false => result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0),
+        };
+        Ok(Ran { queries, rows, planning, execution })
     }
 }
 

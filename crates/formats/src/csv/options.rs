@@ -2,7 +2,7 @@
 
 use engine::registry::FileOptions;
 use types::calendar::TimeZone;
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState};
 
 /// Whether the first record holds names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,23 @@ pub(crate) struct Dialect {
     pub(crate) quote: u8,
     pub(crate) escape: u8,
     pub(crate) null: String,
+    /// Columns whose values are always in quotes; none for no column.
+    pub(crate) always_quoted: Vec<bool>,
+    /// Columns without NULLs: the text that stands for it is itself.
+    pub(crate) never_null: Vec<bool>,
+    /// Columns in which the text that stands for NULL does so in quotes, too.
+    pub(crate) quoted_null: Vec<bool>,
     /// Whose clocks show times with a zone.
     pub(crate) zone: TimeZone,
+}
+
+/// Which way rows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// COPY FROM.
+    In,
+    /// COPY TO.
+    Out,
 }
 
 /// All options; what was not given is None and found out or defaulted.
@@ -46,6 +61,8 @@ pub(crate) struct CsvOptions {
     pub(crate) on_error: OnError,
     /// All columns are text: `all_varchar => true`.
     pub(crate) all_text: bool,
+    /// FORCE_QUOTE, FORCE_NULL, FORCE_NOT_NULL: option and columns, `*` for all.
+    forced: Vec<(String, String)>,
     /// Whose clocks show times with a zone.
     pub(crate) zone: TimeZone,
 }
@@ -85,6 +102,7 @@ impl CsvOptions {
             null: String::new(),
             on_error: OnError::Stop,
             all_text: false,
+            forced: Vec::new(),
             zone: given.zone.clone(),
         };
         for (name, value) in given.given {
@@ -101,6 +119,9 @@ impl CsvOptions {
                 "escape" => options.escape = Some(one_byte(name, value)?),
                 "null" | "nullstr" => options.null = value.clone(),
                 "all_varchar" => options.all_text = flag(name, value)?,
+                "force_quote" | "force_null" | "force_not_null" => {
+                    options.forced.push((name.clone(), value.clone()));
+                }
                 "encoding" if value.eq_ignore_ascii_case("utf8") => {}
                 "encoding" if value.eq_ignore_ascii_case("utf-8") => {}
                 "on_error" => {
@@ -119,6 +140,34 @@ impl CsvOptions {
         Ok(options)
     }
 
+    /// The dialect of rows with these columns.
+    pub(crate) fn dialect_of(&self, columns: &[(String, DataType)], way: Way) -> Result<Dialect> {
+        let mut dialect = self.dialect(b',')?;
+        for (option, names) in &self.forced {
+            let (target, needs) = match option.as_str() {
+                "force_quote" => (&mut dialect.always_quoted, Way::Out),
+                "force_null" => (&mut dialect.quoted_null, Way::In),
+                _ => (&mut dialect.never_null, Way::In),
+            };
+            if way != needs {
+                let direction = if needs == Way::Out { "TO" } else { "FROM" };
+                let option = option.replace('_', " ");
+                let message = format!("COPY {option} only available using COPY {direction}");
+                return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message));
+            }
+            *target = vec![names == "*"; columns.len()];
+            for name in names.split(',').filter(|_| names != "*") {
+                let Some(at) = columns.iter().position(|(known, _)| known == name) else {
+                    let option = option.to_uppercase();
+                    let message = format!("{option} column \"{name}\" not referenced by COPY");
+                    return Err(Error::new(SqlState(*b"42P10"), message));
+                };
+                target[at] = true;
+            }
+        }
+        Ok(dialect)
+    }
+
     /// The dialect, with `delimiter` when none was given.
     pub(crate) fn dialect(&self, delimiter: u8) -> Result<Dialect> {
         let delimiter = self.delimiter.unwrap_or(delimiter);
@@ -131,6 +180,9 @@ impl CsvOptions {
             quote: self.quote,
             escape: self.escape.unwrap_or(self.quote),
             null: self.null.clone(),
+            always_quoted: Vec::new(),
+            never_null: Vec::new(),
+            quoted_null: Vec::new(),
             zone: self.zone.clone(),
         })
     }

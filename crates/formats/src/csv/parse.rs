@@ -34,13 +34,14 @@ impl<'a> CsvRecords<'a> {
         let more = self.text.get(end) == Some(&delimiter);
         self.at = end + 1;
         let end = if !more && end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
-        let is_null = &self.text[start..end] == self.dialect.null.as_bytes();
+        let is_null = &self.text[start..end] == self.dialect.null.as_bytes()
+            && !is_set(&self.dialect.never_null, self.fields.len());
         Ok((if is_null { Field::Null } else { Field::Slice(start, end) }, more))
     }
 
     /// A field with quotes somewhere in it, copied without them.
     fn quoted_field(&mut self) -> Result<(Field, bool), &'static str> {
-        let Dialect { delimiter, quote, escape, .. } = *self.dialect;
+        let &Dialect { delimiter, quote, escape, .. } = self.dialect;
         let start = self.scratch.len();
         let mut i = self.at;
         let mut inside = false;
@@ -76,8 +77,16 @@ impl<'a> CsvRecords<'a> {
         }
         let more = self.text.get(i) == Some(&delimiter);
         self.at = i + 1;
-        Ok((Field::Scratch(start, self.scratch.len()), more))
+        let is_null = is_set(&self.dialect.quoted_null, self.fields.len())
+            && &self.scratch[start..] == self.dialect.null.as_bytes();
+        let field = Field::Scratch(start, self.scratch.len());
+        Ok((if is_null { Field::Null } else { field }, more))
     }
+}
+
+/// Whether a column is one of those said.
+fn is_set(columns: &[bool], column: usize) -> bool {
+    columns.get(column).copied().unwrap_or(false)
 }
 
 impl Records for CsvRecords<'_> {
@@ -129,7 +138,16 @@ mod tests {
 
     fn dialect() -> Dialect {
         let (quote, escape) = (b'"', b'"');
-        Dialect { delimiter: b',', quote, escape, null: String::new(), zone: TimeZone::UTC }
+        Dialect {
+            delimiter: b',',
+            quote,
+            escape,
+            null: String::new(),
+            always_quoted: Vec::new(),
+            never_null: Vec::new(),
+            quoted_null: Vec::new(),
+            zone: TimeZone::UTC,
+        }
     }
 
     fn records(text: &str) -> Vec<Vec<Option<String>>> {

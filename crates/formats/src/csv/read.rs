@@ -9,7 +9,7 @@ use exec::BatchSource;
 use kernels::Batch;
 use types::{DataType, Error, Result, SqlState};
 
-use crate::csv::options::{CsvOptions, Dialect, Header, OnError};
+use crate::csv::options::{CsvOptions, Dialect, Header, OnError, Way};
 use crate::csv::parse::CsvRecords;
 use crate::csv::{sniff, split};
 use crate::output::io_error;
@@ -32,7 +32,7 @@ pub(crate) fn open(
     let (dialect, header, columns) = match target {
         Some(columns) => {
             let header = options.header.unwrap_or(Header::Absent);
-            (options.dialect(b',')?, header, columns.to_vec())
+            (options.dialect_of(columns, Way::In)?, header, columns.to_vec())
         }
         None => {
             let dialect = options.dialect(sniff::delimiter(&beginning))?;

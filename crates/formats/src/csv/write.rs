@@ -8,7 +8,7 @@ use kernels::print::append_text;
 use kernels::{Batch, Column, Vector};
 use types::{DataType, Result};
 
-use crate::csv::options::{CsvOptions, Dialect, Header};
+use crate::csv::options::{CsvOptions, Dialect, Header, Way};
 use crate::output::Output;
 
 /// Creates `path`, with a header when asked for.
@@ -18,7 +18,7 @@ pub(crate) fn create(
     columns: &[(String, DataType)],
 ) -> Result<Box<dyn FileWriter>> {
     let options = CsvOptions::new(options)?;
-    let dialect = options.dialect(b',')?;
+    let dialect = options.dialect_of(columns, Way::Out)?;
     let types = columns.iter().map(|(_, ty)| *ty).collect();
     let output = Output::create(path)?;
     let mut writer = CsvWriter { output, dialect, types, lines: Vec::new() };
@@ -38,7 +38,7 @@ pub(crate) fn write_names(out: &mut Vec<u8>, names: &[String], dialect: &Dialect
         }
         let start = out.len();
         out.extend_from_slice(name.as_bytes());
-        quote_from(out, start, names.len(), dialect);
+        quote_from(out, start, (names.len(), false), dialect);
     }
     out.push(b'\n');
 }
@@ -61,19 +61,26 @@ pub(crate) fn write_row(
         }
         let start = out.len();
         append_text(out, column, row, types[i], &dialect.zone);
-        quote_from(out, start, columns.len(), dialect);
+        let is_forced = dialect.always_quoted.get(i).copied().unwrap_or(false);
+        quote_from(out, start, (columns.len(), is_forced), dialect);
     }
     out.push(b'\n');
 }
 
-/// Puts the field `out[start..]`, of a line with `fields` of them, in quotes where it needs them:
-/// `\.` in a line of its own would be the end.
-fn quote_from(out: &mut Vec<u8>, start: usize, fields: usize, dialect: &Dialect) {
+/// Puts the field `out[start..]`, of a line with `fields` of them, in quotes where it needs them or
+/// is to have them: `\.` in a line of its own would be the end.
+fn quote_from(
+    out: &mut Vec<u8>,
+    start: usize,
+    (fields, is_forced): (usize, bool),
+    dialect: &Dialect,
+) {
     let Dialect { delimiter, quote, escape, null, .. } = dialect;
     let special = |&c: &u8| c == *delimiter || c == *quote || c == b'\n' || c == b'\r';
     let value = &out[start..];
     let is_end = fields == 1 && value == b"\\.";
-    if value != null.as_bytes() && !is_end && !value.iter().any(special) {
+    let needs = value == null.as_bytes() || is_end || value.iter().any(special);
+    if !needs && !is_forced {
         return;
     }
     let value = out.split_off(start);

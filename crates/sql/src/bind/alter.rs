@@ -11,9 +11,13 @@ use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
-use crate::catalog::{CheckDef, ColumnDef, IdentityKind, IndexMeta, IndexTerms, TableRef};
-use crate::parse::TableChange;
-use crate::statement::{AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, Statement};
+use crate::catalog::{
+    CheckDef, ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef,
+};
+use crate::parse::{IdentityChange, TableChange};
+use crate::statement::{
+    AlterAction, AlterTable, DropBehaviour, IfMissing, Nullability, RenameView, Skipped, Statement,
+};
 
 /// A table while it is altered.
 struct Altered {
@@ -35,7 +39,16 @@ impl Binder<'_> {
     pub(super) fn bind_alter_table(&mut self, alter: &ast::AlterTable) -> Result<Statement> {
         let at = object_at(&alter.name);
         let name = self.relation_name(&alter.name)?;
-        let exists = self.catalog.relation(name.schema.as_deref(), &name.name).is_some();
+        let relation = self.catalog.relation(name.schema.as_deref(), &name.name);
+        if let (
+            Some(Relation::View { .. }),
+            [Op::RenameTable { table_name: ast::RenameTableNameKind::To(to) }],
+        ) = (&relation, alter.operations.as_slice())
+        {
+            let to = object_parts(to)?.pop().unwrap_or_default();
+            return Ok(Statement::RenameView(RenameView { name, column: None, to }));
+        }
+        let exists = relation.is_some();
         if alter.if_exists && !exists {
             return Ok(Statement::AlterTable(None));
         }
@@ -85,6 +98,7 @@ impl Binder<'_> {
         }
         let table = self.writable_table(name)?;
         let mut actions = Vec::with_capacity(changes.len());
+        let mut notices = Vec::new();
         for change in changes {
             actions.extend(match change {
                 TableChange::Constraint(ident, characteristics) => {
@@ -93,10 +107,48 @@ impl Binder<'_> {
                 TableChange::DropExpression(ident, if_missing) => {
                     drop_expression(&table, ident, *if_missing)?
                 }
+                TableChange::Identity(ident, changes) => {
+                    Some(self.change_identity(&table, ident, changes)?)
+                }
+                TableChange::DropIdentity(ident, if_missing) => match identity_of(&table, ident) {
+                    Ok((column, _)) => Some(AlterAction::DropIdentity { column }),
+                    Err(error)
+                        if *if_missing == IfMissing::Skip
+                            && error.state() == super::state::OBJECT_STATE =>
+                    {
+                        let message = format!("{}, skipping", error.message());
+                        notices.push((SqlState(*b"00000"), message));
+                        None
+                    }
+                    Err(error) => return Err(error),
+                },
             });
+        }
+        if actions.is_empty() && !notices.is_empty() {
+            return Ok(Statement::Skipped(Skipped { command: "ALTER TABLE", notices }));
         }
         let alter = AlterTable { table, actions, rewrite: None };
         Ok(Statement::AlterTable(Some(Box::new(alter))))
+    }
+
+    /// ALTER COLUMN ... SET GENERATED, SET of options, RESTART.
+    fn change_identity(
+        &mut self,
+        table: &TableRef,
+        ident: &ast::Ident,
+        changes: &[IdentityChange],
+    ) -> Result<AlterAction> {
+        let (column, mut identity) = identity_of(table, ident)?;
+        let mut options = Vec::new();
+        for change in changes {
+            match change {
+                IdentityChange::Kind(kind) => identity.kind = *kind,
+                IdentityChange::Option(option) => options.push(option.clone()),
+            }
+        }
+        let (definition, restart) =
+            self.changed_sequence(&identity.sequence, &options, ident_at(ident))?;
+        Ok(AlterAction::SetIdentity { column, kind: identity.kind, definition, restart })
     }
 
     fn alter(&mut self, altered: &mut Altered, operation: &Op, at: Place) -> Result<()> {
@@ -513,6 +565,19 @@ fn alter_constraint(
         return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
     }
     fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at)
+}
+
+/// An identity column and its sequence.
+fn identity_of(table: &TableRef, ident: &ast::Ident) -> Result<(usize, Identity)> {
+    let name = folded(ident);
+    let of = format!("column \"{name}\" of relation \"{}\"", table.bare_name());
+    let Some(column) = table.columns().iter().position(|column| column.name == name) else {
+        return fail(SqlState::UNDEFINED_COLUMN, format!("{of} does not exist"), None);
+    };
+    match table.identity(column) {
+        Some(identity) => Ok((column, identity.clone())),
+        None => fail(super::state::OBJECT_STATE, format!("{of} is not an identity column"), None),
+    }
 }
 
 /// ALTER COLUMN ... DROP EXPRESSION; None when IF EXISTS finds none.

@@ -156,6 +156,9 @@ impl Binder<'_> {
     /// session's time zone.
     fn shown_array(&self, function: Function, list: Vec<Expr>) -> Vec<Expr> {
         let texts = DataType::Array(ElementType::Text);
+        if function == Function::ArrayToString {
+            list.iter().for_each(|expr| self.note_shown(expr.ty, texts));
+        }
         let is_shown = function == Function::ArrayToString && self.has_zone();
         let shown = |expr: Expr| match types::cast::depends_on_zone(expr.ty, texts) {
             true if is_shown => self.cast(expr, texts),

@@ -327,6 +327,7 @@ impl Binder<'_> {
         at: Place,
     ) -> Result<Option<Value>> {
         if from != DataType::Unknown || value.is_null() {
+            self.note_shown(from, to);
             let waits = self.has_zone() && types::cast::depends_on_zone(from, to);
             return if waits { Ok(None) } else { typed_literal_as(value, from, to, context) };
         }

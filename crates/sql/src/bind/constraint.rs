@@ -86,6 +86,11 @@ impl Definition {
         at: Place,
     ) -> Result<String> {
         if let Some(name) = name {
+            let is_index = matches!(label, "pkey" | "key");
+            if is_index && self.keys.iter().any(|key| key.name == name) {
+                let message = format!("relation \"{name}\" already exists");
+                return fail(SqlState::DUPLICATE_TABLE, message, None);
+            }
             if self.has_constraint(&name) {
                 let message = format!(
                     "constraint \"{name}\" for relation \"{}\" already exists",
@@ -142,7 +147,7 @@ impl Definition {
         Ok(ordinals)
     }
 
-    fn add_key(
+    pub(super) fn add_key(
         &mut self,
         name: Option<String>,
         columns: Vec<usize>,
@@ -243,6 +248,16 @@ impl Binder<'_> {
                 definition: Self::serial_definition(ty)?,
             });
         }
+        let null = |option: &ast::ColumnOptionDef| option.option == ast::ColumnOption::Null;
+        let not_null = |option: &ast::ColumnOptionDef| option.option == ast::ColumnOption::NotNull;
+        let declared_not_null = def.not_null || column.options.iter().any(not_null);
+        if declared_not_null && column.options.iter().any(null) {
+            let table = &definition.name.name;
+            let message = format!(
+                "conflicting NULL/NOT NULL declarations for column \"{name}\" of table \"{table}\""
+            );
+            return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
         definition.columns.push(def);
         for option in &column.options {
             self.column_option(definition, ordinal, option, at)?;
@@ -301,6 +316,13 @@ impl Binder<'_> {
             ast::ColumnOption::Null => {}
             ast::ColumnOption::NotNull => def.not_null = true,
             ast::ColumnOption::Default(expr) => {
+                if def.default.is_some() {
+                    let message = format!(
+                        "multiple default values specified for column \"{}\" of table \"{}\"",
+                        def.name, definition.name.name
+                    );
+                    return fail(SqlState::SYNTAX_ERROR, message, at);
+                }
                 // Bound once to find errors now; bound again by each INSERT.
                 self.default_value(expr, def.ty, &def.name)?;
                 def.default = Some(self.defined(expr).to_string());
@@ -398,7 +420,7 @@ impl Binder<'_> {
     }
 
     /// A free name for the sequence of a column.
-    fn column_sequence(&self, definition: &Definition, column: &str) -> RelationName {
+    pub(super) fn column_sequence(&self, definition: &Definition, column: &str) -> RelationName {
         let mut number = 0u32;
         loop {
             let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };

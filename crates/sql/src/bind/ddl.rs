@@ -10,10 +10,10 @@ use super::constraint::Definition;
 use super::name::{folded, ident_at, object_at};
 use super::{Binder, Unknowns, fail, unsupported};
 use crate::algebra::Place;
-use crate::catalog::ColumnDef;
+use crate::catalog::{ColumnDef, Relation};
 use crate::statement::{
     CreateTable, CreateTableAs, CreateView, DropBehaviour, DropRelations, IfExists, IfMissing,
-    OnCommit, Persistence, RelationName, Statement, WithData,
+    OnCommit, Persistence, RelationName, RenameView, Skipped, Statement, WithData,
 };
 
 impl Binder<'_> {
@@ -34,14 +34,23 @@ impl Binder<'_> {
             return self.bind_create_as(create, query, head);
         }
         let mut definition = Definition::new(name.clone());
-        for column in &create.columns {
+        let mut likes = std::mem::take(&mut self.likes).into_iter().peekable();
+        let mut taken_over = Vec::new();
+        for (ordinal, column) in create.columns.iter().enumerate() {
+            while let Some(like) = likes.next_if(|like| like.columns_before <= ordinal) {
+                taken_over.push(self.define_like(&mut definition, &like)?);
+            }
             refuse_repeat(&definition.columns, &folded(&column.name), ident_at(&column.name))?;
             self.define_column(&mut definition, column)?;
+        }
+        for like in likes {
+            taken_over.push(self.define_like(&mut definition, &like)?);
         }
         for constraint in &create.constraints {
             definition.add_constraint(constraint)?;
         }
         self.finish_constraints(&mut definition)?;
+        let indexes = self.take_over(&mut definition, &taken_over)?;
         let Definition { columns, keys, checks, foreign_keys, sequences, .. } = definition;
         Ok(Statement::CreateTable(Box::new(CreateTable {
             name,
@@ -50,6 +59,8 @@ impl Binder<'_> {
             checks,
             foreign_keys,
             sequences,
+            indexes,
+            comments: taken_over.into_iter().flat_map(|like| like.comments).collect(),
             if_exists,
             options,
             persistence,
@@ -140,6 +151,35 @@ impl Binder<'_> {
         })))
     }
 
+    /// ALTER VIEW ... RENAME.
+    pub(super) fn bind_rename_view(
+        &self,
+        view: &ast::ObjectName,
+        if_missing: IfMissing,
+        column: Option<&ast::Ident>,
+        to: &str,
+    ) -> Result<Statement> {
+        let name = self.relation_name(view)?;
+        let at = object_at(view);
+        match self.catalog.relation(name.schema.as_deref(), &name.name) {
+            Some(Relation::View { .. }) => {}
+            Some(_) => {
+                let message = format!("\"{}\" is not a view", name.name);
+                return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+            }
+            None => {
+                let message = format!("relation \"{}\" does not exist", view);
+                if if_missing == IfMissing::Fail {
+                    return fail(SqlState::UNDEFINED_TABLE, message, None);
+                }
+                let notices = vec![(SqlState(*b"00000"), format!("{message}, skipping"))];
+                return Ok(Statement::Skipped(Skipped { command: "ALTER VIEW", notices }));
+            }
+        }
+        let (column, to) = (column.map(folded), to.to_owned());
+        Ok(Statement::RenameView(RenameView { name, column, to }))
+    }
+
     pub(super) fn bind_drop(&mut self, statement: &Ast) -> Result<Statement> {
         let Ast::Drop { object_type, if_exists, names, cascade, .. } = statement else {
             return Err(types::Error::internal("DROP expected"));
@@ -188,7 +228,7 @@ fn on_commit(create: &ast::CreateTable, name: &RelationName, at: Place) -> Resul
     })
 }
 
-fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
+pub(super) fn refuse_repeat(columns: &[ColumnDef], name: &str, at: Place) -> Result<()> {
     if columns.iter().any(|column| column.name == name) {
         let message = format!("column \"{name}\" specified more than once");
         return fail(SqlState::DUPLICATE_COLUMN, message, at);

@@ -12,7 +12,7 @@ use types::{DataType, Result, SqlState};
 use super::from::join;
 use super::group::has_sets;
 use super::json::{Comparison, comparable, has_key};
-use super::name::{column_name, folded, object_at};
+use super::name::{column_name, folded, ident_at, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
 use super::types::Context;
@@ -131,6 +131,10 @@ impl Binder<'_> {
                     targets.push(Target { name: column_name(expr), bound });
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
+                    if alias.quote_style == Some('\'') {
+                        let message = format!("syntax error at or near \"{alias}\"");
+                        return fail(SqlState::SYNTAX_ERROR, message, ident_at(alias));
+                    }
                     let bound = self.bind_expr(expr)?;
                     targets.push(Target { name: folded(alias), bound });
                 }

@@ -66,13 +66,28 @@ impl Binder<'_> {
             return Ok(Statement::AlterSequence(None));
         };
         let options = self.sequence_options(options)?;
-        let definition = define(&options, Some(&known)).map_err(|error| place(error, at))?;
-        let restart = options.restart.map(|value| value.unwrap_or(definition.start));
-        if let Some(value) = restart {
-            check_bounds("RESTART", value, &definition).map_err(|error| place(error, at))?;
-        }
+        let (definition, restart) = redefined(&options, &known, at)?;
         let change = SequenceChange::Options { definition, restart, owner: options.owner };
         Ok(Statement::AlterSequence(Some(Box::new(AlterSequence { name, if_missing, change }))))
+    }
+
+    /// How the sequence of an identity column counts after these options, and where it goes on
+    /// when they restart it.
+    pub(super) fn changed_sequence(
+        &mut self,
+        name: &RelationName,
+        options: &[SequenceOption],
+        at: Place,
+    ) -> Result<(SequenceDef, Option<i64>)> {
+        let Some(known) = self.catalog.sequence(Some(name.schema_name()), &name.name) else {
+            return Err(Error::internal("an identity has a sequence"));
+        };
+        let options = self.sequence_options(options)?;
+        if options.owner.is_some() || options.ty.is_some_and(|ty| ty != known.ty) {
+            let message = "identity column type must be that of its sequence";
+            return fail(SqlState::INVALID_PARAMETER, message, at);
+        }
+        redefined(&options, &known, at)
     }
 
     pub(super) fn bind_rename_sequence(
@@ -302,6 +317,20 @@ fn sequence_type(ty: DataType) -> Result<DataType> {
             Err(Error::new(SqlState::INVALID_PARAMETER, message))
         }
     }
+}
+
+/// The definition that ALTER leaves, and the value that RESTART gives.
+fn redefined(
+    options: &Options,
+    known: &SequenceDef,
+    at: Place,
+) -> Result<(SequenceDef, Option<i64>)> {
+    let definition = define(options, Some(known)).map_err(|error| place(error, at))?;
+    let restart = options.restart.map(|value| value.unwrap_or(definition.start));
+    if let Some(value) = restart {
+        check_bounds("RESTART", value, &definition).map_err(|error| place(error, at))?;
+    }
+    Ok((definition, restart))
 }
 
 fn invalid<T>(message: String) -> Result<T> {

@@ -47,6 +47,10 @@ impl Binder<'_> {
             SessionTree::AlterTable { table, if_missing, changes } => {
                 self.bind_table_changes(table, *if_missing, changes)?
             }
+            SessionTree::Absent(absent) => self.bind_absent(absent)?,
+            SessionTree::RenameView { name, if_missing, column, to } => {
+                self.bind_rename_view(name, *if_missing, column.as_ref(), to)?
+            }
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
@@ -57,7 +61,8 @@ impl Binder<'_> {
             SessionTree::Listen(channel) => Statement::Listen(channel.clone()),
             SessionTree::Unlisten(channel) => Statement::Unlisten(channel.clone()),
             SessionTree::Notify(channel, payload) => {
-                Statement::Notify { channel: channel.clone(), payload: payload.clone() }
+                let (channel, payload) = (channel.clone(), payload.clone());
+                Statement::Notify { channel, payload }
             }
             SessionTree::Fetch(fetch) => Statement::Fetch(fetch.clone()),
             SessionTree::CloseCursor(name) => Statement::CloseCursor(name.clone()),
@@ -65,24 +70,33 @@ impl Binder<'_> {
             SessionTree::CreateWideTable { .. }
             | SessionTree::RefreshWideTable(_)
             | SessionTree::DropWideTable { .. } => self.bind_wide(tree)?,
-            SessionTree::SetRole { name, value, scope } => Statement::Set {
-                name: name.clone(),
-                value: value.clone().map_or(SetValue::Default, SetValue::Text),
-                scope: *scope,
-            },
-            SessionTree::Vacuum { tables } => {
-                Statement::Vacuum { tables: self.tables_named(tables)? }
+            SessionTree::SetRole { name, value, scope } => {
+                let value = value.clone().map_or(SetValue::Default, SetValue::Text);
+                Statement::Set { name: name.clone(), value, scope: *scope }
+            }
+            SessionTree::Vacuum { tables: of } => {
+                Statement::Vacuum { tables: self.tables_named(of)? }
             }
             SessionTree::CreateSequence { name, if_exists, persistence, options } => {
                 self.bind_create_sequence(name, *if_exists, *persistence, options)?
             }
-            SessionTree::AlterSequence { name, if_missing, options } => {
-                self.bind_alter_sequence(name, *if_missing, options)?
-            }
-            SessionTree::RenameSequence { name, if_missing, to } => {
-                self.bind_rename_sequence(name, *if_missing, to)?
+            SessionTree::AlterSequence { .. } | SessionTree::RenameSequence { .. } => {
+                self.bind_changed_sequence(tree)?
             }
         })
+    }
+
+    /// ALTER SEQUENCE.
+    fn bind_changed_sequence(&mut self, tree: &SessionTree) -> Result<Statement> {
+        match tree {
+            SessionTree::AlterSequence { name, if_missing, options } => {
+                self.bind_alter_sequence(name, *if_missing, options)
+            }
+            SessionTree::RenameSequence { name, if_missing, to } => {
+                self.bind_rename_sequence(name, *if_missing, to)
+            }
+            _ => unsupported("this statement", None),
+        }
     }
 
     fn bind_set_constraints(

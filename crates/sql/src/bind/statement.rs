@@ -3,15 +3,16 @@
 use sqlparser::ast::{self, Statement as Ast};
 use types::{Error, Result, SqlState};
 
+use super::into::into_of;
 use super::lock::refuse_locks;
-use super::name::{folded, ident_at, object_at, object_parts};
+use super::name::{expr_at, folded, ident_at, object_at, object_parts};
 use super::scope::Clause;
 use super::{Binder, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, Tree};
 use crate::statement::{
-    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainMode, Privilege, RelationName,
-    SetScope, SetValue, Statement, Truncate, TruncateIdentity,
+    Copy, CopyDirection, CopyItem, CopyPlace, DropBehaviour, ExplainFormat, ExplainMode, Privilege,
+    RelationName, SetScope, SetValue, Statement, Truncate, TruncateIdentity,
 };
 
 impl Binder<'_> {
@@ -23,6 +24,7 @@ impl Binder<'_> {
                 self.identity_names = tree.identity_names.clone().into();
                 self.inferences.clone_from(&tree.inferences);
                 self.subscripted.clone_from(&tree.subscripted);
+                self.likes.clone_from(&tree.likes);
                 self.locks.clone_from(&tree.locks);
                 self.changes.locks_inside = tree.locks.iter().any(|lock| lock.is_inner);
                 let bound = self.bind_statement(&tree.statement, text)?;
@@ -48,6 +50,10 @@ impl Binder<'_> {
                     let main = self.bind_write(inner, query.with.as_ref())?;
                     self.behind_changes(main)
                 }
+                body if into_of(body).is_some() => {
+                    refuse_locks(&self.locks, "SELECT INTO")?;
+                    self.bind_into(query)
+                }
                 _ => {
                     self.allow_changes(query.with.as_ref(), None);
                     let outer = self.locks.extract_if(.., |lock| !lock.is_inner).collect();
@@ -56,7 +62,7 @@ impl Binder<'_> {
                 }
             },
             Ast::Explain { analyze, statement, options, format, .. } => {
-                let mode = explain_mode(
+                let (mode, format) = explain_mode(
                     *analyze,
                     options.as_deref().unwrap_or_default(),
                     format.as_ref(),
@@ -67,7 +73,7 @@ impl Binder<'_> {
                     }
                     statement => self.bind_statement(statement, text)?,
                 });
-                Ok(Statement::Explain { mode, statement })
+                Ok(Statement::Explain { mode, format, statement })
             }
             Ast::Insert(_) | Ast::Update(_) | Ast::Delete(_) | Ast::Merge(_) => {
                 let main = self.bind_write(statement, None)?;
@@ -182,6 +188,9 @@ impl Binder<'_> {
     }
 
     fn bind_copy(&mut self, copy: &CopyTree) -> Result<Copy> {
+        if let Some(condition) = &copy.condition {
+            return unsupported("COPY ... WHERE", expr_at(condition));
+        }
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
                 let table = match copy.from {
@@ -202,7 +211,7 @@ impl Binder<'_> {
             CopySource::Query(_) if copy.from => {
                 return fail(SqlState::SYNTAX_ERROR, "COPY FROM needs a table, not a query", None);
             }
-            CopySource::Query(query) => CopyItem::Query(self.top_query(query)?),
+            CopySource::Query(query) => self.copied_query(query)?,
         };
         let mut format = None;
         let mut options: Vec<(String, String)> = Vec::new();
@@ -229,6 +238,30 @@ impl Binder<'_> {
             format,
             options,
         })
+    }
+
+    /// What COPY (...) TO moves: rows of a query, or of RETURNING.
+    fn copied_query(&mut self, query: &ast::Query) -> Result<CopyItem> {
+        use ast::SetExpr::{Delete, Insert, Update};
+        if !matches!(&*query.body, Insert(_) | Update(_) | Delete(_)) {
+            return Ok(CopyItem::Query(self.top_query(query)?));
+        }
+        let statement = self.bind_statement(&Ast::Query(Box::new(query.clone())), "")?;
+        let returns = |statement: &Statement| match statement {
+            Statement::Insert(insert) => insert.returning.is_some(),
+            Statement::Update(update) => update.returning.is_some(),
+            Statement::Delete(delete) => delete.returning.is_some(),
+            _ => false,
+        };
+        let has_rows = match &statement {
+            Statement::WithChanges(with) => returns(&with.main),
+            statement => returns(statement),
+        };
+        if !has_rows {
+            let message = "COPY query must have a RETURNING clause";
+            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
+        }
+        Ok(CopyItem::Statement(Box::new(statement)))
     }
 
     /// The columns of COPY: those named, or all but generated ones.
@@ -295,15 +328,16 @@ impl Binder<'_> {
     }
 }
 
-/// EXPLAIN's options.
+/// EXPLAIN's options: whether it runs, and how it is shown.
 fn explain_mode(
     analyze: bool,
     options: &[ast::UtilityOption],
     format: Option<&ast::AnalyzeFormatKind>,
-) -> Result<ExplainMode> {
+) -> Result<(ExplainMode, ExplainFormat)> {
     if let Some(format) = format {
         return unsupported(format!("EXPLAIN {format}"), None);
     }
+    let mut format = ExplainFormat::Text;
     let mut mode = if analyze { ExplainMode::Analyze } else { ExplainMode::Plan };
     for option in options {
         let word = option.arg.as_ref().and_then(Binder::word).map(|word| word.to_lowercase());
@@ -313,14 +347,30 @@ fn explain_mode(
             ("analyze", false) => mode = ExplainMode::Plan,
             // What these switch is always shown or costs nothing.
             ("verbose" | "costs" | "timing" | "buffers" | "summary" | "settings" | "wal", _) => {}
-            ("format", _) if word.as_deref() == Some("text") => {}
+            ("format", _) => {
+                format = match word.as_deref() {
+                    Some("text") => ExplainFormat::Text,
+                    Some("json") => ExplainFormat::Json,
+                    Some(other @ ("xml" | "yaml")) => {
+                        return unsupported(format!("EXPLAIN in format {other}"), None);
+                    }
+                    other => {
+                        let other = other.unwrap_or_default();
+                        let message = format!(
+                            "unrecognized value for EXPLAIN option \"format\": \"{other}\""
+                        );
+                        let at = ident_at(&option.name);
+                        return fail(SqlState::INVALID_PARAMETER, message, at);
+                    }
+                }
+            }
             (name, _) => {
                 let message = format!("unrecognized EXPLAIN option \"{name}\"");
                 return fail(SqlState::SYNTAX_ERROR, message, ident_at(&option.name));
             }
         }
     }
-    Ok(mode)
+    Ok((mode, format))
 }
 
 /// Statements about the settings of the session, which need no catalog.
@@ -352,6 +402,18 @@ fn feature(statement: &Ast) -> String {
         .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
         .collect();
     if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
+}
+
+/// The value of SET or ALTER ROLE ... SET; None for DEFAULT.
+pub(crate) fn setting_value(name: &str, values: &[ast::Expr]) -> Result<Option<String>> {
+    let value = match name {
+        "search_path" => path_value(values)?,
+        _ => set_value(values)?,
+    };
+    Ok(match value {
+        SetValue::Default => None,
+        SetValue::Text(text) => Some(text),
+    })
 }
 
 fn bind_set(set: &ast::Set) -> Result<Statement> {

@@ -24,6 +24,8 @@ pub(super) struct SessionZone {
     name: Option<Expr>,
     /// In which zone untyped literals are read.
     literals: TimeZone,
+    /// An interval becomes text.
+    shows_interval: std::cell::Cell<bool>,
     /// Literals that another zone would read differently, by their places: the same in UTC.
     pub(super) moved: Vec<(Position, String)>,
 }
@@ -32,7 +34,8 @@ impl SessionZone {
     pub(super) fn of(catalog: &dyn Catalog) -> Self {
         let zone = catalog.time_zone();
         let name = (!zone.is_utc()).then(|| Expr::text(zone.name()));
-        Self { name, literals: catalog.literal_zone(), moved: Vec::new() }
+        let shows_interval = std::cell::Cell::new(false);
+        Self { name, literals: catalog.literal_zone(), shows_interval, moved: Vec::new() }
     }
 
     /// Literals are those of a definition from now on.
@@ -49,11 +52,37 @@ impl SessionZone {
 impl Binder<'_> {
     /// `expr` as `to`, by the session's clocks.
     pub(super) fn cast(&self, expr: Expr, to: DataType) -> Expr {
+        self.note_shown(expr.ty, to);
         match &self.zone.name {
             Some(zone) if types::cast::depends_on_zone(expr.ty, to) => {
                 Expr::call(Function::CastInZone, vec![expr, zone.clone()], to)
             }
             _ => expr.cast(to),
+        }
+    }
+
+    /// Notes that a value of type `from` becomes one of type `to`.
+    pub(super) fn note_shown(&self, from: DataType, to: DataType) {
+        let element = match to {
+            DataType::Array(element) => element.data_type(),
+            to => to,
+        };
+        if text::has_intervals(from)
+            && matches!(element, DataType::Text | DataType::Varchar(_) | DataType::Char(_))
+        {
+            self.zone.shows_interval.set(true);
+        }
+    }
+
+    /// # Errors
+    /// 0A000 when an interval becomes text, and the session wants another style than texts have.
+    pub(super) fn check_shown(&self) -> Result<()> {
+        match self.zone.shows_interval.get() && !self.catalog.shows_intervals_usually() {
+            true => {
+                let what = "text of an interval while intervalstyle is not \"postgres\"";
+                super::unsupported(what, None)
+            }
+            false => Ok(()),
         }
     }
 

@@ -1,10 +1,11 @@
-//! SET CONSTRAINTS, and actions of ALTER TABLE that the grammar lacks: ALTER CONSTRAINT, and DROP
-//! EXPRESSION of a column.
+//! SET CONSTRAINTS, ALTER VIEW, and actions of ALTER TABLE that the grammar lacks: ALTER
+//! CONSTRAINT, and of a column DROP EXPRESSION and what changes an identity.
 
 use sqlparser::parser::Parser;
 
-use super::session::{Parsed, expect, peek_word, word, words};
-use super::{SessionTree, TableChange};
+use super::session::{Parsed, expect, name, peek_word, sequence_option, word, words};
+use super::{IdentityChange, SessionTree, TableChange};
+use crate::catalog::IdentityKind;
 use crate::statement::{ConstraintMode, IfMissing};
 
 /// The statement, when it is one of these.
@@ -22,10 +23,35 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         };
         return Ok(Some(SessionTree::SetConstraints { names, mode }));
     }
+    if peek_word(parser, 0, "alter")
+        && peek_word(parser, 1, "view")
+        && let Some(tree) = parser.maybe_parse(rename_view)?
+    {
+        return Ok(Some(tree));
+    }
     match peek_word(parser, 0, "alter") && peek_word(parser, 1, "table") {
         true => parser.maybe_parse(alter_table),
         false => Ok(None),
     }
+}
+
+/// ALTER VIEW ... RENAME.
+fn rename_view(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+    words(parser, &["alter", "view"]);
+    let missing = words(parser, &["if", "exists"]);
+    let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
+    let view = parser.parse_object_name(false)?;
+    expect(parser, "rename")?;
+    let column = match word(parser, "to") {
+        true => None,
+        false => {
+            word(parser, "column");
+            let column = parser.parse_identifier()?;
+            expect(parser, "to")?;
+            Some(column)
+        }
+    };
+    Ok(SessionTree::RenameView { name: view, if_missing, column, to: name(parser)? })
 }
 
 /// ALTER TABLE with no other actions than these.
@@ -47,9 +73,40 @@ fn change(parser: &mut Parser<'_>) -> Parsed<TableChange> {
     }
     word(parser, "column");
     let column = parser.parse_identifier()?;
+    if peek_word(parser, 0, "set") || peek_word(parser, 0, "restart") {
+        return Ok(TableChange::Identity(column, identity_changes(parser)?));
+    }
     expect(parser, "drop")?;
-    expect(parser, "expression")?;
+    let identity = word(parser, "identity");
+    if !identity {
+        expect(parser, "expression")?;
+    }
     let missing = words(parser, &["if", "exists"]);
     let if_missing = if missing { IfMissing::Skip } else { IfMissing::Fail };
-    Ok(TableChange::DropExpression(column, if_missing))
+    Ok(match identity {
+        true => TableChange::DropIdentity(column, if_missing),
+        false => TableChange::DropExpression(column, if_missing),
+    })
+}
+
+/// `SET GENERATED ...`, `SET option` and `RESTART`, at least one of them.
+fn identity_changes(parser: &mut Parser<'_>) -> Parsed<Vec<IdentityChange>> {
+    let mut changes = Vec::new();
+    loop {
+        if words(parser, &["set", "generated"]) {
+            let kind = if words(parser, &["by", "default"]) {
+                IdentityKind::ByDefault
+            } else {
+                expect(parser, "always")?;
+                IdentityKind::Always
+            };
+            changes.push(IdentityChange::Kind(kind));
+        } else if word(parser, "set") || peek_word(parser, 0, "restart") {
+            changes.push(IdentityChange::Option(sequence_option(parser)?));
+        } else if changes.is_empty() {
+            return parser.expected_ref("SET or RESTART", parser.peek_token_ref());
+        } else {
+            return Ok(changes);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{SetExpr, Statement as Ast, With};
 
-use super::{ParsedStatement, SessionTree, Tree};
+use super::{CopySource, ParsedStatement, SessionTree, Tree};
 
 /// What a statement does, for interfaces that begin transactions by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,10 @@ impl ParsedStatement {
             // A cursor lives in its transaction.
             Tree::Declare(_) => Effect::Changes,
             Tree::Copy(copy) if copy.from => Effect::Changes,
-            Tree::Copy(_) => Effect::Reads,
+            Tree::Copy(copy) => match &copy.source {
+                CopySource::Query(query) => effect_of(&Ast::Query(query.clone())),
+                CopySource::Table(..) => Effect::Reads,
+            },
             Tree::Session(tree) => effect_of_session(tree),
             Tree::Sql(tree) if !tree.locks.is_empty() => Effect::Changes,
             Tree::Sql(tree) => effect_of(&tree.statement),
@@ -39,6 +42,7 @@ fn effect_of(statement: &Ast) -> Effect {
                 Effect::Changes
             }
             _ if query.with.as_ref().is_some_and(changes) => Effect::Changes,
+            body if crate::bind::into_of(body).is_some() => Effect::Changes,
             _ => Effect::Reads,
         },
         Ast::Explain { analyze: true, statement, .. } => effect_of(statement),
@@ -82,6 +86,8 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::LockTable { .. }
         | SessionTree::SetConstraints { .. }
         | SessionTree::AlterTable { .. }
+        | SessionTree::Absent(_)
+        | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }
@@ -114,6 +120,8 @@ mod tests {
             ("show threads", Effect::Reads),
             ("set threads = 2", Effect::Reads),
             ("copy t to 'f'", Effect::Reads),
+            ("select 1 into t", Effect::Changes),
+            ("copy (delete from t returning a) to 'f'", Effect::Changes),
             ("select 1 for update", Effect::Changes),
             ("with t as (select 1) insert into u select * from t", Effect::Changes),
             ("insert into t values (1)", Effect::Changes),

@@ -1,4 +1,6 @@
-//! Where an operator ends that signs follow without a space: `1>-1`, `a->-1`.
+//! Where an operator ends that signs or a comment follow without a space: `1>-1`, `1>/*c*/2`.
+
+use std::borrow::Cow;
 
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
@@ -29,4 +31,114 @@ pub(super) fn before_signs(text: &str, span: Span) -> Option<Vec<TokenWithSpan>>
         TokenWithSpan { token, span }
     });
     Some(placed.collect())
+}
+
+/// What the characters of a text are a part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Text,
+    /// A string, or a name in quotes; whether a backslash takes the next character along.
+    Quotes(char, bool),
+    LineComment,
+    /// How many comments are open.
+    Comment(usize),
+}
+
+/// The text with comments that follow an operator at once as blanks: the tokenizer takes their
+/// beginning for a part of the operator. All characters keep their places.
+pub(super) fn without_comments(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let follows = bytes
+        .windows(3)
+        .any(|three| is_operator(char::from(three[0])) && matches!(&three[1..], b"/*" | b"--"));
+    if !follows {
+        return Cow::Borrowed(text);
+    }
+    let mut blanked = String::with_capacity(text.len());
+    let mut within = Within::Text;
+    let mut before = ' ';
+    let mut after_operator = false;
+    let mut rest = text.char_indices();
+    while let Some((at, ch)) = rest.next() {
+        let here = &text[at..];
+        let mut taken = ch.len_utf8();
+        match within {
+            Within::Text if here.starts_with("--") || here.starts_with("/*") => {
+                taken = 2;
+                after_operator = is_operator(before);
+                let line = ch == '-';
+                within = if line { Within::LineComment } else { Within::Comment(1) };
+            }
+            Within::Text if ch == '\'' || ch == '"' => {
+                within = Within::Quotes(ch, ch == '\'' && matches!(before, 'e' | 'E'));
+            }
+            Within::Text if ch == '$' && !before.is_alphanumeric() => {
+                taken = dollar_quoted(here).unwrap_or(taken);
+            }
+            Within::Quotes(_, true) if ch == '\\' => {
+                taken += here[1..].chars().next().map_or(0, char::len_utf8);
+            }
+            Within::Quotes(quote, _) if ch == quote => within = Within::Text,
+            Within::Comment(depth) if here.starts_with("/*") => {
+                (taken, within) = (2, Within::Comment(depth + 1));
+            }
+            Within::Comment(depth) if here.starts_with("*/") => {
+                taken = 2;
+                within = if depth == 1 { Within::Text } else { Within::Comment(depth - 1) };
+                blanked.push_str(if after_operator { "  " } else { "*/" });
+                rest.next();
+                before = ' ';
+                continue;
+            }
+            Within::LineComment if ch == '\n' => within = Within::Text,
+            _ => {}
+        }
+        let is_comment = matches!(within, Within::LineComment | Within::Comment(_));
+        let part = &here[..taken];
+        match is_comment && after_operator {
+            true => blanked.extend(part.chars().map(|ch| if ch == '\n' { ch } else { ' ' })),
+            false => blanked.push_str(part),
+        }
+        if let Some(more) = part.chars().count().checked_sub(2) {
+            rest.nth(more);
+        }
+        before = part.chars().next_back().unwrap_or(ch);
+    }
+    Cow::Owned(blanked)
+}
+
+/// Characters of operators.
+fn is_operator(ch: char) -> bool {
+    matches!(ch, '+' | '-' | '*' | '/' | '<' | '>' | '=') || WITH_SIGN.contains(&ch)
+}
+
+/// Bytes of the string `$tag$...$tag$` at the beginning of `text`.
+fn dollar_quoted(text: &str) -> Option<usize> {
+    let tag_end = text[1..].find('$')? + 2;
+    let tag = &text[..tag_end];
+    let is_name = |ch: char| ch.is_alphanumeric() || ch == '_' || ch == '$';
+    if !tag.chars().all(is_name) || tag[1..].starts_with(|ch: char| ch.is_ascii_digit()) {
+        return None;
+    }
+    text[tag_end..].find(tag).map(|end| tag_end + end + tag_end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_behind_operators_are_blanks() {
+        let cases = [
+            ("1>/*c*/2", "1>     2"),
+            ("1>--it's\n2", "1>      \n2"),
+            ("1>/*a/*b*/'*/2 /*c*/", "1>           2 /*c*/"),
+            ("'>/*' || \"=--\" =/*'*/", "'>/*' || \"=--\" =     "),
+            ("E'\\'>--' >--x", "E'\\'>--' >   "),
+            ("$a$>--$a$ >--x", "$a$>--$a$ >   "),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_comments(text), expected);
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! CREATE, ALTER and DROP ROLE, USER and GROUP.
 
-use sqlparser::parser::Parser;
+use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::SessionTree;
-use super::session::{Parsed, at_end, expect, name, word, words};
+use super::session::{Parsed, at_end, expect, name, peek_word, word, words};
 use crate::statement::{IfMissing, PasswordChange, RoleOptions, RoleStatement, Secret};
 
 /// The statement, when it is about roles.
@@ -35,11 +35,41 @@ fn alter(parser: &mut Parser<'_>) -> Parsed<RoleStatement> {
     if words(parser, &["rename", "to"]) {
         return Ok(RoleStatement::Rename { name: role, to: name(parser)? });
     }
+    if peek_word(parser, 0, "set") || peek_word(parser, 0, "reset") {
+        return set(parser, role);
+    }
     let options = options(parser)?;
     if options == RoleOptions::default() {
         return parser.expected_ref("role options", parser.peek_token_ref());
     }
     Ok(RoleStatement::Alter { name: role, options })
+}
+
+/// `SET name {TO | =} value` and `RESET name`.
+fn set(parser: &mut Parser<'_>, name: String) -> Parsed<RoleStatement> {
+    if words(parser, &["reset", "all"]) {
+        return Ok(RoleStatement::Set { name, setting: None, value: None });
+    }
+    let resets = word(parser, "reset");
+    if !resets {
+        expect(parser, "set")?;
+    }
+    let setting = match words(parser, &["time", "zone"]) {
+        true => "timezone".to_owned(),
+        false => parser.parse_object_name(false)?.to_string().replace('"', "").to_lowercase(),
+    };
+    let mut value = None;
+    if !resets {
+        if !parser.consume_token(&Token::Eq) && setting != "timezone" {
+            expect(parser, "to")?;
+        } else {
+            word(parser, "to");
+        }
+        let values = parser.parse_comma_separated(Parser::parse_expr)?;
+        let read = crate::bind::setting_value(&setting, &values);
+        value = read.map_err(|error| ParserError::ParserError(error.message().to_owned()))?;
+    }
+    Ok(RoleStatement::Set { name, setting: Some(setting), value })
 }
 
 fn options(parser: &mut Parser<'_>) -> Parsed<RoleOptions> {
@@ -53,14 +83,31 @@ fn options(parser: &mut Parser<'_>) -> Parsed<RoleOptions> {
         } else if words(parser, &["in", "role"]) || words(parser, &["in", "group"]) {
             options.in_roles = parser.parse_comma_separated(name)?;
         } else if words(parser, &["connection", "limit"]) {
-            // Only what changes nothing.
-            parser.expect_token(&Token::Minus)?;
-            parser.expect_token(&Token::Number("1".to_owned(), false))?;
+            options.connection_limit = Some(limit(parser)?);
+        } else if words(parser, &["valid", "until"]) {
+            options.valid_until = Some(parser.parse_literal_string()?);
+        } else if word(parser, "role") || word(parser, "user") {
+            options.members = parser.parse_comma_separated(name)?;
+        } else if word(parser, "admin") {
+            options.admins = parser.parse_comma_separated(name)?;
+        } else if word(parser, "sysid") {
+            // Numbers come from names.
+            parser.parse_literal_uint()?;
         } else {
             flag(parser, &mut options)?;
         }
     }
     Ok(options)
+}
+
+/// The number of CONNECTION LIMIT.
+fn limit(parser: &mut Parser<'_>) -> Parsed<i32> {
+    let is_negative = parser.consume_token(&Token::Minus);
+    let number = parser.parse_literal_uint()?;
+    match i32::try_from(number) {
+        Ok(number) => Ok(if is_negative { -number } else { number }),
+        Err(_) => parser.expected_ref("a number of connections", parser.peek_token_ref()),
+    }
 }
 
 /// An option without a value.
@@ -70,6 +117,9 @@ fn flag(parser: &mut Parser<'_>, options: &mut RoleOptions) -> Parsed<()> {
         ("createrole", "nocreaterole", Some(&mut options.create_role)),
         ("login", "nologin", Some(&mut options.login)),
         ("inherit", "noinherit", Some(&mut options.inherit)),
+        ("createdb", "nocreatedb", Some(&mut options.create_database)),
+        ("replication", "noreplication", Some(&mut options.replication)),
+        ("bypassrls", "nobypassrls", Some(&mut options.bypass_policies)),
     ];
     for (on, off, target) in flags {
         let value = if word(parser, on) { Some(true) } else { word(parser, off).then_some(false) };
@@ -77,15 +127,6 @@ fn flag(parser: &mut Parser<'_>, options: &mut RoleOptions) -> Parsed<()> {
             *target = Some(value);
             return Ok(());
         }
-    }
-    // There is one database, no replication, no policies of rows: nothing that these allow.
-    let without_effect = [
-        ["createdb", "nocreatedb"],
-        ["replication", "noreplication"],
-        ["bypassrls", "nobypassrls"],
-    ];
-    if without_effect.iter().flatten().any(|name| word(parser, name)) {
-        return Ok(());
     }
     expect(parser, "role option")
 }

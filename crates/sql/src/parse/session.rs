@@ -134,6 +134,7 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::cursor::parse,
         super::wide::parse,
         super::alter::parse,
+        super::absent::parse,
     ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));
@@ -184,7 +185,7 @@ fn sequence_options(parser: &mut Parser<'_>) -> Parsed<Vec<SequenceOption>> {
     Ok(options)
 }
 
-fn sequence_option(parser: &mut Parser<'_>) -> Parsed<SequenceOption> {
+pub(super) fn sequence_option(parser: &mut Parser<'_>) -> Parsed<SequenceOption> {
     let number = |parser: &mut Parser<'_>| parser.parse_prefix();
     if word(parser, "as") {
         return Ok(SequenceOption::As(parser.parse_data_type()?));

@@ -1,12 +1,12 @@
 //! Statements that define, change and drop objects.
 
-use types::DataType;
+use types::{DataType, SqlState};
 
 use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName};
 use crate::algebra::Query;
 use crate::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexTerms,
-    KeyDef, SequenceDef, TableRef, Uniqueness,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexMeta,
+    IndexTerms, KeyDef, SequenceDef, TableRef, Uniqueness,
 };
 
 /// A sequence that belongs to a column: of GENERATED ... AS IDENTITY or `serial`.
@@ -38,6 +38,11 @@ pub struct CreateTable {
     pub foreign_keys: Vec<ForeignKeyDef>,
     /// Sequences to create with it, dropped with their column.
     pub sequences: Vec<ColumnSequence>,
+    /// Indexes that are no constraints, of LIKE; each under the name that it has elsewhere.
+    pub indexes: Vec<IndexMeta>,
+    /// Columns with the comments of others, of LIKE: a column's name, the other one's table and
+    /// name.
+    pub comments: Vec<(String, TableRef, String)>,
     /// When the table exists.
     pub if_exists: IfExists,
     /// WITH (...): names in lower case and values as text, `layout` say.
@@ -105,6 +110,26 @@ pub struct CreateView {
     pub if_exists: IfExists,
     /// TEMPORARY or not.
     pub persistence: Persistence,
+}
+
+/// ALTER VIEW ... RENAME.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenameView {
+    /// The view.
+    pub name: RelationName,
+    /// The column that gets another name; None for the view itself.
+    pub column: Option<String>,
+    /// The new name.
+    pub to: String,
+}
+
+/// A statement that found nothing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// How PostgreSQL names it.
+    pub command: &'static str,
+    /// What the client is told, each with its SQLSTATE.
+    pub notices: Vec<(SqlState, String)>,
 }
 
 /// DROP TABLE, VIEW, INDEX or SEQUENCE.
@@ -285,6 +310,22 @@ pub enum AlterAction {
     },
     /// ADD GENERATED ... AS IDENTITY.
     AddIdentity(Box<ColumnSequence>),
+    /// SET GENERATED, SET of options of the sequence, RESTART.
+    SetIdentity {
+        /// Ordinal of the column.
+        column: usize,
+        /// The kind that it is from now on.
+        kind: IdentityKind,
+        /// How the sequence counts from now on.
+        definition: SequenceDef,
+        /// RESTART: the next value.
+        restart: Option<i64>,
+    },
+    /// DROP IDENTITY: the column keeps its values, the sequence goes.
+    DropIdentity {
+        /// Ordinal of the column.
+        column: usize,
+    },
     /// ADD PRIMARY KEY or UNIQUE. Columns of a primary key become NOT NULL.
     AddKey(KeyDef),
     /// ADD CHECK.

@@ -39,8 +39,22 @@ pub struct RoleOptions {
     pub password: PasswordChange,
     /// INHERIT: it has the rights of roles that it is a member of.
     pub inherit: Option<bool>,
+    /// CREATEDB.
+    pub create_database: Option<bool>,
+    /// REPLICATION.
+    pub replication: Option<bool>,
+    /// BYPASSRLS.
+    pub bypass_policies: Option<bool>,
+    /// CONNECTION LIMIT; below 0 for none.
+    pub connection_limit: Option<i32>,
+    /// VALID UNTIL: how long its password counts, as it was written.
+    pub valid_until: Option<String>,
     /// IN ROLE, of CREATE: roles that it is a member of.
     pub in_roles: Vec<String>,
+    /// ROLE, of CREATE: its members.
+    pub members: Vec<String>,
+    /// ADMIN, of CREATE: members that may make others members.
+    pub admins: Vec<String>,
 }
 
 /// A statement about roles; names are case-folded.
@@ -67,6 +81,15 @@ pub enum RoleStatement {
         /// The new one.
         to: String,
     },
+    /// ALTER ROLE ... SET, RESET: what a setting is when it logs in.
+    Set {
+        /// Its name.
+        name: String,
+        /// The setting; None for RESET ALL.
+        setting: Option<String>,
+        /// Its value; None for RESET.
+        value: Option<String>,
+    },
     /// DROP ROLE, USER.
     Drop {
         /// Their names.
@@ -81,7 +104,7 @@ impl RoleStatement {
     pub fn command(&self) -> &'static str {
         match self {
             Self::Create { .. } => "CREATE ROLE",
-            Self::Alter { .. } | Self::Rename { .. } => "ALTER ROLE",
+            Self::Alter { .. } | Self::Rename { .. } | Self::Set { .. } => "ALTER ROLE",
             Self::Drop { .. } => "DROP ROLE",
         }
     }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crossbeam_epoch::{self as epoch, Guard};
-use types::{Error, Result, SqlState};
+use kernels::Batch;
+use types::{Error, Result, SqlState, Value, text};
 
 use super::entries::{Scratch, encode_key, is_affected, with_scratch};
 use super::{BlockRef, Table, WriteError};
@@ -22,6 +23,7 @@ use crate::block::Block;
 use crate::datum::{Datum, RowBuffer};
 use crate::index::TableIndex;
 use crate::row::{Held, check_write, latch, newest, order, publish};
+use crate::schema::ColumnSpec;
 use crate::tid::Tid;
 use crate::undo::{Image, Kind, RecordRef, UndoBuffer};
 use crate::version::Snapshot;
@@ -44,7 +46,9 @@ impl Table {
             let message = format!("{} values for table {}", row.len(), self.name);
             return Err(Error::internal(message).into());
         }
-        let heap_bytes = self.check(row.iter().copied().enumerate())?;
+        let heap_bytes = self
+            .check(row.iter().copied().enumerate())
+            .map_err(|error| self.with_row(error, row.iter().map(Datum::to_value)))?;
         if self.freezes_inserts() {
             return self.insert_frozen_row(undo, row);
         }
@@ -123,7 +127,55 @@ impl Table {
         Ok(heap_bytes)
     }
 
-    pub(super) fn null_violation(&self, column: usize) -> Error {
+    /// The error of the first row of `batch` that has NULL where there may be none.
+    #[cold]
+    pub(super) fn null_in(&self, batch: &Batch) -> Error {
+        let specs = self.schema.columns();
+        let refused = |&(row, column): &(usize, usize)| {
+            specs[column].not_null && batch.columns[column].value(row).is_null()
+        };
+        let cells = (0..batch.rows).flat_map(|row| (0..specs.len()).map(move |c| (row, c)));
+        match cells.into_iter().find(refused) {
+            Some((row, column)) => {
+                let values = batch.columns.iter().map(|column| column.value(row));
+                self.with_row(self.null_violation(column), values)
+            }
+            None => Error::internal("a batch with NULLs has one"),
+        }
+    }
+
+    /// An error about a row that was to be written, with its values when it is 23502.
+    #[cold]
+    fn with_row(&self, error: Error, values: impl Iterator<Item = Value>) -> Error {
+        if error.state() != SqlState::NOT_NULL_VIOLATION {
+            return error;
+        }
+        let cell = |(value, spec): (Value, &ColumnSpec)| match value.is_null() {
+            true => "null".to_owned(),
+            false => text::format(&value, spec.ty),
+        };
+        let cells: Vec<String> = values.zip(self.schema.columns()).map(cell).collect();
+        error.with_detail(format!("Failing row contains ({}).", cells.join(", ")))
+    }
+
+    /// As [`Self::with_row`], of the row `tid` after `changes`.
+    #[cold]
+    fn with_changes(
+        &self,
+        error: Error,
+        block: BlockRef<'_>,
+        tid: Tid,
+        changes: &[(usize, Datum<'_>)],
+    ) -> Error {
+        let columns: Vec<usize> = (0..self.types.len()).collect();
+        let mut values = RowBuffer::new();
+        block.push_newest(&columns, tid.row(), &mut values);
+        let mut row: Vec<Datum<'_>> = values.iter().collect();
+        changes.iter().for_each(|&(column, datum)| row[column] = datum);
+        self.with_row(error, row.iter().map(Datum::to_value))
+    }
+
+    fn null_violation(&self, column: usize) -> Error {
         let message = format!(
             "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
             self.schema.columns()[column].name,
@@ -192,7 +244,9 @@ impl Table {
     ) -> Result<Tid, WriteError> {
         let guard = epoch::pin();
         let block = self.locate(tid, &guard).ok_or(GONE)?;
-        let heap_bytes = self.check(changes.iter().copied())?;
+        let heap_bytes = self
+            .check(changes.iter().copied())
+            .map_err(|error| self.with_changes(error, block, tid, changes))?;
         if block.hot.is_none() || heap_bytes > 0 && block.is_heap_full(heap_bytes) {
             return self.move_row(undo, at, block, tid, changes, &guard);
         }

@@ -235,6 +235,19 @@ impl TimeZone {
         }
     }
 
+    /// Whether it is summer time at the UTC time `micros`.
+    pub fn is_summer_at(&self, micros: i64) -> bool {
+        match &self.0 {
+            Rules::Named(_, zone) => zone.to_offset_info(instant(micros)).dst().is_dst(),
+            Rules::Utc(_) | Rules::Fixed { .. } => false,
+        }
+    }
+
+    /// The names of the time zone database.
+    pub fn names() -> Vec<String> {
+        tz::db().available().map(|name| name.as_str().to_owned()).collect()
+    }
+
     /// What its clocks show at the UTC time `micros`; infinities stay.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use engine::registry::{
 use exec::BatchSource;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use types::calendar::TimeZone;
+use types::text::IntervalStyle;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::decode;
@@ -78,7 +79,13 @@ impl StreamWriter for Writer {
         for row in rows {
             out.extend_from_slice(&(columns.len() as u16).to_be_bytes());
             for (column, ty) in columns.iter().zip(&self.types) {
-                encode::cell(out, column, row, *ty, (Format::Binary, &TimeZone::UTC));
+                encode::cell(
+                    out,
+                    column,
+                    row,
+                    *ty,
+                    (Format::Binary, &TimeZone::UTC, IntervalStyle::Postgres),
+                );
             }
             ends.push(out.len());
         }

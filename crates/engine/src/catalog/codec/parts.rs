@@ -210,10 +210,24 @@ impl Codec for Role {
         out.field(&self.password);
         out.field(&self.inherits);
         out.field(&self.member_of);
+        let has_more = self.can_create_databases
+            || self.can_replicate
+            || self.bypasses_policies
+            || self.connections_max.is_some()
+            || self.valid_until.is_some()
+            || !self.settings.is_empty();
+        if has_more {
+            out.field(&self.can_create_databases);
+            out.field(&self.can_replicate);
+            out.field(&self.bypasses_policies);
+            out.field(&self.connections_max);
+            out.field(&self.valid_until);
+            out.field(&self.settings);
+        }
     }
 }
 
-/// Roles written before there were memberships end earlier.
+/// Roles written before there were memberships end earlier, and those without limits and settings.
 impl Decode for Role {
     fn get(from: &mut Reader<'_>) -> Result<Self> {
         let mut role = Self {
@@ -226,6 +240,14 @@ impl Decode for Role {
         if from.end().is_err() {
             role.inherits = from.field()?;
             role.member_of = from.field()?;
+        }
+        if from.end().is_err() {
+            role.can_create_databases = from.field()?;
+            role.can_replicate = from.field()?;
+            role.bypasses_policies = from.field()?;
+            role.connections_max = from.field()?;
+            role.valid_until = from.field()?;
+            role.settings = from.field()?;
         }
         Ok(role)
     }

@@ -1,0 +1,113 @@
+//! LIKE in CREATE TABLE: what a new table takes over from one that exists.
+//!
+//! Columns are taken over where LIKE stands, indexes and keys behind all columns.
+
+use types::Result;
+
+use super::Binder;
+use super::constraint::{Definition, object_name};
+use super::ddl::refuse_repeat;
+use super::name::object_at;
+use super::unsupported;
+use crate::catalog::{ColumnDef, IndexColumn, IndexMeta, TableRef};
+use crate::parse::LikeTree;
+use crate::statement::{ColumnSequence, Privilege};
+
+/// A table that another one is like.
+pub(super) struct TakenOver {
+    table: TableRef,
+    /// The ordinal that its first column has in the new table.
+    first: usize,
+    with_indexes: bool,
+    /// See [`crate::statement::CreateTable::comments`].
+    pub(super) comments: Vec<(String, TableRef, String)>,
+}
+
+impl Binder<'_> {
+    /// Adds the columns of another table.
+    pub(super) fn define_like(
+        &mut self,
+        definition: &mut Definition,
+        like: &LikeTree,
+    ) -> Result<TakenOver> {
+        let at = object_at(&like.table);
+        let table = self.table_named(&like.table)?;
+        self.require(table.name(), Privilege::Select);
+        let (first, including) = (definition.columns.len(), like.including);
+        for (ordinal, column) in table.columns().iter().enumerate() {
+            refuse_repeat(&definition.columns, &column.name, at)?;
+            let mut def = ColumnDef::new(&column.name, column.ty);
+            def.not_null = column.not_null;
+            let identity = table.identity(ordinal);
+            if including.defaults && identity.is_none() {
+                def.default.clone_from(&column.default);
+            }
+            if including.generated {
+                def.generated.clone_from(&column.generated);
+            }
+            definition.columns.push(def);
+            let Some(identity) = identity.filter(|_| including.identity) else { continue };
+            let schema = Some(identity.sequence.schema_name());
+            let Some(sequence) = self.catalog.sequence(schema, &identity.sequence.name) else {
+                return Err(types::Error::internal("an identity has a sequence"));
+            };
+            let name = self.column_sequence(definition, &column.name);
+            definition.sequences.push(ColumnSequence {
+                column: first + ordinal,
+                identity: Some(identity.kind),
+                name,
+                definition: sequence,
+            });
+        }
+        if including.constraints {
+            definition.checks.extend(table.checks().iter().cloned());
+        }
+        let comment =
+            |column: &ColumnDef| (column.name.clone(), table.clone(), column.name.clone());
+        let comments = match including.comments {
+            true => table.columns().iter().map(comment).collect(),
+            false => Vec::new(),
+        };
+        Ok(TakenOver { table, first, with_indexes: including.indexes, comments })
+    }
+
+    /// Adds the keys of the other tables; their indexes that are no constraints.
+    pub(super) fn take_over(
+        &mut self,
+        definition: &mut Definition,
+        from: &[TakenOver],
+    ) -> Result<Vec<IndexMeta>> {
+        let mut indexes = Vec::new();
+        for TakenOver { table, first, .. } in from.iter().filter(|from| from.with_indexes) {
+            let moved = |ordinal: &usize| ordinal + first;
+            for key in table.keys() {
+                let columns = key.columns.iter().map(moved).collect();
+                definition.add_key(None, columns, (key.primary, key.nulls), None)?;
+            }
+            let is_constraint = |name: &str| {
+                table.keys().iter().any(|key| key.name == name)
+                    || table.foreign_keys().iter().any(|key| key.name == name)
+            };
+            for index in table.indexes().iter().filter(|index| !is_constraint(&index.name)) {
+                if index.kind.is_of_blocks() {
+                    return unsupported("LIKE of a table with indexes of blocks", None);
+                }
+                let place = |column: &IndexColumn| match column.expression() {
+                    Some(_) => *column,
+                    None => IndexColumn { ordinal: column.ordinal + first, ..*column },
+                };
+                let columns: Vec<IndexColumn> = index.columns.iter().map(place).collect();
+                let names: Vec<&str> = columns
+                    .iter()
+                    .map(|column| match column.expression() {
+                        Some(at) => index.terms.expressions[at].name.as_str(),
+                        None => definition.columns[column.ordinal].name.as_str(),
+                    })
+                    .collect();
+                let name = object_name(&definition.name.name, &names, "idx");
+                indexes.push(IndexMeta { name, columns, ..index.clone() });
+            }
+        }
+        Ok(indexes)
+    }
+}

@@ -1,0 +1,153 @@
+//! LIKE among the columns of CREATE TABLE, which the grammar has only by itself.
+
+use sqlparser::ast;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::session::{Parsed, significant, token_is, word};
+
+/// `LIKE table [INCLUDING | EXCLUDING ...]`.
+#[derive(Clone, Debug)]
+pub(crate) struct LikeTree {
+    pub(crate) table: ast::ObjectName,
+    /// How many columns stand before it.
+    pub(crate) columns_before: usize,
+    pub(crate) including: Including,
+}
+
+/// What a table takes over from another one beside its columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Including {
+    pub(crate) comments: bool,
+    pub(crate) constraints: bool,
+    pub(crate) defaults: bool,
+    pub(crate) generated: bool,
+    pub(crate) identity: bool,
+    pub(crate) indexes: bool,
+}
+
+impl Including {
+    fn set(&mut self, what: &str, on: bool) -> bool {
+        match what {
+            "comments" => self.comments = on,
+            "constraints" => self.constraints = on,
+            "defaults" => self.defaults = on,
+            "generated" => self.generated = on,
+            "identity" => self.identity = on,
+            "indexes" => self.indexes = on,
+            // No table has any of these.
+            "storage" | "statistics" | "compression" => {}
+            "all" => {
+                *self = Self {
+                    comments: on,
+                    constraints: on,
+                    defaults: on,
+                    generated: on,
+                    identity: on,
+                    indexes: on,
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Takes the LIKE clauses between the parentheses of CREATE TABLE out of `tokens`.
+///
+/// # Errors
+/// When what follows LIKE is no such clause.
+pub(super) fn take_likes(tokens: &mut Vec<TokenWithSpan>) -> Parsed<Vec<LikeTree>> {
+    let mut taken = Vec::new();
+    if !tokens.iter().any(|token| token_is(token, "like")) {
+        return Ok(taken);
+    }
+    let Some(open) = open_of(tokens) else { return Ok(taken) };
+    let Some((close, elements)) = elements(tokens, open) else { return Ok(taken) };
+    let mut kept: Vec<Vec<TokenWithSpan>> = Vec::new();
+    let mut columns_before = 0;
+    for (begin, end) in elements {
+        let element = &tokens[begin..end];
+        let first = significant(element).first().map(|at| &element[*at]);
+        match first {
+            Some(first) if token_is(first, "like") => {
+                taken.push(like(element.to_vec(), columns_before)?);
+            }
+            Some(first) => {
+                let constraints =
+                    ["constraint", "primary", "unique", "check", "foreign", "exclude"];
+                let is_column = !constraints.iter().any(|text| token_is(first, text));
+                columns_before += usize::from(is_column);
+                kept.push(element.to_vec());
+            }
+            None => kept.push(element.to_vec()),
+        }
+    }
+    if !taken.is_empty() {
+        let comma = TokenWithSpan { token: Token::Comma, span: tokens[open].span };
+        let inner = kept.join(&comma);
+        tokens.splice(open + 1..close, inner);
+    }
+    Ok(taken)
+}
+
+/// The parenthesis behind the name in `CREATE ... TABLE name (`.
+fn open_of(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let places = significant(tokens);
+    if !places.first().is_some_and(|at| token_is(&tokens[*at], "create")) {
+        return None;
+    }
+    let mut is_table = false;
+    for at in places {
+        match &tokens[at].token {
+            Token::LParen if is_table => return Some(at),
+            Token::Word(_) if token_is(&tokens[at], "table") => is_table = true,
+            Token::Word(_) | Token::Period => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Where the parenthesis closes, and the elements between.
+fn elements(tokens: &[TokenWithSpan], open: usize) -> Option<(usize, Vec<(usize, usize)>)> {
+    let (mut depth, mut begin) = (0, open + 1);
+    let mut found = Vec::new();
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::Comma if depth == 1 => {
+                found.push((begin, at));
+                begin = at + 1;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            found.push((begin, at));
+            return Some((at, found));
+        }
+    }
+    None
+}
+
+fn like(tokens: Vec<TokenWithSpan>, columns_before: usize) -> Parsed<LikeTree> {
+    let mut parser = super::parser(tokens);
+    parser.next_token();
+    let table = parser.parse_object_name(false)?;
+    let mut including = Including::default();
+    loop {
+        let on = word(&mut parser, "including");
+        if !on && !word(&mut parser, "excluding") {
+            break;
+        }
+        let what = parser.parse_identifier()?.value.to_lowercase();
+        if !including.set(&what, on) {
+            parser.prev_token();
+            return parser.expected_ref("what a table has", parser.peek_token_ref());
+        }
+    }
+    match parser.peek_token_ref().token {
+        Token::EOF => Ok(LikeTree { table, columns_before, including }),
+        _ => parser.expected_ref("INCLUDING or EXCLUDING", parser.peek_token_ref()),
+    }
+}
