@@ -43,6 +43,7 @@ impl Ids {
             name: format!("c{i}"),
             ty,
             id,
+            origin: None,
         };
         let columns = tree::output(&plan).into_iter().enumerate().map(name).collect();
         Query {
