@@ -105,8 +105,11 @@ mod tests {
 
     #[test]
     fn bins() {
-        let minutes =
-            Vector::new(VectorData::Interval(vec![Interval::new(0, 0, 15 * 60 * SECOND)]));
+        let minutes = Vector::new(VectorData::Interval(vec![Interval::new(
+            0,
+            0,
+            15 * 60 * calendar::SECOND,
+        )]));
         for (time, origin, expected) in [
             ("2024-02-11 15:44:17", "2001-01-01", "2024-02-11 15:30"),
             ("2024-02-11 15:44:17", "2030-01-01 00:05", "2024-02-11 15:35"),
