@@ -150,6 +150,7 @@ pub(crate) struct Settings {
     /// What they say to the planner and the executor.
     options: PlanOptions,
     zone: TimeZone,
+    intervals: IntervalStyle,
     /// The schemas of `search_path` as written; None is the default.
     path: Option<Arc<[String]>>,
     /// Who began the session.
@@ -165,9 +166,9 @@ impl Default for Settings {
         let (changed, local, base) = Default::default();
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
-        let zone = TimeZone::UTC;
-        let path = None;
-        Self { changed, local, base, version: 0, options, zone, path, user, trusted, who }
+        let (zone, intervals, path) = (TimeZone::UTC, IntervalStyle::default(), None);
+        let version = 0;
+        Self { changed, local, base, version, options, zone, intervals, path, user, trusted, who }
     }
 }
 
@@ -375,8 +376,7 @@ impl Settings {
 
     /// How intervals are written.
     pub(crate) fn interval_style(&self) -> IntervalStyle {
-        let style = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
-        style.unwrap_or_default()
+        self.intervals
     }
 
     /// Which index sub-blocks scans use.
@@ -531,6 +531,8 @@ impl Settings {
             // The name is one that SET has found.
             self.zone = TimeZone::setting(zone).unwrap_or_default();
         }
+        let style = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
+        self.intervals = style.unwrap_or_default();
         let role = self.changed("role").filter(|role| *role != "none");
         self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
     }
