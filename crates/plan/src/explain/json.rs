@@ -113,17 +113,7 @@ impl Writer<'_> {
 
 /// A JSON string.
 fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for ch in text.chars() {
-        match ch {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            ch if ch < ' ' => drop(write!(out, "\\u{:04x}", u32::from(ch))),
-            ch => out.push(ch),
-        }
-    }
-    out.push('"');
-    out
+    let mut out = Vec::with_capacity(text.len() + 2);
+    types::json::push_quoted(&mut out, text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
 }
