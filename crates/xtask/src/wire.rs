@@ -3,7 +3,10 @@
 //! ```text
 //! pgbench, psql, a reader of rows -> Unix socket -> tessera serve | postgres, one after the other
 //! ```
-//! Both write to disk before they acknowledge a commit. Needs PostgreSQL 15.
+//! Both write to disk before they acknowledge a commit. What the client, the sockets and the disk
+//! leave at best stands beside them (`bound`). Needs PostgreSQL 15.
+
+mod bound;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,7 @@ use testkit::postgres::{Postgres, Wire};
 
 use crate::server::Server;
 use crate::{Outcome, test, text};
+use bound::Bound;
 
 /// Arguments of `bench wire`.
 #[derive(Args, Clone, Debug)]
@@ -136,12 +140,16 @@ fn script_file(folder: &Path, name: &str, script: &str) -> Result<String, String
     path.to_str().map(str::to_owned).ok_or_else(|| "the folder's name is no text".to_owned())
 }
 
-fn measure_pgbench(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
+fn fill_pgbench(server: &Served, args: &WireArgs) -> Outcome {
     let scale = args.scale.to_string();
     output(client("pgbench", server).args(["-i", "-I", "dtgp", "-q", "-s", &scale]))?;
     psql(server, ORDERS)?;
     psql(server, "ANALYZE")?;
     psql(server, "CHECKPOINT")?;
+    Ok(())
+}
+
+fn measure_pgbench(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let mut figures = Vec::new();
     let empty = script_file(folder, "empty.sql", ";\n")?;
     let order = script_file(folder, "order.sql", ORDER)?;
@@ -196,9 +204,18 @@ fn measure_rows(server: &Served, args: &WireArgs, file: &Path) -> Result<Figures
     Ok(figures)
 }
 
+/// What pgbench reaches when its statements are answered without a database.
+fn measure_bound(args: &WireArgs, folder: &Path) -> Result<Figures, String> {
+    let port = "1".to_owned();
+    let _bound = Bound::start(folder, &port)?;
+    let server = Served { name: "no database", folder: folder.to_owned(), port, user: "nobody" };
+    measure_pgbench(&server, args, folder)
+}
+
 fn measure(server: &Served, args: &WireArgs, folder: &Path) -> Result<Figures, String> {
     let mut figures = Vec::new();
     if args.scale > 0 {
+        fill_pgbench(server, args)?;
         figures.extend(measure_pgbench(server, args, folder)?);
     }
     if args.rows > 0 {
@@ -232,9 +249,13 @@ fn compare(args: &WireArgs, folder: &Path) -> Outcome {
     let (folder_of, port) = (folder.to_owned(), tessera.port.clone());
     let served = Served { name: "Tessera", folder: folder_of, port, user: "tessera" };
     let ours = measure(&served, args, folder)?;
-    println!("\n| | unit | Tessera | PostgreSQL | ratio |\n| --- | --- | --- | --- | --- |");
-    for ((name, unit, ours), (_, _, theirs)) in ours.iter().zip(&theirs) {
-        println!("| {name} | {unit} | {ours:.0} | {theirs:.0} | {:.2} |", ours / theirs);
+    drop(tessera);
+    let bounds = if args.scale > 0 { measure_bound(args, folder)? } else { Figures::new() };
+    println!("\n| | unit | Tessera | PostgreSQL | ratio | no database |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (i, ((name, unit, ours), (_, _, theirs))) in ours.iter().zip(&theirs).enumerate() {
+        let bound = bounds.get(i).map_or("-".to_owned(), |(_, _, bound)| format!("{bound:.0}"));
+        println!("| {name} | {unit} | {ours:.0} | {theirs:.0} | {:.2} | {bound} |", ours / theirs);
     }
     Ok(())
 }
