@@ -1,6 +1,8 @@
 //! Functions on JSON and JSONB. Argument convention: see `text_fn`; NULL arguments give NULL where
 //! nothing else is said. Values inside are parts of the text they are read from.
 
+mod record;
+
 use std::borrow::Cow;
 
 use types::array::{self, ArrayBuilder};
@@ -10,6 +12,8 @@ use types::{DataType, ElementType, Error, Result, SqlState};
 
 use crate::rows::{Texts, Values, count, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
+
+pub use record::{Records, array_text, column, records};
 
 /// How a value inside of another one is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,6 +43,7 @@ mod set_ops;
 mod values;
 mod from;
 mod table_function;
+mod record;
 mod select;
 mod group;
 mod order;

@@ -60,6 +60,18 @@ pub enum JsonFunction {
     Fields,
     /// json_each_text(JSON), as [`Self::Fields`].
     FieldTexts,
+    /// json_to_record(JSON): an array of it alone, an object.
+    Record,
+    /// json_to_recordset(JSON) as an array of its objects.
+    RecordsTo,
+    /// json_populate_recordset(JSON), as [`Self::RecordsTo`].
+    RecordsPopulated,
+    /// JSON -> TEXT key, null as NULL.
+    ColumnValue,
+    /// JSON -> TEXT key as the TEXT of an array of texts.
+    ArrayText,
+    /// JSON -> TEXT key as the TEXT of an array of JSON.
+    JsonArrayText,
 }
 
 impl JsonFunction {
@@ -94,6 +106,12 @@ impl JsonFunction {
             Self::Keys => "json_object_keys",
             Self::Fields => "json_each",
             Self::FieldTexts => "json_each_text",
+            Self::Record => "json_to_record",
+            Self::RecordsTo => "json_to_recordset",
+            Self::RecordsPopulated => "json_populate_recordset",
+            Self::ColumnValue => "json_column",
+            Self::ArrayText => "json_array_text",
+            Self::JsonArrayText => "json_array_of_json_text",
         }
     }
 }

@@ -46,7 +46,7 @@ fn signature(name: &str) -> Option<Signature> {
 }
 
 /// The type that a function called `json...` or `jsonb...` makes.
-fn made(name: &str) -> DataType {
+pub(super) fn made(name: &str) -> DataType {
     if name.starts_with("jsonb") || name == "to_jsonb" { DataType::Jsonb } else { DataType::Json }
 }
 
@@ -163,7 +163,7 @@ pub(super) fn has_key(ty: DataType) -> bool {
     ty.is_json() || matches!(ty, DataType::Array(E::Json | E::Jsonb))
 }
 
-fn call(function: J, list: Vec<Expr>, ty: DataType) -> Expr {
+pub(super) fn call(function: J, list: Vec<Expr>, ty: DataType) -> Expr {
     Expr::call(Function::Json(function), list, ty)
 }
 

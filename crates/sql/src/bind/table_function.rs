@@ -7,6 +7,7 @@ use super::array_functions::is_set_function;
 use super::from::aliased;
 use super::json::parts_columns;
 use super::name::{folded, ident_at, object_at};
+use super::record::RecordFunction;
 use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::types::{Context, number_union};
 use super::{Binder, Bound, fail, place, unsupported};
@@ -33,6 +34,9 @@ impl Binder<'_> {
             let list = args.iter().map(plain).collect::<Result<Vec<_>>>()?;
             let list: Vec<&ast::Expr> = list.iter().collect();
             return self.bind_series_scan(&function, &list, alias, ordinality, at);
+        }
+        if let Some(record) = RecordFunction::named(&function) {
+            return self.bind_records(record, args, alias, ordinality, at);
         }
         if function == "pg_options_to_table" && args.len() == 1 {
             return self.bind_options(&args[0], alias, at);
@@ -391,6 +395,11 @@ fn function_relation(
     alias: Option<&ast::TableAlias>,
     at: Place,
 ) -> Result<ScopeRelation> {
+    let typed = alias.and_then(|alias| alias.columns.iter().find(|c| c.data_type.is_some()));
+    if let Some(column) = typed {
+        let message = "a column definition list is only allowed for functions returning \"record\"";
+        return fail(SqlState::SYNTAX_ERROR, message, ident_at(&column.name));
+    }
     match alias {
         Some(alias) => aliased(columns, None, alias),
         None => {

@@ -57,7 +57,8 @@ SELECT * FROM shop_items ORDER BY 1, 2;
 SELECT * FROM shop_open ORDER BY id;
 SELECT obj_description('shop_customers'::regclass), has_table_privilege('shop_reader',
     'shop_customers', 'select'), has_table_privilege('shop_reader', 'shop_orders', 'select');
-SELECT conname, condeferrable, condeferred FROM pg_constraint WHERE contype = 'f' ORDER BY 1;
+SELECT conname, condeferrable, condeferred FROM pg_constraint WHERE contype = 'f'
+    AND conname LIKE 'shop%' ORDER BY 1;
 BEGIN;
 INSERT INTO shop_customers (email) VALUES ('new') RETURNING id;
 INSERT INTO shop_products (sku, price) VALUES ('new', 1) RETURNING id, gross;

@@ -1,7 +1,7 @@
 //! Functions on JSON.
 
 use kernels::Vector;
-use kernels::json_fn::{self, Form, Parts, Wanted};
+use kernels::json_fn::{self, Form, Parts, Records, Wanted};
 use sql::algebra::JsonFunction as J;
 use types::json::PathChange;
 use types::{DataType, Result, array};
@@ -57,6 +57,12 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
         J::Keys => parts(Parts::Keys, signature)?,
         J::Fields => parts(Parts::Fields, signature)?,
         J::FieldTexts => parts(Parts::FieldTexts, signature)?,
+        J::Record => records(Records::One, signature)?,
+        J::RecordsTo => records(Records::ToSet, signature)?,
+        J::RecordsPopulated => records(Records::PopulateSet, signature)?,
+        J::ColumnValue => two(json_fn::column),
+        J::ArrayText => two(|json, key| json_fn::array_text(Form::Text, json, key)),
+        J::JsonArrayText => two(|json, key| json_fn::array_text(Form::Json, json, key)),
         J::FromValue
         | J::BuildObject
         | J::BuildArray
@@ -70,6 +76,11 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
 fn parts(parts: Parts, signature: &Signature) -> Result<Kernel> {
     let ty = signature.of(0)?;
     Ok(Box::new(move |a: &[&Vector], _| json_fn::parts(parts, a[0], ty)))
+}
+
+fn records(records: Records, signature: &Signature) -> Result<Kernel> {
+    let ty = signature.of(0)?;
+    Ok(Box::new(move |a: &[&Vector], _| json_fn::records(records, a[0], ty)))
 }
 
 /// Functions that make JSON, from which JSONB comes where that is asked for.

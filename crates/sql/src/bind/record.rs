@@ -1,0 +1,205 @@
+//! Rows from records in JSON: json_to_record, json_populate_recordset and their kin, in FROM.
+//!
+//! ```text
+//! jsonb_to_recordset(j) AS x(a int, b text[])
+//! unnest(records of j) as row;   a: (row ->> 'a')::int,   b: (array text of row -> 'b')::text[]
+//! ```
+
+use sqlparser::ast::{self, Expr as Ast};
+use types::{DataType, ElementType, Result, SqlState, Value};
+
+use super::functions::no_function;
+use super::json::{call, made};
+use super::name::{folded, ident_at};
+use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
+use super::types::{Context, can_cast, data_type};
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{Expr, Function, JsonFunction as J, Place, Plan, SeriesFunction};
+
+/// A function that gives rows of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordFunction<'n> {
+    name: &'n str,
+    records: J,
+    /// Its first argument is a row, whose columns are meant.
+    populates: bool,
+}
+
+impl<'n> RecordFunction<'n> {
+    /// The function called `name`.
+    pub(super) fn named(name: &'n str) -> Option<Self> {
+        let rest = name.strip_prefix("jsonb_").or_else(|| name.strip_prefix("json_"))?;
+        let (records, populates) = match rest {
+            "to_record" => (J::Record, false),
+            "to_recordset" => (J::RecordsTo, false),
+            "populate_record" => (J::Record, true),
+            "populate_recordset" => (J::RecordsPopulated, true),
+            _ => return None,
+        };
+        Some(Self { name, records, populates })
+    }
+}
+
+/// Names and types.
+type Columns = Vec<(String, DataType)>;
+
+impl Binder<'_> {
+    /// `function` in FROM.
+    ///
+    /// # Errors
+    /// 42601 without the columns of a record, 42883, 0A000.
+    pub(super) fn bind_records(
+        &mut self,
+        function: RecordFunction<'_>,
+        args: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+        ordinality: bool,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let (columns, rest) = match function.populates {
+            true => self.row_columns(args, at)?,
+            false => (listed_columns(alias, ordinality, at)?, args),
+        };
+        if ordinality {
+            return unsupported("WITH ORDINALITY", at);
+        }
+        let bound = self.in_clause(Clause::From, |binder| {
+            let bind = |arg: &ast::FunctionArg| {
+                let bound = binder.bind_plain_argument(arg)?;
+                Ok(binder.retyped(bound))
+            };
+            rest.iter().map(bind).collect::<Result<Vec<Bound>>>()
+        })?;
+        let json = made(function.name);
+        let [value] = bound.as_slice() else {
+            return Err(self.no_records(function, &bound, at));
+        };
+        if !can_cast(value.ty(), json, Context::Implicit) {
+            return Err(self.no_records(function, &bound, at));
+        }
+        let mut value = self.coerce(value.clone(), json, Context::Implicit)?;
+        if function.records == J::Record {
+            // NULL is a record without values.
+            let none = Expr::literal(Value::text("{}"), json);
+            value = Expr::call(Function::Coalesce, vec![value, none], json);
+        }
+        let element = if json == DataType::Jsonb { ElementType::Jsonb } else { ElementType::Json };
+        let records = call(function.records, vec![value], DataType::Array(element));
+        let row = self.fresh();
+        let plan = Plan::Series {
+            function: SeriesFunction::Unnest,
+            arguments: vec![records],
+            column: (row, json),
+        };
+        self.scope_of_records(function, columns, (Expr::column(row, json), plan), alias, at)
+    }
+
+    fn scope_of_records(
+        &mut self,
+        function: RecordFunction<'_>,
+        columns: Columns,
+        (row, plan): (Expr, Plan),
+        alias: Option<&ast::TableAlias>,
+        at: Place,
+    ) -> Result<(Plan, Scope)> {
+        let relation = function.name.to_owned();
+        let mut listed = Vec::with_capacity(columns.len());
+        for (name, ty) in columns {
+            let expr = self.field_as(row.clone(), &name, ty, at)?;
+            listed.push(ScopeColumn { name, expr, relation: relation.clone(), source: None });
+        }
+        let relation = match alias {
+            Some(alias) => super::from::aliased(listed, None, alias)?,
+            None => ScopeRelation {
+                name: relation,
+                schema: None,
+                columns: listed,
+                system: None,
+                table: None,
+                whole: Whole::Row,
+                at,
+            },
+        };
+        Ok((plan, Scope::of(relation)))
+    }
+
+    /// The field `name` of an object as a value of a column of type `ty`.
+    fn field_as(&mut self, row: Expr, name: &str, ty: DataType, at: Place) -> Result<Expr> {
+        let from = row.ty;
+        let list = vec![row, Expr::literal(Value::text(name), DataType::Text)];
+        let text = match ty {
+            DataType::Json | DataType::Jsonb => {
+                let value = Bound::new(call(J::ColumnValue, list, from), at);
+                return self.coerce(value, ty, Context::Explicit);
+            }
+            DataType::Array(ElementType::Json | ElementType::Jsonb) => {
+                call(J::JsonArrayText, list, DataType::Text)
+            }
+            DataType::Array(_) => call(J::ArrayText, list, DataType::Text),
+            _ => call(J::Get, list, DataType::Text),
+        };
+        // Texts are too long or not; everything else is read.
+        let is_text = matches!(ty, DataType::Text | DataType::Varchar(_) | DataType::Char(_));
+        let context = if is_text { Context::Assignment } else { Context::Explicit };
+        self.coerce(Bound::new(text, at), ty, context)
+    }
+
+    /// The columns of the row that the first argument names as `NULL::relation`, and the other
+    /// arguments.
+    fn row_columns<'a>(
+        &mut self,
+        args: &'a [ast::FunctionArg],
+        at: Place,
+    ) -> Result<(Columns, &'a [ast::FunctionArg])> {
+        let Some((first, rest)) = args.split_first() else {
+            return Ok((Vec::new(), args));
+        };
+        if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(Ast::Cast {
+            expr,
+            data_type: ast::DataType::Custom(name, modifiers),
+            ..
+        })) = first
+            && modifiers.is_empty()
+            && matches!(&**expr, Ast::Value(value) if value.value == ast::Value::Null)
+        {
+            let (_, scope) = self.bind_relation(name, None)?;
+            let column = |column: ScopeColumn| (column.name, column.expr.ty);
+            return Ok((scope.columns.into_iter().map(column).collect(), rest));
+        }
+        unsupported("a row other than NULL::table in this function", at)
+    }
+
+    /// 42883 for other arguments.
+    #[cold]
+    fn no_records(&self, function: RecordFunction<'_>, args: &[Bound], at: Place) -> types::Error {
+        let types: Vec<&str> = args.iter().map(|arg| arg.ty().name()).collect();
+        let message = format!("function {}({}) does not exist", function.name, types.join(", "));
+        no_function(message, at)
+    }
+}
+
+/// The columns of a list such as `AS x(a int, b text)`.
+fn listed_columns(alias: Option<&ast::TableAlias>, ordinality: bool, at: Place) -> Result<Columns> {
+    let given = alias.map(|alias| alias.columns.as_slice()).unwrap_or_default();
+    if given.is_empty() || given.iter().any(|column| column.data_type.is_none()) {
+        let message = "a column definition list is required for functions returning \"record\"";
+        return fail(SqlState::SYNTAX_ERROR, message, at);
+    }
+    if ordinality {
+        let message = "WITH ORDINALITY cannot be used with a column definition list";
+        return fail(SqlState::SYNTAX_ERROR, message, at);
+    }
+    let mut columns = Columns::with_capacity(given.len());
+    for column in given {
+        let place = ident_at(&column.name);
+        let name = folded(&column.name);
+        if columns.iter().any(|(known, _)| *known == name) {
+            let message = format!("column name \"{name}\" specified more than once");
+            return fail(SqlState::DUPLICATE_COLUMN, message, place);
+        }
+        if let Some(ty) = &column.data_type {
+            columns.push((name, data_type(ty, place)?));
+        }
+    }
+    Ok(columns)
+}
