@@ -223,7 +223,8 @@ fn constraint_lines(info: &TableInfo, relations: &[TableInfo]) -> Vec<String> {
         lines.push("Check constraints:".to_owned());
     }
     for check in &info.checks {
-        lines.push(format!("    \"{}\" CHECK ({})", check.name, check.sql));
+        let end = check.validity.sql();
+        lines.push(format!("    \"{}\" CHECK ({}){end}", check.name, check.sql));
     }
     if !info.foreign_keys.is_empty() {
         lines.push("Foreign-key constraints:".to_owned());
@@ -258,12 +259,13 @@ fn foreign_text(info: &TableInfo, key: &ForeignKeyDef, relations: &[TableInfo]) 
         ReferentialAction::SetDefault => format!(" ON {event} SET DEFAULT"),
     };
     format!(
-        "FOREIGN KEY {} REFERENCES {}{references}{}{}{}",
+        "FOREIGN KEY {} REFERENCES {}{references}{}{}{}{}",
         column_names(info, &key.columns),
         key.table.name,
         action("UPDATE", key.on_update),
         action("DELETE", key.on_delete),
         key.deferral.sql(),
+        key.validity.sql(),
     )
 }
 

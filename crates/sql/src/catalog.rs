@@ -67,6 +67,28 @@ pub struct CheckDef {
     pub name: String,
     /// The condition as SQL text: see [`crate::bind_row_exprs`].
     pub sql: String,
+    /// Whether all rows satisfy it.
+    pub validity: Validity,
+}
+
+/// Whether a constraint was tested on the rows that were there before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Validity {
+    /// It holds for all rows.
+    #[default]
+    Valid,
+    /// NOT VALID: it holds for what was written since, and waits for VALIDATE CONSTRAINT.
+    NotValid,
+}
+
+impl Validity {
+    /// What a definition of the constraint ends with.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Valid => "",
+            Self::NotValid => " NOT VALID",
+        }
+    }
 }
 
 /// What happens to referring rows when a referenced key goes.
@@ -131,6 +153,8 @@ pub struct ForeignKeyDef {
     pub on_update: ReferentialAction,
     /// When new keys are looked for, and keys that are gone unless an action follows.
     pub deferral: Deferral,
+    /// Whether all rows satisfy it.
+    pub validity: Validity,
 }
 
 /// What a wide table holds: for each row of a fact table, the values of the rows that its foreign

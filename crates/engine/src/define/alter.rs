@@ -13,7 +13,9 @@
 use std::sync::Arc;
 
 use sql::algebra::Query;
-use sql::catalog::{CheckDef, ForeignKeyDef, IdentityKind, KeyDef, SequenceDef, Uniqueness};
+use sql::catalog::{
+    CheckDef, ForeignKeyDef, IdentityKind, KeyDef, SequenceDef, Uniqueness, Validity,
+};
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };
@@ -164,8 +166,10 @@ impl Altering {
             }
             AlterAction::SetType { column, ty } => {
                 def.columns[*column].ty = *ty;
-                let keys = def.foreign_keys.iter().filter(|fk| fk.columns.contains(column));
-                self.foreign_keys.extend(keys.cloned());
+                let is_meant = |fk: &&ForeignKeyDef| {
+                    fk.columns.contains(column) && fk.validity == Validity::Valid
+                };
+                self.foreign_keys.extend(def.foreign_keys.iter().filter(is_meant).cloned());
             }
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
             AlterAction::SetIdentity { column, kind, definition, restart } => {
@@ -175,13 +179,14 @@ impl Altering {
             AlterAction::AddKey(key) => self.add_key(session, key)?,
             AlterAction::AddCheck(check) => {
                 def.checks.push(check.clone());
-                self.checks.push(check.clone());
+                self.checks.extend((check.validity == Validity::Valid).then(|| check.clone()));
             }
             AlterAction::AddForeignKey(key) => self.add_foreign_key(session, key)?,
             AlterAction::SetDeferral { name, deferral } => {
                 let keys = def.foreign_keys.iter_mut();
                 keys.filter(|key| key.name == *name).for_each(|key| key.deferral = *deferral);
             }
+            AlterAction::ValidateConstraint { name } => self.validate_constraint(name),
             AlterAction::DropConstraint { name, behaviour } => {
                 self.drop_constraint(session, name, *behaviour)?;
             }
@@ -264,8 +269,25 @@ impl Altering {
         }
         self.table.add_index(foreign_index(&key));
         self.table.def.foreign_keys.push(key.clone());
-        self.foreign_keys.push(key);
+        if key.validity == Validity::Valid {
+            self.foreign_keys.push(key);
+        }
         Ok(())
+    }
+
+    /// Has a check or a foreign key hold for all rows, which are tested at the end.
+    fn validate_constraint(&mut self, name: &str) {
+        let def = &mut self.table.def;
+        for check in def.checks.iter_mut().filter(|check| check.name == name) {
+            if std::mem::take(&mut check.validity) == Validity::NotValid {
+                self.checks.push(check.clone());
+            }
+        }
+        for key in def.foreign_keys.iter_mut().filter(|key| key.name == name) {
+            if std::mem::take(&mut key.validity) == Validity::NotValid {
+                self.foreign_keys.push(key.clone());
+            }
+        }
     }
 
     fn rename(&mut self, session: &Session, to: &str) -> Result<()> {

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sql::catalog::{ColumnDef, ForeignKeyDef, WideDef, WideLink, WideNode};
+use sql::catalog::{ColumnDef, ForeignKeyDef, Validity, WideDef, WideLink, WideNode};
 use sql::statement::{
     CreateWideTable, DropBehaviour, DropRelations, IfExists, Persistence, Privilege, Privileges,
     RelationName,
@@ -167,8 +167,9 @@ fn walk(state: &State, fact: &str) -> Result<Vec<WideNode>> {
 fn follow(state: &State, nodes: &mut Vec<WideNode>, from: usize) -> Result<()> {
     let entry = Arc::clone(permanent(state, &nodes[from].table)?);
     for key in &entry.def.foreign_keys {
-        let ForeignKeyDef { columns, references, table, .. } = key;
-        if is_on_way(nodes, from, &table.name) {
+        let ForeignKeyDef { columns, references, table, validity, .. } = key;
+        // One that is not valid may lead nowhere.
+        if *validity == Validity::NotValid || is_on_way(nodes, from, &table.name) {
             continue;
         }
         if nodes.len() == NODES_MAX {
@@ -294,8 +295,11 @@ fn fits(state: &State, entry: &TableEntry, def: &WideDef) -> bool {
         let Some(known) = table(number) else { return false };
         let Some(link) = &node.link else { return true };
         let is = |key: &ForeignKeyDef| {
-            let ForeignKeyDef { columns, references, table, .. } = key;
-            table.name == known.name && *columns == link.columns && *references == link.references
+            let ForeignKeyDef { columns, references, table, validity, .. } = key;
+            *validity == Validity::Valid
+                && table.name == known.name
+                && *columns == link.columns
+                && *references == link.references
         };
         table(link.from).is_some_and(|from| from.foreign_keys.iter().any(is))
     };

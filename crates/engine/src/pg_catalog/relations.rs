@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyNulls, ReferentialAction,
-    Uniqueness,
+    Uniqueness, Validity,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
@@ -342,6 +342,7 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         }
     }
     text.push_str(key.deferral.sql());
+    text.push_str(key.validity.sql());
     let list = |columns: &[usize]| ordinals(columns.iter().copied());
     Row::default()
         .text("contype", "f")
@@ -378,13 +379,13 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (table, entry) in &subject.state.tables {
         let def = &entry.def;
-        let mut add = |name: &str, row: Row| {
+        let mut add = |name: &str, validity: Validity, row: Row| {
             let row = row
                 .number("oid", numbers::constraint(table, name))
                 .text("conname", name)
                 .number("connamespace", numbers::schema(RelationName::schema_of_key(table)))
                 .number("conrelid", number(table))
-                .flag("convalidated", true)
+                .flag("convalidated", validity == Validity::Valid)
                 .flag("conislocal", true);
             rows.push(row.flag("connoinherit", true));
         };
@@ -400,20 +401,22 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = row.list("conkey", ElementType::SmallInt, &list);
             let index = RelationName::key_beside(table, &key.name);
             let row = row.number("conindid", number(&index));
-            add(&key.name, row.text("condef", &format!("{what} ({columns})")));
+            let text = format!("{what} ({columns})");
+            add(&key.name, Validity::Valid, row.text("condef", &text));
         }
         for check in &def.checks {
-            let text = format!("CHECK ({})", check.sql);
+            let text = format!("CHECK ({}){}", check.sql, check.validity.sql());
             let read = sql::names_in(&check.sql);
             let read =
                 read.iter().filter_map(|name| def.columns.iter().position(|c| c.name == *name));
             let row = without_actions().list("conkey", ElementType::SmallInt, &ordinals(read));
-            add(&check.name, row.text("contype", "c").text("condef", &text));
+            let row = row.text("contype", "c").text("condef", &text);
+            add(&check.name, check.validity, row);
         }
         for key in &def.foreign_keys {
             let row = foreign_key(subject, def, key).number("confrelid", number(&key.table.name));
             let index = referenced_key(subject, key).map_or(0, |key| number(&key));
-            add(&key.name, row.number("conindid", index));
+            add(&key.name, key.validity, row.number("conindid", index));
         }
     }
     rows

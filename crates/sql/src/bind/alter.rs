@@ -12,7 +12,7 @@ use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{
-    CheckDef, ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef,
+    ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
 };
 use crate::parse::{IdentityChange, TableChange};
 use crate::statement::{
@@ -156,12 +156,23 @@ impl Binder<'_> {
             Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
                 self.add_column(altered, column_def, *if_not_exists)
             }
-            Op::AddConstraint { constraint, not_valid: false } => {
+            Op::AddConstraint { constraint, not_valid } => {
                 let before = altered.constraints();
                 altered.definition.add_constraint(constraint)?;
-                self.add_constraints(altered, before)
+                let validity = match (not_valid, constraint) {
+                    (false, _) => Validity::Valid,
+                    (
+                        true,
+                        ast::TableConstraint::Check(_) | ast::TableConstraint::ForeignKey(_),
+                    ) => Validity::NotValid,
+                    (true, ast::TableConstraint::PrimaryKey(_)) => {
+                        return unmarkable("PRIMARY KEY", at);
+                    }
+                    (true, _) => return unmarkable("UNIQUE", at),
+                };
+                self.add_constraints(altered, before, validity)
             }
-            Op::AddConstraint { .. } => unsupported("NOT VALID", at),
+            Op::ValidateConstraint { name } => altered.validate_constraint(name),
             Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 for ident in column_names {
                     let found = altered.find(ident);
@@ -233,14 +244,21 @@ impl Binder<'_> {
         }
         let sequence = sequence.map(Box::new);
         altered.actions.push(AlterAction::AddColumn { column: def, sequence });
-        self.add_constraints(altered, before)
+        self.add_constraints(altered, before, Validity::Valid)
     }
 
     /// Binds the constraints that an action brought, and adds actions for those beyond `before`.
-    fn add_constraints(&mut self, altered: &mut Altered, before: [usize; 3]) -> Result<()> {
+    fn add_constraints(
+        &mut self,
+        altered: &mut Altered,
+        before: [usize; 3],
+        validity: Validity,
+    ) -> Result<()> {
         let definition = &mut altered.definition;
         self.finish_constraints(definition)?;
         let [keys, checks, foreign_keys] = before;
+        definition.checks.iter_mut().skip(checks).for_each(|check| check.validity = validity);
+        definition.foreign_keys.iter_mut().skip(foreign_keys).for_each(|k| k.validity = validity);
         for key in definition.keys.iter().skip(keys) {
             altered.actions.push(AlterAction::AddKey(key.clone()));
         }
@@ -546,6 +564,13 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
     }
 }
 
+/// 0A000 for a key, which has an index of all rows.
+#[cold]
+fn unmarkable(what: &str, at: Place) -> Result<()> {
+    let message = format!("{what} constraints cannot be marked NOT VALID");
+    fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
+}
+
 /// ALTER CONSTRAINT: when a foreign key is tested.
 fn alter_constraint(
     table: &TableRef,
@@ -662,6 +687,21 @@ impl Altered {
         Ok(())
     }
 
+    /// VALIDATE CONSTRAINT.
+    fn validate_constraint(&mut self, ident: &ast::Ident) -> Result<()> {
+        let (name, at) = (folded(ident), ident_at(ident));
+        let of = format!("constraint \"{name}\" of relation \"{}\"", self.definition.name.name);
+        if !self.has_constraint(&name) {
+            return fail(SqlState::UNDEFINED_OBJECT, format!("{of} does not exist"), at);
+        }
+        if self.definition.keys.iter().any(|key| key.name == name) {
+            let message = format!("{of} is not a foreign key or check constraint");
+            return fail(SqlState::WRONG_OBJECT_TYPE, message, at);
+        }
+        self.actions.push(AlterAction::ValidateConstraint { name });
+        Ok(())
+    }
+
     fn rename_constraint(&mut self, from: &ast::Ident, to: &ast::Ident) -> Result<()> {
         let (from, to, at) = (folded(from), folded(to), ident_at(from));
         let table = &self.definition.name.name;
@@ -698,7 +738,7 @@ impl Altered {
         let before = folded(from);
         for check in &mut self.definition.checks {
             let sql = renamed_column(&check.sql, &before, to)?;
-            *check = CheckDef { name: check.name.clone(), sql };
+            check.sql = sql;
         }
         let mut generated = Vec::new();
         for (ordinal, def) in self.definition.columns.iter_mut().enumerate() {

@@ -13,7 +13,7 @@ use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls,
-    ReferentialAction, Relation, TableRef, Uniqueness,
+    ReferentialAction, Relation, TableRef, Uniqueness, Validity,
 };
 use crate::parse::visit::rewrite_expressions;
 use crate::statement::{ColumnSequence, Privilege, RelationName};
@@ -477,7 +477,7 @@ impl Binder<'_> {
         let columns = if used.len() == 1 { definition.names(&used) } else { Vec::new() };
         let name = definition.constraint_name(name, &columns, "check", expr_at(expr))?;
         let sql = unqualified(&self.defined(expr)).to_string();
-        definition.checks.push(CheckDef { name, sql });
+        definition.checks.push(CheckDef { name, sql, validity: Validity::Valid });
         Ok(())
     }
 
@@ -545,6 +545,7 @@ impl Binder<'_> {
             on_delete: referential_action(key.on_delete.as_ref()),
             on_update: referential_action(key.on_update.as_ref()),
             deferral,
+            validity: Validity::Valid,
         });
         Ok(())
     }

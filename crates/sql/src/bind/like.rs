@@ -9,7 +9,7 @@ use super::constraint::{Definition, object_name};
 use super::ddl::refuse_repeat;
 use super::name::object_at;
 use super::unsupported;
-use crate::catalog::{ColumnDef, IndexColumn, IndexMeta, TableRef};
+use crate::catalog::{CheckDef, ColumnDef, IndexColumn, IndexMeta, TableRef, Validity};
 use crate::parse::LikeTree;
 use crate::statement::{ColumnSequence, Privilege};
 
@@ -60,7 +60,10 @@ impl Binder<'_> {
             });
         }
         if including.constraints {
-            definition.checks.extend(table.checks().iter().cloned());
+            // Of no rows, all satisfy them.
+            let checks = table.checks().iter().cloned();
+            let valid = |check| CheckDef { validity: Validity::Valid, ..check };
+            definition.checks.extend(checks.map(valid));
         }
         let comment =
             |column: &ColumnDef| (column.name.clone(), table.clone(), column.name.clone());

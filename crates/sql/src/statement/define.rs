@@ -339,6 +339,11 @@ pub enum AlterAction {
         /// When it is tested from now on.
         deferral: Deferral,
     },
+    /// VALIDATE CONSTRAINT of a check or a foreign key.
+    ValidateConstraint {
+        /// Its name.
+        name: String,
+    },
     /// DROP CONSTRAINT, one that exists.
     DropConstraint {
         /// Its name.

@@ -7,7 +7,7 @@ use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn,
     IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls, ReferentialAction,
-    SequenceDef, SequenceWrap, Uniqueness, WeaveForm, WideDef, WideLink, WideNode,
+    SequenceDef, SequenceWrap, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -21,6 +21,34 @@ use crate::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 /// A struct is its fields in this order; what stands behind `;` is written only where it is not the
 /// default, and so may be missing.
 macro_rules! record {
+    ($ty:ident { $($field:ident),*; $first:ident, $last:ident }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                $(out.field(&self.$field);)*
+                let has_last = !is_default(&self.$last);
+                if has_last || !is_default(&self.$first) {
+                    out.field(&self.$first);
+                }
+                if has_last {
+                    out.field(&self.$last);
+                }
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                let ($first, $last) = Default::default();
+                let mut record = Self { $($field: from.field()?,)* $first, $last };
+                if from.end().is_err() {
+                    record.$first = from.field()?;
+                }
+                if from.end().is_err() {
+                    record.$last = from.field()?;
+                }
+                Ok(record)
+            }
+        }
+    };
     ($ty:ident { $($field:ident),*; $last:ident }) => {
         impl Codec for $ty {
             fn put(&self, out: &mut Writer<'_>) {
@@ -94,8 +122,8 @@ record!(SequenceValue { last, called });
 record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default; generated });
 record!(KeyDef { name, columns, primary, nulls });
-record!(CheckDef { name, sql });
-record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update; deferral });
+record!(CheckDef { name, sql; validity });
+record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update; deferral, validity });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
 record!(IndexTerms { expressions, predicate });
@@ -116,6 +144,7 @@ variants!(ReferentialAction {
     SetDefault = 4
 });
 variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
+variants!(Validity { Valid = 0, NotValid = 1 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
 variants!(WeaveForm { Vertical = 0, Horizontal = 1 });

@@ -71,15 +71,28 @@ fn key() -> impl Strategy<Value = KeyDef> {
         .prop_map(|(name, columns, primary, nulls)| KeyDef { name, columns, primary, nulls })
 }
 
+fn validity() -> impl Strategy<Value = Validity> {
+    select(vec![Validity::Valid, Validity::NotValid])
+}
+
 fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
     use ReferentialAction::{Cascade, NoAction, Restrict, SetDefault, SetNull};
     let action = || select(vec![NoAction, Restrict, Cascade, SetNull, SetDefault]);
     let pairs = vec((0..4usize, any::<u16>()), 0..4);
     let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
-    (text(), pairs, name(), action(), action(), deferral).prop_map(
-        |(name, pairs, table, on_delete, on_update, deferral)| {
+    (text(), pairs, name(), action(), action(), (deferral, validity())).prop_map(
+        |(name, pairs, table, on_delete, on_update, (deferral, validity))| {
             let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
-            ForeignKeyDef { name, columns, table, references, on_delete, on_update, deferral }
+            ForeignKeyDef {
+                name,
+                columns,
+                table,
+                references,
+                on_delete,
+                on_update,
+                deferral,
+                validity,
+            }
         },
     )
 }
@@ -138,7 +151,11 @@ fn table() -> impl Strategy<Value = TableDef> {
     let kind = select(vec![IdentityKind::Always, IdentityKind::ByDefault]);
     let identity = (0..4usize, kind, name())
         .prop_map(|(column, kind, sequence)| (column, Identity { kind, sequence }));
-    let check = (text(), text()).prop_map(|(name, sql)| CheckDef { name, sql });
+    let check = (text(), text(), validity()).prop_map(|(name, sql, validity)| CheckDef {
+        name,
+        sql,
+        validity,
+    });
     let layout = select(vec![Layout::Row, Layout::Column, Layout::Frozen, Layout::Auto]);
     let lists = (vec(key(), 0..3), vec(check, 0..3), vec(foreign_key(), 0..3));
     (
