@@ -11,6 +11,7 @@ mod dialect;
 mod effect;
 mod grant;
 mod like;
+mod missing;
 mod operator;
 mod reserved;
 mod role;
@@ -286,15 +287,18 @@ fn parse_statement(
     let range = index.offset(first.span.start)..index.offset(last.span.end);
     check::check(tokens)?;
     let tree = if is_keyword(first, Keyword::PREPARE) {
-        Ok(Tree::Prepare(Box::new(parse_prepare(text, index, tokens)?)))
+        parse_prepare(text, index, tokens).map(|tree| Tree::Prepare(Box::new(tree)))
     } else if is_keyword(first, Keyword::DECLARE) {
-        Ok(Tree::Declare(Box::new(parse_declare(text, index, tokens)?)))
+        parse_declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))
     } else {
         parse_tree(prepare(tokens))
     };
-    let tree = tree.map_err(|error| match at_location(last.span.end) {
-        Some(end) => error.at(end),
-        None => error,
+    let tree = tree.map_err(|error| {
+        let error = missing::explained(error, tokens);
+        match at_location(last.span.end) {
+            Some(end) => error.at(end),
+            None => error,
+        }
     })?;
     Ok(Some(ParsedStatement {
         text: text.get(range.clone()).unwrap_or_default().to_owned(),

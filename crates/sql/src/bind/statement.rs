@@ -396,9 +396,10 @@ fn bind_setting(statement: &Ast) -> Result<Statement> {
 /// How a statement is named that is not supported: its first words.
 fn feature(statement: &Ast) -> String {
     let text = statement.to_string();
+    let long = text.starts_with("CREATE OR REPLACE ") || text.starts_with("CREATE TEXT SEARCH ");
     let words: Vec<&str> = text
         .split_whitespace()
-        .take(2)
+        .take(if long { 4 } else { 2 })
         .take_while(|word| word.bytes().all(|b| b.is_ascii_uppercase()))
         .collect();
     if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
