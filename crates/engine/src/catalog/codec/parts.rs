@@ -18,8 +18,8 @@ use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
 use crate::comments::Commented;
 use crate::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 
-/// A struct is its fields in this order; what stands behind `;` is written only where it is not the
-/// default, and so may be missing.
+/// A struct is its fields in this order; what stands behind `;` is written only where it, or what
+/// follows it, is not the default, and so may be missing.
 macro_rules! record {
     ($ty:ident { $($field:ident),*; $first:ident, $last:ident }) => {
         impl Codec for $ty {
@@ -123,7 +123,9 @@ record!(SequenceDef { ty, increment, min, max, start, cache, wrap });
 record!(ColumnDef { name, ty, not_null, default; generated });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql; validity });
-record!(ForeignKeyDef { name, columns, table, references, on_delete, on_update; deferral, validity });
+record!(ForeignKeyDef {
+    name, columns, table, references, on_delete, on_update; deferral, validity
+});
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
 record!(IndexTerms { expressions, predicate });
