@@ -38,7 +38,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Numeric(n) => Arrow::Decimal128(n.precision, n.scale as i8),
         DataType::Bytea => Arrow::Binary,
         DataType::Date => Arrow::Date32,
-        DataType::Time => Arrow::Time64(TimeUnit::Microsecond),
+        DataType::Time(_) => Arrow::Time64(TimeUnit::Microsecond),
         DataType::Timestamp(_) => Arrow::Timestamp(TimeUnit::Microsecond, None),
         DataType::TimestampTz(_) => Arrow::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         DataType::Interval => Arrow::Interval(IntervalUnit::MonthDayNano),
@@ -129,7 +129,7 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
         }
         (VectorData::I32(v), DataType::Date) => Arc::new(Date32Array::new(v.clone().into(), nulls)),
         (VectorData::I32(v), _) => Arc::new(Int32Array::new(v.clone().into(), nulls)),
-        (VectorData::I64(v), DataType::Time) => {
+        (VectorData::I64(v), DataType::Time(_)) => {
             Arc::new(Time64MicrosecondArray::new(v.clone().into(), nulls))
         }
         (VectorData::I64(v), DataType::Timestamp(_)) => {

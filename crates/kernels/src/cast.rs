@@ -84,7 +84,8 @@ fn convert(
             Ok(map(vector, calendar::timestamp_to_date))
         }
         // The session's time zone is UTC.
-        (T::Timestamp(_) | T::TimestampTz(_), T::Timestamp(_) | T::TimestampTz(_)) => {
+        (T::Time(_), T::Time(_))
+        | (T::Timestamp(_) | T::TimestampTz(_), T::Timestamp(_) | T::TimestampTz(_)) => {
             match to.second_digits() {
                 Some(digits) => crate::time_fn::round_seconds(vector, u32::from(digits), to),
                 None => Ok(vector.clone()),

@@ -23,7 +23,7 @@ fn data_type(name: &str) -> DataType {
         "bigint" => DataType::BigInt,
         "float8" => DataType::Double,
         "date" => DataType::Date,
-        "time" => DataType::Time,
+        "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
         "timestamptz" => DataType::TIMESTAMPTZ,
         "interval" => DataType::Interval,
@@ -258,7 +258,7 @@ fn result_type(name: &str, ty: &[DataType], physical: PhysicalType) -> DataType 
         | "timestamp_mi_interval"
         | "datetime_pl"
         | "make_timestamp" => DataType::TIMESTAMP,
-        "time_pl_interval" | "time_mi_interval" => DataType::Time,
+        "time_pl_interval" | "time_mi_interval" => DataType::TIME,
         _ => match physical {
             PhysicalType::Bool => DataType::Boolean,
             PhysicalType::I32 => DataType::Integer,

@@ -99,9 +99,10 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
         DataType::SmallInt => bits(16),
         DataType::Integer | DataType::Date => bits(32),
         DataType::Oid => Range::new(0, u32::MAX.into()),
-        DataType::BigInt | DataType::Time | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
-            bits(64)
-        }
+        DataType::BigInt
+        | DataType::Time(_)
+        | DataType::Timestamp(_)
+        | DataType::TimestampTz(_) => bits(64),
         DataType::Numeric(NumericType { precision, .. }) => {
             let limit = 10i128.checked_pow(u32::from(precision))? - 1;
             Range::new(-limit, limit)

@@ -218,7 +218,7 @@ fn moment(object: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
         return iso(DataType::Date);
     }
     if object.cast::<PyTime>().is_ok() {
-        return iso(DataType::Time);
+        return iso(DataType::TIME);
     }
     if object.cast::<PyDelta>().is_ok() {
         let part = |name: &str| object.getattr(name)?.extract::<i64>();

@@ -31,7 +31,7 @@ pub(crate) fn cell<'py>(
         (VectorData::Bool(v), _) => (v[row] != 0).into_bound_py_any(py)?,
         (VectorData::I32(v), DataType::Date) => date(py, v[row])?,
         (VectorData::I32(v), _) => v[row].into_bound_py_any(py)?,
-        (VectorData::I64(v), DataType::Time) => time(py, v[row])?,
+        (VectorData::I64(v), DataType::Time(_)) => time(py, v[row])?,
         (VectorData::I64(v), DataType::Timestamp(_)) => timestamp(py, v[row], None)?,
         (VectorData::I64(v), DataType::TimestampTz(_)) => {
             let utc = PyTzInfo::utc(py)?;

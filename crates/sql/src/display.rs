@@ -291,7 +291,8 @@ impl fmt::Display for TypeText {
             DataType::TimestampTz(Some(digits)) => write!(f, "timestamptz({digits})"),
             DataType::Timestamp(None) => f.write_str("timestamp"),
             DataType::TimestampTz(None) => f.write_str("timestamptz"),
-            DataType::Time => f.write_str("time"),
+            DataType::Time(Some(digits)) => write!(f, "time({digits})"),
+            DataType::Time(None) => f.write_str("time"),
             DataType::Double => f.write_str("double"),
             other => f.write_str(other.name()),
         }

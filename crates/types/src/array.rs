@@ -54,7 +54,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         E::SmallInt | E::Integer | E::Date => 4,
         E::BigInt
         | E::Oid
-        | E::Time
+        | E::Time(_)
         | E::Timestamp(_)
         | E::TimestampTz(_)
         | E::Real
@@ -181,7 +181,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
         E::SmallInt | E::Integer | E::Date => {
             Value::I32((u32::from_be_bytes(fixed(raw)) ^ 1 << 31) as i32)
         }
-        E::BigInt | E::Oid | E::Time | E::Timestamp(_) | E::TimestampTz(_) => {
+        E::BigInt | E::Oid | E::Time(_) | E::Timestamp(_) | E::TimestampTz(_) => {
             Value::I64((u64::from_be_bytes(fixed(raw)) ^ 1 << 63) as i64)
         }
         E::Real | E::Double => {
@@ -418,7 +418,9 @@ pub fn same_form(a: ElementType, b: ElementType) -> bool {
     match (a, b) {
         (E::Varchar(_) | E::Text, E::Varchar(_) | E::Text) | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
-        (E::Timestamp(_), E::Timestamp(_)) | (E::TimestampTz(_), E::TimestampTz(_)) => true,
+        (E::Time(_), E::Time(_))
+        | (E::Timestamp(_), E::Timestamp(_))
+        | (E::TimestampTz(_), E::TimestampTz(_)) => true,
         _ => a == b,
     }
 }

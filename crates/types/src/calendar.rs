@@ -357,12 +357,15 @@ pub fn round_timestamp(micros: i64, digits: u32) -> Result<i64> {
     check_timestamp(rounded.and_then(|r| r.checked_add(ROUNDING_ORIGIN)))
 }
 
-/// A TIMESTAMP or TIMESTAMPTZ with the digits of a second that type `ty` has.
+/// A TIME, TIMESTAMP or TIMESTAMPTZ with the digits of a second that type `ty` has.
 ///
 /// # Errors
 /// 22008.
 pub fn rounded_to(micros: i64, ty: DataType) -> Result<i64> {
     match ty.second_digits() {
+        Some(digits) if matches!(ty, DataType::Time(_)) => {
+            Ok(rounded_micros(micros, u32::from(digits)).unwrap_or(micros))
+        }
         Some(digits) => round_timestamp(micros, u32::from(digits)),
         None => Ok(micros),
     }

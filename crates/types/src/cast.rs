@@ -39,11 +39,11 @@ pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
         (T::Array(from), T::Array(to)) => depends_on_zone(from.data_type(), to.data_type()),
         (T::Array(from), to) => depends_on_zone(from.data_type(), to),
         (from, T::Array(to)) => depends_on_zone(from, to.data_type()),
-        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time) => true,
+        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time(_)) => true,
         (T::Timestamp(_) | T::Date, T::TimestampTz(_)) => true,
         (T::TimestampTz(_), to) => is_text(to),
         // Those without a zone may be `now` or `today`.
-        (from, T::TimestampTz(_) | T::Timestamp(_) | T::Date | T::Time) => is_text(from),
+        (from, T::TimestampTz(_) | T::Timestamp(_) | T::Date | T::Time(_)) => is_text(from),
         _ => false,
     }
 }
@@ -87,11 +87,13 @@ fn convert(
         (Value::Bool(v), T::BigInt) => Ok(Value::I64(i64::from(*v))),
         (Value::F64(v), _) => from_float(*v, from, to),
         (Value::Interval(v), T::Interval) => Ok(Value::Interval(*v)),
-        (Value::Interval(v), T::Time) => Ok(Value::I64(v.micros.rem_euclid(DAY))),
+        (Value::Interval(v), T::Time(_)) => {
+            Ok(Value::I64(crate::calendar::rounded_to(v.micros.rem_euclid(DAY), to)?))
+        }
         (Value::I128(v), T::Uuid) if from == T::Uuid => Ok(Value::I128(*v)),
         _ => match (from, value.as_integer()) {
             (T::Numeric(n), Some(v)) => from_numeric(v, n, to),
-            (T::Date | T::Time | T::Timestamp(_) | T::TimestampTz(_), Some(v)) => {
+            (T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_), Some(v)) => {
                 // Such values are at most 64 bits wide.
                 from_time(v as i64, (from, to), zone)
             }
@@ -300,7 +302,7 @@ fn from_float(value: f64, from: DataType, to: DataType) -> Result<Value> {
 fn from_time(value: i64, (from, to): (DataType, DataType), zone: &TimeZone) -> Result<Value> {
     use DataType as T;
     let value = match (from, to) {
-        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time) => zone.to_local(value)?,
+        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time(_)) => zone.to_local(value)?,
         _ => value,
     };
     Ok(match (from, to) {
@@ -310,17 +312,19 @@ fn from_time(value: i64, (from, to): (DataType, DataType), zone: &TimeZone) -> R
         }
         (T::Date, T::Date) => Value::I32(value as i32),
         (T::Date, T::Timestamp(_)) => Value::I64(date_to_timestamp(value as i32)?),
-        (T::Time, T::Time) => Value::I64(value),
-        (T::Time, T::Interval) => Value::Interval(Interval { months: 0, days: 0, micros: value }),
+        (T::Time(_), T::Time(_)) => Value::I64(crate::calendar::rounded_to(value, to)?),
+        (T::Time(_), T::Interval) => {
+            Value::Interval(Interval { months: 0, days: 0, micros: value })
+        }
         (T::Timestamp(_) | T::TimestampTz(_), T::Timestamp(_) | T::TimestampTz(_)) => {
             Value::I64(crate::calendar::rounded_to(value, to)?)
         }
         (T::Timestamp(_) | T::TimestampTz(_), T::Date) => Value::I32(timestamp_to_date(value)),
-        (T::Timestamp(_) | T::TimestampTz(_), T::Time) if is_finite_timestamp(value) => {
-            Value::I64(value.rem_euclid(DAY))
+        (T::Timestamp(_) | T::TimestampTz(_), T::Time(_)) if is_finite_timestamp(value) => {
+            Value::I64(crate::calendar::rounded_to(value.rem_euclid(DAY), to)?)
         }
         // PostgreSQL: an infinite time is NULL.
-        (T::Timestamp(_) | T::TimestampTz(_), T::Time) => Value::Null,
+        (T::Timestamp(_) | T::TimestampTz(_), T::Time(_)) => Value::Null,
         _ => return Err(no_cast(from, to)),
     })
 }

@@ -69,10 +69,9 @@ pub enum DataType {
     Bytea,
     /// DATE: days since 1970-01-01.
     Date,
-    /// TIME: microseconds since midnight.
-    Time,
-    /// TIMESTAMP: microseconds since 1970-01-01 00:00, no zone; rounded to so many digits of a
-    /// second when given, 0 to 6.
+    /// TIME: microseconds since midnight; rounded to so many digits of a second when given, 0 to 6.
+    Time(Option<u8>),
+    /// TIMESTAMP: microseconds since 1970-01-01 00:00, no zone; rounded likewise.
     Timestamp(Option<u8>),
     /// TIMESTAMPTZ: microseconds since 1970-01-01 00:00 UTC; likewise.
     TimestampTz(Option<u8>),
@@ -108,6 +107,8 @@ pub enum PhysicalType {
 }
 
 impl DataType {
+    /// TIME of all digits.
+    pub const TIME: Self = Self::Time(None);
     /// TIMESTAMP of all digits.
     pub const TIMESTAMP: Self = Self::Timestamp(None);
     /// TIMESTAMPTZ of all digits.
@@ -121,8 +122,11 @@ impl DataType {
     /// The digits of a second that values are rounded to; None for all that there are.
     pub const fn second_digits(self) -> Option<u8> {
         match self {
-            Self::Timestamp(Some(digits)) | Self::TimestampTz(Some(digits)) if digits < 6 => {
-                Some(digits)
+            Self::Time(digits) | Self::Timestamp(digits) | Self::TimestampTz(digits) => {
+                match digits {
+                    Some(digits) if digits < 6 => Some(digits),
+                    _ => None,
+                }
             }
             _ => None,
         }
@@ -131,6 +135,7 @@ impl DataType {
     /// The type without the digits that values are rounded to.
     pub const fn of_all_digits(self) -> Self {
         match self {
+            Self::Time(_) => Self::TIME,
             Self::Timestamp(_) => Self::TIMESTAMP,
             Self::TimestampTz(_) => Self::TIMESTAMPTZ,
             other => other,
@@ -142,9 +147,11 @@ impl DataType {
         match self {
             Self::Boolean => PhysicalType::Bool,
             Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
-            Self::BigInt | Self::Oid | Self::Time | Self::Timestamp(_) | Self::TimestampTz(_) => {
-                PhysicalType::I64
-            }
+            Self::BigInt
+            | Self::Oid
+            | Self::Time(_)
+            | Self::Timestamp(_)
+            | Self::TimestampTz(_) => PhysicalType::I64,
             Self::Real | Self::Double => PhysicalType::F64,
             Self::Numeric(n) if n.precision <= NumericType::PRECISION_64 => PhysicalType::I64,
             Self::Numeric(_) | Self::Uuid => PhysicalType::I128,

@@ -46,7 +46,7 @@ element_types!(
     Text,
     Bytea,
     Date,
-    Time,
+    Time(digits: Option<u8>),
     Timestamp(digits: Option<u8>),
     TimestampTz(digits: Option<u8>),
     Interval,

@@ -92,7 +92,10 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::Bytea => Value::Str(bytes::parse_bytea(text)?.into()),
         DataType::Uuid => Value::I128(bytes::parse_uuid(text)?),
         DataType::Date => Value::I32(datetime::parse_date(text, zone)?),
-        DataType::Time => Value::I64(datetime::parse_time(text, zone)?),
+        DataType::Time(_) => {
+            let micros = datetime::parse_time(text, zone)?;
+            Value::I64(crate::calendar::rounded_to(micros, ty)?)
+        }
         DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             let micros = datetime::parse_timestamp(text, ty, zone)?;
             Value::I64(crate::calendar::rounded_to(micros, ty)?)
@@ -143,7 +146,7 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::F64(v), DataType::Real) => print::format_f32(out, *v),
         (Value::F64(v), _) => print::format_f64(out, *v),
         (Value::I32(v), DataType::Date) => print::format_date(out, *v),
-        (Value::I64(v), DataType::Time) => print::format_time(out, *v),
+        (Value::I64(v), DataType::Time(_)) => print::format_time(out, *v),
         (Value::I64(v), DataType::Timestamp(_)) => print::format_timestamp(out, *v, ""),
         (Value::I64(v), DataType::TimestampTz(_)) => print::format_instant(out, *v, zone),
         (Value::I128(v), DataType::Uuid) => bytes::format_uuid(out, *v),

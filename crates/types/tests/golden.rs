@@ -24,7 +24,7 @@ fn data_type(name: &str) -> DataType {
         "text" => DataType::Text,
         "bytea" => DataType::Bytea,
         "date" => DataType::Date,
-        "time" => DataType::Time,
+        "time" => DataType::TIME,
         "timestamp" => DataType::TIMESTAMP,
         "timestamptz" => DataType::TIMESTAMPTZ,
         "interval" => DataType::Interval,

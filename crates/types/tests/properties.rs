@@ -185,8 +185,8 @@ proptest! {
             prop_assert_eq!(text::parse(&text::format(&value, ty), ty), Ok(value));
         }
         let time = Value::I64(micros.rem_euclid(calendar::DAY));
-        let shown = text::format(&time, DataType::Time);
-        prop_assert_eq!(text::parse(&shown, DataType::Time), Ok(time));
+        let shown = text::format(&time, DataType::TIME);
+        prop_assert_eq!(text::parse(&shown, DataType::TIME), Ok(time));
         use Field as F;
         for field in [F::Hour, F::Day, F::Week, F::Month, F::Year, F::Century] {
             if let Ok(start) = calendar::truncate_timestamp(field, micros, "timestamp") {
@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn no_text_makes_the_parsers_panic(input in "[-+:./, 0-9a-zA-ZTPé]{0,24}") {
         for ty in [
-            DataType::Date, DataType::Time, DataType::TIMESTAMP, DataType::TIMESTAMPTZ,
+            DataType::Date, DataType::TIME, DataType::TIMESTAMP, DataType::TIMESTAMPTZ,
             DataType::Interval, DataType::Double, DataType::BigInt, DataType::numeric(38, 10),
             DataType::Uuid, DataType::Bytea, DataType::Boolean,
         ] {

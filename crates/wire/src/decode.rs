@@ -89,8 +89,8 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             let days = days.checked_add(EPOCH_DAYS);
             Value::I32(types::calendar::check_date(days)?)
         }
-        DataType::Time => match i64::from_be_bytes(fixed(bytes)?) {
-            micros @ 0..=86_400_000_000 => Value::I64(micros),
+        DataType::Time(_) => match i64::from_be_bytes(fixed(bytes)?) {
+            micros @ 0..=86_400_000_000 => Value::I64(types::calendar::rounded_to(micros, ty)?),
             _ => {
                 let message = "time out of range";
                 return Err(Error::new(SqlState::DATETIME_OVERFLOW, message).into());

@@ -209,7 +209,7 @@ fn has_one_form(ty: DataType) -> bool {
             | DataType::Text
             | DataType::Varchar(_)
             | DataType::Date
-            | DataType::Time
+            | DataType::Time(_)
             | DataType::Timestamp(_)
             | DataType::TimestampTz(_)
             | DataType::Uuid

@@ -84,10 +84,10 @@ fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
         _ => without(row, &["character_maximum_length"]),
     };
     match ty {
-        DataType::Timestamp(digits) | DataType::TimestampTz(digits) => {
+        DataType::Time(digits) | DataType::Timestamp(digits) | DataType::TimestampTz(digits) => {
             row.number("datetime_precision", digits.unwrap_or(6).into())
         }
-        DataType::Time | DataType::Interval => row.number("datetime_precision", 6),
+        DataType::Interval => row.number("datetime_precision", 6),
         _ => without(row, &["datetime_precision"]),
     }
 }

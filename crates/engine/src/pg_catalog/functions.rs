@@ -128,6 +128,8 @@ const FORMAT_TYPE: &str = concat!(
     WHEN $1 = 1014 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')[]' \
     WHEN $1 = 1231 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
     (($2 - 4) % 65536)::text || ')[]' \
+    WHEN $1 = 1083 AND $2 >= 0 THEN 'time(' || $2::text || ') without time zone' \
+    WHEN $1 = 1183 AND $2 >= 0 THEN 'time(' || $2::text || ') without time zone[]' \
     WHEN $1 = 1114 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') without time zone' \
     WHEN $1 = 1184 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') with time zone' \
     WHEN $1 = 1115 AND $2 >= 0 THEN 'timestamp(' || $2::text || ') without time zone[]' \

@@ -207,7 +207,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Char(n) => (1042, i64::from(n) + 4),
         DataType::Varchar(n) => (1043, n.map_or(-1, |n| i64::from(n) + 4)),
         DataType::Date => (1082, -1),
-        DataType::Time => (1083, -1),
+        DataType::Time(digits) => (1083, digits.map_or(-1, i64::from)),
         DataType::Timestamp(digits) => (1114, digits.map_or(-1, i64::from)),
         DataType::TimestampTz(digits) => (1184, digits.map_or(-1, i64::from)),
         DataType::Interval => (1186, -1),

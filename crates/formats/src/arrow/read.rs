@@ -32,7 +32,7 @@ pub(crate) fn sql_type(name: &str, ty: &Arrow) -> Result<DataType> {
             DataType::Bytea
         }
         Arrow::Date32 | Arrow::Date64 => DataType::Date,
-        Arrow::Time32(_) | Arrow::Time64(_) => DataType::Time,
+        Arrow::Time32(_) | Arrow::Time64(_) => DataType::TIME,
         Arrow::Timestamp(_, None) => DataType::TIMESTAMP,
         Arrow::Timestamp(_, Some(_)) => DataType::TIMESTAMPTZ,
         Arrow::Interval(IntervalUnit::MonthDayNano) | Arrow::Duration(_) => DataType::Interval,

@@ -47,7 +47,7 @@ pub fn round_seconds(value: &Vector, digits: u32, ty: DataType) -> Result<Vector
             ..i
         }));
     }
-    if ty == DataType::Time {
+    if matches!(ty, DataType::Time(_)) {
         return Ok(map(value, |t: i64| calendar::rounded_micros(t, digits).unwrap_or(t)));
     }
     try_map(value, |t: i64| calendar::round_timestamp(t, digits))

@@ -149,7 +149,7 @@ fn in_notice(written: &ast::DataType, ty: DataType) -> String {
             DataType::Real => "float4",
             DataType::Double => "float8",
             DataType::Numeric(_) => "numeric",
-            DataType::Time => "time",
+            DataType::Time(_) => "time",
             DataType::Timestamp(_) => "timestamp",
             DataType::TimestampTz(_) => "timestamptz",
             DataType::Interval => "interval",

@@ -42,7 +42,7 @@ impl Binder<'_> {
         let ty = match name {
             "current_timestamp" => DataType::TIMESTAMPTZ,
             "localtimestamp" => DataType::TIMESTAMP,
-            _ => DataType::Time,
+            _ => DataType::TIME,
         };
         let digits = arguments.first().and_then(|bound| bound.expr.as_literal());
         let Some(digits @ 0..) = digits.and_then(Value::as_integer) else {
@@ -111,7 +111,7 @@ fn micros_as(now: i64, ty: DataType) -> Value {
     match ty {
         // 64 bits of microseconds are fewer days than 32 bits hold.
         DataType::Date => Value::I32(i32::try_from(now.div_euclid(DAY)).unwrap_or(i32::MAX)),
-        DataType::Time => Value::I64(now.rem_euclid(DAY)),
+        DataType::Time(_) => Value::I64(now.rem_euclid(DAY)),
         _ => Value::I64(now),
     }
 }

@@ -270,7 +270,6 @@ fn refuse_comparison_chain(left: &Ast, op: &ast::BinaryOperator, right: &Ast) ->
 fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
     use ast::DataType as T;
     let (plain, precision) = match ty {
-        T::Time(Some(precision), zone) => (T::Time(None, *zone), *precision),
         T::Interval { fields: fields @ None, precision: Some(precision) } => {
             (T::Interval { fields: *fields, precision: None }, *precision)
         }

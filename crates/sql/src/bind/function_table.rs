@@ -287,7 +287,7 @@ const TIMES: &[Overload] = &[
     row("isfinite", &[Timestamp], F::IsFinite, BOOL),
     row("isfinite", &[TimestampTz], F::IsFinite, BOOL),
     row("isfinite", &[Interval], F::IsFinite, BOOL),
-    row("make_time", &[Integer, Integer, Double], F::MakeTime, Is(DataType::Time)),
+    row("make_time", &[Integer, Integer, Double], F::MakeTime, Is(DataType::TIME)),
     row("age", &[TimestampTz], F::Age, SPAN),
     row("age", &[TimestampTz, TimestampTz], F::Age, SPAN),
     row("age", &[Timestamp], F::Age, SPAN),

@@ -378,7 +378,7 @@ impl Binder<'_> {
                 self.clock_as(DataType::TIMESTAMPTZ)
             }
             "localtimestamp" => self.clock_as(DataType::TIMESTAMP),
-            "current_time" | "localtime" => self.clock_as(DataType::Time),
+            "current_time" | "localtime" => self.clock_as(DataType::TIME),
             "current_date" => self.clock_as(DataType::Date),
             "version" => Expr::text(concat!(
                 "PostgreSQL 15.0 (Tessera ",

@@ -196,9 +196,9 @@ fn depends_on_settings(from: &Expr, to: DataType) -> bool {
     };
     match (from.ty, to) {
         (T::Unknown, _) => false,
-        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time) => true,
+        (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time(_)) => true,
         (T::Timestamp(_) | T::Date, T::TimestampTz(_)) => true,
-        (from, T::Time) if is_text(from) => true,
+        (from, T::Time(_)) if is_text(from) => true,
         (from, to) => is_text(to) && in_form(from) || is_text(from) && in_form(to),
     }
 }

@@ -203,8 +203,8 @@ impl Binder<'_> {
         let swap = matches!(op, Op::Plus)
             && matches!(
                 (a, b),
-                (T::SmallInt | T::Integer | T::Time, T::Date)
-                    | (T::Interval, T::Date | T::Time | T::Timestamp(_) | T::TimestampTz(_))
+                (T::SmallInt | T::Integer | T::Time(_), T::Date)
+                    | (T::Interval, T::Date | T::Time(_) | T::Timestamp(_) | T::TimestampTz(_))
             )
             || matches!(op, Op::Multiply) && category(a) == Category::Number;
         let (left, right) = if swap { (right, left) } else { (left, right) };
@@ -434,7 +434,7 @@ fn time_operator(
             (F::DateSubtractDays, T::Date, T::Integer, T::Date)
         }
         (Op::Minus, T::Date, T::Date) => (F::DateDifference, T::Date, T::Date, T::Integer),
-        (Op::Plus, T::Date, T::Time) => (F::DateTimeAdd, T::Date, T::Time, T::TIMESTAMP),
+        (Op::Plus, T::Date, T::Time(_)) => (F::DateTimeAdd, T::Date, T::TIME, T::TIMESTAMP),
         (Op::Plus, T::Date | T::Timestamp(_), T::Interval) => {
             (F::TimestampAdd, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
         }
@@ -454,9 +454,9 @@ fn time_operator(
         | (Op::Minus, T::TimestampTz(_), T::Date | T::Timestamp(_)) => {
             (F::TimestampDifference, T::TIMESTAMPTZ, T::TIMESTAMPTZ, T::Interval)
         }
-        (Op::Plus, T::Time, T::Interval) => (F::TimeAdd, T::Time, T::Interval, T::Time),
-        (Op::Minus, T::Time, T::Interval) => (F::TimeSubtract, T::Time, T::Interval, T::Time),
-        (Op::Minus, T::Time, T::Time) => (F::TimeDifference, T::Time, T::Time, T::Interval),
+        (Op::Plus, T::Time(_), T::Interval) => (F::TimeAdd, T::TIME, T::Interval, T::TIME),
+        (Op::Minus, T::Time(_), T::Interval) => (F::TimeSubtract, T::TIME, T::Interval, T::TIME),
+        (Op::Minus, T::Time(_), T::Time(_)) => (F::TimeDifference, T::TIME, T::TIME, T::Interval),
         (Op::Plus, T::Interval, T::Interval) => {
             (F::IntervalAdd, T::Interval, T::Interval, T::Interval)
         }

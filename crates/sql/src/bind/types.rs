@@ -45,7 +45,7 @@ pub(super) fn category(ty: DataType) -> Category {
         | DataType::Numeric(_) => Category::Number,
         DataType::Char(_) | DataType::Varchar(_) | DataType::Text => Category::Text,
         DataType::Bytea => Category::Bytes,
-        DataType::Date | DataType::Time | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
+        DataType::Date | DataType::Time(_) | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
         }
         DataType::Interval => Category::Span,
@@ -99,10 +99,10 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     match (from, to) {
         (T::Date, T::Timestamp(_) | T::TimestampTz(_))
         | (T::Timestamp(_), T::TimestampTz(_))
-        | (T::Time, T::Interval) => true,
-        (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time)
+        | (T::Time(_), T::Interval) => true,
+        (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time(_))
         | (T::TimestampTz(_), T::Timestamp(_))
-        | (T::Interval, T::Time) => context >= Context::Assignment,
+        | (T::Interval, T::Time(_)) => context >= Context::Assignment,
         (_, T::Text | T::Varchar(_) | T::Char(_)) => context >= Context::Assignment,
         (T::Text | T::Varchar(_) | T::Char(_), _) => context == Context::Explicit,
         (T::Boolean, T::Integer) | (T::Integer, T::Boolean) => context == Context::Explicit,
@@ -123,7 +123,9 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
             x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
         (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
-        (T::Timestamp(_), T::Timestamp(_)) | (T::TimestampTz(_), T::TimestampTz(_)) => true,
+        (T::Time(_), T::Time(_))
+        | (T::Timestamp(_), T::Timestamp(_))
+        | (T::TimestampTz(_), T::TimestampTz(_)) => true,
         _ => a == b,
     }
 }
@@ -280,7 +282,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => Some(T::TIMESTAMP),
         (T::Date | T::Timestamp(_), T::TimestampTz(_))
         | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
-        (T::Time, T::Interval) | (T::Interval, T::Time) => Some(T::Interval),
+        (T::Time(_), T::Interval) | (T::Interval, T::Time(_)) => Some(T::Interval),
         // Arrays of different element types are not compared, whatever their elements are.
         (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
             (x @ T::Numeric(_), y @ T::Numeric(_)) => number_union(x, y).and_then(T::array_of),
@@ -386,8 +388,7 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         Ast::Bytea => DataType::Bytea,
         Ast::Date => DataType::Date,
         Ast::Time(precision, Zone::None | Zone::WithoutTimeZone) => {
-            whole_micros(*precision, at)?;
-            DataType::Time
+            DataType::Time(precision.map(second_digits))
         }
         Ast::Timestamp(precision, Zone::None | Zone::WithoutTimeZone) => {
             DataType::Timestamp(precision.map(second_digits))
@@ -453,7 +454,7 @@ fn array_name(name: &str) -> Option<DataType> {
             "text" | "name" | "char" => DataType::Text,
             "varchar" | "bpchar" => DataType::Varchar(None),
             "date" => DataType::Date,
-            "time" => DataType::Time,
+            "time" => DataType::TIME,
             "timestamp" => DataType::TIMESTAMP,
             "timestamptz" => DataType::TIMESTAMPTZ,
             "interval" => DataType::Interval,

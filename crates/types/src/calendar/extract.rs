@@ -15,7 +15,7 @@ use crate::{DataType, Error, Interval, Result, SqlState, Value};
 pub fn extract(field: Field, value: &Value, ty: DataType) -> Result<Option<i64>> {
     match (value, ty) {
         (Value::I32(days), DataType::Date) => of_date(field, *days),
-        (Value::I64(micros), DataType::Time) => of_time(field, *micros).map(Some),
+        (Value::I64(micros), DataType::Time(_)) => of_time(field, *micros).map(Some),
         (Value::I64(micros), DataType::Timestamp(_)) => of_timestamp(field, *micros, false),
         (Value::I64(micros), DataType::TimestampTz(_)) => of_timestamp(field, *micros, true),
         (Value::Interval(interval), _) => of_interval(field, *interval).map(Some),

@@ -383,7 +383,7 @@ impl Codec for DataType {
             Self::Text => 10,
             Self::Bytea => 11,
             Self::Date => 12,
-            Self::Time => 13,
+            Self::Time(None) => 13,
             Self::Timestamp(None) => 14,
             Self::TimestampTz(None) => 15,
             Self::Interval => 16,
@@ -395,6 +395,7 @@ impl Codec for DataType {
             Self::Oid => 19,
             Self::Json => 20,
             Self::Jsonb => 21,
+            Self::Time(Some(_)) => 24,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
         };
@@ -403,7 +404,9 @@ impl Codec for DataType {
             Self::Numeric(numeric) => numeric.put(out),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
-            Self::Timestamp(Some(digits)) | Self::TimestampTz(Some(digits)) => digits.put(out),
+            Self::Time(Some(digits))
+            | Self::Timestamp(Some(digits))
+            | Self::TimestampTz(Some(digits)) => digits.put(out),
             _ => {}
         }
     }
@@ -437,7 +440,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         10 => T::Text,
         11 => T::Bytea,
         12 => T::Date,
-        13 => T::Time,
+        13 => T::TIME,
         14 => T::TIMESTAMP,
         15 => T::TIMESTAMPTZ,
         16 => T::Interval,
@@ -445,6 +448,7 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         19 => T::Oid,
         20 => T::Json,
         21 => T::Jsonb,
+        24 => T::Time(Some(u8::get(from)?)),
         22 => T::Timestamp(Some(u8::get(from)?)),
         23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),

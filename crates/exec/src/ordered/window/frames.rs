@@ -250,7 +250,7 @@ impl Line {
             (DataType::Timestamp(_) | DataType::TimestampTz(_), Value::Interval(n)) => {
                 i128::from(shift(key as i64, *n, add)?)
             }
-            (DataType::Time, Value::Interval(n)) => plus(key, i128::from(n.micros), add),
+            (DataType::Time(_), Value::Interval(n)) => plus(key, i128::from(n.micros), add),
             (DataType::Interval, Value::Interval(n)) => plus(key, n.comparable(), add),
             (_, value) => plus(key, self.scaled(value, offset.ty)?, add),
         };
