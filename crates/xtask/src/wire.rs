@@ -3,8 +3,8 @@
 //! ```text
 //! pgbench, psql, a reader of rows -> Unix socket -> tessera serve | postgres, one after the other
 //! ```
-//! Both write to disk before they acknowledge a commit. What the client, the sockets and the disk
-//! leave at best stands beside them (`bound`). Needs PostgreSQL 15.
+//! Both write to disk before they acknowledge a commit. What a program of one
+//! thread without a database reaches stands beside them (`bound`). Needs PostgreSQL 15.
 
 mod bound;
 

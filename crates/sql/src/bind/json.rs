@@ -640,7 +640,7 @@ pub(super) fn refuse_distinct(value: &Expr, at: Place) -> Result<()> {
 }
 
 /// 42883 for a function.
-fn missing(name: &str, list: &[Bound], at: Place) -> Error {
+pub(super) fn missing(name: &str, list: &[Bound], at: Place) -> Error {
     let types: Vec<&str> = list.iter().map(|bound| bound.ty().name()).collect();
     no_function(format!("function {name}({}) does not exist", types.join(", ")), at)
 }

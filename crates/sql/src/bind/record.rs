@@ -8,10 +8,10 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, ElementType, Result, SqlState, Value};
 
-use super::functions::no_function;
-use super::json::{call, made};
+use super::json::{call, made, missing};
 use super::name::{folded, ident_at};
-use super::scope::{Clause, Scope, ScopeColumn, ScopeRelation, Whole};
+use super::scope::{Clause, Scope, ScopeColumn};
+use super::table_function::named_relation;
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, Function, JsonFunction as J, Place, Plan, SeriesFunction};
@@ -72,10 +72,10 @@ impl Binder<'_> {
         })?;
         let json = made(function.name);
         let [value] = bound.as_slice() else {
-            return Err(self.no_records(function, &bound, at));
+            return Err(missing(function.name, &bound, at));
         };
         if !can_cast(value.ty(), json, Context::Implicit) {
-            return Err(self.no_records(function, &bound, at));
+            return Err(missing(function.name, &bound, at));
         }
         let mut value = self.coerce(value.clone(), json, Context::Implicit)?;
         if function.records == J::Record {
@@ -108,18 +108,7 @@ impl Binder<'_> {
             let expr = self.field_as(row.clone(), &name, ty, at)?;
             listed.push(ScopeColumn { name, expr, relation: relation.clone(), source: None });
         }
-        let relation = match alias {
-            Some(alias) => super::from::aliased(listed, None, alias)?,
-            None => ScopeRelation {
-                name: relation,
-                schema: None,
-                columns: listed,
-                system: None,
-                table: None,
-                whole: Whole::Row,
-                at,
-            },
-        };
+        let relation = named_relation(relation, listed, alias, at)?;
         Ok((plan, Scope::of(relation)))
     }
 
@@ -167,14 +156,6 @@ impl Binder<'_> {
             return Ok((scope.columns.into_iter().map(column).collect(), rest));
         }
         unsupported("a row other than NULL::table in this function", at)
-    }
-
-    /// 42883 for other arguments.
-    #[cold]
-    fn no_records(&self, function: RecordFunction<'_>, args: &[Bound], at: Place) -> types::Error {
-        let types: Vec<&str> = args.iter().map(|arg| arg.ty().name()).collect();
-        let message = format!("function {}({}) does not exist", function.name, types.join(", "));
-        no_function(message, at)
     }
 }
 

@@ -400,6 +400,16 @@ fn function_relation(
         let message = "a column definition list is only allowed for functions returning \"record\"";
         return fail(SqlState::SYNTAX_ERROR, message, ident_at(&column.name));
     }
+    named_relation(name, columns, alias, at)
+}
+
+/// The columns of a function called `name`, under its alias if it has one.
+pub(super) fn named_relation(
+    name: String,
+    columns: Vec<ScopeColumn>,
+    alias: Option<&ast::TableAlias>,
+    at: Place,
+) -> Result<ScopeRelation> {
     match alias {
         Some(alias) => aliased(columns, None, alias),
         None => {
