@@ -5,9 +5,9 @@
 //! pgbench -> Unix socket -> thread: one message, one fixed answer
 //!                           the answers to END -> disk thread: 4 KiB, fdatasync, then all of them
 //! ```
-//! What the client, the sockets and the disk cost is left. Its one thread is what bounds it where many
-//! clients ask for little, so that a server of several threads can be ahead of it there. Only what
-//! pgbench sends is understood.
+//! What the client, the sockets and the disk cost is left. Its one thread is what bounds it where
+//! many clients ask for little, so that a server of several threads can be ahead of it there. Only
+//! what pgbench sends is understood.
 
 use std::collections::HashMap;
 use std::fs::File;
