@@ -5,6 +5,7 @@
 //! slt   -> tests/slt against PostgreSQL, or against Tessera in every layout
 //! histories -> random transactions on lists, their cycles
 //! fuzz-queries -> random queries on Tessera and on PostgreSQL or DuckDB
+//! regress -> files of statements on a server and on PostgreSQL, statement by statement
 //! torture -> kill -9 at random, recovery, audit
 //! python -> the Python package: pip install, pytest
 //! test  -> check, python, cargo test (tests/slt included)  what CI runs
@@ -23,6 +24,7 @@ pub mod torture;
 pub mod test;
 pub mod clients;
 pub mod fuzz_wire;
+pub mod regress;
 mod server;
 pub mod wire;
 pub mod python;

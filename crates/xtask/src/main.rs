@@ -12,9 +12,12 @@ use xtask::bench_args::{
 use xtask::clients::ClientsArgs;
 use xtask::fuzz_wire::FuzzWireArgs;
 use xtask::python::Extension;
+use xtask::regress::RegressArgs;
 use xtask::torture::{ChildArgs, TortureArgs};
 use xtask::wire::WireArgs;
-use xtask::{Outcome, check, clients, fuzz_wire, histories, python, slt, test, torture, wire};
+use xtask::{
+    Outcome, check, clients, fuzz_wire, histories, python, regress, slt, test, torture, wire,
+};
 
 /// The allocator of the binary `tessera`: what is measured here is what users run.
 #[cfg(feature = "tessera")]
@@ -44,6 +47,8 @@ enum Command {
     FuzzQueries(FuzzArgs),
     /// Sends a server what no client would, and watches it
     FuzzWire(FuzzWireArgs),
+    /// Runs files of statements on a server and on PostgreSQL, in lock-step
+    Regress(RegressArgs),
     /// Kills a database at random points and audits what it recovers
     Torture(TortureArgs),
     /// What `torture` starts and kills
@@ -292,6 +297,7 @@ fn run(command: Command) -> Outcome {
         Command::Check { full } => check::run(full),
         Command::Clients(args) => clients::run(&args),
         Command::FuzzWire(args) => fuzz_wire::run(&args),
+        Command::Regress(args) => regress::run(&args),
         Command::Python { built: true } => python::run(Extension::Built),
         Command::Python { built: false } => python::run(Extension::Pip),
         Command::Test => test::run(),
@@ -364,6 +370,7 @@ fn run_product(command: Command) -> Outcome {
         Command::Check { .. }
         | Command::Clients(_)
         | Command::FuzzWire(_)
+        | Command::Regress(_)
         | Command::Python { .. }
         | Command::Test
         | Command::Bench(Bench::Tpcc(_) | Bench::Wire(_)) => unreachable!("these do not come here"),

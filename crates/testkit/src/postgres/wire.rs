@@ -4,7 +4,8 @@
 //! message: type (1 byte) | length, itself included (4 bytes, big-endian) | body
 //! query:   Q -> T columns, D row ..., C tag | E error -> Z ready
 //! ```
-//! Elsewhere: a full client; this one knows no passwords, no COPY streams, no prepared statements.
+//! COPY from the client: G -> d rows, c end      COPY to the client: H -> d row ..., c end
+//! Elsewhere: a full client; this one knows no passwords and no prepared statements.
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -100,8 +101,22 @@ impl Wire {
         self.send(Some(b'Q'), &body).map_err(SqlError::internal)
     }
 
+    /// Runs `sql`, and sends `input` when the server asks for rows of COPY. Rows that COPY sends
+    /// come back as rows of one column.
+    ///
+    /// # Errors
+    /// What the system or the server says.
+    pub fn copy_in(&mut self, sql: &str, input: &str) -> Result<Answer, SqlError> {
+        self.query(sql)?;
+        self.answer_with(input)
+    }
+
     /// Reads until the server is ready again.
     fn answer(&mut self) -> Result<Answer, SqlError> {
+        self.answer_with("")
+    }
+
+    fn answer_with(&mut self, input: &str) -> Result<Answer, SqlError> {
         let mut columns = None;
         let mut rows = Vec::new();
         let mut changed = 0;
@@ -115,6 +130,12 @@ impl Wire {
                 b'D' => rows.push(body.row()),
                 b'C' => changed = changed_rows(&body.text()),
                 b'E' => error = Some(body.error()),
+                b'G' => {
+                    self.send(Some(b'd'), input.as_bytes()).map_err(SqlError::internal)?;
+                    self.send(Some(b'c'), &[]).map_err(SqlError::internal)?;
+                }
+                b'H' => columns = Some(1),
+                b'd' => rows.push(vec![Some(String::from_utf8_lossy(&bytes).into_owned())]),
                 b'Z' => break,
                 _ => {}
             }
