@@ -4,7 +4,8 @@
 //! tessera serve (SCRAM, a directory) <- psql, pgbench                            psql.rs
 //!                                    <- psycopg 3, asyncpg, pg8000, SQLAlchemy   clients.py
 //!                                    <- pgx (go/), pgjdbc (java/), node-postgres (node/)
-//!                                    <- tokio-postgres (rust/)
+//!                                    <- tokio-postgres (rust/), sqlx (sqlx/), GORM (gorm/)
+//!                                    <- TypeORM, Sequelize (orm/), ADBC (adbc/)
 //!                                    <- go-tpc: TPC-C, CH-benCHmark              gotpc.rs
 //!          SIGKILL, started again    <- psql
 //! ```
@@ -27,7 +28,7 @@ use crate::{Outcome, test};
 #[derive(Args)]
 pub struct ClientsArgs {
     /// Only these clients: psql, pgbench, psycopg, asyncpg, pg8000, sqlalchemy, pgx, pgjdbc,
-    /// node-postgres, tokio-postgres, go-tpc
+    /// node-postgres, typeorm, sequelize, tokio-postgres, sqlx, gorm, adbc, go-tpc
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// COPY of 10 million rows instead of one million

@@ -58,7 +58,12 @@ pub(super) fn all() -> Vec<Program> {
         pgx(),
         pgjdbc(),
         node_postgres(),
+        orm("typeorm", "1.1.1", &["typeorm"]),
+        orm("sequelize", "6.37.8", &["sequelize"]),
         tokio_postgres(),
+        sqlx(),
+        gorm(),
+        adbc(),
     ]
 }
 
@@ -80,6 +85,19 @@ fn pgx() -> Program {
         },
         command: |folder| Command::new(folder.join("clients")),
         arguments: &[],
+    }
+}
+
+fn gorm() -> Program {
+    Program {
+        client: Client { name: "gorm", version: "1.31.2".into() },
+        folder: "gorm",
+        files: &[
+            ("go.mod", include_str!("gorm/go.mod")),
+            ("go.sum", include_str!("gorm/go.sum")),
+            ("main.go", include_str!("gorm/main.go")),
+        ],
+        ..pgx()
     }
 }
 
@@ -129,6 +147,44 @@ fn node_postgres() -> Program {
     }
 }
 
+/// One of the object-relational mappers on node-postgres.
+fn orm(name: &'static str, version: &str, arguments: &'static [&'static str]) -> Program {
+    Program {
+        client: Client { name, version: version.to_owned() },
+        folder: "orm",
+        files: &[
+            ("package.json", include_str!("orm/package.json")),
+            ("orm.js", include_str!("orm/orm.js")),
+        ],
+        command: |folder| {
+            let mut node = Command::new("node");
+            node.arg("--no-deprecation").arg(folder.join("orm.js"));
+            node
+        },
+        arguments,
+        ..node_postgres()
+    }
+}
+
+fn adbc() -> Program {
+    Program {
+        client: Client { name: "adbc", version: "1.13.0".into() },
+        tools: &["python3"],
+        folder: "adbc",
+        files: &[("scenarios.py", include_str!("adbc/scenarios.py"))],
+        install: |folder| {
+            let packages = ["adbc-driver-postgresql==1.13.0", "pyarrow==26.0.1"];
+            environment(&folder.join("venv"), &packages).map(drop)
+        },
+        command: |folder| {
+            let mut command = Command::new(folder.join("venv/bin/python"));
+            command.arg(folder.join("scenarios.py"));
+            command
+        },
+        arguments: &[],
+    }
+}
+
 fn tokio_postgres() -> Program {
     Program {
         client: Client { name: "tokio-postgres", version: "0.7.18".into() },
@@ -144,6 +200,28 @@ fn tokio_postgres() -> Program {
             must(cargo.current_dir(folder))
         },
         command: |folder| Command::new(folder.join("target/debug/clients")),
+        arguments: &[],
+    }
+}
+
+/// Compiled when it runs, because its macros ask the server while they are expanded.
+fn sqlx() -> Program {
+    Program {
+        client: Client { name: "sqlx", version: "0.8.6".into() },
+        tools: &["cargo", "psql"],
+        folder: "sqlx",
+        files: &[
+            ("Cargo.toml", include_str!("sqlx/Cargo.toml.in")),
+            ("src/main.rs", include_str!("sqlx/main.rs")),
+            ("setup.sql", include_str!("sqlx/setup.sql")),
+            ("run.sh", include_str!("sqlx/run.sh")),
+        ],
+        install: |_| Ok(()),
+        command: |folder| {
+            let mut shell = Command::new("sh");
+            shell.arg("run.sh").current_dir(folder);
+            shell
+        },
         arguments: &[],
     }
 }
