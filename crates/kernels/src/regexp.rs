@@ -1,20 +1,23 @@
 //! Regular expressions, compiled once per pattern.
 //!
-//! The syntax is the regex crate's. Departures from PostgreSQL's: no back references in patterns
-//! and no look-around (2201B), and of alternatives the first that matches counts, not the longest.
+//! The syntax is the regex crate's, with look-around and back references. Departures from
+//! PostgreSQL's: a quantifier decides by itself whether it takes much or little, and only
+//! alternatives look for the longest match, not quantifiers that follow each other.
 
-mod find;
+mod matcher;
 mod pattern;
+mod find;
 #[cfg(test)]
 mod tests;
 
 pub use find::{Finding, all_groups, count, groups, nth_place, nth_substring, replace, split};
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use regex::Regex;
 use types::{Error, Result};
 
+use matcher::Matcher;
 use pattern::{Options, compile};
 
 use crate::like::Case;
@@ -25,39 +28,39 @@ use crate::{Bitmap, Vector};
 const CACHE_ENTRIES: usize = 16;
 
 thread_local! {
-    static CACHE: RefCell<Vec<(String, Options, Regex)>> = const { RefCell::new(Vec::new()) };
+    static CACHE: RefCell<Vec<(String, Options, Rc<Matcher>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The compiled pattern; each thread keeps the last ones, most recent last.
-fn cached(pattern: &str, options: Options) -> Result<Regex> {
+fn cached(pattern: &str, options: Options) -> Result<Rc<Matcher>> {
     CACHE.with_borrow_mut(|cache| {
         if let Some(at) = cache.iter().position(|(p, o, _)| p == pattern && *o == options) {
             let entry = cache.remove(at);
-            let regex = entry.2.clone();
+            let matcher = Rc::clone(&entry.2);
             cache.push(entry);
-            return Ok(regex);
+            return Ok(matcher);
         }
-        let regex = compile(pattern, options)?;
+        let matcher = Rc::new(compile(pattern, options)?);
         if cache.len() == CACHE_ENTRIES {
             cache.remove(0);
         }
-        cache.push((pattern.to_owned(), options, regex.clone()));
-        Ok(regex)
+        cache.push((pattern.to_owned(), options, Rc::clone(&matcher)));
+        Ok(matcher)
     })
 }
 
 /// The pattern of the last row, so that a constant one is looked up once.
 #[derive(Default)]
-struct Last<'a>(Option<(&'a str, Options, Regex)>);
+struct Last<'a>(Option<(&'a str, Options, Rc<Matcher>)>);
 
 impl<'a> Last<'a> {
-    fn get(&mut self, pattern: &'a str, options: Options) -> Result<&Regex> {
+    fn get(&mut self, pattern: &'a str, options: Options) -> Result<&Matcher> {
         let same = matches!(&self.0, Some((p, o, _)) if *p == pattern && *o == options);
         if !same {
             self.0 = Some((pattern, options, cached(pattern, options)?));
         }
         match &self.0 {
-            Some((_, _, regex)) => Ok(regex),
+            Some((_, _, matcher)) => Ok(matcher),
             None => Err(Error::internal("pattern not kept")),
         }
     }
@@ -73,7 +76,7 @@ pub fn is_like(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vector
     let mut last = Last::default();
     try_build(&[text, pattern, flags], |i| {
         let options = Options::parse(flag_texts.str(i)?)?.once("regexp_like")?;
-        Ok(u8::from(last.get(patterns.str(i)?, options)?.is_match(texts.str(i)?)))
+        Ok(u8::from(last.get(patterns.str(i)?, options)?.is_match(texts.str(i)?)?))
     })
 }
 
@@ -85,8 +88,8 @@ pub fn matches(text: &Vector, pattern: &Vector, case: Case) -> Result<Vector> {
     let (texts, patterns) = (Texts::new(text), Texts::new(pattern));
     let mut last = Last::default();
     try_build(&[text, pattern], |i| {
-        let regex = last.get(patterns.str(i)?, Options::new(case))?;
-        Ok(u8::from(regex.is_match(texts.str(i)?)))
+        let matcher = last.get(patterns.str(i)?, Options::new(case))?;
+        Ok(u8::from(matcher.is_match(texts.str(i)?)?))
     })
 }
 
@@ -100,11 +103,11 @@ pub fn substring(text: &Vector, pattern: &Vector) -> Result<Vector> {
     let mut last = Last::default();
     let mut found = Bitmap::filled(rows::count(&[text, pattern]), true);
     let parts = try_narrow(text, &[text, pattern], |i, _| {
-        let regex = last.get(patterns.str(i)?, Options::new(Case::Sensitive))?;
-        let captures = regex.captures(texts.str(i)?);
-        let group = usize::from(regex.captures_len() > 1);
-        match captures.and_then(|captures| captures.get(group)) {
-            Some(part) => Ok(part.range()),
+        let matcher = last.get(patterns.str(i)?, Options::new(Case::Sensitive))?;
+        let groups = matcher.groups_at(texts.str(i)?, 0)?;
+        let group = usize::from(matcher.group_count() > 1);
+        match groups.and_then(|mut groups| groups.swap_remove(group)) {
+            Some(part) => Ok(part),
             None => {
                 found.set(i, false);
                 Ok(0..0)

@@ -5,10 +5,10 @@
 
 use std::ops::{ControlFlow, Range};
 
-use regex::{Captures, Regex};
 use types::array::ArrayBuilder;
 use types::{ElementType, Error, PhysicalType, Result, SqlState};
 
+use super::matcher::{Groups, Matcher};
 use super::pattern::Options;
 use super::{Case, Last};
 use crate::rows::{self, Texts, Values, try_build, try_narrow, try_write};
@@ -16,36 +16,39 @@ use crate::{Bitmap, Vector, VectorBuilder};
 
 /// Calls `each` with the matches from byte `start` on, until it breaks.
 fn each_match(
-    regex: &Regex,
+    matcher: &Matcher,
     text: &str,
     start: usize,
     mut each: impl FnMut(Range<usize>) -> ControlFlow<()>,
-) {
+) -> Result<()> {
     let mut at = start;
     while at <= text.len() {
-        let Some(found) = regex.find_at(text, at) else { return };
-        if each(found.range()).is_break() {
-            return;
+        let Some(found) = matcher.find_at(text, at)? else { break };
+        if each(found.clone()).is_break() {
+            break;
         }
-        at = next_start(text, found.range());
+        at = next_start(text, found);
     }
+    Ok(())
 }
 
-/// As [`each_match`] with the groups of each match.
-fn each_captures<'t>(
-    regex: &Regex,
-    text: &'t str,
+/// As [`each_match`] with the whole match and the groups of each match.
+fn each_groups(
+    matcher: &Matcher,
+    text: &str,
     start: usize,
-    mut each: impl FnMut(&Captures<'t>) -> ControlFlow<()>,
-) {
+    mut each: impl FnMut(Range<usize>, &Groups) -> ControlFlow<()>,
+) -> Result<()> {
     let mut at = start;
     while at <= text.len() {
-        let Some(found) = regex.captures_at(text, at) else { return };
-        if each(&found).is_break() {
-            return;
+        let Some(groups) = matcher.groups_at(text, at)? else { break };
+        let Some(whole) = groups[0].clone() else { break };
+        if each(whole.clone(), &groups).is_break() {
+            break;
         }
-        at = next_start(text, found.get_match().range());
+        at = next_start(text, whole);
     }
+    Ok(())
 }
 
 fn next_start(text: &str, found: Range<usize>) -> usize {
@@ -88,7 +91,7 @@ pub fn count([text, pattern, start, flags]: [&Vector; 4]) -> Result<Vector> {
         each_match(last.get(patterns.str(i)?, options)?, text, start, |_| {
             found += 1;
             ControlFlow::Continue(())
-        });
+        })?;
         Ok(found)
     })
 }
@@ -131,18 +134,18 @@ impl<'a> Finding<'a> {
             let nth = positive("n", nth)?;
             let group = usize::try_from(group).map_err(|_| invalid("subexpr", group))?;
             let options = Options::parse(flags.str(i)?)?.once(function)?;
-            let regex = last.get(patterns.str(i)?, options)?;
+            let matcher = last.get(patterns.str(i)?, options)?;
             // Without groups the match is the first one.
-            let group = if group == 1 && regex.captures_len() == 1 { 0 } else { group };
+            let group = if group == 1 && matcher.group_count() == 1 { 0 } else { group };
             let (mut seen, mut part) = (0, None);
-            each_captures(regex, text, start, |found| {
+            each_groups(matcher, text, start, |_, groups| {
                 seen += 1;
                 if seen < nth {
                     return ControlFlow::Continue(());
                 }
-                part = found.get(group).map(|part| part.range());
+                part = groups.get(group).cloned().flatten();
                 ControlFlow::Break(())
-            });
+            })?;
             Ok(part)
         }
     }
@@ -196,11 +199,11 @@ pub fn nth_substring(finding: Finding<'_>) -> Result<Vector> {
 }
 
 /// What the groups of a match, or without groups the match, are in its text.
-fn push_groups(out: &mut ArrayBuilder, found: &Captures<'_>) {
-    let first = usize::from(found.len() > 1);
-    for group in found.iter().skip(first) {
+fn push_groups(out: &mut ArrayBuilder, text: &str, groups: &Groups) {
+    let first = usize::from(groups.len() > 1);
+    for group in groups.iter().skip(first) {
         match group {
-            Some(part) => out.push_text(part.as_str().as_bytes()),
+            Some(part) => out.push_text(&text.as_bytes()[part.clone()]),
             None => out.push_null(),
         }
     }
@@ -233,9 +236,9 @@ pub fn groups(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vector>
     let mut last = Last::default();
     arrays(&[text, pattern, flags], |i, out| {
         let options = Options::parse(flag_texts.str(i)?)?.once("regexp_match")?;
-        let found = last.get(patterns.str(i)?, options)?.captures(texts.str(i)?);
-        if let Some(found) = &found {
-            push_groups(out, found);
+        let found = last.get(patterns.str(i)?, options)?.groups_at(texts.str(i)?, 0)?;
+        if let Some(groups) = &found {
+            push_groups(out, texts.str(i)?, groups);
         }
         Ok(found.is_some())
     })
@@ -251,11 +254,12 @@ pub fn all_groups(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vec
     let mut last = Last::default();
     arrays(&[text, pattern, flags], |i, out| {
         let options = Options::parse(flag_texts.str(i)?)?;
-        let regex = last.get(patterns.str(i)?, Options { global: false, ..options })?;
+        let matcher = last.get(patterns.str(i)?, Options { global: false, ..options })?;
+        let text = texts.str(i)?;
         let mut failure = None;
-        each_captures(regex, texts.str(i)?, 0, |found| {
+        each_groups(matcher, text, 0, |_, found| {
             let mut groups = ArrayBuilder::new();
-            push_groups(&mut groups, found);
+            push_groups(&mut groups, text, found);
             match groups.finish() {
                 Ok(groups) => {
                     let value = types::Value::Str(groups.into());
@@ -268,7 +272,7 @@ pub fn all_groups(text: &Vector, pattern: &Vector, flags: &Vector) -> Result<Vec
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
-        });
+        })?;
         failure.map_or(Ok(true), Err)
     })
 }
@@ -297,14 +301,14 @@ pub fn split(
             }
             seen = found.end;
             ControlFlow::Continue(())
-        });
+        })?;
         out.push_text(&text.as_bytes()[start..]);
         Ok(true)
     })
 }
 
 /// Appends `replacement` with `\1` ... `\9` and `\&` filled in.
-fn push_replacement(out: &mut Vec<u8>, replacement: &str, found: &Captures<'_>) {
+fn push_replacement(out: &mut Vec<u8>, replacement: &str, text: &str, groups: &Groups) {
     let mut characters = replacement.chars();
     while let Some(c) = characters.next() {
         let mut next = characters.clone();
@@ -322,8 +326,8 @@ fn push_replacement(out: &mut Vec<u8>, replacement: &str, found: &Captures<'_>) 
             }
         };
         characters = next;
-        if let Some(part) = found.get(group) {
-            out.extend_from_slice(part.as_str().as_bytes());
+        if let Some(part) = groups.get(group).cloned().flatten() {
+            out.extend_from_slice(&text.as_bytes()[part]);
         }
     }
 }
@@ -357,22 +361,21 @@ pub fn replace(
             Some(nth) => usize::try_from(nth).map_err(|_| invalid("n", nth))?,
             None => usize::from(!options.global),
         };
-        let regex = last.get(patterns.str(i)?, Options { global: false, ..options })?;
+        let matcher = last.get(patterns.str(i)?, Options { global: false, ..options })?;
         let (mut copied, mut seen) = (0, 0);
-        each_captures(regex, text, start, |found| {
+        each_groups(matcher, text, start, |whole, groups| {
             seen += 1;
             if wanted > 0 && seen < wanted {
                 return ControlFlow::Continue(());
             }
-            let whole = found.get_match();
-            out.extend_from_slice(&text.as_bytes()[copied..whole.start()]);
-            push_replacement(out, replacement, found);
-            copied = whole.end();
+            out.extend_from_slice(&text.as_bytes()[copied..whole.start]);
+            push_replacement(out, replacement, text, groups);
+            copied = whole.end;
             match wanted {
                 0 => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
-        });
+        })?;
         out.extend_from_slice(&text.as_bytes()[copied..]);
         Ok(())
     })

@@ -1,12 +1,12 @@
-//! PostgreSQL's patterns and flags as those of the regex crate.
+//! PostgreSQL's patterns and flags as those of the engines that run them (`matcher`).
 
 use std::fmt::Write;
 use std::iter::Peekable;
 use std::str::Chars;
 
-use regex::{Regex, RegexBuilder};
 use types::{Error, Result, SqlState};
 
+use super::matcher::{Matcher, Source};
 use crate::like::Case;
 
 /// What flags ask for.
@@ -93,28 +93,25 @@ impl Options {
     }
 }
 
-/// The regex crate's expression for a pattern; whether all matches count is no matter of it.
+/// The compiled form of a pattern; whether all matches count is no matter of it.
 ///
 /// # Errors
 /// 2201B when it is not well formed.
-pub(super) fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
+pub(super) fn compile(pattern: &str, mut options: Options) -> Result<Matcher> {
     let translated = match (options.literal, leading(pattern, &mut options)) {
-        (true, _) => regex::escape(pattern),
-        (false, Leading::Literal(rest)) => regex::escape(rest),
+        (true, _) => Translated::literal(pattern),
+        (false, Leading::Literal(rest)) => Translated::literal(rest),
         (false, Leading::Pattern(rest)) => translate(rest, options),
     };
-    RegexBuilder::new(&translated)
-        .case_insensitive(options.case == Case::Insensitive)
-        .multi_line(options.anchors)
-        .dot_matches_new_line(!options.line_ends)
-        .ignore_whitespace(options.expanded && !options.literal)
-        .build()
-        .map_err(|error| {
-            let full = error.to_string();
-            let reason = full.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
-            let message = format!("invalid regular expression: {reason}");
-            Error::new(SqlState::INVALID_REGEX, message)
-        })
+    Matcher::new(&Source {
+        pattern: translated.out,
+        is_case_insensitive: options.case == Case::Insensitive,
+        is_multi_line: options.anchors,
+        dot_matches_line_end: !options.line_ends,
+        ignores_blanks: options.expanded && !options.literal,
+        wants_longest: translated.has_alternatives && !translated.is_lazy,
+        backtracks: translated.backtracks,
+    })
 }
 
 /// A pattern without what says how it is to be read.
@@ -143,30 +140,85 @@ fn leading<'a>(pattern: &'a str, options: &mut Options) -> Leading<'a> {
     }
 }
 
-/// What the regex crate writes otherwise: escapes, brackets, braces.
-fn translate(pattern: &str, options: Options) -> String {
-    let mut out = String::with_capacity(pattern.len());
+/// A pattern as the engines read it, and what is in it.
+#[derive(Default)]
+struct Translated {
+    out: String,
+    has_alternatives: bool,
+    /// Some quantifier takes as little as it can.
+    is_lazy: bool,
+    /// Looks around or refers back.
+    backtracks: bool,
+    /// For each open parenthesis whether it is within one that looks around, or is one.
+    looks: Vec<bool>,
+}
+
+impl Translated {
+    fn literal(text: &str) -> Self {
+        Self { out: regex::escape(text), ..Self::default() }
+    }
+
+    /// An open parenthesis, taken from `rest`. Those that look around hold no groups.
+    fn open(&mut self, rest: &mut Peekable<Chars<'_>>) {
+        let kind: String = rest.clone().take(3).collect();
+        let looks = ["?=", "?!", "?<=", "?<!"].iter().any(|look| kind.starts_with(look));
+        let within = self.looks.last() == Some(&true);
+        self.backtracks |= looks;
+        self.looks.push(looks || within);
+        let groups = !kind.starts_with('?');
+        self.out.push_str(if within && groups { "(?:" } else { "(" });
+        if !groups {
+            // The mark belongs to the parenthesis, and is no quantifier.
+            self.out.extend(rest.next());
+        }
+    }
+
+    /// A back slash, its character taken from `rest`.
+    fn escaped(&mut self, c: char, rest: &mut Peekable<Chars<'_>>) {
+        match c {
+            'm' => self.out.push_str(r"\b{start}"),
+            'M' => self.out.push_str(r"\b{end}"),
+            'y' => self.out.push_str(r"\b"),
+            'Y' => self.out.push_str(r"\B"),
+            'Z' => self.out.push_str(r"\z"),
+            other => {
+                self.backtracks |= matches!(other, '1'..='9');
+                escape(&mut self.out, other, rest);
+            }
+        }
+    }
+}
+
+/// What the engines write otherwise: escapes, brackets, braces.
+fn translate(pattern: &str, options: Options) -> Translated {
+    let mut to = Translated { out: String::with_capacity(pattern.len()), ..Translated::default() };
     let mut rest = pattern.chars().peekable();
+    // Whether the character before is a quantifier.
+    let mut quantified = false;
     while let Some(c) = rest.next() {
+        let was_quantified = std::mem::replace(&mut quantified, matches!(c, '*' | '+' | '?' | '}'));
         match c {
             '\\' => match rest.next() {
-                Some('m') => out.push_str(r"\b{start}"),
-                Some('M') => out.push_str(r"\b{end}"),
-                Some('y') => out.push_str(r"\b"),
-                Some('Y') => out.push_str(r"\B"),
-                Some('Z') => out.push_str(r"\z"),
-                Some(other) => escape(&mut out, other, &mut rest),
-                None => out.push('\\'),
+                Some(c) => to.escaped(c, &mut rest),
+                None => to.out.push('\\'),
             },
-            '[' => bracket(&mut out, &mut rest, options),
+            '[' => bracket(&mut to.out, &mut rest, options),
             '(' if rest.clone().take(2).eq(['?', '#']) => {
                 while !matches!(rest.next(), None | Some(')')) {}
             }
-            '{' if !rest.peek().is_some_and(char::is_ascii_digit) => out.push_str(r"\{"),
-            c => out.push(c),
+            '(' => to.open(&mut rest),
+            '{' if !rest.peek().is_some_and(char::is_ascii_digit) => to.out.push_str(r"\{"),
+            c => {
+                to.has_alternatives |= c == '|';
+                to.is_lazy |= c == '?' && was_quantified;
+                if c == ')' {
+                    to.looks.pop();
+                }
+                to.out.push(c);
+            }
         }
     }
-    out
+    to
 }
 
 /// An escape that means the same inside and outside of brackets, `c` behind the backslash.
