@@ -8,7 +8,7 @@ use sql::statement::{Comment, CommentTarget, Persistence, RelationName};
 use types::{Error, Result, SqlState};
 
 use crate::catalog::{State, TableDef, undefined_schema, undefined_table};
-use crate::rights::{DATABASE_NAME, Object, SCHEMA_NAME, denied};
+use crate::rights::{DATABASE_NAME, Object, SCHEMA_NAME, Who, denied};
 use crate::{QueryResult, Session};
 
 /// What a comment is about.
@@ -18,6 +18,8 @@ pub(crate) enum Commented {
     Relation(String),
     /// A column of a permanent table or view.
     Column(String, String),
+    /// A constraint of a permanent table.
+    Constraint(String, String),
     /// A schema.
     Schema(String),
     /// The database.
@@ -40,6 +42,7 @@ impl State {
         let gone = |on: &Commented| match on {
             Commented::Relation(name) => !self.contains(name),
             Commented::Column(relation, column) => self.column_place(relation, column).is_none(),
+            Commented::Constraint(table, name) => !self.has_constraint(table, name),
             Commented::Role(name) => !self.roles.contains_key(name),
             Commented::Schema(name) => !self.has_schema(name),
             Commented::Database => false,
@@ -89,8 +92,21 @@ impl State {
             Commented::Column(relation, column) if relation == from => {
                 Some(Commented::Column(to.to_owned(), column.clone()))
             }
+            Commented::Constraint(table, name) if table == from => {
+                Some(Commented::Constraint(to.to_owned(), name.clone()))
+            }
             _ => None,
         });
+    }
+
+    /// Whether a table has a constraint of this name.
+    fn has_constraint(&self, table: &str, name: &str) -> bool {
+        self.tables.get(table).is_some_and(|table| {
+            let def = &table.def;
+            def.keys.iter().any(|key| key.name == name)
+                || def.checks.iter().any(|check| check.name == name)
+                || def.foreign_keys.iter().any(|key| key.name == name)
+        })
     }
 }
 
@@ -144,6 +160,7 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             state.check_owner(&who, kind, relation)?;
             Commented::Column(relation.to_owned(), column.clone())
         }
+        CommentTarget::Constraint { table, name } => constraint(&state, &who, table, name)?,
         CommentTarget::Schema(name) => {
             let name = if name == "main" { SCHEMA_NAME } else { name };
             if !state.has_schema(name) {
@@ -175,6 +192,21 @@ fn target(session: &Session, on: &CommentTarget) -> Result<Commented> {
             Commented::Role(name.clone())
         }
     })
+}
+
+/// A constraint that is meant.
+fn constraint(state: &State, who: &Who, table: &RelationName, name: &str) -> Result<Commented> {
+    let key = state.key_of(table)?;
+    if state.kind_of(&key) != Some("table") {
+        return Err(undefined_table(&key));
+    }
+    if !state.has_constraint(&key, name) {
+        let message = format!("constraint \"{name}\" for table \"{}\" does not exist", table.name);
+        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+    }
+    check_permanent(state, &key)?;
+    state.check_owner(who, "table", &key)?;
+    Ok(Commented::Constraint(key, name.to_owned()))
 }
 
 fn check_permanent(state: &State, relation: &str) -> Result<()> {

@@ -146,10 +146,6 @@ pub(crate) fn persistence_of(name: &RelationName, declared: Persistence) -> Pers
 fn layout_of(session: &Session, options: &[(String, String)]) -> Result<Layout> {
     let mut layout = session.inner().layout;
     for (name, value) in options {
-        // How full PostgreSQL makes its pages: there are none.
-        if name == "fillfactor" || name.starts_with("autovacuum_") {
-            continue;
-        }
         if name != "layout" {
             let message = format!("unrecognized parameter \"{name}\"");
             return Err(Error::new(SqlState::INVALID_PARAMETER, message));

@@ -6,6 +6,7 @@
 
 mod binding;
 mod configure;
+mod elements;
 pub(crate) mod explain;
 mod queries;
 
@@ -671,6 +672,8 @@ impl Session {
                 Ok(QueryResult::command("RESET"))
             }
             Statement::Skipped(skipped) => Ok(self.skipped(skipped)),
+            Statement::SchemaElements(statement) => self.schema_with(*statement),
+            Statement::Effectless(statement) => self.effectless(statement),
             Statement::Analyze { .. } => Ok(QueryResult::command("ANALYZE")),
             Statement::Vacuum { .. } => self.vacuum(),
             Statement::Checkpoint => {

@@ -1,4 +1,9 @@
 //! SET and SHOW: what a session may say about itself.
+//!
+//! Elsewhere: settings that change nothing (`postgres`), values as text (`value`).
+
+mod postgres;
+mod value;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,6 +16,9 @@ use types::text::IntervalStyle;
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
+use value::{Unit, integer, invalid, no_such_value, one_of, real, shown, switch};
+
+pub(crate) use value::parse_bytes;
 
 /// A setting: its name, default, and whether SET may change it.
 struct Known {
@@ -19,12 +27,14 @@ struct Known {
     access: Access,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Access {
     /// Any value is kept.
     Any,
     /// Only the default is accepted: other behaviour does not exist.
     Fixed,
+    /// A boolean of which only the default is accepted.
+    FixedSwitch,
     /// One of these.
     OneOf(&'static [&'static str]),
     /// A number of kilobytes, or one with a unit; 0 stands for no limit.
@@ -33,8 +43,10 @@ enum Access {
     Switch,
     /// SHOW only.
     ReadOnly,
-    /// Milliseconds, or a number with a unit.
-    Milliseconds,
+    /// A whole number from the first to the second, in a unit.
+    Integer(i64, i64, Unit),
+    /// A number from the first to the second.
+    Real(f64, f64),
     /// A time zone, kept by its name.
     Zone,
     /// How dates are read and written: ISO and MDY, the only ones, in any form.
@@ -47,92 +59,77 @@ const fn known(name: &'static str, default: &'static str, access: Access) -> Kno
     Known { name, default, access }
 }
 
+/// What `client_min_messages` may be.
+const LEVELS: &[&str] = &[
+    "debug", "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error",
+];
+
+/// What `default_transaction_isolation` may be.
+const ISOLATIONS: &[&str] =
+    &["serializable", "repeatable read", "read committed", "read uncommitted"];
+
+/// What `intervalstyle` may be.
+const INTERVAL_STYLES: &[&str] = &["postgres", "postgres_verbose", "sql_standard", "iso_8601"];
+
+const MILLISECONDS: Access = Access::Integer(0, i32::MAX as i64, Unit::Milliseconds);
+
 /// Settings with text values; `threads` and `memory_limit` are the session's. Beside them each
-/// technique of queries has a switch (`plan::Technique`). Those of PostgreSQL's planner and of its
-/// memory are kept for clients that set them, and change nothing.
+/// technique of queries has a switch (`plan::Technique`).
 const KNOWN: &[Known] = &[
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
-    known("backend_flush_after", "0", Access::Any),
+    known("array_nulls", "on", Access::FixedSwitch),
     known("bytea_output", "hex", Access::Fixed),
     known("check_function_bodies", "on", Access::Switch),
     known("client_encoding", "UTF8", Access::Fixed),
-    known("client_min_messages", "notice", Access::Any),
-    known("cursor_tuple_fraction", "0.1", Access::Any),
+    known("client_min_messages", "notice", Access::OneOf(LEVELS)),
     known("datestyle", "ISO, MDY", Access::DateStyle),
-    known("default_statistics_target", "100", Access::Any),
     known("default_table_access_method", "heap", Access::Fixed),
     known("default_tablespace", "", Access::Fixed),
     known("default_transaction_deferrable", "off", Access::Switch),
-    known("default_transaction_isolation", "repeatable read", Access::Any),
-    known("default_transaction_read_only", "off", Access::Any),
-    known("effective_cache_size", "4GB", Access::Any),
-    known("enable_async_append", "on", Access::Switch),
-    known("enable_bitmapscan", "on", Access::Switch),
-    known("enable_gathermerge", "on", Access::Switch),
-    known("enable_hashagg", "on", Access::Switch),
-    known("enable_hashjoin", "on", Access::Switch),
-    known("enable_incremental_sort", "on", Access::Switch),
-    known("enable_indexonlyscan", "on", Access::Switch),
-    known("enable_indexscan", "on", Access::Switch),
-    known("enable_material", "on", Access::Switch),
-    known("enable_memoize", "on", Access::Switch),
-    known("enable_mergejoin", "on", Access::Switch),
-    known("enable_nestloop", "on", Access::Switch),
-    known("enable_parallel_append", "on", Access::Switch),
-    known("enable_parallel_hash", "on", Access::Switch),
-    known("enable_partition_pruning", "on", Access::Switch),
-    known("enable_partitionwise_aggregate", "off", Access::Switch),
-    known("enable_partitionwise_join", "off", Access::Switch),
-    known("enable_seqscan", "on", Access::Switch),
-    known("enable_sort", "on", Access::Switch),
-    known("enable_tidscan", "on", Access::Switch),
+    known("default_transaction_isolation", "repeatable read", Access::OneOf(ISOLATIONS)),
+    known("default_transaction_read_only", "off", Access::Switch),
+    known("default_with_oids", "off", Access::FixedSwitch),
     known("escape_string_warning", "on", Access::Switch),
-    known("extra_float_digits", "1", Access::Any),
-    known("geqo", "on", Access::Switch),
-    known("idle_in_transaction_session_timeout", "0", Access::Milliseconds),
-    known("idle_session_timeout", "0", Access::Milliseconds),
+    known("extra_float_digits", "1", Access::Integer(-15, 3, Unit::None)),
+    known("idle_in_transaction_session_timeout", "0", MILLISECONDS),
+    known("idle_session_timeout", "0", MILLISECONDS),
     known("in_hot_standby", "off", Access::ReadOnly),
     known("index_paths", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("integer_datetimes", "on", Access::ReadOnly),
     known("intervalstyle", "postgres", Access::IntervalStyle),
     known("is_superuser", "on", Access::ReadOnly),
-    known("jit", "off", Access::Switch),
     known("join_order", "cost", Access::OneOf(&["cost", "worst", "text"])),
     known("lc_collate", "C", Access::ReadOnly),
     known("lc_ctype", "C", Access::ReadOnly),
     known("lc_messages", "C", Access::Any),
-    known("lc_monetary", "C", Access::Any),
-    known("lc_numeric", "C", Access::Any),
-    known("lc_time", "C", Access::Any),
-    known("lock_timeout", "0", Access::Milliseconds),
-    known("maintenance_work_mem", "64MB", Access::Any),
+    known("lock_timeout", "0", MILLISECONDS),
     known("max_identifier_length", "63", Access::ReadOnly),
     known("max_index_keys", "32", Access::ReadOnly),
     known("password_encryption", "scram-sha-256", Access::Fixed),
-    known("quote_all_identifiers", "off", Access::Switch),
-    known("random_page_cost", "4", Access::Any),
     known("role", "none", Access::Any),
-    known("row_security", "on", Access::Switch),
     known("search_path", "\"$user\", public", Access::Any),
-    known("seq_page_cost", "1", Access::Any),
     known("server_encoding", "UTF8", Access::ReadOnly),
     known("server_version", "15.0 (Tessera 0.1.0)", Access::ReadOnly),
     known("server_version_num", "150000", Access::ReadOnly),
     known("session_authorization", "tessera", Access::Any),
-    known("session_replication_role", "origin", Access::Fixed),
-    known("standard_conforming_strings", "on", Access::Fixed),
-    known("statement_timeout", "0", Access::Milliseconds),
-    known("synchronous_commit", "on", Access::Any),
-    known("synchronize_seqscans", "on", Access::Switch),
+    known("session_replication_role", "origin", Access::OneOf(&["origin", "replica", "local"])),
+    known("standard_conforming_strings", "on", Access::FixedSwitch),
+    known("statement_timeout", "0", MILLISECONDS),
     known("temp_directory", "", Access::Any),
-    known("tcp_keepalives_idle", "0", Access::Any),
     known("timezone", "UTC", Access::Zone),
-    known("transform_null_equals", "off", Access::Fixed),
+    known("transform_null_equals", "off", Access::FixedSwitch),
     known("wide_tables", "on", Access::OneOf(&["off", "on", "prefer"])),
     known("work_mem", "0", Access::Kilobytes),
-    known("xmloption", "content", Access::OneOf(&["content", "document"])),
 ];
+
+/// What values a setting takes.
+pub(crate) struct Domain {
+    /// bool, integer, real, string or enum.
+    pub(crate) vartype: &'static str,
+    /// The least and the largest number.
+    pub(crate) limits: Option<[String; 2]>,
+}
 
 /// A name that is known, or one of those with a point that clients make up.
 type Name = Cow<'static, str>;
@@ -175,6 +172,11 @@ impl Default for Settings {
 /// Settings that say who the session is.
 const IDENTITY: [&str; 2] = ["role", "session_authorization"];
 
+/// The settings that have a default.
+fn known_settings() -> impl Iterator<Item = &'static Known> {
+    KNOWN.iter().chain(postgres::WITHOUT_EFFECT)
+}
+
 fn is_word(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -184,7 +186,7 @@ fn is_word(text: &str) -> bool {
 /// A setting by its name, which is case-folded; one that clients made up has any value.
 fn find(name: &str) -> Result<(Name, &'static str, Access)> {
     let name = name.strip_prefix("tessera.").unwrap_or(name);
-    if let Some(known) = KNOWN.iter().find(|k| k.name == name) {
+    if let Some(known) = known_settings().find(|k| k.name == name) {
         return Ok((Cow::Borrowed(known.name), known.default, known.access));
     }
     if let Some(technique) = Technique::named(name) {
@@ -200,27 +202,6 @@ fn find(name: &str) -> Result<(Name, &'static str, Access)> {
 pub(crate) fn unknown(name: &str) -> Error {
     let message = format!("unrecognized configuration parameter \"{name}\"");
     Error::new(SqlState::UNDEFINED_OBJECT, message)
-}
-
-/// Bytes, perhaps with a unit of 1,024: "268435456", "256MB".
-pub(crate) fn parse_bytes(name: &str, text: &str) -> Result<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => Some(0),
-        "kb" => Some(10),
-        "mb" => Some(20),
-        "gb" => Some(30),
-        "tb" => Some(40),
-        _ => None,
-    };
-    let bytes = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
-    bytes.ok_or_else(|| {
-        let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
-        Error::new(SqlState::INVALID_PARAMETER, message)
-            .with_hint("Give bytes, or a number with kB, MB, GB or TB.")
-    })
 }
 
 /// Whether `value` is another name of the only encoding.
@@ -241,22 +222,10 @@ fn date_style(text: &str) -> Result<()> {
             other if OTHERS.contains(&other) => {
                 return Err(Error::unsupported("datestyle other than 'ISO, MDY'"));
             }
-            _ => {
-                let message = format!("invalid value for parameter \"DateStyle\": \"{text}\"");
-                return Err(Error::new(SqlState::INVALID_PARAMETER, message));
-            }
+            _ => return Err(invalid("DateStyle", text)),
         }
     }
     Ok(())
-}
-
-/// A boolean as PostgreSQL's settings take it, as on or off.
-fn switch(text: &str) -> Option<&'static str> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" => Some("on"),
-        "off" | "false" | "no" | "0" => Some("off"),
-        _ => None,
-    }
 }
 
 /// What a setting is for, where SHOW ALL says it.
@@ -286,58 +255,6 @@ fn names_in(list: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// Units of time in microseconds, the largest first.
-const TIME_UNITS: [(&str, f64); 6] =
-    [("d", 86_400e6), ("h", 3_600e6), ("min", 60e6), ("s", 1e6), ("ms", 1e3), ("us", 1.0)];
-
-/// Milliseconds, perhaps with a unit: "1500", "2s", "1.5 min"; rounded.
-fn parse_ms(name: &str, text: &str) -> Result<u64> {
-    let invalid = |hint: Option<&str>| {
-        let message = format!("invalid value for parameter \"{name}\": \"{text}\"");
-        let error = Error::new(SqlState::INVALID_PARAMETER, message);
-        match hint {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        }
-    };
-    let trimmed = text.trim();
-    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
-    let digits = trimmed.find(|c: char| !is_number(c)).unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(digits);
-    let number: f64 = number.parse().map_err(|_| invalid(None))?;
-    let factor = match unit.trim() {
-        "" => 1e3,
-        unit => {
-            let known = TIME_UNITS.iter().find(|(known, _)| *known == unit);
-            let hint = "Valid units for this parameter are \"us\", \"ms\", \"s\", \"min\", \
-                        \"h\", and \"d\".";
-            known.ok_or_else(|| invalid(Some(hint)))?.1
-        }
-    };
-    let ms = (number * factor / 1e3).round_ties_even();
-    if ms.abs() > f64::from(i32::MAX) {
-        return Err(invalid(Some("Value exceeds integer range.")));
-    }
-    if ms < 0.0 {
-        let message = format!(
-            "{ms} ms is outside the valid range for parameter \"{name}\" (0 .. {})",
-            i32::MAX
-        );
-        return Err(Error::new(SqlState::INVALID_PARAMETER, message));
-    }
-    Ok(ms as u64)
-}
-
-/// Milliseconds as SHOW has them: in the largest unit that leaves a whole number.
-fn shown_ms(text: &str) -> String {
-    let Ok(ms @ 1..) = text.parse::<u64>() else { return text.to_owned() };
-    let whole = |(unit, micros): &(&str, f64)| {
-        let unit_ms = (*micros / 1e3) as u64;
-        (unit_ms > 0 && ms.is_multiple_of(unit_ms)).then(|| format!("{}{unit}", ms / unit_ms))
-    };
-    TIME_UNITS.iter().find_map(whole).unwrap_or_else(|| text.to_owned())
 }
 
 impl Settings {
@@ -439,7 +356,7 @@ impl Settings {
     pub(crate) fn get(&self, name: &str) -> Result<String> {
         let value = self.kept(name)?;
         Ok(match find(name)? {
-            (_, _, Access::Milliseconds) => shown_ms(&value),
+            (_, _, Access::Integer(_, _, unit)) => shown(&value, unit),
             _ => value,
         })
     }
@@ -550,21 +467,17 @@ impl Settings {
                 Err(Error::unsupported(format!("{name} other than '{default}'")))
             }
             Access::Fixed => Ok(None),
-            Access::OneOf(values) => match values.iter().find(|v| v.eq_ignore_ascii_case(value)) {
-                Some(value) => Ok(Some((*value).to_owned())),
-                None => {
-                    let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
-                    let hint = format!("Available values: {}.", values.join(", "));
-                    Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
-                }
-            },
-            Access::Switch => match switch(value) {
-                Some(value) => Ok(Some(value.to_owned())),
-                None => {
+            Access::OneOf(values) => one_of(name, value, values).map(Some),
+            Access::Switch | Access::FixedSwitch => {
+                let Some(value) = switch(value) else {
                     let message = format!("parameter \"{name}\" requires a Boolean value");
-                    Err(Error::new(SqlState::INVALID_PARAMETER, message))
+                    return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                };
+                match access == Access::FixedSwitch && value != default {
+                    true => Err(Error::unsupported(format!("{name} other than '{default}'"))),
+                    false => Ok(Some(value.to_owned())),
                 }
-            },
+            }
             Access::Kilobytes => {
                 let is_plain = value.trim().bytes().all(|byte| byte.is_ascii_digit());
                 let unit = if is_plain && value.trim() != "0" { "kB" } else { "" };
@@ -580,17 +493,14 @@ impl Settings {
                     None if value == "sql_standard" => {
                         Err(Error::unsupported("intervalstyle 'sql_standard'"))
                     }
-                    None => {
-                        let message =
-                            format!("invalid value for parameter \"{name}\": \"{value}\"");
-                        let hint = "Available values: postgres, postgres_verbose, sql_standard, \
-                                    iso_8601.";
-                        Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
-                    }
+                    None => Err(no_such_value(name, &value, INTERVAL_STYLES)),
                 }
             }
             Access::Zone => Ok(Some(TimeZone::setting(value)?.name().to_owned())),
-            Access::Milliseconds => Ok(Some(parse_ms(name, value)?.to_string())),
+            Access::Integer(min, max, unit) => {
+                Ok(Some(integer(name, value, [min, max], unit)?.to_string()))
+            }
+            Access::Real(min, max) => Ok(Some(real(name, value, [min, max])?.to_string())),
             Access::Any => Ok(Some(value.to_owned())),
         }
     }
@@ -673,8 +583,25 @@ impl Settings {
     /// The unit of the value of `name`, as [`Self::all`] has it.
     pub(crate) fn unit(name: &str) -> Option<&'static str> {
         match find(name) {
-            Ok((_, _, Access::Milliseconds)) => Some("ms"),
+            Ok((_, _, Access::Integer(_, _, unit))) => unit.name(),
             _ => None,
+        }
+    }
+
+    /// The type, and the least and largest value of `name` as `pg_settings` has them.
+    pub(crate) fn domain(name: &str) -> Domain {
+        let ty = |vartype| Domain { vartype, limits: None };
+        match find(name).map(|(_, _, access)| access) {
+            Ok(Access::Integer(min, max, _)) => {
+                Domain { limits: Some([min.to_string(), max.to_string()]), ..ty("integer") }
+            }
+            Ok(Access::Real(min, max)) => {
+                let max = if max == f64::MAX { "1.79769e+308".into() } else { max.to_string() };
+                Domain { limits: Some([min.to_string(), max]), ..ty("real") }
+            }
+            Ok(Access::Switch | Access::FixedSwitch) => ty("bool"),
+            Ok(Access::OneOf(_)) => ty("enum"),
+            _ => ty("string"),
         }
     }
 
@@ -692,7 +619,7 @@ impl Settings {
             let name = t.name();
             (name.to_owned(), self.kept(name).unwrap_or_default(), reset(name, "on"))
         };
-        let mut all: Vec<_> = KNOWN.iter().map(value).collect();
+        let mut all: Vec<_> = known_settings().map(value).collect();
         all.extend(Technique::ALL.into_iter().map(switch));
         for (name, _) in self.local.iter().chain(&self.changed) {
             if matches!(name, Cow::Owned(_)) && !all.iter().any(|(known, ..)| known == name) {

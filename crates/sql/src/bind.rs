@@ -21,6 +21,7 @@ mod ddl;
 mod into;
 mod like;
 mod absent;
+mod effectless;
 mod write;
 mod insert;
 mod conflict;

@@ -377,6 +377,9 @@ pub struct IndexTerms {
     pub expressions: Vec<IndexExpression>,
     /// WHERE, as SQL text: only rows for which it is true have entries.
     pub predicate: Option<String>,
+    /// Operator classes that were named and are not the usual ones of their columns: the column's
+    /// position in the index, the name. Keys are ordered alike in all of them.
+    pub classes: Vec<(usize, String)>,
 }
 
 impl IndexTerms {

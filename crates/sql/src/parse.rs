@@ -5,10 +5,15 @@
 mod absent;
 mod alter;
 mod check;
+mod comment;
 mod conflict;
+mod copy;
 mod cursor;
 mod dialect;
 mod effect;
+mod effectless;
+mod elements;
+mod forms;
 mod grant;
 mod like;
 mod missing;
@@ -18,14 +23,19 @@ mod role;
 mod schema;
 mod session;
 mod shown;
+mod storage;
 mod subscript;
 pub(crate) mod visit;
 mod wide;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
 pub(crate) use check::too_deep;
+pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use conflict::Inference;
 pub use effect::Effect;
+pub(crate) use effectless::{
+    Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree,
+};
 pub(crate) use like::LikeTree;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
@@ -150,6 +160,11 @@ pub(crate) enum SessionTree {
         name: ast::Ident,
         arguments: Vec<ast::Expr>,
     },
+    Comment(Box<CommentTree>),
+    /// CREATE SCHEMA with what it is to hold.
+    SchemaElements(SchemaStatement, Vec<ParsedStatement>),
+    /// What changes nothing, and ALTER of what has such actions.
+    Effectless(Box<EffectlessTree>),
     /// About objects of kinds that there are none of.
     Absent(Absent),
     /// ALTER VIEW ... RENAME, of the view or a column.
@@ -291,7 +306,8 @@ fn parse_statement(
     } else if is_keyword(first, Keyword::DECLARE) {
         parse_declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))
     } else {
-        parse_tree(prepare(tokens))
+        elements::parse(text, index, tokens)
+            .and_then(|tree| tree.map_or_else(|| parse_tree(prepare(tokens)), Ok))
     };
     let tree = tree.map_err(|error| {
         let error = missing::explained(error, tokens);
@@ -413,6 +429,11 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 }
 
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+    if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {
+        return Ok(tree);
+    }
+    storage::take(&mut tokens)?;
+    forms::rewrite(&mut tokens)?;
     let locks = session::take_locks(&mut tokens).map_err(syntax_error)?;
     let overriding = session::take_overriding(&mut tokens);
     let identity_names = session::take_identity_names(&mut tokens).map_err(syntax_error)?;
@@ -422,7 +443,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);
     let tree = if parser.peek_keyword(Keyword::COPY) {
-        Tree::Copy(Box::new(parse_copy(&mut parser).map_err(syntax_error)?))
+        Tree::Copy(Box::new(copy::parse(&mut parser).map_err(syntax_error)?))
     } else if let Some(tree) = session::parse(&mut parser).map_err(syntax_error)? {
         Tree::Session(Box::new(tree))
     } else {
@@ -501,7 +522,10 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 after_between = false;
                 continue;
             }
-            Token::Word(word) if is_word(word, "isnull") && !opens_call(tokens, at_idx) => {
+            Token::Word(word) if is_word(word, "national") && begins_character(tokens, at_idx) => {
+                continue;
+            }
+            Token::Word(word) if is_word(word, "isnull") && follows_value(&prepared) => {
                 for (text, keyword) in [("IS", Keyword::IS), ("NULL", Keyword::NULL)] {
                     prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });
                 }
@@ -559,6 +583,34 @@ fn opens_call(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
     let mut rest = tokens.iter().skip(at_idx + 1);
     rest.find(|token| !matches!(token.token, Token::Whitespace(_)))
         .is_some_and(|token| token.token == Token::LParen)
+}
+
+/// True when CHAR or CHARACTER follows token `at_idx`.
+fn begins_character(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
+    let mut rest = tokens.iter().skip(at_idx + 1);
+    rest.find(|token| !matches!(token.token, Token::Whitespace(_))).is_some_and(|token| {
+        [Keyword::CHAR, Keyword::CHARACTER].iter().any(|k| is_keyword(token, *k))
+    })
+}
+
+/// True when `before` ends in what may be the end of a value.
+fn follows_value(before: &[TokenWithSpan]) -> bool {
+    let last = before.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    last.is_some_and(|last| match &last.token {
+        Token::Word(word) => {
+            word.quote_style.is_some()
+                || !is_reserved(&word.value.to_ascii_lowercase())
+                || [Keyword::NULL, Keyword::TRUE, Keyword::FALSE, Keyword::END]
+                    .contains(&word.keyword)
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::EscapedStringLiteral(_)
+        | Token::RParen
+        | Token::RBracket
+        | Token::Placeholder(_) => true,
+        _ => false,
+    })
 }
 
 /// True behind what an argument of a call may follow.
@@ -685,95 +737,4 @@ fn parse_location(text: &str) -> Option<Position> {
         .filter_map(|part| part.parse::<u64>().ok());
     let (line, column) = (numbers.next()?, numbers.next()?);
     at_location(Location { line, column })
-}
-
-/// `COPY {table [(columns)] | (query)} {FROM | TO} {'path' | STDIN | STDOUT} [options]`.
-fn parse_copy(parser: &mut Parser<'_>) -> Result<CopyTree, ParserError> {
-    parser.expect_keyword(Keyword::COPY)?;
-    let source = if parser.consume_token(&Token::LParen) {
-        let query = parser.parse_query()?;
-        parser.expect_token(&Token::RParen)?;
-        CopySource::Query(query)
-    } else {
-        let name = parser.parse_object_name(false)?;
-        let mut columns = Vec::new();
-        if parser.consume_token(&Token::LParen) {
-            columns = parser.parse_comma_separated(Parser::parse_identifier)?;
-            parser.expect_token(&Token::RParen)?;
-        }
-        CopySource::Table(name, columns)
-    };
-    let from = parser.expect_one_of_keywords(&[Keyword::FROM, Keyword::TO])? == Keyword::FROM;
-    let standard = if from { Keyword::STDIN } else { Keyword::STDOUT };
-    let path = match parser.parse_keyword(standard) {
-        true => None,
-        false => Some(parser.parse_literal_string()?),
-    };
-    let options = parse_copy_options(parser)?;
-    let condition = match parser.parse_keyword(Keyword::WHERE) {
-        true => Some(parser.parse_expr()?),
-        false => None,
-    };
-    Ok(CopyTree { source, from, path, options, condition })
-}
-
-fn parse_copy_options(parser: &mut Parser<'_>) -> Result<Vec<(ast::Ident, String)>, ParserError> {
-    let with = parser.parse_keyword(Keyword::WITH);
-    if parser.consume_token(&Token::LParen) {
-        let options = parser.parse_comma_separated(parse_copy_option)?;
-        parser.expect_token(&Token::RParen)?;
-        return Ok(options);
-    }
-    // The old form: `CSV HEADER DELIMITER [AS] '|' NULL [AS] '' QUOTE '"'`.
-    let mut options = Vec::new();
-    while let Token::Word(word) = parser.peek_token_ref().token.clone() {
-        if word.keyword == Keyword::WHERE {
-            break;
-        }
-        parser.next_token();
-        let name = ast::Ident::new(word.value.to_lowercase());
-        let _ = parser.parse_keyword(Keyword::AS);
-        match word.keyword {
-            Keyword::CSV | Keyword::BINARY => options.push((ast::Ident::new("format"), name.value)),
-            _ => match parser.peek_token_ref().token {
-                Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => {
-                    let value = parser.parse_literal_string()?;
-                    options.push((name, value));
-                }
-                _ => options.push((name, "true".to_owned())),
-            },
-        }
-    }
-    if with && options.is_empty() {
-        return parser.expected_ref("COPY options", parser.peek_token_ref());
-    }
-    Ok(options)
-}
-
-fn parse_copy_option(parser: &mut Parser<'_>) -> Result<(ast::Ident, String), ParserError> {
-    let mut name = parser.parse_identifier()?;
-    name.value.make_ascii_lowercase();
-    let value = match parser.peek_token_ref().token {
-        Token::Comma | Token::RParen => "true".to_owned(),
-        Token::LParen => {
-            parser.expect_token(&Token::LParen)?;
-            let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
-            parser.expect_token(&Token::RParen)?;
-            let names: Vec<String> = columns.iter().map(crate::bind::folded).collect();
-            names.join(",")
-        }
-        _ => match parser.next_token().token {
-            Token::Word(word) => word.value.to_lowercase(),
-            Token::Number(digits, _) => digits,
-            Token::SingleQuotedString(text)
-            | Token::EscapedStringLiteral(text)
-            | Token::NationalStringLiteral(text) => text,
-            Token::Mul => "*".to_owned(),
-            _ => {
-                parser.prev_token();
-                return parser.expected_ref("an option value", parser.peek_token_ref());
-            }
-        },
-    };
-    Ok((name, value))
 }

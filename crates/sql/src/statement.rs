@@ -15,15 +15,16 @@ pub use cursor::{
 };
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
-    CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Naming, Nullability,
-    OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity, WithData,
+    CreateTable, CreateTableAs, CreateView, CreateWideTable, DropRelations, Effectless, Naming,
+    Nullability, OnCommit, RenameView, SequenceChange, Skipped, Truncate, TruncateIdentity,
+    WithData,
 };
 pub use privilege::{
     Access, DefaultKind, Extent, GrantAction, GrantOption, ObjectKind, Objects, Privilege,
     PrivilegeStatement, Privileges, RoleName, privileges_in,
 };
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
-pub use schema::SchemaStatement;
+pub use schema::{SchemaElements, SchemaStatement};
 pub use transaction::{
     AccessMode, Chain, ConstraintMode, Discard, Execute, Isolation, LockTable, Prepare,
     SetConstraints, TableLockMode, TransactionModes,
@@ -341,6 +342,10 @@ pub enum Statement {
     RenameView(RenameView),
     /// What found nothing to do.
     Skipped(Skipped),
+    /// CREATE SCHEMA with tables, views and others.
+    SchemaElements(Box<SchemaElements>),
+    /// What changes nothing here.
+    Effectless(Effectless),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
     /// CREATE INDEX.

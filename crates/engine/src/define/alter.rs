@@ -439,20 +439,7 @@ impl Altering {
             false => table.finish(session)?,
         };
         let def = entry.def.clone();
-        let moved = |on: &Commented| match on {
-            Commented::Column(relation, column) if *relation == def.name => {
-                let (_, to) = renamed.iter().find(|(from, _)| from == column)?;
-                Some(Commented::Column(relation.clone(), to.clone()))
-            }
-            Commented::Relation(name) => {
-                let beside = |name: &str| RelationName::key_beside(&def.name, name);
-                let is_meant = |(from, _): &&(String, String)| beside(from) == *name;
-                let (_, to) = renamed_constraints.iter().find(is_meant)?;
-                let is_index = def.indexes.iter().any(|i| i.name == *to);
-                is_index.then(|| Commented::Relation(beside(to)))
-            }
-            _ => None,
-        };
+        let moved = |on: &Commented| moved_comment(&def, on, &renamed, &renamed_constraints);
         session.change_catalog(|state| {
             for other in others {
                 state.tables.insert(other.def.name.clone(), other);
@@ -561,5 +548,32 @@ fn follow(state: &mut State, old: &str, new: &str, dropped: &[Dropped]) {
         }
         let changed = entry.redefined(def, entry.built());
         state.tables.insert(entry.def.name.clone(), Arc::new(changed));
+    }
+}
+
+/// What a comment is about after columns and constraints of `def` got other names; None for one
+/// that stays.
+fn moved_comment(
+    def: &TableDef,
+    on: &Commented,
+    columns: &[(String, String)],
+    constraints: &[(String, String)],
+) -> Option<Commented> {
+    match on {
+        Commented::Column(relation, column) if *relation == def.name => {
+            let (_, to) = columns.iter().find(|(from, _)| from == column)?;
+            Some(Commented::Column(relation.clone(), to.clone()))
+        }
+        Commented::Constraint(relation, constraint) if *relation == def.name => {
+            let (_, to) = constraints.iter().find(|(from, _)| from == constraint)?;
+            Some(Commented::Constraint(relation.clone(), to.clone()))
+        }
+        Commented::Relation(name) => {
+            let beside = |name: &str| RelationName::key_beside(&def.name, name);
+            let (_, to) = constraints.iter().find(|(from, _)| beside(from) == *name)?;
+            let is_index = def.indexes.iter().any(|i| i.name == *to);
+            is_index.then(|| Commented::Relation(beside(to)))
+        }
+        _ => None,
     }
 }

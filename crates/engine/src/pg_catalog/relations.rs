@@ -240,8 +240,12 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
     let method = index.kind.method();
     let option = index.kind.option();
     let option = option.map_or(String::new(), |(name, value)| format!(" WITH ({name}='{value}')"));
-    let column = |column: &IndexColumn| {
+    let column = |(position, column): (usize, &IndexColumn)| {
         let mut text = index_column(def, index, column, Form::Full);
+        if let Some((_, class)) = index.terms.classes.iter().find(|(at, _)| *at == position) {
+            text.push(' ');
+            text.push_str(class);
+        }
         match (column.direction, column.nulls) {
             (Direction::Ascending, NullsOrder::Last) => {}
             (Direction::Ascending, NullsOrder::First) => text.push_str(" NULLS FIRST"),
@@ -250,7 +254,7 @@ pub(super) fn index_definition(def: &TableDef, index: &IndexMeta) -> String {
         }
         text
     };
-    let columns: Vec<String> = index.columns.iter().map(column).collect();
+    let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
     let nulls = match index.unique {
         Uniqueness::NullsNotDistinct => " NULLS NOT DISTINCT",
         _ => "",

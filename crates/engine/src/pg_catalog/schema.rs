@@ -123,7 +123,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_settings",
         "name:n setting:n unit:n category:n short_desc:n extra_desc:n context:n vartype:n \
-         source:n boot_val:n reset_val:n",
+         source:n min_val:n max_val:n boot_val:n reset_val:n",
     ),
     (
         "pg_catalog.pg_sequence",

@@ -94,6 +94,9 @@ fn comments(subject: &Subject<'_>) -> Vec<Row> {
             let place = subject.state.column_place(relation, column)?;
             Some(row("pg_class", *numbers.get(relation)?, place + 1, text))
         }
+        Commented::Constraint(table, name) => {
+            Some(row("pg_constraint", numbers::constraint(table, name), 0, text))
+        }
         Commented::Schema(name) => Some(row("pg_namespace", numbers::schema(name), 0, text)),
         Commented::Database | Commented::Role(_) => None,
     };
@@ -273,10 +276,14 @@ fn tablespaces(subject: &Subject<'_>) -> Vec<Row> {
 fn settings(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, value, reset): (String, String, String)| {
         let source = if value == reset { "default" } else { "session" };
-        let row = match Settings::unit(&name) {
-            Some(unit) => Row::default().text("unit", unit).text("vartype", "integer"),
-            None => Row::default().text("vartype", "string"),
-        };
+        let domain = Settings::domain(&name);
+        let mut row = Row::default().text("vartype", domain.vartype);
+        if let Some(unit) = Settings::unit(&name) {
+            row = row.text("unit", unit);
+        }
+        if let Some([min, max]) = &domain.limits {
+            row = row.text("min_val", min).text("max_val", max);
+        }
         row.text("name", &name)
             .text("setting", &value)
             .text("category", "Tessera")

@@ -417,6 +417,12 @@ impl Binder<'_> {
             }
             ColumnOp::SetDataType { data_type: ty, using, .. } => {
                 let ty = data_type(ty, at)?;
+                let is_whole =
+                    matches!(ty, DataType::SmallInt | DataType::Integer | DataType::BigInt);
+                if altered.identities.contains(&column) && !is_whole {
+                    let message = "identity column type must be smallint, integer, or bigint";
+                    return fail(SqlState::INVALID_PARAMETER, message, at);
+                }
                 return self.set_type(altered, column, ty, using.as_ref(), at);
             }
             ColumnOp::AddGenerated { generated_as, sequence_options } => {
@@ -728,6 +734,7 @@ impl Altered {
         let column = self.ordinal(from)?;
         let name = folded(to);
         super::name::refuse_reserved(to)?;
+        super::name::refuse_system(to)?;
         if self.find(to).is_some() {
             let message = format!(
                 "column \"{name}\" of relation \"{}\" already exists",

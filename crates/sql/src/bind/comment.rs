@@ -1,22 +1,34 @@
 //! Binds COMMENT ON.
 
-use sqlparser::ast::{self, CommentObject};
+use sqlparser::ast;
 use types::{Result, SqlState};
 
 use super::{Binder, fail, name, unsupported};
-use crate::statement::{Comment, CommentTarget, RelationName, Statement};
+use crate::parse::{Absent, CommentTree, Commented};
+use crate::statement::{Comment, CommentTarget, RelationName, Skipped, Statement};
 
 impl Binder<'_> {
     /// Binds COMMENT ON; whether the object exists is seen when the statement runs.
-    pub(super) fn bind_comment(
-        &self,
-        kind: &CommentObject,
-        object: &ast::ObjectName,
-        text: Option<&String>,
-    ) -> Result<Statement> {
-        let relation = |kind| -> Result<CommentTarget> {
-            Ok(CommentTarget::Relation { kind, name: self.relation_name(object)? })
+    pub(super) fn bind_comment(&self, comment: &CommentTree) -> Result<Statement> {
+        let on = match &comment.on {
+            Commented::Object(kind, object) => self.comment_target(kind, object)?,
+            Commented::Constraint(name, table) => CommentTarget::Constraint {
+                table: self.relation_name(table)?,
+                name: name::folded(name),
+            },
+            Commented::Absent(absent) => return self.comment_on_absent(absent),
+            Commented::Other(kind) => return unsupported(format!("COMMENT ON {kind}"), None),
         };
+        // An empty comment is none, as in PostgreSQL.
+        let text = comment.text.clone().filter(|text| !text.is_empty());
+        Ok(Statement::Comment(Box::new(Comment { on, text })))
+    }
+
+    fn comment_target(
+        &self,
+        kind: &'static str,
+        object: &ast::ObjectName,
+    ) -> Result<CommentTarget> {
         let single = || -> Result<String> {
             match name::object_parts(object)?.as_slice() {
                 [name] => Ok(name.clone()),
@@ -26,28 +38,30 @@ impl Binder<'_> {
                 }
             }
         };
-        let on = match kind {
-            CommentObject::Table => relation("table")?,
-            CommentObject::View => relation("view")?,
-            CommentObject::Index => relation("index")?,
-            CommentObject::Sequence => relation("sequence")?,
-            CommentObject::Column => match column_target(object)? {
+        Ok(match kind {
+            "column" => match column_target(object)? {
                 CommentTarget::Column { relation, column } => {
                     CommentTarget::Column { relation: self.found(relation), column }
                 }
                 other => other,
             },
-            CommentObject::Schema => CommentTarget::Schema(single()?),
-            CommentObject::Database => CommentTarget::Database(single()?),
-            CommentObject::Role | CommentObject::User => CommentTarget::Role(single()?),
-            other => {
-                let what = format!("COMMENT ON {other}");
-                return unsupported(what, name::object_at(object));
-            }
-        };
-        // An empty comment is none, as in PostgreSQL.
-        let text = text.filter(|text| !text.is_empty()).cloned();
-        Ok(Statement::Comment(Box::new(Comment { on, text })))
+            "schema" => CommentTarget::Schema(single()?),
+            "database" => CommentTarget::Database(single()?),
+            "role" => CommentTarget::Role(single()?),
+            kind => CommentTarget::Relation { kind, name: self.relation_name(object)? },
+        })
+    }
+
+    /// Of what no database here has; what is always there keeps the comment that it has.
+    fn comment_on_absent(&self, absent: &Absent) -> Result<Statement> {
+        if let Absent::Drop { kind, objects, .. } = absent
+            && matches!(kind.label, "extension" | "language")
+            && let [object] = objects.as_slice()
+            && name::object_parts(&object.name)? == ["plpgsql"]
+        {
+            return Ok(Statement::Skipped(Skipped { command: "COMMENT", notices: Vec::new() }));
+        }
+        self.bind_absent(absent)
     }
 }
 

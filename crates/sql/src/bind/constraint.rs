@@ -7,7 +7,9 @@ use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
 use super::json::refuse_index;
-use super::name::{expr_at, folded, ident_at, object_at, object_parts, refuse_reserved};
+use super::name::{
+    expr_at, folded, ident_at, object_at, object_parts, refuse_reserved, refuse_system,
+};
 use super::types::{comparison_type, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
@@ -192,7 +194,10 @@ impl Definition {
             }
             ast::TableConstraint::ForeignKey(key) => {
                 let idents: Vec<&ast::Ident> = key.columns.iter().collect();
-                let columns = self.ordinals(&idents, missing_in_foreign_key)?;
+                // A column may refer to several, alone among constraints.
+                let one = |ident: &&ast::Ident| self.ordinals(&[*ident], missing_in_foreign_key);
+                let columns: Vec<Vec<usize>> = idents.iter().map(one).collect::<Result<_>>()?;
+                let columns = columns.concat();
                 self.waiting.push(Waiting::ForeignKey { columns, key: key.clone() });
                 return Ok(());
             }
@@ -229,6 +234,7 @@ impl Binder<'_> {
         column: &ast::ColumnDef,
     ) -> Result<()> {
         refuse_reserved(&column.name)?;
+        refuse_system(&column.name)?;
         let (name, at) = (folded(&column.name), ident_at(&column.name));
         let ordinal = definition.columns.len();
         let serial = serial_type(&column.data_type);
@@ -249,7 +255,12 @@ impl Binder<'_> {
             });
         }
         let null = |option: &ast::ColumnOptionDef| option.option == ast::ColumnOption::Null;
-        let not_null = |option: &ast::ColumnOptionDef| option.option == ast::ColumnOption::NotNull;
+        let not_null = |option: &ast::ColumnOptionDef| match &option.option {
+            ast::ColumnOption::NotNull => true,
+            // An identity column has no NULL.
+            ast::ColumnOption::Generated { generation_expr, .. } => generation_expr.is_none(),
+            _ => false,
+        };
         let declared_not_null = def.not_null || column.options.iter().any(not_null);
         if declared_not_null && column.options.iter().any(null) {
             let table = &definition.name.name;

@@ -84,6 +84,7 @@ impl Binder<'_> {
             let given = create.columns.get(ordinal);
             let name = given.map_or_else(|| column.name.clone(), |given| folded(&given.name));
             let at = given.and_then(|given| ident_at(&given.name));
+            super::name::refuse_system(&ast::Ident::new(name.as_str()))?;
             refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
             columns.push(ColumnDef::new(name, column.ty));
         }
@@ -255,6 +256,15 @@ fn table_options(options: &ast::CreateTableOptions, at: Place) -> Result<Vec<(St
         if named.iter().any(|(known, _)| *known == name) {
             let message = format!("parameter \"{name}\" specified more than once");
             return fail(SqlState::SYNTAX_ERROR, message, at);
+        }
+        if super::effectless::is_storage_parameter(&name) {
+            let ident = ast::Ident { value: name, ..ast::Ident::new("") };
+            super::effectless::check_parameter(&ident, Some(&value))?;
+            continue;
+        }
+        // Tables of old dumps.
+        if name == "oids" && value.eq_ignore_ascii_case("false") {
+            continue;
         }
         named.push((name, value));
     }

@@ -105,6 +105,9 @@ impl Binder<'_> {
             {
                 return self.rounded_clock(name, &arguments, at);
             }
+            "grouping" if arguments.is_empty() => {
+                return fail(SqlState::SYNTAX_ERROR, "syntax error at or near \")\"", at);
+            }
             "grouping" => return self.grouping(arguments, at),
             name if is_set_function(name) => return self.series_call(name, arguments, at),
             "pg_typeof" if arguments.len() == 1 => {

@@ -1,7 +1,7 @@
 //! CREATE INDEX.
 
 use sqlparser::ast;
-use types::{Result, SqlState};
+use types::{DataType, Result, SqlState};
 
 use super::constraint::object_name;
 use super::index_terms;
@@ -12,19 +12,31 @@ use crate::algebra::{Direction, NullsOrder, Place};
 use crate::catalog::{
     INDEX_EXPRESSION, IndexColumn, IndexKind, IndexTerms, TableRef, Uniqueness, WeaveForm,
 };
-use crate::statement::{CreateIndex, IfExists, Naming, Statement};
+use crate::statement::{CreateIndex, Effectless, IfExists, Naming, Statement};
 
 impl Binder<'_> {
     pub(super) fn bind_create_index(&mut self, create: &ast::CreateIndex) -> Result<Statement> {
         let at = object_at(&create.table_name);
         let table = self.table_named(&create.table_name)?;
+        let mut notices = Vec::new();
+        for column in &create.include {
+            column_named(&table, column)?;
+        }
         if !create.include.is_empty() {
-            return unsupported("INCLUDE in an index", at);
+            let message = "columns of INCLUDE are not kept: rows are where their keys are found";
+            notices.push((SqlState(*b"00000"), message.to_owned()));
         }
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
         }
-        let kind = index_kind(create, at)?;
+        let kind = match &create.using {
+            Some(ast::IndexType::BRIN) if !create.unique => {
+                let message = "access method \"btree\" is taken in the place of \"brin\"";
+                notices.push((SqlState(*b"00000"), message.to_owned()));
+                IndexKind::Ordered
+            }
+            _ => index_kind(create, at)?,
+        };
         check_one_column(create, kind, at)?;
         let unique = match (create.unique, create.nulls_distinct) {
             (false, _) => Uniqueness::No,
@@ -33,8 +45,10 @@ impl Binder<'_> {
         };
         let mut terms = IndexTerms::default();
         let mut columns = Vec::with_capacity(create.columns.len());
-        for column in &create.columns {
-            columns.push(self.index_column(&table, column, kind, &mut terms)?);
+        for (position, column) in create.columns.iter().enumerate() {
+            let (found, class) = self.index_column(&table, column, kind, &mut terms)?;
+            terms.classes.extend(class.map(|class| (position, class)));
+            columns.push(found);
         }
         if let Some(predicate) = &create.predicate {
             self.index_predicate(predicate, table.bare_name(), table.columns())?;
@@ -55,7 +69,7 @@ impl Binder<'_> {
             }
         };
         let if_exists = if create.if_not_exists { IfExists::Skip } else { IfExists::Fail };
-        Ok(Statement::CreateIndex(Box::new(CreateIndex {
+        let create = Statement::CreateIndex(Box::new(CreateIndex {
             name,
             naming,
             table,
@@ -64,7 +78,12 @@ impl Binder<'_> {
             kind,
             terms,
             if_exists,
-        })))
+        }));
+        if notices.is_empty() {
+            return Ok(create);
+        }
+        let (command, index, rest) = ("CREATE INDEX", None, Some(Box::new(create)));
+        Ok(Statement::Effectless(Effectless { command, index, notices, rest }))
     }
 
     fn index_column(
@@ -73,14 +92,9 @@ impl Binder<'_> {
         column: &ast::IndexColumn,
         kind: IndexKind,
         terms: &mut IndexTerms,
-    ) -> Result<IndexColumn> {
+    ) -> Result<(IndexColumn, Option<String>)> {
         let expr = &column.column.expr;
         let at = expr_at(expr);
-        if let Some(class) = &column.operator_class
-            && !is_usual_class(class)
-        {
-            return unsupported(format!("the operator class {class}"), at);
-        }
         index_terms::check_form(expr)?;
         let ordinal = match expr {
             ast::Expr::Identifier(ident) => column_named(table, ident)?,
@@ -101,8 +115,12 @@ impl Binder<'_> {
             None => terms.expressions.last().map(|expression| expression.ty),
         };
         ty.map_or(Ok(()), |ty| refuse_index(ty, at))?;
+        let class = match (&column.operator_class, ty) {
+            (Some(class), Some(ty)) => operator_class(class, ty, at)?,
+            _ => None,
+        };
         let (direction, nulls) = index_order(&column.column.options, kind, at)?;
-        Ok(IndexColumn { ordinal, direction, nulls })
+        Ok((IndexColumn { ordinal, direction, nulls }, class))
     }
 }
 
@@ -218,35 +236,73 @@ fn index_order(
     Ok((direction, nulls))
 }
 
-/// Whether keys in the order of this class are in the order of the type. Text has the order of its
-/// bytes, so the pattern classes are like the usual ones.
-fn is_usual_class(class: &ast::ObjectName) -> bool {
-    const CLASSES: [&str; 24] = [
-        "text_ops",
-        "varchar_ops",
-        "bpchar_ops",
-        "text_pattern_ops",
-        "varchar_pattern_ops",
-        "bpchar_pattern_ops",
-        "name_ops",
-        "int2_ops",
-        "int4_ops",
-        "int8_ops",
-        "oid_ops",
-        "float4_ops",
-        "float8_ops",
-        "numeric_ops",
-        "bool_ops",
-        "bytea_ops",
-        "date_ops",
-        "time_ops",
-        "timestamp_ops",
-        "timestamptz_ops",
-        "interval_ops",
-        "uuid_ops",
-        "char_ops",
-        "enum_ops",
-    ];
-    let name = object_parts(class).ok().and_then(|mut parts| parts.pop());
-    name.is_some_and(|name| CLASSES.contains(&name.as_str()))
+/// Operator classes whose order is that of their type. Text has the order of its bytes, so the
+/// pattern classes are like the usual ones.
+const CLASSES: [&str; 24] = [
+    "text_ops",
+    "varchar_ops",
+    "bpchar_ops",
+    "text_pattern_ops",
+    "varchar_pattern_ops",
+    "bpchar_pattern_ops",
+    "name_ops",
+    "int2_ops",
+    "int4_ops",
+    "int8_ops",
+    "oid_ops",
+    "float4_ops",
+    "float8_ops",
+    "numeric_ops",
+    "bool_ops",
+    "bytea_ops",
+    "date_ops",
+    "time_ops",
+    "timestamp_ops",
+    "timestamptz_ops",
+    "interval_ops",
+    "uuid_ops",
+    "char_ops",
+    "enum_ops",
+];
+
+/// An operator class for keys of type `ty`; None for the usual one.
+fn operator_class(class: &ast::ObjectName, ty: DataType, at: Place) -> Result<Option<String>> {
+    use DataType as T;
+    let name = object_parts(class)?.pop().unwrap_or_default();
+    if !CLASSES.contains(&name.as_str()) {
+        return unsupported(format!("the operator class {class}"), at);
+    }
+    let usual = match ty {
+        T::Text | T::Varchar(_) => "text_ops",
+        T::Char(_) => "bpchar_ops",
+        T::SmallInt => "int2_ops",
+        T::Integer => "int4_ops",
+        T::BigInt => "int8_ops",
+        T::Real => "float4_ops",
+        T::Double => "float8_ops",
+        T::Numeric(_) => "numeric_ops",
+        T::Boolean => "bool_ops",
+        T::Bytea => "bytea_ops",
+        T::Date => "date_ops",
+        T::Time(_) => "time_ops",
+        T::Timestamp(_) => "timestamp_ops",
+        T::TimestampTz(_) => "timestamptz_ops",
+        T::Interval => "interval_ops",
+        T::Uuid => "uuid_ops",
+        T::Oid => "oid_ops",
+        _ => return Ok(None),
+    };
+    let accepts = match ty {
+        T::Text | T::Varchar(_) => {
+            !name.starts_with("bpchar")
+                && ["text", "varchar", "name", "char"].iter().any(|of| name.starts_with(of))
+        }
+        T::Char(_) => name.starts_with("bpchar"),
+        _ => name == usual,
+    };
+    if !accepts {
+        let message = format!("operator class \"{name}\" does not accept data type {}", ty.name());
+        return fail(SqlState::DATATYPE_MISMATCH, message, at);
+    }
+    Ok((name != usual).then_some(name))
 }

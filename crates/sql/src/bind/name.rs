@@ -24,6 +24,19 @@ pub(super) fn refuse_reserved(ident: &ast::Ident) -> Result<()> {
     fail(SqlState::SYNTAX_ERROR, message, ident_at(ident))
 }
 
+/// Columns that PostgreSQL has in each table.
+const SYSTEM_COLUMNS: [&str; 6] = ["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
+
+/// 42701 for a column called as one of the system.
+pub(super) fn refuse_system(ident: &ast::Ident) -> Result<()> {
+    let name = folded(ident);
+    if !SYSTEM_COLUMNS.contains(&name.as_str()) {
+        return Ok(());
+    }
+    let message = format!("column name \"{name}\" conflicts with a system column name");
+    fail(SqlState::DUPLICATE_COLUMN, message, ident_at(ident))
+}
+
 /// The place of an identifier.
 pub(super) fn ident_at(ident: &ast::Ident) -> Place {
     at_span(ident.span)

@@ -13,7 +13,8 @@ use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
     ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, Extent, LockTable,
-    Persistence, Prepare, Privileges, SetConstraints, SetValue, Statement, TableLockMode,
+    Persistence, Prepare, Privileges, SchemaElements, SetConstraints, SetValue, Statement,
+    TableLockMode,
 };
 
 impl Binder<'_> {
@@ -47,10 +48,11 @@ impl Binder<'_> {
             SessionTree::AlterTable { table, if_missing, changes } => {
                 self.bind_table_changes(table, *if_missing, changes)?
             }
-            SessionTree::Absent(absent) => self.bind_absent(absent)?,
-            SessionTree::RenameView { name, if_missing, column, to } => {
-                self.bind_rename_view(name, *if_missing, column.as_ref(), to)?
-            }
+            SessionTree::Comment(_)
+            | SessionTree::SchemaElements(..)
+            | SessionTree::Effectless(_)
+            | SessionTree::RenameView { .. }
+            | SessionTree::Absent(_) => self.bind_definition(tree)?,
             SessionTree::Execute { name, arguments } => self.bind_execute(name, arguments)?,
             SessionTree::Deallocate(name) => Statement::Deallocate(name.clone()),
             SessionTree::Discard(what) => Statement::Discard(*what),
@@ -84,6 +86,23 @@ impl Binder<'_> {
                 self.bind_changed_sequence(tree)?
             }
         })
+    }
+
+    /// Definitions, comments, and what changes nothing.
+    fn bind_definition(&mut self, tree: &SessionTree) -> Result<Statement> {
+        match tree {
+            SessionTree::Comment(comment) => self.bind_comment(comment),
+            SessionTree::SchemaElements(schema, elements) => {
+                let (schema, elements) = (schema.clone(), elements.clone());
+                Ok(Statement::SchemaElements(Box::new(SchemaElements { schema, elements })))
+            }
+            SessionTree::Effectless(tree) => self.bind_effectless(tree),
+            SessionTree::Absent(absent) => self.bind_absent(absent),
+            SessionTree::RenameView { name, if_missing, column, to } => {
+                self.bind_rename_view(name, *if_missing, column.as_ref(), to)
+            }
+            _ => unsupported("this statement", None),
+        }
     }
 
     /// ALTER SEQUENCE.

@@ -98,9 +98,6 @@ impl Binder<'_> {
                 let to = object_parts(index_name)?.pop().unwrap_or_default();
                 Ok(Statement::RenameIndex { name: self.relation_name(name)?, to })
             }
-            Ast::Comment { object_type, object_name, comment, .. } => {
-                self.bind_comment(object_type, object_name, comment.as_ref())
-            }
             Ast::Drop { .. } => self.bind_drop(statement),
             Ast::Truncate(truncate) => self.bind_truncate(truncate),
             Ast::Call(function) => self.bind_call(function),

@@ -494,6 +494,7 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "name" | "char" | "regtype" | "regproc" | "regrole" | "regnamespace" => DataType::Text,
         "text" => DataType::Text,
         "varchar" => DataType::Varchar(length()?),
+        "nchar" => DataType::Char(length()?.unwrap_or(1)),
         "oid" => DataType::Oid,
         "xid" => DataType::BigInt,
         "uuid" => DataType::Uuid,

@@ -121,6 +121,15 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
     Ok(Some(SessionTree::Absent(Absent::Drop { kind, if_missing, objects })))
 }
 
+/// `kind name`, as COMMENT ON has it, as DROP of it would be.
+pub(super) fn named(parser: &mut Parser<'_>) -> Parsed<Option<Absent>> {
+    let Some(kind) = KINDS.iter().find(|kind| words(parser, kind.words)).copied() else {
+        return Ok(None);
+    };
+    let objects = vec![object(parser, kind.form)?];
+    Ok(Some(Absent::Drop { kind, if_missing: IfMissing::Fail, objects }))
+}
+
 fn object(parser: &mut Parser<'_>, form: Form) -> Parsed<Object> {
     let mut object =
         Object { name: parser.parse_object_name(false)?, arguments: None, table: None };

@@ -17,6 +17,7 @@ const CHAIN_MAX: usize = 5_000;
 /// 54001, 42601.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     check_chains(tokens)?;
+    check_numbers(tokens)?;
     check_strings(tokens)
 }
 
@@ -54,6 +55,26 @@ fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
                     return Err(too_deep());
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses words right behind numbers: `123abc` is none.
+fn check_numbers(tokens: &[TokenWithSpan]) -> Result<()> {
+    for pair in tokens.windows(2) {
+        if let (Token::Number(digits, is_long), Token::Word(word)) =
+            (&pair[0].token, &pair[1].token)
+            && pair[0].span.end == pair[1].span.start
+        {
+            let long = if *is_long { "L" } else { "" };
+            let junk = format!("{digits}{long}{}", word.value);
+            let message = format!("trailing junk after numeric literal at or near \"{junk}\"");
+            let error = Error::new(SqlState::SYNTAX_ERROR, message);
+            return Err(match at_location(pair[0].span.start) {
+                Some(at) => error.at(at),
+                None => error,
+            });
         }
     }
     Ok(())

@@ -86,6 +86,9 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::LockTable { .. }
         | SessionTree::SetConstraints { .. }
         | SessionTree::AlterTable { .. }
+        | SessionTree::Comment(_)
+        | SessionTree::SchemaElements(..)
+        | SessionTree::Effectless(_)
         | SessionTree::Absent(_)
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }

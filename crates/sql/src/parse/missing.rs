@@ -13,7 +13,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["ALTER", "MATERIALIZED", "VIEW"],
     &["ALTER", "PROCEDURE"],
     &["ALTER", "SYSTEM"],
-    &["CLUSTER"],
     &["COMMIT", "PREPARED"],
     &["CREATE", "ACCESS", "METHOD"],
     &["CREATE", "AGGREGATE"],
@@ -30,7 +29,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["CREATE", "PROCEDURE"],
     &["CREATE", "PUBLICATION"],
     &["CREATE", "RULE"],
-    &["CREATE", "STATISTICS"],
     &["CREATE", "SUBSCRIPTION"],
     &["CREATE", "TABLESPACE"],
     &["CREATE", "TRANSFORM"],
@@ -39,7 +37,6 @@ const STATEMENTS: &[&[&str]] = &[
     &["IMPORT", "FOREIGN", "SCHEMA"],
     &["PREPARE", "TRANSACTION"],
     &["REFRESH", "MATERIALIZED", "VIEW"],
-    &["REINDEX"],
     &["ROLLBACK", "PREPARED"],
     &["SECURITY", "LABEL"],
     &["SET", "TRANSACTION", "SNAPSHOT"],
@@ -48,7 +45,6 @@ const STATEMENTS: &[&[&str]] = &[
 /// What ALTER TABLE may say that is not there.
 const CHANGES: &[&[&str]] = &[
     &["ATTACH", "PARTITION"],
-    &["CLUSTER", "ON"],
     &["DETACH", "PARTITION"],
     &["INHERIT"],
     &["SET", "COMPRESSION"],

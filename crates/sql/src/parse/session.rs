@@ -135,6 +135,8 @@ fn definition(parser: &mut Parser<'_>) -> Parsed<Option<SessionTree>> {
         super::wide::parse,
         super::alter::parse,
         super::absent::parse,
+        super::effectless::parse,
+        super::comment::parse,
     ] {
         if let Some(tree) = parse(parser)? {
             return Ok(Some(tree));

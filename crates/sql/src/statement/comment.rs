@@ -28,6 +28,13 @@ pub enum CommentTarget {
         /// The column.
         column: String,
     },
+    /// A constraint of a table.
+    Constraint {
+        /// The table.
+        table: RelationName,
+        /// Its name.
+        name: String,
+    },
     /// A schema.
     Schema(String),
     /// A database.

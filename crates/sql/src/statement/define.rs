@@ -2,7 +2,7 @@
 
 use types::{DataType, SqlState};
 
-use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName};
+use super::{DropBehaviour, IfExists, IfMissing, Persistence, RelationName, Statement};
 use crate::algebra::Query;
 use crate::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexKind, IndexMeta,
@@ -130,6 +130,19 @@ pub struct Skipped {
     pub command: &'static str,
     /// What the client is told, each with its SQLSTATE.
     pub notices: Vec<(SqlState, String)>,
+}
+
+/// A statement that changes nothing here, or ALTER TABLE with actions of that kind.
+#[derive(Clone, Debug)]
+pub struct Effectless {
+    /// How PostgreSQL names it.
+    pub command: &'static str,
+    /// The index that it is about, and what happens when there is none.
+    pub index: Option<(RelationName, IfMissing)>,
+    /// What the client is told, each with its SQLSTATE.
+    pub notices: Vec<(SqlState, String)>,
+    /// The other actions.
+    pub rest: Option<Box<Statement>>,
 }
 
 /// DROP TABLE, VIEW, INDEX or SEQUENCE.

@@ -1,5 +1,7 @@
 //! Statements about schemas; names are case-folded.
 
+use crate::parse::ParsedStatement;
+
 use super::{DropBehaviour, IfExists, IfMissing, ObjectKind, RelationName, RoleName};
 
 /// CREATE, ALTER and DROP SCHEMA, and relations that move to another.
@@ -41,6 +43,15 @@ pub enum SchemaStatement {
         /// The schema it moves to.
         to: String,
     },
+}
+
+/// CREATE SCHEMA with what it is to hold.
+#[derive(Clone, Debug)]
+pub struct SchemaElements {
+    /// CREATE SCHEMA itself.
+    pub schema: SchemaStatement,
+    /// The other statements, in the order in which they run; bound when the schema is there.
+    pub elements: Vec<ParsedStatement>,
 }
 
 impl SchemaStatement {

@@ -128,7 +128,7 @@ record!(ForeignKeyDef {
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
-record!(IndexTerms { expressions, predicate });
+record!(IndexTerms { expressions, predicate; classes });
 record!(IndexExpression { name, sql, ty });
 record!(IndexColumn { ordinal, direction, nulls });
 record!(RelationName { schema, name });
@@ -343,6 +343,11 @@ impl Codec for Commented {
                 out.raw(&[5]);
                 out.field(name);
             }
+            Self::Constraint(table, name) => {
+                out.raw(&[6]);
+                out.field(table);
+                out.field(name);
+            }
             Self::Database => out.raw(&[3]),
             Self::Role(name) => {
                 out.raw(&[4]);
@@ -361,6 +366,7 @@ impl Decode for Commented {
             3 => Self::Database,
             4 => Self::Role(from.field()?),
             5 => Self::Schema(from.field()?),
+            6 => Self::Constraint(from.field()?, from.field()?),
             _ => return Err(damaged("a comment on something unknown")),
         })
     }

@@ -109,8 +109,10 @@ fn index() -> impl Strategy<Value = IndexMeta> {
         .prop_map(|(ordinal, direction, nulls)| IndexColumn { ordinal, direction, nulls });
     let expression =
         (text(), text(), ty()).prop_map(|(name, sql, ty)| IndexExpression { name, sql, ty });
-    let terms = (vec(expression, 0..3), option::of(text()))
-        .prop_map(|(expressions, predicate)| IndexTerms { expressions, predicate });
+    let classes = vec((0..4usize, text()), 0..2);
+    let terms = (vec(expression, 0..3), option::of(text()), classes).prop_map(
+        |(expressions, predicate, classes)| IndexTerms { expressions, predicate, classes },
+    );
     (text(), vec(column, 0..4), unique, kind, terms).prop_map(
         |(name, mut columns, unique, kind, terms)| {
             let all = 0..terms.expressions.len();

@@ -1,0 +1,237 @@
+//! Binds what changes nothing here (`parse::effectless`): what it names must exist, as in
+//! PostgreSQL.
+
+use sqlparser::ast;
+use types::{Result, SqlState};
+
+use super::name::{folded, ident_at, object_parts};
+use super::{Binder, fail};
+use crate::catalog::{Relation, TableRef};
+use crate::parse::{AlteredKind, EffectlessAction as Action, EffectlessTree};
+use crate::statement::{Effectless, IfMissing, Skipped, Statement};
+
+/// The only tablespaces that there are.
+const TABLESPACES: [&str; 2] = ["pg_default", "pg_global"];
+
+/// Storage parameters of PostgreSQL's tables and indexes; those of `autovacuum_` besides.
+const PARAMETERS: [&str; 14] = [
+    "autosummarize",
+    "buffering",
+    "check_option",
+    "deduplicate_items",
+    "fastupdate",
+    "fillfactor",
+    "gin_pending_list_limit",
+    "log_autovacuum_min_duration",
+    "pages_per_range",
+    "parallel_workers",
+    "security_barrier",
+    "toast_tuple_target",
+    "user_catalog_table",
+    "vacuum_index_cleanup",
+];
+
+/// True for a storage parameter of PostgreSQL, which means nothing here.
+pub(super) fn is_storage_parameter(name: &str) -> bool {
+    let name = name.strip_prefix("toast.").unwrap_or(name);
+    PARAMETERS.contains(&name) || name.starts_with("autovacuum_") || name == "vacuum_truncate"
+}
+
+/// 22023 for a storage parameter that PostgreSQL does not know, or a value that it refuses.
+pub(super) fn check_parameter(ident: &ast::Ident, value: Option<&str>) -> Result<()> {
+    let name = folded(ident);
+    if !is_storage_parameter(&name) {
+        let message = format!("unrecognized parameter \"{name}\"");
+        return fail(SqlState::INVALID_PARAMETER, message, ident_at(ident));
+    }
+    if let ("fillfactor", Some(value)) = (name.as_str(), value) {
+        let Ok(percent) = value.trim_matches('\'').parse::<i64>() else {
+            let message = format!("invalid value for integer option \"fillfactor\": {value}");
+            return fail(SqlState::INVALID_PARAMETER, message, ident_at(ident));
+        };
+        if !(10..=100).contains(&percent) {
+            let message = format!("value {percent} out of bounds for option \"fillfactor\"");
+            return fail(SqlState::INVALID_PARAMETER, message, ident_at(ident));
+        }
+    }
+    Ok(())
+}
+
+/// 42704 for a tablespace that there is none of.
+pub(super) fn check_tablespace(ident: &ast::Ident) -> Result<()> {
+    let name = folded(ident);
+    match TABLESPACES.contains(&name.as_str()) {
+        true => Ok(()),
+        false => {
+            let message = format!("tablespace \"{name}\" does not exist");
+            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
+        }
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn bind_effectless(&mut self, tree: &EffectlessTree) -> Result<Statement> {
+        let plain = |command| Effectless { command, index: None, notices: Vec::new(), rest: None };
+        Ok(Statement::Effectless(match tree {
+            EffectlessTree::Alter { .. } => return self.bind_effectless_alter(tree),
+            EffectlessTree::Maintain { command, table, index } => {
+                if let Some(table) = table {
+                    self.table_named(table)?;
+                }
+                let index = index.as_ref().map(|index| self.relation_name(index)).transpose()?;
+                let index = index.map(|name| (name, IfMissing::Fail));
+                Effectless { index, ..plain(command) }
+            }
+            EffectlessTree::ReindexSchema(name) => {
+                if !self.catalog.has_schema(name) {
+                    let message = format!("schema \"{name}\" does not exist");
+                    return fail(SqlState(*b"3F000"), message, None);
+                }
+                plain("REINDEX")
+            }
+            EffectlessTree::Statistics { name, table, columns } => {
+                let table = self.table_named(table)?;
+                for column in columns {
+                    column_of(&table, column)?;
+                }
+                let message = match name.as_str() {
+                    "" => "statistics are those that queries gather: nothing is kept".to_owned(),
+                    name => format!(
+                        "statistics object \"{name}\" is not kept: statistics are \
+                                     those that queries gather"
+                    ),
+                };
+                let notices = vec![(SqlState(*b"00000"), message)];
+                Effectless { notices, ..plain("CREATE STATISTICS") }
+            }
+        }))
+    }
+
+    /// ALTER TABLE, INDEX or VIEW with actions without effect.
+    fn bind_effectless_alter(&mut self, tree: &EffectlessTree) -> Result<Statement> {
+        let EffectlessTree::Alter { kind, name, if_missing, actions, rest } = tree else {
+            return Err(types::Error::internal("ALTER expected"));
+        };
+
+        let (command, notices, index) = match kind {
+            AlteredKind::Table => {
+                let full = self.relation_name(name)?;
+                let found = self.catalog.relation(full.schema.as_deref(), &full.name);
+                if found.is_none() && *if_missing == IfMissing::Skip {
+                    return Ok(missing(name, "ALTER TABLE"));
+                }
+                let mut notices = Vec::new();
+                // As PostgreSQL has it, ALTER TABLE changes views, too.
+                if !matches!(found, Some(Relation::View { .. })) {
+                    notices = self.check_actions(name, actions)?;
+                }
+                ("ALTER TABLE", notices, None)
+            }
+            AlteredKind::View => {
+                let full = self.relation_name(name)?;
+                match self.catalog.relation(full.schema.as_deref(), &full.name) {
+                    Some(Relation::View { .. }) => {}
+                    None if *if_missing == IfMissing::Skip => {
+                        return Ok(missing(name, "ALTER VIEW"));
+                    }
+                    _ => drop(self.table_named(name)?),
+                }
+                check_parameters(actions)?;
+                ("ALTER VIEW", Vec::new(), None)
+            }
+            AlteredKind::Index => {
+                check_parameters(actions)?;
+                ("ALTER INDEX", Vec::new(), Some((self.relation_name(name)?, *if_missing)))
+            }
+        };
+        let rest = match rest {
+            Some(tree) => Some(Box::new(self.bind_tree(tree, "")?)),
+            None => None,
+        };
+        Ok(Statement::Effectless(Effectless { command, index, notices, rest }))
+    }
+
+    /// Looks up what actions of ALTER TABLE name; gives notices.
+    fn check_actions(
+        &self,
+        name: &ast::ObjectName,
+        actions: &[Action],
+    ) -> Result<Vec<(SqlState, String)>> {
+        let table = self.table_named(name)?;
+        let of = table.bare_name();
+        let mut notices = Vec::new();
+        check_parameters(actions)?;
+        for action in actions {
+            match action {
+                Action::OfIndex(ident) => check_index(&table, ident)?,
+                Action::OfColumn(ident) => column_of(&table, ident)?,
+                Action::Tablespace(ident) => check_tablespace(ident)?,
+                Action::Trigger(ident) => {
+                    let message =
+                        format!("trigger \"{}\" for table \"{of}\" does not exist", folded(ident));
+                    return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
+                }
+                Action::Rule(ident) => {
+                    let message =
+                        format!("rule \"{}\" for relation \"{of}\" does not exist", folded(ident));
+                    return fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident));
+                }
+                Action::Triggers if !table.foreign_keys().is_empty() => {
+                    let message =
+                        format!("foreign keys of \"{of}\" are tested all the same").to_owned();
+                    notices.push((SqlState(*b"00000"), message));
+                }
+                Action::Triggers | Action::Plain | Action::Parameters(_) => {}
+            }
+        }
+        Ok(notices)
+    }
+}
+
+fn check_parameters(actions: &[Action]) -> Result<()> {
+    for action in actions {
+        match action {
+            Action::Parameters(parameters) => {
+                for (name, value) in parameters {
+                    check_parameter(name, value.as_deref())?;
+                }
+            }
+            Action::Tablespace(ident) => check_tablespace(ident)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What IF EXISTS says.
+fn missing(name: &ast::ObjectName, command: &'static str) -> Statement {
+    let name = object_parts(name).unwrap_or_default().join(".");
+    let message = format!("relation \"{name}\" does not exist, skipping");
+    Statement::Skipped(Skipped { command, notices: vec![(SqlState(*b"00000"), message)] })
+}
+
+fn column_of(table: &TableRef, ident: &ast::Ident) -> Result<()> {
+    let name = folded(ident);
+    match table.columns().iter().any(|column| column.name == name) {
+        true => Ok(()),
+        false => {
+            let message =
+                format!("column \"{name}\" of relation \"{}\" does not exist", table.bare_name());
+            fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
+        }
+    }
+}
+
+fn check_index(table: &TableRef, ident: &ast::Ident) -> Result<()> {
+    let name = folded(ident);
+    let is_there = table.indexes().iter().any(|index| index.name == name)
+        || table.keys().iter().any(|key| key.name == name);
+    match is_there {
+        true => Ok(()),
+        false => {
+            let message =
+                format!("index \"{name}\" for table \"{}\" does not exist", table.bare_name());
+            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Forms of statements that are rewritten to others before the grammar sees them.
+//!
+//! - `ALTER GROUP g ADD USER a` to `GRANT g TO a`, with DROP to `REVOKE g FROM a`,
+//! - `RESET TIME ZONE` to `RESET timezone`, likewise the level of isolation,
+//! - `a int UNIQUE NULLS NOT DISTINCT` to a constraint of the table,
+//! - `TYPE text COLLATE "C"` to `TYPE text`,
+//! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use types::{Error, Result};
+
+use super::{at_location, is_word, keyword_token};
+
+/// Collations that order by bytes, as all texts are.
+const COLLATIONS: [&str; 5] = ["C", "POSIX", "default", "ucs_basic", "c"];
+
+/// Words that the grammar takes for fields of an interval, and PostgreSQL does not.
+const NO_FIELDS: [&str; 22] = [
+    "centuries",
+    "century",
+    "day_hour",
+    "days",
+    "decade",
+    "decades",
+    "hours",
+    "microsecond",
+    "microseconds",
+    "millennium",
+    "millennia",
+    "millenium",
+    "millisecond",
+    "milliseconds",
+    "minutes",
+    "months",
+    "nanosecond",
+    "nanoseconds",
+    "quarter",
+    "seconds",
+    "week",
+    "weeks",
+];
+
+fn is(token: &TokenWithSpan, text: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if is_word(word, text))
+}
+
+/// Positions of the tokens that are no blanks.
+fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
+    (0..tokens.len()).filter(is_one).collect()
+}
+
+/// Rewrites the tokens of a statement.
+///
+/// # Errors
+/// 0A000 for a collation that there is none of.
+pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    interval_names(tokens);
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    if word(0, "reset") && word(1, "time") && word(2, "zone") {
+        tokens[places[1]].token = name_token("timezone");
+        tokens.remove(places[2]);
+    } else if word(0, "reset") && word(1, "transaction") && word(2, "isolation") {
+        tokens[places[1]].token = name_token("transaction_isolation");
+        tokens.truncate(places[2]);
+    } else if word(0, "alter") && word(1, "group") && word(4, "user") {
+        let added = word(3, "add");
+        if added || word(3, "drop") {
+            let (verb, keyword, to) = match added {
+                true => ("GRANT", Keyword::GRANT, ("TO", Keyword::TO)),
+                false => ("REVOKE", Keyword::REVOKE, ("FROM", Keyword::FROM)),
+            };
+            tokens[places[0]].token = keyword_token(verb, keyword);
+            tokens[places[3]].token = keyword_token(to.0, to.1);
+            tokens.remove(places[4]);
+            tokens.remove(places[1]);
+        }
+    } else if word(0, "alter") && word(1, "table") {
+        return take_collations(tokens, &places);
+    } else if word(0, "create") && (1..5).any(|at| word(at, "table")) {
+        lift_unique(tokens, &places);
+    }
+    Ok(())
+}
+
+fn name_token(name: &str) -> Token {
+    Token::Word(Word { value: name.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
+}
+
+/// Takes COLLATE out of `ALTER column TYPE type COLLATE name`.
+fn take_collations(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
+    let (mut in_type, mut depth, mut gone) = (false, 0_usize, Vec::new());
+    for (at, place) in places.iter().enumerate() {
+        let token = &tokens[*place];
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 0 => in_type = false,
+            _ if is(token, "type") => in_type = true,
+            _ if is(token, "using") => in_type = false,
+            _ if in_type && depth == 0 && is(token, "collate") => {
+                let mut end = at + 1;
+                while places.get(end + 1).is_some_and(|at| tokens[*at].token == Token::Period) {
+                    end += 2;
+                }
+                let name = places.get(end).map(|at| &tokens[*at]);
+                let is_known = |name: &str| COLLATIONS.contains(&name);
+                if let Some(name) = name
+                    && !matches!(&name.token, Token::Word(w) if is_known(&w.value))
+                {
+                    let error = Error::unsupported(format!("COLLATE {}", name.token));
+                    return Err(match at_location(name.span.start) {
+                        Some(at) => error.at(at),
+                        None => error,
+                    });
+                }
+                gone.extend(at..=end);
+            }
+            _ => {}
+        }
+    }
+    for at in gone.iter().rev() {
+        if let Some(place) = places.get(*at) {
+            tokens.remove(*place);
+        }
+    }
+    Ok(())
+}
+
+/// Moves `UNIQUE NULLS NOT DISTINCT` of columns behind all columns.
+fn lift_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let (mut depth, mut begins, mut column) = (0_usize, false, None);
+    let (mut lifted, mut gone, mut close) = (Vec::new(), Vec::new(), None);
+    for (at, place) in places.iter().enumerate() {
+        match tokens[*place].token {
+            Token::LParen => {
+                depth += 1;
+                begins = depth == 1;
+                continue;
+            }
+            Token::RParen => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    close = Some(*place);
+                    break;
+                }
+            }
+            Token::Comma if depth == 1 => {
+                begins = true;
+                continue;
+            }
+            Token::Word(_) if std::mem::take(&mut begins) => {
+                let is_column = !["constraint", "unique", "primary", "check", "foreign", "like"]
+                    .iter()
+                    .any(|text| word(at, text));
+                column = is_column.then_some(*place);
+            }
+            Token::Word(_) if depth == 1 && word(at, "unique") && word(at + 1, "nulls") => {
+                let Some(column) = column else { continue };
+                let is_not = word(at + 2, "not");
+                let named = at >= 2 && word(at - 2, "constraint");
+                let from = if named { at - 2 } else { at };
+                let to = if is_not { at + 3 } else { at + 2 };
+                lifted.push((column, places[from..=to.min(places.len() - 1)].to_vec()));
+                gone.extend(from..=to);
+            }
+            _ => {}
+        }
+    }
+    let Some(close) = close.filter(|_| !lifted.is_empty()) else { return };
+    let at = |token: Token, like: usize| TokenWithSpan { token, span: tokens[like].span };
+    let mut behind = Vec::new();
+    for (column, words) in lifted {
+        behind.push(at(Token::Comma, close));
+        behind.extend(words.iter().map(|at| tokens[*at].clone()));
+        behind.push(at(Token::LParen, close));
+        behind.push(tokens[column].clone());
+        behind.push(at(Token::RParen, close));
+    }
+    tokens.splice(close..close, behind);
+    for at in gone.iter().rev() {
+        tokens.remove(places[*at]);
+    }
+}
+
+/// Puts AS before a word behind an interval that is no field of it.
+fn interval_names(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let mut names = Vec::new();
+    for at in 0..places.len().saturating_sub(2) {
+        let is_text = |at: usize| matches!(tokens[places[at]].token, Token::SingleQuotedString(_));
+        let is_no_field = |at: usize| NO_FIELDS.iter().any(|name| is(&tokens[places[at]], name));
+        if is(&tokens[places[at]], "interval") && is_text(at + 1) && is_no_field(at + 2) {
+            names.push(places[at + 2]);
+        }
+    }
+    for at in names.into_iter().rev() {
+        let token = TokenWithSpan { token: keyword_token("AS", Keyword::AS), ..tokens[at] };
+        tokens.insert(at, token);
+    }
+}

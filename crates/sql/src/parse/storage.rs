@@ -1,0 +1,172 @@
+//! Words of CREATE and DROP about storage, which change nothing here: taken out of the tokens.
+//!
+//! - `TABLESPACE pg_default`, `USING heap`, `WITHOUT OIDS` of CREATE TABLE and CREATE INDEX,
+//! - `USING INDEX TABLESPACE pg_default` of constraints,
+//! - `CONCURRENTLY` of DROP INDEX,
+//! - `WITH (security_barrier)` of CREATE VIEW.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::{Error, Result, SqlState};
+
+use super::{at_location, is_word};
+
+/// Where tables and indexes may be.
+const TABLESPACES: [&str; 3] = ["pg_default", "pg_global", "\"\""];
+
+/// Positions of the tokens that are no blanks.
+fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
+    (0..tokens.len()).filter(is_one).collect()
+}
+
+fn is(token: &TokenWithSpan, text: &str) -> bool {
+    matches!(&token.token, Token::Word(word) if is_word(word, text))
+}
+
+/// Takes the words out.
+///
+/// # Errors
+/// 42704 for a tablespace or access method that there is none of, 0A000 for options of views that
+/// would mean something.
+pub(super) fn take(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    if word(0, "drop") && word(1, "index") && word(2, "concurrently") {
+        tokens.remove(places[2]);
+        return Ok(());
+    }
+    if !word(0, "create") {
+        return Ok(());
+    }
+    let head = (1..6.min(places.len()))
+        .find(|at| ["table", "index", "view"].iter().any(|kind| word(*at, kind)));
+    match head {
+        Some(at) if word(at, "view") => take_view_options(tokens, &places[at..]),
+        Some(at) => take_storage(tokens, &places[at..]),
+        None => Ok(()),
+    }
+}
+
+fn take_storage(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    let is_table = word(0, "table");
+    let (mut depth, mut at, mut gone) = (0_usize, 0, Vec::new());
+    while at < places.len() {
+        match tokens[places[at]].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // What follows is a query, or a condition.
+        if depth == 0 && (word(at, "as") || word(at, "where")) {
+            break;
+        }
+        let begins_index = word(at, "using") && word(at + 1, "index") && word(at + 2, "tablespace");
+        let length = if begins_index {
+            3
+        } else if depth == 0 && word(at, "tablespace") && at > 1 {
+            1
+        } else if is_table && depth == 0 && word(at, "using") {
+            check_name(
+                &tokens[places[at]],
+                places.get(at + 1).map(|at| &tokens[*at]),
+                "access method",
+                &["heap"],
+            )?;
+            gone.extend([at, at + 1]);
+            at += 2;
+            continue;
+        } else if is_table && depth == 0 && word(at, "without") && word(at + 1, "oids") {
+            gone.extend([at, at + 1]);
+            at += 2;
+            continue;
+        } else {
+            at += 1;
+            continue;
+        };
+        let name = places.get(at + length).map(|at| &tokens[*at]);
+        check_name(&tokens[places[at]], name, "tablespace", &TABLESPACES)?;
+        gone.extend(at..=at + length);
+        at += length + 1;
+    }
+    for at in gone.iter().rev() {
+        tokens.remove(places[*at]);
+    }
+    Ok(())
+}
+
+/// 42704 unless `name` is one of `known`.
+fn check_name(
+    word: &TokenWithSpan,
+    name: Option<&TokenWithSpan>,
+    kind: &str,
+    known: &[&str],
+) -> Result<()> {
+    let Some(name) = name.filter(|name| matches!(name.token, Token::Word(_))) else {
+        return Err(super::near(&word.token.to_string(), at_location(word.span.start)));
+    };
+    if known.iter().any(|known| is(name, known)) {
+        return Ok(());
+    }
+    let text = name.token.to_string();
+    let message = format!("{kind} \"{}\" does not exist", text.trim_matches('"'));
+    let error = Error::new(SqlState::UNDEFINED_OBJECT, message);
+    Err(match at_location(name.span.start) {
+        Some(at) => error.at(at),
+        None => error,
+    })
+}
+
+/// Takes `WITH (...)` out that stands before AS.
+fn take_view_options(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) -> Result<()> {
+    let mut depth = 0_usize;
+    let mut from = None;
+    for (at, place) in places.iter().enumerate() {
+        let token = &tokens[*place];
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 1 && from.is_some() => {
+                let from = from.unwrap_or(at);
+                check_view_options(&places[from..at], tokens)?;
+                for place in places[from..=at].iter().rev() {
+                    tokens.remove(*place);
+                }
+                return Ok(());
+            }
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ if depth == 0 && is(token, "as") => return Ok(()),
+            _ if depth == 0 && is(token, "with") => from = Some(at),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_view_options(places: &[usize], tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut words = places.iter().map(|at| &tokens[*at]).skip(2).peekable();
+    while let Some(token) = words.next() {
+        let Token::Word(word) = &token.token else { continue };
+        let name = word.value.to_ascii_lowercase();
+        let mut value = "true".to_owned();
+        if words.next_if(|next| next.token == Token::Eq).is_some() {
+            value = words.next().map_or_else(String::new, |value| value.token.to_string());
+        }
+        let is_off = ["false", "off", "0", "'false'", "'off'", "no"]
+            .contains(&value.to_ascii_lowercase().as_str());
+        let at = at_location(token.span.start);
+        let error = match name.as_str() {
+            "security_barrier" => continue,
+            "security_invoker" if is_off => continue,
+            "security_invoker" | "check_option" => Error::unsupported(format!("{name} of a view")),
+            _ => {
+                let message = format!("unrecognized parameter \"{name}\"");
+                Error::new(SqlState::INVALID_PARAMETER, message)
+            }
+        };
+        return Err(match at {
+            Some(at) => error.at(at),
+            None => error,
+        });
+    }
+    Ok(())
+}
