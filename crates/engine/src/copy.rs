@@ -6,16 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use exec::pipeline::Stream;
-use exec::{BatchSource, QueryContext, ResultSet, RowColumn};
+use exec::{BatchSource, QueryContext, Receiver, ResultSet, RowColumn};
 use kernels::{Batch, Column, VectorBuilder};
 use plan::physical::OutputColumn;
+use sql::algebra::Query;
 use sql::catalog::{ColumnDef, TableMeta, TableRef};
 use sql::statement::{Copy, CopyDirection, CopyItem, CopyPlace, Statement};
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::catalog::{Names, StatementCatalog, TableEntry, no_files};
-use crate::registry::{FileFormat, FileOptions};
+use crate::registry::{FileFormat, FileOptions, FileWriter};
 use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
 use crate::{QueryResult, Session};
@@ -50,16 +51,14 @@ pub(crate) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
             copy_from(session, &*format, path, &copy.options, table, columns)
         }
         (CopyItem::Query(query), CopyDirection::To) => {
-            let result = session.run_query(query, Run::default())?;
-            write(&*format, path, copy, &result, session)
+            write_query(session, &*format, path, copy, query)
         }
         (CopyItem::Statement(statement), CopyDirection::To) => {
             let result = returned(session, statement)?;
             write(&*format, path, copy, &result, session)
         }
         (CopyItem::Table { table, columns }, CopyDirection::To) => {
-            let result = table_rows(session, table, columns)?;
-            write(&*format, path, copy, &result, session)
+            write_table(session, &*format, path, copy, &TableColumns::new(table, columns)?)
         }
         (CopyItem::Query(_) | CopyItem::Statement(_), CopyDirection::From) => {
             Err(Error::new(SqlState::SYNTAX_ERROR, "COPY FROM needs a table"))
@@ -76,9 +75,9 @@ impl Session {
 
 /// # Errors
 /// 0A000 for intervals in another style than files have.
-fn check_style(session: &Session, result: &ResultSet) -> Result<()> {
+fn check_style(session: &Session, columns: &[(String, DataType)]) -> Result<()> {
     let style = session.settings.interval_style();
-    match result.columns.iter().any(|(_, ty)| style.changes(*ty)) {
+    match columns.iter().any(|(_, ty)| style.changes(*ty)) {
         true => Err(Error::unsupported("COPY of intervals while intervalstyle is not 'postgres'")),
         false => Ok(()),
     }
@@ -96,6 +95,18 @@ fn table_rows(session: &Session, table: &TableRef, columns: &[usize]) -> Result<
     TableColumns::new(table, columns)?.read(&context)
 }
 
+/// A new file for rows of `columns`.
+fn create(
+    session: &Session,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    columns: &[(String, DataType)],
+) -> Result<Box<dyn FileWriter>> {
+    check_style(session, columns)?;
+    format.create(path, session.file_options(&copy.options), columns)
+}
+
 fn write(
     format: &dyn FileFormat,
     path: &str,
@@ -103,15 +114,64 @@ fn write(
     result: &ResultSet,
     session: &Session,
 ) -> Result<QueryResult> {
-    check_style(session, result)?;
-    let options = session.file_options(&copy.options);
-    let mut writer = format.create(path, options, &result.columns)?;
+    let mut writer = create(session, format, path, copy, &result.columns)?;
     for batch in &result.batches {
         session.cancel_handle().check()?;
         writer.write(batch)?;
     }
     writer.finish()?;
     Ok(QueryResult::command(format!("COPY {}", result.rows())))
+}
+
+/// Writes the rows of a query while it makes them.
+fn write_query(
+    session: &mut Session,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    query: &Query,
+) -> Result<QueryResult> {
+    let (plan, context) = session.plan_query(query, Run::default())?;
+    let output = plan.root.output.iter();
+    let columns: Vec<_> = output.map(|column| (column.name.to_string(), column.ty)).collect();
+    let file = FileRows { writer: create(session, format, path, copy, &columns)?, rows: 0 };
+    let file = exec::execute_into(&plan, &context, file);
+    session.end_progress();
+    let FileRows { writer, rows } = file?;
+    writer.finish()?;
+    Ok(QueryResult::command(format!("COPY {rows}")))
+}
+
+/// A file being written, and the rows in it.
+struct FileRows {
+    writer: Box<dyn FileWriter>,
+    rows: usize,
+}
+
+impl Receiver for FileRows {
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        self.rows += batch.rows;
+        self.writer.write(batch)
+    }
+}
+
+/// Writes the rows of a table, block by block.
+fn write_table(
+    session: &Session,
+    format: &dyn FileFormat,
+    path: &str,
+    copy: &Copy,
+    table: &TableColumns,
+) -> Result<QueryResult> {
+    let mut writer = create(session, format, path, copy, &table.names)?;
+    let context = session.context(0, Run::default());
+    let mut rows = 0;
+    table.each(&context, |batch| {
+        rows += batch.rows;
+        writer.write(&batch)
+    })?;
+    writer.finish()?;
+    Ok(QueryResult::command(format!("COPY {rows}")))
 }
 
 /// Columns of a stored table, to be read whole.
@@ -130,13 +190,28 @@ impl TableColumns {
         Ok(Self { storage, columns: columns.to_vec(), names })
     }
 
-    fn read(&self, context: &Arc<QueryContext>) -> Result<ResultSet> {
+    /// Hands over all rows, in the order of the blocks.
+    fn each(
+        &self,
+        context: &Arc<QueryContext>,
+        mut take: impl FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
         let snapshot = context.snapshot(&self.storage);
-        let mut batches = Vec::new();
         for block in 0..snapshot.block_count() {
             context.check()?;
-            batches.extend(exec::read_block(&snapshot, block, &self.columns)?);
+            exec::read_block(&snapshot, block, &self.columns)?
+                .into_iter()
+                .try_for_each(&mut take)?;
         }
+        Ok(())
+    }
+
+    fn read(&self, context: &Arc<QueryContext>) -> Result<ResultSet> {
+        let mut batches = Vec::new();
+        self.each(context, |batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
         Ok(ResultSet::from_batches(self.names.clone(), batches))
     }
 }

@@ -40,7 +40,7 @@ pub trait Procedure: Send + Sync {
 pub struct OpenedFile {
     /// Columns of the file.
     pub columns: Vec<(String, DataType)>,
-    /// Rows, when known.
+    /// Rows, counted or estimated; None when nothing is known.
     pub rows: Option<u64>,
     /// The rows.
     pub source: Arc<dyn BatchSource>,

@@ -31,9 +31,11 @@ pub mod aggregate;
 pub mod join;
 pub mod ordered;
 pub mod result;
+mod in_order;
 pub mod set;
 
 pub use context::{Profile, QueryContext, Recheck};
+pub use in_order::{Receiver, execute_into};
 pub use open::{BatchSource, Opener, execute};
 pub use result::ResultSet;
 pub use scan::{RowColumn, function_source, read_block};

@@ -78,6 +78,14 @@ pub trait Sink: Send + Sync {
     /// Whatever storing meets, 53200 above all.
     fn consume(&self, local: &mut Self::Local, flow: Flow, place: Place) -> Result<Demand>;
 
+    /// Told that no further flow comes from a work order.
+    ///
+    /// # Errors
+    /// As [`Self::consume`].
+    fn ended(&self, _place: Place) -> Result<()> {
+        Ok(())
+    }
+
     /// The plan operator whose profile the sink's time belongs to.
     fn id(&self) -> Option<OperatorId> {
         None
@@ -234,6 +242,7 @@ impl<S: Sink + 'static> Run<S> {
             counters.nanos.fetch_add(nanos, Ordering::Relaxed);
             counters.rows.fetch_add(rows, Ordering::Relaxed);
         }
+        self.sink.ended(place)?;
         Ok(demand)
     }
 

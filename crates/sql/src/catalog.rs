@@ -521,7 +521,7 @@ pub trait BoundTableFunction: Send + Sync {
     fn name(&self) -> &str;
     /// Result columns.
     fn columns(&self) -> &[(String, DataType)];
-    /// Rows, when known.
+    /// Rows, counted or estimated; None when nothing is known.
     fn rows(&self) -> Option<u64>;
     /// The source itself, for `exec`.
     fn object(&self) -> Arc<dyn Any + Send + Sync>;

@@ -160,7 +160,7 @@ fn send(
     client: &mut dyn CopyClient,
     result: &ResultSet,
 ) -> Result<u64> {
-    check_style(session, result)?;
+    check_style(session, &result.columns)?;
     let mut writer = format.writer(session.file_options(&copy.options), &result.columns)?;
     client.begin_out(result.columns.len(), format.form())?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());

@@ -23,7 +23,7 @@ use crate::rights::Object;
 use crate::session::Run;
 use crate::wide::Freshness;
 use crate::write::deferred;
-use crate::write::insert::{BULK_ROWS, load_stream, write_batch};
+use crate::write::insert::{BULK_ROWS, load_result, load_stream, write_batch};
 use crate::{QueryResult, Session};
 
 /// The columns as storage sees them.
@@ -110,6 +110,9 @@ fn fill(session: &mut Session, entry: &Arc<TableEntry>, query: &Query, run: Run)
         return load_stream(session, &context, &stream, entry);
     }
     let mut result = exec::execute(&plan, &context)?;
+    if result.rows() as f64 >= BULK_ROWS {
+        return load_result(session, entry, result);
+    }
     for batch in &mut result.batches {
         entry.generated.fill(batch)?;
         write_batch(session, entry, batch)?;

@@ -114,7 +114,12 @@ impl Session {
     pub(crate) fn run_query(&mut self, query: &Query, run: Run) -> Result<ResultSet> {
         let (plan, context) = self.plan_query(query, run)?;
         let result = exec::execute(&plan, &context);
-        *self.info.progress.0.lock() = None;
+        self.end_progress();
         result
+    }
+
+    /// No query runs any more.
+    pub(crate) fn end_progress(&self) {
+        *self.info.progress.0.lock() = None;
     }
 }

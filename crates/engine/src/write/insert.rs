@@ -18,7 +18,7 @@ use crate::catalog::TableEntry;
 use crate::session::Run;
 use crate::{QueryResult, Session};
 
-/// Estimated rows from which INSERT loads blocks in parallel instead of appending batches.
+/// Rows, estimated or counted, from which INSERT loads blocks instead of appending batches.
 pub(crate) const BULK_ROWS: f64 = 20_000.0;
 
 /// Gathers rows into one bulk writer per worker.
@@ -63,6 +63,27 @@ pub(crate) fn load_stream(
     }
     let work = session.work_mut();
     attempt(work, &context_cancel(context), |undo| load.commit(undo))
+        .map_err(|error| error.into_error(session.work(), entry))
+}
+
+/// Loads the rows of a query that turned out to have many, in their order.
+pub(crate) fn load_result(
+    session: &mut Session,
+    entry: &Arc<TableEntry>,
+    result: ResultSet,
+) -> Result<u64> {
+    let load = entry.storage().begin_load();
+    let mut writer = load.writer();
+    let cancel = session.cancel_handle();
+    for mut batch in result.batches {
+        cancel.check()?;
+        entry.generated.fill(&mut batch)?;
+        entry.checks.verify(&entry.def, &batch, session.clocks())?;
+        writer.push(&batch)?;
+    }
+    writer.finish()?;
+    let work = session.work_mut();
+    attempt(work, &cancel, |undo| load.commit(undo))
         .map_err(|error| error.into_error(session.work(), entry))
 }
 
@@ -182,6 +203,10 @@ pub(crate) fn insert(session: &mut Session, insert: &Insert) -> Result<QueryResu
         return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
     }
     let mut result = exec::execute(&plan, &context)?;
+    if simple && result.rows() as f64 >= BULK_ROWS {
+        let rows = load_result(session, &entry, result)?;
+        return Ok(QueryResult::command(format!("INSERT 0 {rows}")));
+    }
     let written = match &insert.on_conflict {
         Some(on_conflict) => conflict::insert(session, &entry, &mut result, on_conflict)?,
         None => insert_result(session, &entry, result)?,

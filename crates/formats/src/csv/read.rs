@@ -47,6 +47,8 @@ pub(crate) fn open(
         skip_header(path, &beginning, &dialect, expected)?
     };
     let bounds = split::parts(&file, path, start, &dialect)?;
+    let bytes = bounds.last().copied().unwrap_or(0);
+    let rows = Some(estimated_rows(&beginning, bytes));
     let source = CsvSource {
         path: path.to_owned(),
         file,
@@ -55,7 +57,13 @@ pub(crate) fn open(
         bounds,
         on_error: options.on_error,
     };
-    Ok(OpenedFile { columns, rows: None, source: Arc::new(source) })
+    Ok(OpenedFile { columns, rows, source: Arc::new(source) })
+}
+
+/// Rows of a file of `bytes` whose lines are as long as those of its beginning.
+fn estimated_rows(beginning: &[u8], bytes: u64) -> u64 {
+    let lines = memchr::memchr_iter(b'\n', beginning).count() as u64;
+    (lines.max(1) as f64 * bytes as f64 / beginning.len().max(1) as f64) as u64
 }
 
 /// Reads until `buffer` is full or the file ends.
