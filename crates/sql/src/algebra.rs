@@ -9,10 +9,12 @@
 
 mod function;
 mod json;
+mod null_rule;
 mod session;
 
 pub use function::Function;
 pub use json::JsonFunction;
+pub use null_rule::NullRule;
 pub use session::{Advisory, AdvisoryMode, AdvisorySpan, SessionFunction};
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! What a predicate becomes when some columns are all NULL.
 
-use sql::algebra::{CompareOp, Expr, ExprKind, Function};
+use sql::algebra::{CompareOp, Expr, ExprKind, Function, NullRule};
 use types::Value;
 
 use crate::column_set::ColumnSet;
@@ -60,46 +60,22 @@ fn known(expr: &Expr, columns: &ColumnSet) -> Known {
         }
         ExprKind::InList(operand, list) => strict(null(operand) || list.iter().all(null)),
         ExprKind::Like { operand, pattern, .. } => strict(null(operand) || null(pattern)),
-        ExprKind::Call(Function::Coalesce | Function::Greatest | Function::Least, list) => {
-            strict(list.iter().all(null))
-        }
-        ExprKind::Call(Function::NullIf, list) => strict(list.first().is_some_and(null)),
-        ExprKind::Call(Function::Concat | Function::QuoteNullable, _) => Known::Nothing,
-        ExprKind::Call(Function::ConcatWs | Function::Format | Function::FormatArray, list) => {
-            strict(list.first().is_some_and(null))
-        }
-        ExprKind::Call(function, list) => match of_array(*function, list, &null) {
-            Some(known) => known,
-            None => strict(list.iter().any(null)),
-        },
+        ExprKind::Call(function, list) => of_call(*function, list, &null),
         _ => Known::Nothing,
     }
 }
 
-/// What is known of a call of a function on arrays; None when it is NULL as others are.
-fn of_array(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> Option<Known> {
-    use Function as F;
+/// What is known of a call.
+fn of_call(function: Function, list: &[Expr], null: &dyn Fn(&Expr) -> bool) -> Known {
     let is_null = |at: usize| list.get(at).is_some_and(null);
-    let strict = |found: bool| if found { Known::Null } else { Known::Nothing };
-    Some(match function {
-        F::ArrayMake
-        | F::ArrayFill
-        | F::ArrayConcat
-        | F::ArrayAppend
-        | F::ArrayPrepend
-        | F::ArraySetElement
-        | F::ArraySetSlice => Known::Nothing,
-        F::ArrayPosition
-        | F::ArrayPositions
-        | F::ArrayRemove
-        | F::ArrayReplace
-        | F::StringToArray => strict(is_null(0)),
-        F::ArrayToString => strict(is_null(0) || is_null(1)),
-        // An empty array has no element that could be equal, NULL or not.
-        F::AnyElement(_) if is_null(1) => Known::Null,
-        F::AnyElement(_) if is_null(0) => Known::NullOrFalse,
-        F::AnyElement(_) => Known::Nothing,
-        F::AllElements(_) => strict(is_null(1)),
-        _ => return None,
-    })
+    let found = match function.null_rule() {
+        NullRule::Any => list.iter().any(null),
+        NullRule::All => !list.is_empty() && list.iter().all(null),
+        NullRule::First => is_null(0),
+        NullRule::FirstTwo => is_null(0) || is_null(1),
+        NullRule::SecondOrFalse if !is_null(1) && is_null(0) => return Known::NullOrFalse,
+        NullRule::SecondOrFalse | NullRule::Second => is_null(1),
+        NullRule::Never => false,
+    };
+    if found { Known::Null } else { Known::Nothing }
 }
