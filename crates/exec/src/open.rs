@@ -100,6 +100,31 @@ fn count_reads(node: &Node, weight: usize, reads: &mut [usize]) {
     }
 }
 
+/// True when `node` reads the last round of a recursion around it, so that its rows are others in
+/// each round: it is run wherever it is read.
+fn reads_round(node: &Node, before: &[Finished]) -> bool {
+    fn any(node: &Node, own: &mut Vec<usize>, before: &[Finished]) -> bool {
+        let numbers = own.len();
+        match &node.operator {
+            Operator::CteScan { source: CteSource::Recursive(number), .. } => {
+                return !own.contains(number);
+            }
+            Operator::CteScan { source: CteSource::Prelude(i), .. } => {
+                return match before.get(*i) {
+                    Some(Finished::Streamed(prelude)) => any(prelude, own, before),
+                    _ => false,
+                };
+            }
+            Operator::Recursive { number, .. } => own.push(*number),
+            _ => {}
+        }
+        let found = node.inputs().into_iter().any(|input| any(input, own, before));
+        own.truncate(numbers);
+        found
+    }
+    any(node, &mut Vec::new(), before)
+}
+
 impl Opener {
     /// An opener without preludes.
     pub fn new(context: Arc<QueryContext>) -> Self {
@@ -116,7 +141,8 @@ impl Opener {
             count_reads(node, 1, &mut reads);
         }
         for (prelude, reads) in plan.preludes.iter().zip(reads) {
-            if prelude.kind == PreludeKind::Materialized && reads == 1 {
+            let is_repeated = reads_round(&prelude.node, &self.preludes);
+            if prelude.kind == PreludeKind::Materialized && (reads == 1 || is_repeated) {
                 self.preludes.push(Finished::Streamed(Arc::new(prelude.node.clone())));
             } else {
                 self.run_prelude(prelude)?;

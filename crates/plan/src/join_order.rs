@@ -104,7 +104,7 @@ impl Ordering<'_, '_> {
 
     fn order_cluster(&mut self, plan: &mut Plan) -> Properties {
         let mut cluster = Cluster::default();
-        let tree = self.flatten(tree::take(plan), &mut cluster);
+        let tree = self.flatten(tree::take(plan), &mut cluster, CLUSTER_RELATIONS);
         let best = if cluster.relations.len() < 3 {
             None
         } else {
@@ -119,9 +119,10 @@ impl Ordering<'_, '_> {
         properties
     }
 
-    /// Takes a tree of movable joins apart.
-    fn flatten(&mut self, mut plan: Plan, cluster: &mut Cluster) -> cluster::Tree {
-        if !is_movable(&plan) || cluster.is_full() {
+    /// Takes a tree of movable joins apart into at most `room` relations; a part with more is
+    /// ordered by itself, and is one relation.
+    fn flatten(&mut self, mut plan: Plan, cluster: &mut Cluster, room: usize) -> cluster::Tree {
+        if !is_movable(&plan) || room < 2 {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         }
@@ -129,8 +130,29 @@ impl Ordering<'_, '_> {
             let properties = self.order(&mut plan);
             return cluster.add(plan, properties);
         };
-        let left = self.flatten(*left, cluster);
-        let right = self.flatten(*right, cluster);
+        let (left_count, right_count) = (relation_count(&left), relation_count(&right));
+        let (left_room, right_room) = if left_count + right_count <= room {
+            (left_count, right_count)
+        } else if left_count >= right_count {
+            (1, right_count.min(room - 1))
+        } else {
+            (left_count.min(room - 1), 1)
+        };
+        let left = self.flatten(*left, cluster, left_room);
+        let right = self.flatten(*right, cluster, right_room);
         cluster::Tree::join(kind, tree::conjuncts(condition), left, right)
+    }
+}
+
+/// Relations of a cluster at most: a set of them is a word.
+const CLUSTER_RELATIONS: usize = 60;
+
+/// Relations of a tree of movable joins.
+fn relation_count(plan: &Plan) -> usize {
+    match plan {
+        Plan::Join { left, right, .. } if is_movable(plan) => {
+            relation_count(left) + relation_count(right)
+        }
+        _ => 1,
     }
 }

@@ -39,6 +39,7 @@ mod generated;
 mod state;
 mod query;
 mod cte;
+mod recursion;
 mod changes;
 mod set_ops;
 mod values;

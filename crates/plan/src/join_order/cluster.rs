@@ -107,11 +107,6 @@ impl Cluster {
         Tree::Leaf(self.relations.len() - 1)
     }
 
-    /// True when no more relations fit.
-    pub(super) fn is_full(&self) -> bool {
-        self.relations.len() >= 60
-    }
-
     /// The set of all relations.
     pub(super) fn all(&self) -> Relations {
         if self.relations.len() >= 64 { !0 } else { (1 << self.relations.len()) - 1 }

@@ -8,6 +8,7 @@ use types::{DataType, Result, SqlState};
 
 use super::json::has_key;
 use super::name::{folded, ident_at};
+use super::recursion::{check_term, in_order};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
@@ -32,6 +33,8 @@ enum CteUse {
     Free,
     /// Its non-recursive term is being bound.
     Forbidden,
+    /// Its recursive term is being bound.
+    Recursive,
     /// It changes rows and returns none.
     WithoutRows,
 }
@@ -92,7 +95,7 @@ impl Binder<'_> {
     pub(super) fn bind_with(&mut self, with: &ast::With) -> Result<Vec<Definition>> {
         let mut names = HashSet::new();
         let mut definitions = Vec::new();
-        for cte in &with.cte_tables {
+        for cte in in_order(with)? {
             let name = folded(&cte.alias.name);
             if !names.insert(name.clone()) {
                 let message = format!("WITH query name \"{name}\" specified more than once");
@@ -109,7 +112,11 @@ impl Binder<'_> {
                     let what = "a recursive query beside changes or locks of rows";
                     return unsupported(what, ident_at(&cte.alias.name));
                 }
-                (true, false) => self.bind_recursive(cte, &name)?,
+                (true, false) => {
+                    let (inner, definition) = self.bind_recursive(cte, &name)?;
+                    definitions.extend(inner);
+                    definition
+                }
                 (false, true) => self.bind_part(cte, &name, &definitions)?,
                 (false, false) => self.bind_plain(cte, &name)?,
             };
@@ -137,18 +144,22 @@ impl Binder<'_> {
         Ok(Definition::plain(id, name, plan))
     }
 
-    fn bind_recursive(&mut self, cte: &ast::Cte, name: &str) -> Result<Definition> {
+    /// The recursive query called `name`, behind the queries of its own WITH.
+    fn bind_recursive(
+        &mut self,
+        cte: &ast::Cte,
+        name: &str,
+    ) -> Result<(Vec<Definition>, Definition)> {
         let at = ident_at(&cte.alias.name);
         let query = &*cte.query;
         let (left, right, duplicates) = recursive_parts(query, name, at)?;
+        check_term(right, name)?;
         let outer = self.ctes.len();
         let inner = match &query.with {
             Some(with) => self.bind_with(with)?,
             None => Vec::new(),
         };
-        if let Some(definition) = inner.first() {
-            return unsupported(format!("WITH \"{}\" inside WITH RECURSIVE", definition.name), at);
-        }
+        let own = self.ctes.len();
         let id = self.fresh_cte();
         let entry = CteEntry::new(name, id, Vec::new());
         self.ctes.push(CteEntry { use_: CteUse::Forbidden, ..entry });
@@ -160,15 +171,20 @@ impl Binder<'_> {
         }
         let names = columns.into_iter().map(|column| (column.name, column.ty)).collect();
         let columns = renamed(names, &cte.alias)?;
-        if let Some(entry) = self.ctes.get_mut(outer) {
+        if let Some(entry) = self.ctes.get_mut(own) {
             entry.columns.clone_from(&columns);
-            entry.use_ = CteUse::Free;
+            entry.use_ = CteUse::Recursive;
         }
         let step = self.bind_set_expr(right, Unknowns::Keep)?;
         let step = self.recursive_step(step, &types, name, at)?;
         let (step, _) = self.exact(step);
+        if let Some(entry) = self.ctes.get_mut(own) {
+            entry.use_ = CteUse::Free;
+        }
+        // Who reads the recursive query does not see what stands inside of it.
+        self.ctes.drain(outer..own);
         let kind = DefinitionKind::Recursive { base, step, duplicates };
-        Ok(Definition { cte: id, name: name.into(), kind })
+        Ok((inner, Definition { cte: id, name: name.into(), kind }))
     }
 
     /// The recursive term with the types of the other one, to which it must fit without widening
@@ -224,6 +240,7 @@ impl Binder<'_> {
             let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
+        self.level()?.reads_itself |= entry.use_ == CteUse::Recursive;
         let columns: Vec<_> = entry.columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
         for ((id, _), defined) in columns.iter().zip(&entry.defined) {
             self.copy_origin(*defined, *id);

@@ -30,6 +30,21 @@ enum Matching<'q> {
     Everything,
 }
 
+/// # Errors
+/// 42P10 when one of `references` is to a column of `left`, whose rows may be absent.
+fn refuse_lateral(left: &Scope, references: &[(ColumnId, Place)]) -> Result<()> {
+    for (id, at) in references {
+        let is_read = |column: &&ScopeColumn| column.expr.kind == ExprKind::Column(*id);
+        let Some(column) = left.columns.iter().find(is_read) else { continue };
+        let relation = &column.relation;
+        let message = format!("invalid reference to FROM-clause entry for table \"{relation}\"");
+        let detail = "The combining JOIN type must be INNER or LEFT for a LATERAL reference.";
+        let error = types::Error::new(SqlState::INVALID_COLUMN_REFERENCE, message);
+        return Err(place(error.with_detail(detail), *at));
+    }
+    Ok(())
+}
+
 impl Binder<'_> {
     /// The FROM list: comma-separated items are inner joins in their order. Afterwards the level's
     /// scope is what they bring in sight.
@@ -68,8 +83,12 @@ impl Binder<'_> {
         let mut seen = self.level()?.scope.clone();
         seen.relations.extend(left_scope.relations.iter().cloned());
         seen.columns.extend(left_scope.columns.iter().cloned());
+        let met = self.level()?.references.len();
         let ((right, right_scope), _) =
             self.in_scope(seen, |binder| binder.bind_factor(&step.relation))?;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            refuse_lateral(&left_scope, &self.level()?.references[met..])?;
+        }
         let (mut left_scope, mut right_scope) = (left_scope, right_scope);
         if matches!(kind, JoinKind::Left | JoinKind::Full) {
             right_scope.make_optional();

@@ -8,6 +8,7 @@ use types::{DataType, Error, Result, SqlState, Value};
 use super::json::{Comparison, comparable, has_key};
 use super::name::{expr_at, folded, ident_at};
 use super::order::{OrderItem, target_named};
+use super::recursion::refuse_aggregates;
 use super::scope::{Clause, Scope};
 use super::select::{Clauses, Distinct, Target};
 use super::{Binder, Bound, fail, place, unsupported};
@@ -229,6 +230,9 @@ impl Binder<'_> {
             return unsupported("a grouping set of jsonb", None);
         }
         let mut aggregates = std::mem::take(&mut self.level()?.aggregates);
+        if self.level()?.reads_itself && !aggregates.is_empty() {
+            return refuse_aggregates();
+        }
         let mut keys = self.regroup(keys, kind, groupings, clauses)?;
         self.group_by_keys(&mut keys, &mut aggregates)?;
         let grouping_sets = (kind == GroupKind::Sets).then_some(sets);

@@ -151,6 +151,8 @@ pub(super) struct Level {
     pub(super) references: Vec<(ColumnId, Place)>,
     /// Whether GROUP BY has grouping sets: a conversion that no one wrote is then no key.
     pub(super) has_sets: bool,
+    /// Whether FROM reads the recursive query whose term is being bound.
+    pub(super) reads_itself: bool,
 }
 
 impl Level {
@@ -165,6 +167,7 @@ impl Level {
             named_windows: Vec::new(),
             references: Vec::new(),
             has_sets: false,
+            reads_itself: false,
         }
     }
 }
