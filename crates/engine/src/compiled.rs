@@ -20,7 +20,7 @@ use sql::algebra::{Plan, Query};
 use sql::statement::Statement;
 use storage::Table;
 use types::calendar::TimeZone;
-use types::text::IntervalStyle;
+use types::text::TextStyle;
 
 use crate::Session;
 use crate::catalog::TableEntry;
@@ -95,8 +95,8 @@ pub(crate) struct Compiled {
     options: PlanOptions,
     /// Literals were read in it, and its clocks are a part of expressions.
     zone: TimeZone,
-    /// How it wrote intervals: not all can be written otherwise.
-    style: IntervalStyle,
+    /// How it wrote values: not all can be written otherwise.
+    style: TextStyle,
     /// What names without a schema meant.
     path: Option<Arc<[String]>>,
     /// Whether wide tables could be read at all.
@@ -129,7 +129,7 @@ impl Compiled {
             version,
             options: session.settings.plan_options(),
             zone: session.settings.time_zone().clone(),
-            style: session.settings.interval_style(),
+            style: session.settings.text_style(),
             path: session.settings.path().cloned(),
             reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
@@ -163,7 +163,7 @@ impl Compiled {
             && session.inner().relations.version() == self.version
             && session.settings.plan_options() == self.options
             && *session.settings.time_zone() == self.zone
-            && session.settings.interval_style() == self.style
+            && session.settings.text_style() == self.style
             && session.settings.path() == self.path.as_ref()
             && session.wide_reader().at.is_some() == self.reads_wide
             && *session.settings.who() == self.who

@@ -21,9 +21,11 @@ use crate::session::Run;
 use crate::write::insert::{insert_result, load_stream};
 use crate::{QueryResult, Session};
 
-/// The format that FORMAT or the file's ending names; text without either is CSV.
+/// The format that FORMAT or the file's ending names; what is read without
+/// either is CSV.
 fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileFormat>> {
-    let ending = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or("csv");
+    let given = Path::new(path).extension().and_then(|e| e.to_str());
+    let ending = given.unwrap_or("csv");
     let ending = ending.to_ascii_lowercase();
     let registry = session.database().registry();
     match &copy.format {
@@ -31,6 +33,11 @@ fn format_of(session: &Session, copy: &Copy, path: &str) -> Result<Arc<dyn FileF
             let message = format!("COPY format \"{name}\" not recognized");
             Error::new(SqlState::INVALID_PARAMETER, message)
         }),
+        None if copy.direction == CopyDirection::To && registry.format(&ending).is_none() => {
+            let message = format!("no format of files has names that end in \".{ending}\"");
+            let hint = "Say which one to write: COPY ... TO ... (FORMAT csv).";
+            Err(Error::new(SqlState::INVALID_PARAMETER, message).with_hint(hint))
+        }
         None => registry
             .format(&ending)
             .or_else(|| registry.format("csv"))
@@ -74,11 +81,15 @@ impl Session {
 }
 
 /// # Errors
-/// 0A000 for intervals in another style than files have.
+/// 0A000 for values in another style than files have.
 fn check_style(session: &Session, columns: &[(String, DataType)]) -> Result<()> {
-    let style = session.settings.interval_style();
+    let style = session.settings.text_style();
     match columns.iter().any(|(_, ty)| style.changes(*ty)) {
-        true => Err(Error::unsupported("COPY of intervals while intervalstyle is not 'postgres'")),
+        true => {
+            let what = "COPY of values while datestyle, intervalstyle, bytea_output or \
+                        extra_float_digits has them written in another form than usual";
+            Err(Error::unsupported(what))
+        }
         false => Ok(()),
     }
 }

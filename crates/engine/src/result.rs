@@ -4,7 +4,7 @@ use exec::ResultSet;
 use kernels::{Batch, Column, VectorBuilder};
 use std::borrow::Cow;
 use types::calendar::TimeZone;
-use types::text::IntervalStyle;
+use types::text::TextStyle;
 use types::{DataType, Value, text};
 
 use crate::notice::Notice;
@@ -16,7 +16,7 @@ pub struct QueryResult {
     is_binary: bool,
     notices: Vec<Notice>,
     zone: TimeZone,
-    style: IntervalStyle,
+    style: TextStyle,
 }
 
 impl QueryResult {
@@ -26,7 +26,7 @@ impl QueryResult {
     }
 
     fn empty(tag: Cow<'static, str>) -> Self {
-        let (zone, style) = (TimeZone::UTC, IntervalStyle::Postgres);
+        let (zone, style) = (TimeZone::UTC, TextStyle::default());
         Self { tag, rows: None, is_binary: false, notices: Vec::new(), zone, style }
     }
 
@@ -60,12 +60,12 @@ impl QueryResult {
         &self.zone
     }
 
-    /// How intervals are written as text.
-    pub fn style(&self) -> IntervalStyle {
+    /// How values are written as text.
+    pub fn style(&self) -> TextStyle {
         self.style
     }
 
-    pub(crate) fn shown_in(self, zone: TimeZone, style: IntervalStyle) -> Self {
+    pub(crate) fn shown_in(self, zone: TimeZone, style: TextStyle) -> Self {
         Self { zone, style, ..self }
     }
 
@@ -125,7 +125,7 @@ impl QueryResult {
             return text::format_in(value, ty, &self.zone);
         }
         let mut out = Vec::new();
-        text::append_styled(&mut out, value, ty, self.style);
+        text::append_styled(&mut out, value, ty, self.style, &self.zone);
         String::from_utf8_lossy(&out).into_owned()
     }
 

@@ -332,7 +332,7 @@ impl Session {
             match outcome {
                 Ok(result) => {
                     let zone = self.settings.time_zone().clone();
-                    let style = self.settings.interval_style();
+                    let style = self.settings.text_style();
                     self.end_statement()?;
                     return Ok(result.shown_in(zone, style));
                 }

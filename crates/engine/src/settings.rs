@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use plan::{AggregatePlace, IndexPaths, JoinOrder, PlanOptions, Switches, Technique, WideTables};
 use storage::BlockPaths;
-use types::calendar::TimeZone;
-use types::text::IntervalStyle;
+use types::calendar::{DateOrder, TimeZone};
+use types::text::{BytesForm, DateForm, IntervalStyle, TextStyle};
 use types::{Error, Result, SqlState};
 
 use crate::rights::Who;
@@ -49,7 +49,7 @@ enum Access {
     Real(f64, f64),
     /// A time zone, kept by its name.
     Zone,
-    /// How dates are read and written: ISO and MDY, the only ones, in any form.
+    /// How dates are read and written.
     DateStyle,
     /// How intervals are written.
     IntervalStyle,
@@ -79,7 +79,7 @@ const KNOWN: &[Known] = &[
     known("aggregate_place", "cost", Access::OneOf(&["cost", "early"])),
     known("application_name", "", Access::Any),
     known("array_nulls", "on", Access::FixedSwitch),
-    known("bytea_output", "hex", Access::Fixed),
+    known("bytea_output", "hex", Access::OneOf(&["escape", "hex"])),
     known("check_function_bodies", "on", Access::Switch),
     known("client_encoding", "UTF8", Access::Fixed),
     known("client_min_messages", "notice", Access::OneOf(LEVELS)),
@@ -147,7 +147,7 @@ pub(crate) struct Settings {
     /// What they say to the planner and the executor.
     options: PlanOptions,
     zone: TimeZone,
-    intervals: IntervalStyle,
+    style: TextStyle,
     /// The schemas of `search_path` as written; None is the default.
     path: Option<Arc<[String]>>,
     /// Who began the session.
@@ -163,9 +163,9 @@ impl Default for Settings {
         let (changed, local, base) = Default::default();
         let options = PlanOptions { index_paths: IndexPaths::Consider, ..PlanOptions::default() };
         let (user, trusted, who) = (None, true, Who::All);
-        let (zone, intervals, path) = (TimeZone::UTC, IntervalStyle::default(), None);
+        let (zone, style, path) = (TimeZone::UTC, TextStyle::default(), None);
         let version = 0;
-        Self { changed, local, base, version, options, zone, intervals, path, user, trusted, who }
+        Self { changed, local, base, version, options, zone, style, path, user, trusted, who }
     }
 }
 
@@ -212,20 +212,57 @@ fn is_utf8(known: &str, value: &str) -> bool {
         && ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name))
 }
 
-/// Dates are ISO, and 01/02 is the second of January, whatever a client says.
-fn date_style(text: &str) -> Result<()> {
-    const OTHERS: [&str; 9] =
-        ["sql", "postgres", "german", "ymd", "dmy", "euro", "european", "noniso", "iso8601"];
+/// `datestyle` after `text` was said, of which what it leaves open is as in `default`: as
+/// `ISO, MDY`.
+fn date_style(text: &str, default: &str) -> Result<String> {
+    let (usual_form, usual_order) = default.split_once(", ").unwrap_or(("ISO", "MDY"));
+    let (mut form, mut order) = (None, None);
     for word in text.split(',').map(|word| word.trim().to_ascii_lowercase()) {
-        match word.as_str() {
-            "iso" | "mdy" | "us" | "noneuro" | "noneuropean" | "default" => {}
-            other if OTHERS.contains(&other) => {
-                return Err(Error::unsupported("datestyle other than 'ISO, MDY'"));
+        let (new_form, new_order) = match word.as_str() {
+            "iso" => (Some("ISO"), None),
+            "sql" => (Some("SQL"), None),
+            word if word.starts_with("postgres") => (Some("Postgres"), None),
+            // Whose dates have the day first unless something else is said.
+            "german" => (Some("German"), None),
+            "ymd" => (None, Some("YMD")),
+            word if word == "dmy" || word.starts_with("euro") => (None, Some("DMY")),
+            word if word == "mdy" || word == "us" || word.starts_with("noneuro") => {
+                (None, Some("MDY"))
             }
+            "default" => (Some(usual_form), Some(usual_order)),
             _ => return Err(invalid("DateStyle", text)),
+        };
+        let conflicts = |old: Option<&str>, new: Option<&str>| {
+            word != "default" && matches!((old, new), (Some(old), Some(new)) if old != new)
+        };
+        if conflicts(form, new_form) || conflicts(order, new_order) {
+            return Err(
+                invalid("DateStyle", text).with_detail("Conflicting \"datestyle\" specifications.")
+            );
         }
+        form = form.or(new_form);
+        order = order.or(new_order);
     }
-    Ok(())
+    let form = form.unwrap_or(usual_form);
+    let order = order.unwrap_or(if form == "German" { "DMY" } else { usual_order });
+    Ok(format!("{form}, {order}"))
+}
+
+/// The form and the order that a value of `datestyle` says.
+fn date_style_of(text: &str) -> (DateForm, DateOrder) {
+    let (form, order) = text.split_once(", ").unwrap_or((text, ""));
+    let form = match form {
+        "SQL" => DateForm::Sql,
+        "Postgres" => DateForm::Postgres,
+        "German" => DateForm::German,
+        _ => DateForm::Iso,
+    };
+    let order = match order {
+        "DMY" => DateOrder::Dmy,
+        "YMD" => DateOrder::Ymd,
+        _ => DateOrder::Mdy,
+    };
+    (form, order)
 }
 
 /// What a setting is for, where SHOW ALL says it.
@@ -291,9 +328,26 @@ impl Settings {
         })
     }
 
-    /// How intervals are written.
-    pub(crate) fn interval_style(&self) -> IntervalStyle {
-        self.intervals
+    /// How values are written.
+    pub(crate) fn text_style(&self) -> TextStyle {
+        self.style
+    }
+
+    fn text_style_now(&self) -> TextStyle {
+        let intervals = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
+        let (dates, order) = date_style_of(self.changed("datestyle").unwrap_or("ISO, MDY"));
+        let bytes = match self.changed("bytea_output") {
+            Some("escape") => BytesForm::Escape,
+            _ => BytesForm::Hex,
+        };
+        let digits = self.changed("extra_float_digits").and_then(|text| text.parse().ok());
+        TextStyle {
+            intervals: intervals.unwrap_or_default(),
+            dates,
+            order,
+            bytes,
+            float_digits: digits.unwrap_or(1),
+        }
     }
 
     /// Which index sub-blocks scans use.
@@ -381,7 +435,7 @@ impl Settings {
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let (known, ..) = find(name)?;
         let value = match value {
-            Some(value) => Self::checked(name, value)?,
+            Some(value) => self.checked_now(name, value)?,
             None => self.base.iter().find(|(n, _)| *n == known).map(|(_, value)| value.clone()),
         };
         // What only its name makes a setting stays one, without a value.
@@ -402,7 +456,7 @@ impl Settings {
         let (known, default, _) = find(name)?;
         let base = || self.base.iter().find(|(n, _)| *n == known).map(|(_, v)| v.clone());
         let value = match value {
-            Some(value) => Self::checked(name, value)?,
+            Some(value) => self.checked_now(name, value)?,
             None => base(),
         };
         let value = value.unwrap_or_else(|| default.to_owned());
@@ -443,15 +497,23 @@ impl Settings {
         self.version += 1;
         self.options = self.plan_options_now();
         self.path = self.changed("search_path").map(|text| names_in(text).into());
-        let zone = self.changed("timezone").unwrap_or(TimeZone::UTC.name());
-        if zone != self.zone.name() {
+        let zone = self.changed("timezone").unwrap_or("UTC");
+        let style = self.text_style_now();
+        if zone != self.zone.name() || style.order != self.zone.order() {
             // The name is one that SET has found.
-            self.zone = TimeZone::setting(zone).unwrap_or_default();
+            self.zone = TimeZone::setting(zone).unwrap_or_default().with_order(style.order);
         }
-        let style = self.changed("intervalstyle").and_then(IntervalStyle::from_name);
-        self.intervals = style.unwrap_or_default();
+        self.style = style;
         let role = self.changed("role").filter(|role| *role != "none");
         self.who = role.map_or_else(|| self.session_who(), |role| Who::Role(role.into()));
+    }
+
+    /// As [`Self::checked`]; what `value` leaves open stays as it is.
+    fn checked_now(&self, name: &str, value: &str) -> Result<Option<String>> {
+        match find(name)? {
+            (_, _, Access::DateStyle) => date_style(value, &self.kept(name)?).map(Some),
+            _ => Self::checked(name, value),
+        }
     }
 
     /// `value` as it is kept; None for the default of a setting that has no other value.
@@ -485,14 +547,11 @@ impl Settings {
                 parse_bytes(name, &value)?;
                 Ok(Some(value))
             }
-            Access::DateStyle => date_style(value).map(|()| None),
+            Access::DateStyle => date_style(value, default).map(Some),
             Access::IntervalStyle => {
                 let value = value.to_ascii_lowercase();
                 match IntervalStyle::from_name(&value) {
                     Some(_) => Ok(Some(value)),
-                    None if value == "sql_standard" => {
-                        Err(Error::unsupported("intervalstyle 'sql_standard'"))
-                    }
                     None => Err(no_such_value(name, &value, INTERVAL_STYLES)),
                 }
             }

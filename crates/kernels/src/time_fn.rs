@@ -13,7 +13,7 @@ mod write;
 mod zoned;
 
 pub use extract::{date_trunc, extract};
-pub use make::{date_bin, is_finite, make_time, round_seconds};
+pub use make::{date_bin, is_finite, make_time, round_seconds, zone_of_time};
 pub use number_template::to_number;
 pub use read::{to_date, to_timestamp};
 pub use write::to_char;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use types::calendar::TimeZone;
+use types::text::TextStyle;
 use types::{DataType, Error, Result, Value};
 
 use crate::algebra::{Direction, Expr, NullsOrder, SessionFunction};
@@ -671,9 +672,9 @@ pub trait Catalog {
         Ok(None)
     }
 
-    /// Whether the session writes intervals in the style that texts of them have here.
-    fn shows_intervals_usually(&self) -> bool {
-        true
+    /// How the session's clients get values as text.
+    fn text_style(&self) -> TextStyle {
+        TextStyle::default()
     }
 
     /// Whether there is a schema of this name.

@@ -10,6 +10,7 @@
 //!
 //! Elsewhere: text forms (`text`), named time zones (`zone`).
 
+mod abbreviation;
 mod arithmetic;
 mod extract;
 mod truncate;
@@ -18,9 +19,9 @@ mod zone;
 pub use arithmetic::{age, justify_interval};
 pub use extract::extract;
 pub use truncate::{truncate_interval, truncate_timestamp};
-pub use zone::TimeZone;
+pub use zone::{DateOrder, TimeZone};
 
-pub(crate) use zone::abbreviation_offset;
+pub(crate) use abbreviation::{Meaning, meaning as zone_meaning};
 
 use crate::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
 

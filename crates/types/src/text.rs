@@ -1,9 +1,10 @@
 //! Values from and to text, by PostgreSQL's rules.
 //!
 //! `parse` is the input function of a type: what COPY and untyped literals go through. `format` is
-//! its output function: what a client sees. The session's settings are fixed: `DateStyle` ISO, MDY,
-//! `IntervalStyle` postgres, `bytea_output` hex. Its `TimeZone` is a parameter of `parse_in` and
-//! `append_in`, and UTC of those that take none.
+//! its output function: what a client sees. The usual settings count: `DateStyle` ISO,
+//! `IntervalStyle` postgres, `bytea_output` hex; others are in `style`. The session's `TimeZone`,
+//! which knows its order of day and month, too, is a parameter of `parse_in` and `append_in`, and
+//! UTC of those that take none.
 //!
 //! Elsewhere: conversions between types (`cast`).
 
@@ -13,9 +14,11 @@ mod interval;
 mod interval_style;
 mod number;
 mod print;
+mod style;
 mod tokens;
 
-pub use interval_style::{IntervalStyle, append_styled, has_intervals};
+pub use interval_style::IntervalStyle;
+pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 
 use std::fmt::{self, Write};
 
@@ -23,7 +26,9 @@ use crate::calendar::TimeZone;
 use crate::{DataType, Error, Result, SqlState, Value, array, json};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
+pub(crate) use datetime::parse_offset;
 pub(crate) use interval::parse_interval;
+pub use interval::parse_interval_of;
 pub(crate) use number::parse_decimal;
 pub use print::{format_date, format_decimal, format_integer, format_timestamp};
 

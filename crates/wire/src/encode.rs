@@ -4,7 +4,7 @@ use engine::{ColumnOrigin, QueryResult};
 use kernels::Vector;
 use kernels::print::append_text;
 use types::calendar::TimeZone;
-use types::text::IntervalStyle;
+use types::text::TextStyle;
 use types::{DataType, ElementType, Result, Value, array, calendar, text};
 
 use crate::message::{finish, message, push_text};
@@ -131,7 +131,7 @@ pub(crate) fn cell(
     column: &Vector,
     row: usize,
     ty: DataType,
-    (format, zone, style): (Format, &TimeZone, IntervalStyle),
+    (format, zone, style): (Format, &TimeZone, TextStyle),
 ) {
     if column.is_null(row) {
         out.extend_from_slice(&(-1_i32).to_be_bytes());
@@ -141,7 +141,7 @@ pub(crate) fn cell(
     out.extend_from_slice(&[0; 4]);
     match format {
         Format::Text if style.changes(ty) => {
-            text::append_styled(out, &column.value(row), ty, style);
+            text::append_styled(out, &column.value(row), ty, style, zone);
         }
         Format::Text => append_text(out, column, row, ty, zone),
         Format::Binary => binary_value(out, column, row, ty),

@@ -231,9 +231,8 @@ impl Catalog for StatementCatalog<'_> {
         }
     }
 
-    fn shows_intervals_usually(&self) -> bool {
-        self.is_enough.set(false);
-        self.settings.interval_style() == types::text::IntervalStyle::Postgres
+    fn text_style(&self) -> types::text::TextStyle {
+        self.settings.text_style()
     }
 
     fn has_schema(&self, name: &str) -> bool {

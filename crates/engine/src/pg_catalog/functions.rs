@@ -139,6 +139,15 @@ const FORMAT_TYPE: &str = concat!(
     " END"
 );
 
+/// date_trunc in a zone: what is shorter than a day keeps the offset from UTC.
+const TRUNCATED_IN: &str = "(CASE WHEN lower($1) IN ('hour', 'hours', 'h', 'hr', 'hrs', 'minute', \
+     'minutes', 'm', 'min', 'mins', 'second', 'seconds', 's', 'sec', 'secs', 'millisecond', \
+     'milliseconds', 'ms', 'msec', 'msecs', 'microsecond', 'microseconds', 'us', 'usec', 'usecs') \
+     AND isfinite(($2)::timestamptz) \
+     THEN ($2)::timestamptz - ((($2)::timestamptz AT TIME ZONE $3) \
+     - date_trunc($1, ($2)::timestamptz AT TIME ZONE $3)) \
+     ELSE (date_trunc($1, ($2)::timestamptz AT TIME ZONE $3) AT TIME ZONE $3) END)";
+
 const INDEX_DEFINITION: &str = lookup!("pg_index", "indexrelid", "indexdef");
 
 /// The definition, or the column at the place `$2`, from 1.
@@ -293,8 +302,12 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     // In the words of Unix.
     ("timeofday", &[0], "to_char(clock_timestamp(), 'Dy Mon DD HH24:MI:SS.US YYYY TZ')"),
     ("length", &[2], "char_length(convert_from($1, $2))"),
-    ("date_trunc", &[3], "(date_trunc($1, ($2)::timestamptz AT TIME ZONE $3) AT TIME ZONE $3)"),
-    ("make_timestamptz", &[7], "(make_timestamp($1, $2, $3, $4, $5, $6) AT TIME ZONE $7)"),
+    ("date_trunc", &[3], TRUNCATED_IN),
+    (
+        "make_timestamptz",
+        &[7],
+        "(make_timestamp($1, $2, $3, $4, $5, $6) AT TIME ZONE zone_of_time($7))",
+    ),
     ("pg_tablespace_location", &[1], "''"),
     ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8' ELSE '' END"),
     ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),

@@ -19,11 +19,16 @@ use crate::work::Work;
 impl Session {
     /// The catalog for a statement of the session.
     pub(crate) fn catalog(&self) -> StatementCatalog<'_> {
+        let zone = self.settings.time_zone().clone();
+        let literal_zone = match &self.work {
+            Some(work) => zone.with_now(work.now_micros),
+            None => zone,
+        };
         StatementCatalog {
             state: self.state(),
             registry: self.database.registry(),
             now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
-            literal_zone: self.settings.time_zone().clone(),
+            literal_zone,
             names: Names::ByPath,
             asks_time: Cell::new(false),
             prepared: &self.prepared,

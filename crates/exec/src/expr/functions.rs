@@ -170,6 +170,7 @@ fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
         Function::ToTimestamp if has_zone => three(time_fn::to_timestamp_in),
         Function::ToTimestamp => two(time_fn::to_timestamp),
         Function::JustifyDays => one(time_fn::justify_days),
+        Function::ZoneOfTime => one(time_fn::zone_of_time),
         Function::JustifyHours => one(time_fn::justify_hours),
         Function::JustifyInterval => one(time_fn::justify_interval),
         Function::CastInZone

@@ -30,6 +30,8 @@ pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quote: u8,
     pub(crate) escape: u8,
+    /// What ends a record.
+    pub(crate) newline: u8,
     pub(crate) null: String,
     /// Columns whose values are always in quotes; none for no column.
     pub(crate) always_quoted: Vec<bool>,
@@ -118,6 +120,10 @@ impl CsvOptions {
                 "quote" => options.quote = one_byte(name, value)?,
                 "escape" => options.escape = Some(one_byte(name, value)?),
                 "null" | "nullstr" => options.null = value.clone(),
+                "ignore_errors" => {
+                    let ignore = flag(name, value)?;
+                    options.on_error = if ignore { OnError::Ignore } else { OnError::Stop };
+                }
                 "all_varchar" => options.all_text = flag(name, value)?,
                 "force_quote" | "force_null" | "force_not_null" => {
                     options.forced.push((name.clone(), value.clone()));
@@ -179,6 +185,7 @@ impl CsvOptions {
             delimiter,
             quote: self.quote,
             escape: self.escape.unwrap_or(self.quote),
+            newline: b'\n',
             null: self.null.clone(),
             always_quoted: Vec::new(),
             never_null: Vec::new(),

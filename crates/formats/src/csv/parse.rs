@@ -26,7 +26,7 @@ impl<'a> CsvRecords<'a> {
         let start = self.at.min(self.text.len());
         let delimiter = self.dialect.delimiter;
         let rest = &self.text[start..];
-        let plain = memchr::memchr3(delimiter, b'\n', self.dialect.quote, rest);
+        let plain = memchr::memchr3(delimiter, self.dialect.newline, self.dialect.quote, rest);
         let end = start + plain.unwrap_or(rest.len());
         if self.text.get(end) == Some(&self.dialect.quote) {
             return self.quoted_field();
@@ -41,7 +41,7 @@ impl<'a> CsvRecords<'a> {
 
     /// A field with quotes somewhere in it, copied without them.
     fn quoted_field(&mut self) -> Result<(Field, bool), &'static str> {
-        let &Dialect { delimiter, quote, escape, .. } = self.dialect;
+        let &Dialect { delimiter, quote, escape, newline, .. } = self.dialect;
         let start = self.scratch.len();
         let mut i = self.at;
         let mut inside = false;
@@ -68,7 +68,7 @@ impl<'a> CsvRecords<'a> {
                 }
             } else if byte == quote {
                 inside = true;
-            } else if byte == delimiter || byte == b'\n' {
+            } else if byte == delimiter || byte == newline {
                 break;
             } else if !(byte == b'\r' && next.is_none_or(|n| n == b'\n')) {
                 self.scratch.push(byte);
@@ -142,6 +142,7 @@ mod tests {
             delimiter: b',',
             quote,
             escape,
+            newline: b'\n',
             null: String::new(),
             always_quoted: Vec::new(),
             never_null: Vec::new(),

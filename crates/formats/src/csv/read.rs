@@ -11,12 +11,19 @@ use types::{DataType, Error, Result, SqlState};
 
 use crate::csv::options::{CsvOptions, Dialect, Header, OnError, Way};
 use crate::csv::parse::CsvRecords;
-use crate::csv::{sniff, split};
+use crate::csv::sniff::{self, Extent};
+use crate::csv::split;
 use crate::output::io_error;
 use crate::rows::{Blank, Records as _, Reject, Rows, Taken};
 
 /// Bytes at the beginning of a file from which delimiter, names and types are guessed.
 const SNIFF_BYTES: usize = 4 << 20;
+
+/// What files in UTF-8 may begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What compressed files begin with.
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Opens `path`.
 pub(crate) fn open(
@@ -29,22 +36,32 @@ pub(crate) fn open(
     let mut beginning = vec![0; SNIFF_BYTES];
     let read = read_full(&file, &mut beginning, 0).map_err(|e| io_error(path, "read", &e))?;
     beginning.truncate(read);
-    let (dialect, header, columns) = match target {
+    let extent = if read < SNIFF_BYTES { Extent::Whole } else { Extent::Cut };
+    if beginning.starts_with(GZIP) {
+        return Err(Error::unsupported(format!("reading a compressed file, as \"{path}\" is one")));
+    }
+    let newline = sniff::newline(&beginning);
+    let (dialect, header, columns, begin) = match target {
         Some(columns) => {
             let header = options.header.unwrap_or(Header::Absent);
-            (options.dialect_of(columns, Way::In)?, header, columns.to_vec())
+            let dialect = Dialect { newline, ..options.dialect_of(columns, Way::In)? };
+            (dialect, header, columns.to_vec(), 0)
         }
         None => {
-            let dialect = options.dialect(sniff::delimiter(&beginning))?;
-            let found = sniff::sniff(&beginning, &options, dialect);
-            (found.dialect, found.header, found.columns)
+            let mark =
+                if beginning.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            let shape = sniff::shape(&beginning[mark..], &options)?;
+            let begin = mark + shape.start;
+            let dialect = Dialect { newline, ..options.dialect(shape.delimiter)? };
+            let found = sniff::sniff(&beginning[begin..], extent, &options, dialect);
+            (found.dialect, found.header, found.columns, begin)
         }
     };
     let start = if header == Header::Absent {
-        0
+        begin as u64
     } else {
         let expected = (header == Header::Match).then_some(columns.as_slice());
-        skip_header(path, &beginning, &dialect, expected)?
+        begin as u64 + skip_header(path, &beginning[begin..], &dialect, expected)?
     };
     let bounds = split::parts(&file, path, start, &dialect)?;
     let bytes = bounds.last().copied().unwrap_or(0);
@@ -129,9 +146,11 @@ impl BatchSource for CsvSource {
         let mut text = vec![0; (end - start) as usize];
         let read = read_full(&self.file, &mut text, start);
         text.truncate(read.map_err(|e| io_error(&self.path, "read", &e))?);
-        if let Err(error) = std::str::from_utf8(&text) {
-            let error_at = error.valid_up_to();
-            let message = "invalid byte sequence for encoding \"UTF8\"";
+        let invalid = std::str::from_utf8(&text).err().map(|error| error.valid_up_to());
+        let zero = memchr::memchr(0, &text);
+        if let Some(error_at) = invalid.into_iter().chain(zero).min() {
+            let byte = text.get(error_at).copied().unwrap_or(0);
+            let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
             let error = Error::new(SqlState::INVALID_ENCODING, message);
             return Err(self.located(Reject::Record(error), start, &text[..error_at]));
         }
@@ -160,7 +179,7 @@ impl CsvSource {
     /// The error with file, line and column; `before` is what precedes the record in its part,
     /// which begins at `start`.
     fn located(&self, reject: Reject, start: u64, before: &[u8]) -> Error {
-        let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count();
+        let lines = |bytes: &[u8]| memchr::memchr_iter(self.dialect.newline, bytes).count();
         let mut line = 1 + lines(before);
         let mut buffer = vec![0; 1 << 20];
         let mut offset = 0;

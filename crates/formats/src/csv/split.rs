@@ -67,7 +67,7 @@ impl Quoted {
             let found = match (self.inside, own_escape) {
                 (true, true) => memchr::memchr2(dialect.quote, dialect.escape, rest),
                 (true, false) => memchr::memchr(dialect.quote, rest),
-                (false, _) if i >= wanted => memchr::memchr2(dialect.quote, b'\n', rest),
+                (false, _) if i >= wanted => memchr::memchr2(dialect.quote, dialect.newline, rest),
                 (false, _) => memchr::memchr(dialect.quote, &rest[..rest.len().min(wanted - i)]),
             };
             let Some(at) = found else {
@@ -80,7 +80,7 @@ impl Quoted {
             };
             i += at + 1;
             match bytes[i - 1] {
-                b'\n' if !self.inside => return Some(i),
+                byte if byte == dialect.newline && !self.inside => return Some(i),
                 byte if byte == dialect.quote => self.inside = !self.inside,
                 _ => self.escaped = true,
             }

@@ -1,11 +1,11 @@
 //! Times of day made from fields, rounding to a precision, bins, finiteness.
 
-use types::calendar::{self, DAY, check_timestamp, is_finite_date, is_finite_timestamp};
-use types::{DataType, Error, Interval, Result, SqlState};
+use types::calendar::{self, DAY, TimeZone, check_timestamp, is_finite_date, is_finite_timestamp};
+use types::{DataType, Error, Interval, Result, SqlState, Value};
 
 use super::time_of;
-use crate::Vector;
-use crate::rows::{Values, map, try_build, try_map};
+use crate::rows::{Texts, Values, map, try_build, try_map};
+use crate::{Vector, VectorBuilder};
 
 /// make_time(I32, I32, F64).
 ///
@@ -21,6 +21,22 @@ pub fn make_time(hour: &Vector, minute: &Vector, second: &Vector) -> Result<Vect
             Error::new(SqlState::DATETIME_OVERFLOW, message)
         })
     })
+}
+
+/// The zone that make_timestamptz names, as AT TIME ZONE takes it: TEXT -> TEXT.
+///
+/// # Errors
+/// 22023.
+pub fn zone_of_time(zone: &Vector) -> Result<Vector> {
+    let names = Texts::new(zone);
+    let mut out = VectorBuilder::with_capacity(DataType::Text.physical(), zone.len());
+    for i in 0..zone.len() {
+        match zone.is_null(i) {
+            true => out.push_value(&Value::Null),
+            false => out.push_value(&Value::text(&TimeZone::of_time(names.str(i)?)?)),
+        }
+    }
+    Ok(out.finish())
 }
 
 /// isfinite of a DATE, TIMESTAMP, TIMESTAMPTZ or INTERVAL (`ty`) -> Bool.

@@ -36,6 +36,24 @@ pub(super) struct Fields {
     zone_hour: Option<i64>,
     zone_minute: Option<i64>,
     before_christ: bool,
+    /// Digits to which FF rounds.
+    fraction_digits: Option<u8>,
+    /// Whose calendar the keys so far are of.
+    convention: Option<Convention>,
+}
+
+/// Two ways to say a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Convention {
+    Gregorian,
+    Iso,
+}
+
+/// Whether a number ends after the digits of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Width,
+    None,
 }
 
 fn invalid(message: String) -> Error {
@@ -86,7 +104,7 @@ fn width_of(key: Key) -> (usize, &'static str) {
         Key::Minute => (2, "MI"),
         Key::Second => (2, "SS"),
         Key::SecondOfDay => (5, "SSSS"),
-        Key::Fraction(3) => (3, "MS"),
+        Key::Milliseconds => (3, "MS"),
         Key::Fraction(6) => (6, "US"),
         Key::Fraction(digits) => (usize::from(digits), "FF"),
         Key::IsoWeek => (2, "IW"),
@@ -104,31 +122,58 @@ fn width_of(key: Key) -> (usize, &'static str) {
 
 /// The text still to read.
 struct Input<'a> {
+    text: &'a str,
     rest: &'a str,
+    /// Characters skipped beyond those that the template names.
+    extra: i64,
 }
 
 impl<'a> Input<'a> {
     fn skip_spaces(&mut self) {
+        let before = self.rest.len();
         self.rest = self.rest.trim_start();
+        self.extra += (before - self.rest.len()) as i64;
     }
 
-    /// A number of at most `width` digits, or as many as there are; also how many.
-    fn number(&mut self, width: Option<usize>, name: &str) -> Result<(i64, usize)> {
+    /// The character before the next one.
+    fn last(&self) -> Option<char> {
+        self.text[..self.text.len() - self.rest.len()].chars().next_back()
+    }
+
+    /// A number of `width` digits, or as many as there are; also how many.
+    fn number(&mut self, width: usize, limit: Limit, name: &str) -> Result<(i64, usize)> {
         self.skip_spaces();
-        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
-        let digits = digits.min(width.unwrap_or(usize::MAX));
-        let (number, rest) = self.rest.split_at(digits);
+        let taken: String = match limit {
+            Limit::Width => self.rest.chars().take(width).collect(),
+            Limit::None => self.rest.to_owned(),
+        };
+        let count = taken.chars().count();
+        if limit == Limit::Width && count < width {
+            let message = format!("source string too short for \"{name}\" formatting field");
+            let detail = format!("Field requires {width} characters, but only {count} remain.");
+            return Err(invalid(message).with_detail(detail));
+        }
+        let sign = usize::from(taken.starts_with(['-', '+']));
+        let digits = taken[sign..].bytes().take_while(u8::is_ascii_digit).count();
         if digits == 0 {
-            let shown: String = self.rest.chars().take(width.unwrap_or(4)).collect();
+            let shown: String = self.rest.chars().take(width.max(1)).collect();
             return Err(invalid(format!("invalid value \"{shown}\" for \"{name}\""))
                 .with_detail("Value must be an integer."));
         }
+        let length = sign + digits;
+        if limit == Limit::Width && length < width {
+            let message = format!("invalid value \"{taken}\" for \"{name}\"");
+            let detail =
+                format!("Field requires {width} characters, but only {length} could be parsed.");
+            return Err(invalid(message).with_detail(detail));
+        }
+        let (number, rest) = self.rest.split_at(length);
         self.rest = rest;
-        let value = number.parse().map_err(|_| {
+        let value = number.parse::<i32>().map_err(|_| {
             let message = format!("value for \"{name}\" in source string is out of range");
             Error::new(SqlState::DATETIME_OVERFLOW, message)
         })?;
-        Ok((value, digits))
+        Ok((i64::from(value), length))
     }
 
     /// The first of `names` with which the text starts, in any case, longest first.
@@ -152,50 +197,84 @@ impl<'a> Input<'a> {
 impl Fields {
     fn read(text: &str, pieces: &[Piece]) -> Result<Self> {
         let mut fields = Self::default();
-        let mut input = Input { rest: text };
+        let mut input = Input { text, rest: text, extra: 0 };
         for (at, piece) in pieces.iter().enumerate() {
             if input.rest.is_empty() {
                 break;
             }
             match piece {
-                Piece::Text(text, quoted) => skip_text(&mut input, text, *quoted),
+                Piece::Text(text, quoted) => skip_text(&mut input, text, *quoted, at == 0),
                 Piece::Key { key, fill, ordinal, .. } => {
-                    let follow = digits_follow(&pieces[at + 1..]) && *fill;
-                    fields.read_key(*key, follow, &mut input)?;
+                    input.skip_spaces();
+                    fields.note_convention(*key)?;
+                    let fixed = digits_follow(&pieces[at + 1..]) && *fill && ordinal.is_none();
+                    let limit = if fixed { Limit::Width } else { Limit::None };
+                    fields.read_key(*key, limit, &mut input)?;
                     if ordinal.is_some() {
                         input.rest = input.rest.get(2..).unwrap_or("");
                     }
+                    input.extra = 0;
+                    input.skip_spaces();
                 }
             }
         }
         Ok(fields)
     }
 
-    fn read_key(&mut self, key: Key, digits_follow: bool, input: &mut Input<'_>) -> Result<()> {
+    /// Notes whose calendar a key is of.
+    fn note_convention(&mut self, key: Key) -> Result<()> {
+        let convention = match key {
+            Key::IsoDayOfWeek | Key::IsoDayOfYear | Key::IsoWeek | Key::IsoYear(_) => {
+                Convention::Iso
+            }
+            Key::DayOfWeek
+            | Key::Day
+            | Key::DayOfYear
+            | Key::Month
+            | Key::MonthName
+            | Key::MonthAbbreviation
+            | Key::Roman
+            | Key::WeekOfYear
+            | Key::WeekOfMonth
+            | Key::YearComma
+            | Key::Year(_) => Convention::Gregorian,
+            _ => return Ok(()),
+        };
+        match self.convention.replace(convention) {
+            Some(before) if before != convention => {
+                let hint = "Do not mix Gregorian and ISO week date conventions in a formatting \
+                            template.";
+                Err(invalid("invalid combination of date conventions".to_owned()).with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_key(&mut self, key: Key, limit: Limit, input: &mut Input<'_>) -> Result<()> {
         if self.read_name(key, input)? {
             return Ok(());
         }
         let (width, name) = width_of(key);
         if key == Key::YearComma {
-            let (thousands, _) = input.number(None, "Y,YYY")?;
+            let (thousands, _) = input.number(1, Limit::None, "Y,YYY")?;
             input.rest = input.rest.strip_prefix(',').unwrap_or(input.rest);
-            let (rest, _) = input.number(Some(3), "Y,YYY")?;
+            let (rest, _) = input.number(3, Limit::Width, "Y,YYY")?;
             (self.year, self.year_digits) = (Some(thousands * 1000 + rest), 4);
             return Ok(());
         }
         if key == Key::ZoneHour {
-            input.skip_spaces();
-            self.zone_negative = input.rest.starts_with('-');
-            input.rest = input.rest.trim_start_matches(['+', '-']);
+            // A minus may have been skipped as what separates it from the field before.
+            let begins_sign = input.rest.starts_with(['+', '-', ' ']);
+            self.zone_negative = match begins_sign {
+                true => input.rest.starts_with('-'),
+                false => input.extra > 0 && input.last() == Some('-'),
+            };
+            if begins_sign {
+                input.rest = &input.rest[1..];
+            }
         }
-        let exact = matches!(
-            key,
-            Key::DayOfWeek | Key::IsoDayOfWeek | Key::Quarter | Key::WeekOfMonth | Key::Fraction(_)
-        );
-        let limit = (digits_follow || exact).then_some(width);
-        let (value, digits) = input.number(limit, name)?;
-        self.set(key, value, digits);
-        Ok(())
+        let (value, digits) = input.number(width, limit, name)?;
+        self.set(key, value, digits)
     }
 
     /// Reads keys that are words; false when `key` is a number.
@@ -212,13 +291,20 @@ impl Fields {
                 let found = input.name(&["BC", "AD", "B.C.", "A.D."], "BC")?;
                 self.before_christ = found % 2 == 0;
             }
-            Key::MonthName => self.month = Some(input.name(&MONTHS, "Month")? as i64 + 1),
+            Key::MonthName => {
+                let month = input.name(&MONTHS, "Month")? as i64 + 1;
+                put(&mut self.month, month, "Month")?;
+            }
             Key::MonthAbbreviation => {
-                self.month = Some(input.name(&short(&MONTHS), "Mon")? as i64 + 1);
+                let month = input.name(&short(&MONTHS), "Mon")? as i64 + 1;
+                put(&mut self.month, month, "Mon")?;
             }
             Key::DayName => drop(input.name(&DAYS, "Day")?),
             Key::DayAbbreviation => drop(input.name(&short(&DAYS), "Dy")?),
-            Key::Roman => self.month = Some(input.name(&ROMAN, "RM")? as i64 + 1),
+            Key::Roman => {
+                let month = input.name(&ROMAN, "RM")? as i64 + 1;
+                put(&mut self.month, month, "RM")?;
+            }
             Key::Zone | Key::ZoneOffset => {
                 let name = if key == Key::Zone { "TZ" } else { "OF" };
                 return Err(Error::unsupported(format!(
@@ -230,20 +316,20 @@ impl Fields {
         Ok(true)
     }
 
-    fn set(&mut self, key: Key, value: i64, digits: usize) {
+    fn set(&mut self, key: Key, value: i64, digits: usize) -> Result<()> {
         let place = match key {
             Key::Year(width) => {
-                self.year_digits = digits.min(usize::from(width).max(digits));
+                self.year_digits = if width == 4 { 4 } else { digits };
                 &mut self.year
             }
-            Key::IsoYear(_) => {
-                self.year_digits = digits;
+            Key::IsoYear(width) => {
+                self.year_digits = if width == 4 { 4 } else { digits };
                 &mut self.iso_year
             }
             Key::Century => &mut self.century,
             Key::Month => &mut self.month,
             Key::Day => &mut self.day,
-            Key::DayOfYear => &mut self.day_of_year,
+            Key::DayOfYear | Key::IsoDayOfYear => &mut self.day_of_year,
             Key::IsoWeek => &mut self.iso_week,
             Key::IsoDayOfWeek => &mut self.iso_day,
             Key::WeekOfMonth => &mut self.week_of_month,
@@ -256,16 +342,21 @@ impl Fields {
             Key::SecondOfDay => &mut self.second_of_day,
             Key::ZoneHour => &mut self.zone_hour,
             Key::ZoneMinute => &mut self.zone_minute,
-            Key::Fraction(_) => {
+            Key::Fraction(_) | Key::Milliseconds => {
                 // Digits of a fraction: 5 is half a second.
-                let micros = value * 10i64.pow(6u32.saturating_sub(digits as u32));
+                let most = if key == Key::Milliseconds { 3u32 } else { 6 };
+                let least = 10i64.pow(6 - most);
+                let micros = value * 10i64.pow(most.saturating_sub(digits as u32)) * least;
                 self.micros = Some(self.micros.unwrap_or(0) + micros);
-                return;
+                if let Key::Fraction(digits) = key {
+                    self.fraction_digits = Some(digits);
+                }
+                return Ok(());
             }
-            // Read and ignored, as in PostgreSQL: Q, D, IDDD.
-            _ => return,
+            // Read and ignored, as in PostgreSQL: Q, D.
+            _ => return Ok(()),
         };
-        *place = Some(value);
+        put(place, value, width_of(key).1)
     }
 
     /// A year of fewer than four digits is the one nearest to 2020.
@@ -278,7 +369,9 @@ impl Fields {
             (520..=999, _) => year + 1000,
             _ => year,
         };
-        if self.before_christ && year > 0 { 1 - year } else { full }
+        let full = if self.before_christ { -full } else { full };
+        // There is no year 0 in texts.
+        if full < 0 { full + 1 } else { full }
     }
 
     pub(super) fn date(&self, text: &str) -> Result<i32> {
@@ -288,6 +381,10 @@ impl Fields {
             return calendar::check_date(i32::try_from(days).ok());
         }
         let small = |value: i64| i32::try_from(value).map_err(|_| range());
+        if let (Some(year), Some(day)) = (self.iso_year, self.day_of_year) {
+            let monday = iso_week_start(small(self.full_year(year))?, 1);
+            return calendar::check_date(monday.checked_add(small(day - 1)?));
+        }
         if let Some(year) = self.iso_year {
             let week = self.iso_week.unwrap_or(1);
             if !(1..=53).contains(&week) {
@@ -350,7 +447,14 @@ impl Fields {
         };
         let zone = self.zone_hour.unwrap_or(0) * HOUR + self.zone_minute.unwrap_or(0) * MINUTE;
         let zone = if self.zone_negative { -zone } else { zone };
-        Ok(clock + self.micros.unwrap_or(0) - zone)
+        let micros = self.micros.unwrap_or(0);
+        if !(0..=SECOND).contains(&micros) {
+            return Err(out_of_range(text));
+        }
+        let clock = clock + micros;
+        let digits = self.fraction_digits.map(u32::from);
+        let rounded = digits.and_then(|digits| calendar::rounded_micros(clock, digits));
+        Ok(rounded.unwrap_or(clock) - zone)
     }
 
     /// Whether an offset from UTC was among them.
@@ -359,24 +463,42 @@ impl Fields {
     }
 }
 
-/// Skips what stands for template text: blanks and one separator for a separator, else a character
-/// each.
-fn skip_text(input: &mut Input<'_>, text: &str, quoted: bool) {
-    let separator = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
-    if !quoted && text.chars().all(separator) {
-        input.skip_spaces();
-        if input.rest.starts_with(|c: char| separator(c) && c != '+')
-            && !(input.rest.starts_with('-') && text == " ")
-        {
-            input.rest = &input.rest[1..];
+/// Skips what stands for template text: a separator or nothing for a separator; else a character,
+/// unless more than enough were skipped before.
+fn skip_text(input: &mut Input<'_>, text: &str, quoted: bool, is_first: bool) {
+    let is_separator = |c: char| c.is_ascii_punctuation() || c.is_whitespace();
+    if !quoted && text.chars().all(is_separator) {
+        if is_first {
+            input.skip_spaces();
         }
-        input.skip_spaces();
+        input.extra -= 1;
+        if let Some(c) = input.rest.chars().next().filter(|c| is_separator(*c)) {
+            input.rest = &input.rest[c.len_utf8()..];
+            input.extra += 1;
+        }
         return;
     }
+    input.skip_spaces();
     for _ in text.chars() {
+        if input.extra > 0 {
+            input.extra -= 1;
+            continue;
+        }
         let mut characters = input.rest.chars();
         characters.next();
         input.rest = characters.as_str();
+    }
+}
+
+/// Keeps a value that the template may name once only, unless it is the same.
+fn put(place: &mut Option<i64>, value: i64, name: &str) -> Result<()> {
+    match place.replace(value) {
+        Some(before) if before != value && before != 0 => {
+            let message = format!("conflicting values for \"{name}\" field in formatting string");
+            let detail = "This value contradicts a previous setting for the same field type.";
+            Err(invalid(message).with_detail(detail))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -26,8 +26,10 @@ pub(super) enum Key {
     DayAbbreviation,
     DayOfYear,
     Day,
-    /// FF1 to FF6, MS (3), US (6).
+    /// FF1 to FF6, US (6).
     Fraction(u8),
+    /// MS
+    Milliseconds,
     Hour12,
     Hour24,
     IsoDayOfYear,
@@ -106,7 +108,7 @@ const KEYS: &[(&str, Key)] = &[
     ("MM", Key::Month),
     ("MONTH", Key::MonthName),
     ("MON", Key::MonthAbbreviation),
-    ("MS", Key::Fraction(3)),
+    ("MS", Key::Milliseconds),
     ("OF", Key::ZoneOffset),
     ("P.M.", Key::Meridiem(true)),
     ("PM", Key::Meridiem(false)),

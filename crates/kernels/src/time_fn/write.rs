@@ -184,7 +184,8 @@ impl Moment<'_> {
             Key::Hour24 => push_number(out, hour, 2, fill),
             Key::Minute => push_number(out, self.time / MINUTE % 60, 2, fill),
             Key::Second => push_number(out, self.time / SECOND % 60, 2, fill),
-            Key::Fraction(digits) => {
+            Key::Fraction(_) | Key::Milliseconds => {
+                let digits = if let Key::Fraction(digits) = key { digits } else { 3 };
                 let unit = 10i64.pow(6 - u32::from(digits));
                 push_number(out, self.time % SECOND / unit, usize::from(digits), true);
             }

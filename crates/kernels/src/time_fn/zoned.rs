@@ -14,7 +14,7 @@ use crate::{Vector, VectorBuilder};
 pub fn session_zone(name: &Vector) -> Result<TimeZone> {
     match name.len() {
         0 => Ok(TimeZone::UTC),
-        _ => TimeZone::setting(Texts::new(name).str(0)?),
+        _ => TimeZone::from_specification(Texts::new(name).str(0)?),
     }
 }
 

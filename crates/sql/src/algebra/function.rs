@@ -166,6 +166,9 @@ pub enum Function {
     Lower,
     /// initcap.
     Initcap,
+    /// The zone of make_timestamptz, by a name that AT TIME ZONE takes: offsets have their sign as
+    /// in texts of times.
+    ZoneOfTime,
     /// btrim(TEXT, TEXT characters).
     TrimBoth,
     /// ltrim(TEXT, TEXT characters).

@@ -172,6 +172,7 @@ const TEXTS: &[Overload] = &[
     row("upper", &[Text], F::Upper, TEXT),
     row("lower", &[Text], F::Lower, TEXT),
     row("initcap", &[Text], F::Initcap, TEXT),
+    row("zone_of_time", &[Text], F::ZoneOfTime, TEXT),
     row("btrim", &[Text], F::TrimBoth, TEXT),
     row("btrim", &[Text, Text], F::TrimBoth, TEXT),
     row("ltrim", &[Text], F::TrimLeft, TEXT),

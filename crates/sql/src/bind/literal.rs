@@ -1,6 +1,7 @@
 //! Constants: numbers, strings, typed literals, intervals, parameters.
 
 use sqlparser::ast;
+use types::calendar::rounded_micros;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::{Binder, Bound, at_span, fail, place, unsupported};
@@ -65,34 +66,39 @@ impl Binder<'_> {
                 return fail(SqlState::SYNTAX_ERROR, "INTERVAL takes a string constant", at);
             }
         };
-        let value = match (&interval.leading_field, &interval.last_field) {
-            (Some(field), None) if is_plain_number(&text) => {
-                parse_at(&format!("{text} {}", field.to_string().to_lowercase()), at)?
-            }
-            (Some(ast::DateTimeField::Minute), Some(ast::DateTimeField::Second)) => {
-                let text = text.trim();
-                let (sign, rest) = match text.strip_prefix('-') {
-                    Some(rest) => ("-", rest),
-                    None => ("", text),
-                };
-                match rest.matches(':').count() {
-                    1 => parse_at(&format!("{sign}00:{rest}"), at)?,
-                    _ => parse_at(text, at)?,
-                }
-            }
-            _ => parse_at(&text, at)?,
-        };
         let field = interval.last_field.as_ref().or(interval.leading_field.as_ref());
-        let value = match (value, field) {
-            (Value::Interval(value), Some(field)) => Value::Interval(truncated(value, field)),
-            (value, _) => value,
+        let last = field.map_or_else(|| "second".to_owned(), |f| f.to_string().to_lowercase());
+        let minute_to_second = matches!(
+            (&interval.leading_field, &interval.last_field),
+            (Some(ast::DateTimeField::Minute), Some(ast::DateTimeField::Second))
+        );
+        let text = match minute_to_second && text.matches(':').count() == 1 {
+            true => with_hour(&text),
+            false => text,
         };
-        Ok(Bound::new(Expr::literal(value, DataType::Interval), at))
+        let parsed = types::text::parse_interval_of(&text, &last);
+        let mut value = parsed.map_err(|error| place(error, at))?;
+        if let Some(field) = field {
+            value = truncated(value, field);
+        }
+        let digits = match &interval.last_field {
+            Some(_) => interval.fractional_seconds_precision,
+            None => interval.leading_precision.or(interval.fractional_seconds_precision),
+        };
+        if let Some(digits) = digits {
+            let digits = u32::try_from(digits.min(6)).unwrap_or(6);
+            value.micros = rounded_micros(value.micros, digits).unwrap_or(value.micros);
+        }
+        Ok(Bound::new(Expr::literal(Value::Interval(value), DataType::Interval), at))
     }
 }
 
-fn parse_at(text: &str, at: Place) -> Result<Value> {
-    types::text::parse(text, DataType::Interval).map_err(|error| place(error, at))
+/// `mm:ss` as `00:mm:ss`, behind its sign.
+fn with_hour(text: &str) -> String {
+    let trimmed = text.trim();
+    let at = trimmed.rfind(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.'));
+    let (before, clock) = trimmed.split_at(at.map_or(0, |at| at + 1));
+    format!("{before}00:{clock}")
 }
 
 /// What is left of an interval when fields below `field` do not count.
@@ -108,11 +114,6 @@ fn truncated(value: Interval, field: &ast::DateTimeField) -> Interval {
         F::Minute | F::Minutes => Interval { micros: value.micros / MINUTE * MINUTE, ..value },
         _ => value,
     }
-}
-
-fn is_plain_number(text: &str) -> bool {
-    text.trim().parse::<f64>().is_ok_and(f64::is_finite)
-        && text.bytes().all(|b| b.is_ascii_digit() || b"+-. ".contains(&b))
 }
 
 /// A quoted literal before its type is known.

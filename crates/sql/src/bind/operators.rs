@@ -438,7 +438,7 @@ fn time_operator(
         (Op::Plus, T::Date | T::Timestamp(_), T::Interval) => {
             (F::TimestampAdd, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
         }
-        (Op::Minus, T::Date | T::Timestamp(_), T::Interval) => {
+        (Op::Minus, T::Date | T::Timestamp(_), T::Interval) | (Op::Minus, T::Date, T::Time(_)) => {
             (F::TimestampSubtract, T::TIMESTAMP, T::Interval, T::TIMESTAMP)
         }
         (Op::Plus, T::TimestampTz(_), T::Interval) => {

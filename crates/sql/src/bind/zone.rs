@@ -9,7 +9,8 @@
 //! Elsewhere: what the functions do with it (`kernels::time_fn`).
 
 use sqlparser::ast;
-use types::calendar::TimeZone;
+use types::calendar::{DateOrder, TimeZone};
+use types::text::TextStyle;
 use types::{DataType, Position, Result, Value, text};
 
 use super::name::object_at;
@@ -24,8 +25,8 @@ pub(super) struct SessionZone {
     name: Option<Expr>,
     /// In which zone untyped literals are read.
     literals: TimeZone,
-    /// An interval becomes text.
-    shows_interval: std::cell::Cell<bool>,
+    /// Types of values that become text and that settings may have written otherwise.
+    shown: std::cell::RefCell<Vec<DataType>>,
     /// Literals that another zone would read differently, by their places: the same in UTC.
     pub(super) moved: Vec<(Position, String)>,
 }
@@ -33,9 +34,9 @@ pub(super) struct SessionZone {
 impl SessionZone {
     pub(super) fn of(catalog: &dyn Catalog) -> Self {
         let zone = catalog.time_zone();
-        let name = (!zone.is_utc()).then(|| Expr::text(zone.name()));
-        let shows_interval = std::cell::Cell::new(false);
-        Self { name, literals: catalog.literal_zone(), shows_interval, moved: Vec::new() }
+        let name = (!zone.is_usual()).then(|| Expr::text(&zone.specification()));
+        let shown = std::cell::RefCell::default();
+        Self { name, literals: catalog.literal_zone(), shown, moved: Vec::new() }
     }
 
     /// Literals are those of a definition from now on.
@@ -67,22 +68,28 @@ impl Binder<'_> {
             DataType::Array(element) => element.data_type(),
             to => to,
         };
-        if text::has_intervals(from)
+        if TextStyle::may_change(from)
             && matches!(element, DataType::Text | DataType::Varchar(_) | DataType::Char(_))
         {
-            self.zone.shows_interval.set(true);
+            self.zone.shown.borrow_mut().push(from);
         }
     }
 
     /// # Errors
-    /// 0A000 when an interval becomes text, and the session wants another style than texts have.
+    /// 0A000 when a value becomes text, and the session wants another style than texts have.
     pub(super) fn check_shown(&self) -> Result<()> {
-        match self.zone.shows_interval.get() && !self.catalog.shows_intervals_usually() {
-            true => {
-                let what = "text of an interval while intervalstyle is not \"postgres\"";
+        let shown = self.zone.shown.borrow();
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let style = self.catalog.text_style();
+        match shown.iter().find(|ty| style.changes(**ty)) {
+            Some(ty) => {
+                let ty = ty.name();
+                let what = format!("text of a value of type {ty} in another form than usual");
                 super::unsupported(what, None)
             }
-            false => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -138,7 +145,12 @@ impl Binder<'_> {
             DataType::Array(element) => element.data_type(),
             ty => ty,
         };
-        if let (DataType::TimestampTz(_), false, Some(at)) = (element, zone.is_utc(), at) {
+        let is_moved = match element {
+            DataType::TimestampTz(_) => !zone.is_usual(),
+            DataType::Timestamp(_) | DataType::Date => zone.order() != DateOrder::Mdy,
+            _ => false,
+        };
+        if let (true, Some(at)) = (is_moved, at) {
             // What cannot be read in UTC is out of range there only.
             if text::parse(text, ty).ok().as_ref() != Some(&value) {
                 self.zone.moved.push((at, text::format(&value, ty)));

@@ -104,6 +104,7 @@ fn text_name(function: Function) -> Option<&'static str> {
         Function::Upper => "upper",
         Function::Lower => "lower",
         Function::Initcap => "initcap",
+        Function::ZoneOfTime => "zone_of_time",
         Function::TrimBoth => "btrim",
         Function::TrimLeft => "ltrim",
         Function::TrimRight => "rtrim",

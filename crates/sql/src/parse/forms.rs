@@ -4,6 +4,7 @@
 //! - `RESET TIME ZONE` to `RESET timezone`, likewise the level of isolation,
 //! - `a int UNIQUE NULLS NOT DISTINCT` to a constraint of the table,
 //! - `TYPE text COLLATE "C"` to `TYPE text`,
+//! - `INTERVAL(2) '...'` to `INTERVAL '...' SECOND(2)`,
 //! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields.
 
 use sqlparser::keywords::Keyword;
@@ -56,6 +57,7 @@ fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
 /// # Errors
 /// 0A000 for a collation that there is none of.
 pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    interval_digits(tokens);
     interval_names(tokens);
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
@@ -183,6 +185,26 @@ fn lift_unique(tokens: &mut Vec<TokenWithSpan>, places: &[usize]) {
     tokens.splice(close..close, behind);
     for at in gone.iter().rev() {
         tokens.remove(places[*at]);
+    }
+}
+
+/// Puts the digits of an interval's seconds behind its text.
+fn interval_digits(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    for at in (0..places.len().saturating_sub(4)).rev() {
+        let [word, open, digits, close, text] = [0, 1, 2, 3, 4].map(|next| places[at + next]);
+        let is_form = is(&tokens[word], "interval")
+            && tokens[open].token == Token::LParen
+            && matches!(tokens[digits].token, Token::Number(..))
+            && tokens[close].token == Token::RParen
+            && matches!(tokens[text].token, Token::SingleQuotedString(_));
+        if is_form {
+            let moved = tokens[open..=close].to_vec();
+            let second = keyword_token("SECOND", Keyword::SECOND);
+            let second = TokenWithSpan { token: second, span: tokens[text].span };
+            tokens.splice(text + 1..text + 1, std::iter::once(second).chain(moved));
+            tokens.drain(open..=close);
+        }
     }
 }
 

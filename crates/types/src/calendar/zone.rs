@@ -9,64 +9,31 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::{Timestamp, ToSpan, tz};
 
+use super::abbreviation::{Meaning, meaning};
 use super::{DAY, SECOND, is_finite_timestamp};
 use crate::{Error, Result, SqlState};
 
-/// Abbreviations that PostgreSQL's default set knows, and their offsets from UTC in seconds.
-const ABBREVIATIONS: &[(&str, i32)] = &[
-    ("z", 0),
-    ("zulu", 0),
-    ("utc", 0),
-    ("ut", 0),
-    ("uct", 0),
-    ("gmt", 0),
-    ("wet", 0),
-    ("west", 3600),
-    ("bst", 3600),
-    ("cet", 3600),
-    ("cest", 7200),
-    ("met", 3600),
-    ("mest", 7200),
-    ("eet", 7200),
-    ("eest", 10_800),
-    ("msk", 10_800),
-    ("ist", 7200),
-    ("jst", 32_400),
-    ("kst", 32_400),
-    ("hkt", 28_800),
-    ("sgt", 28_800),
-    ("aest", 36_000),
-    ("aedt", 39_600),
-    ("awst", 28_800),
-    ("nzst", 43_200),
-    ("nzdt", 46_800),
-    ("est", -18_000),
-    ("edt", -14_400),
-    ("cst", -21_600),
-    ("cdt", -18_000),
-    ("mst", -25_200),
-    ("mdt", -21_600),
-    ("pst", -28_800),
-    ("pdt", -25_200),
-    ("akst", -32_400),
-    ("akdt", -28_800),
-    ("hst", -36_000),
-    ("brt", -10_800),
-    ("art", -10_800),
-    ("nst", -12_600),
-    ("ndt", -9000),
-    ("ast", -14_400),
-    ("adt", -10_800),
-];
-
-/// Seconds east of UTC of an abbreviation.
-pub(crate) fn abbreviation_offset(name: &str) -> Option<i32> {
-    ABBREVIATIONS.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|&(_, seconds)| seconds)
+/// Which of the numbers of a date is the day, where they may be any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DateOrder {
+    /// Month, day, year.
+    #[default]
+    Mdy,
+    /// Day, month, year.
+    Dmy,
+    /// Year, month, day.
+    Ymd,
 }
 
-/// A time zone: that of a session, or one that AT TIME ZONE names. Cheap to clone.
+/// A time zone: that of a session, or one that AT TIME ZONE names. Of a session it also says how
+/// its texts of dates are read. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TimeZone(Rules);
+pub struct TimeZone {
+    rules: Rules,
+    order: DateOrder,
+    /// The time that is now; None is the clock's.
+    now: Option<i64>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rules {
@@ -76,6 +43,8 @@ enum Rules {
     Fixed { name: Arc<str>, abbreviation: Arc<str>, seconds: i64 },
     /// A name, and rules.
     Named(Arc<str>, tz::TimeZone),
+    /// An abbreviation, and the zone in which it had its meanings.
+    Abbreviated(Arc<str>, Box<TimeZone>),
 }
 
 impl Default for Rules {
@@ -97,12 +66,19 @@ const CYCLE: i64 = 146_097 * DAY;
 /// 9000-01-01: times behind it are asked about whole cycles before.
 const FAR: i64 = 2_567_685 * DAY;
 
+/// Transitions after a time that are looked at for an abbreviation.
+const NEXT_MAX: usize = 1000;
+
 /// Hours of an offset that POSIX zones take at most.
 const POSIX_HOURS_MAX: i64 = 167;
 
 impl TimeZone {
     /// UTC.
-    pub const UTC: Self = Self(Rules::Utc(UTC_NAMES[0]));
+    pub const UTC: Self = Self::of(Rules::Utc(UTC_NAMES[0]));
+
+    const fn of(rules: Rules) -> Self {
+        Self { rules, order: DateOrder::Mdy, now: None }
+    }
 
     /// The zone that `SET timezone` takes: a name of the time zone database, hours east of UTC,
     /// `INTERVAL '...'`, or a POSIX specification.
@@ -142,8 +118,17 @@ impl TimeZone {
     /// 22023.
     pub fn at(name: &str) -> Result<Self> {
         let trimmed = name.trim();
-        if let Some(seconds) = abbreviation_offset(trimmed) {
-            return Ok(Self::fixed(trimmed, trimmed, i64::from(seconds)));
+        match meaning(trimmed) {
+            Some(Meaning::Offset(seconds) | Meaning::Summer(seconds)) => {
+                return Ok(Self::fixed(trimmed, trimmed, i64::from(seconds)));
+            }
+            Some(Meaning::Zone(zone)) => {
+                if let Some(zone) = Self::named(zone) {
+                    let abbreviation: Arc<str> = trimmed.to_ascii_uppercase().into();
+                    return Ok(Self::of(Rules::Abbreviated(abbreviation, Box::new(zone))));
+                }
+            }
+            None => {}
         }
         let found = Self::named(trimmed).or_else(|| {
             // An offset alone counts as POSIX has it: west of Greenwich is positive.
@@ -158,7 +143,7 @@ impl TimeZone {
     }
 
     fn fixed(name: &str, abbreviation: &str, seconds: i64) -> Self {
-        Self(Rules::Fixed { name: name.into(), abbreviation: abbreviation.into(), seconds })
+        Self::of(Rules::Fixed { name: name.into(), abbreviation: abbreviation.into(), seconds })
     }
 
     /// `seconds` east of UTC, named as PostgreSQL does: `<-08>+08`.
@@ -182,11 +167,11 @@ impl TimeZone {
     /// A zone of the time zone database.
     fn named(name: &str) -> Option<Self> {
         if let Some(utc) = UTC_NAMES.iter().find(|utc| utc.eq_ignore_ascii_case(name)) {
-            return Some(Self(Rules::Utc(utc)));
+            return Some(Self::of(Rules::Utc(utc)));
         }
         let zone = tz::TimeZone::get(name).ok().filter(|zone| !zone.is_unknown())?;
         let name = zone.iana_name()?.into();
-        Some(Self(Rules::Named(name, zone)))
+        Some(Self::of(Rules::Named(name, zone)))
     }
 
     /// A zone as POSIX describes it: a name, an offset, and perhaps those of a summer time.
@@ -201,45 +186,48 @@ impl TimeZone {
         }
         let complete = tz::TimeZone::posix(&text);
         let zone = complete.or_else(|_| tz::TimeZone::posix(&format!("{text}{SUMMER_RULES}")));
-        Some(Self(Rules::Named(text.into(), zone.ok()?)))
+        Some(Self::of(Rules::Named(text.into(), zone.ok()?)))
     }
 
     /// As SHOW says it; [`Self::setting`] takes it back.
     pub fn name(&self) -> &str {
-        match &self.0 {
+        match &self.rules {
             Rules::Utc(name) => name,
-            Rules::Fixed { name, .. } | Rules::Named(name, _) => name,
+            Rules::Fixed { name, .. } | Rules::Named(name, _) | Rules::Abbreviated(name, _) => name,
         }
     }
 
     /// Whether it is UTC, by whatever name.
     pub fn is_utc(&self) -> bool {
-        matches!(self.0, Rules::Utc(_))
+        matches!(self.rules, Rules::Utc(_))
     }
 
     /// Seconds east of UTC that its clocks show at the UTC time `micros`.
     pub fn offset_at(&self, micros: i64) -> i64 {
-        match &self.0 {
+        match &self.rules {
             Rules::Utc(_) => 0,
             Rules::Fixed { seconds, .. } => *seconds,
             Rules::Named(_, zone) => i64::from(zone.to_offset(instant(micros)).seconds()),
+            Rules::Abbreviated(name, zone) => zone.meaning_at(name, micros),
         }
     }
 
     /// What its time is called at the UTC time `micros`: `CEST`.
     pub fn abbreviation_at(&self, micros: i64) -> String {
-        match &self.0 {
+        match &self.rules {
             Rules::Utc(_) => "UTC".to_owned(),
-            Rules::Fixed { abbreviation, .. } => abbreviation.to_string(),
+            Rules::Fixed { abbreviation, .. } | Rules::Abbreviated(abbreviation, _) => {
+                abbreviation.to_string()
+            }
             Rules::Named(_, zone) => zone.to_offset_info(instant(micros)).abbreviation().to_owned(),
         }
     }
 
     /// Whether it is summer time at the UTC time `micros`.
     pub fn is_summer_at(&self, micros: i64) -> bool {
-        match &self.0 {
+        match &self.rules {
             Rules::Named(_, zone) => zone.to_offset_info(instant(micros)).dst().is_dst(),
-            Rules::Utc(_) | Rules::Fixed { .. } => false,
+            Rules::Utc(_) | Rules::Fixed { .. } | Rules::Abbreviated(..) => false,
         }
     }
 
@@ -274,9 +262,12 @@ impl TimeZone {
     /// Seconds east of UTC of clocks that show `micros`.
     fn local_offset(&self, micros: i64) -> i64 {
         use tz::AmbiguousOffset as A;
-        let zone = match &self.0 {
+        let zone = match &self.rules {
             Rules::Utc(_) => return 0,
             Rules::Fixed { seconds, .. } => return *seconds,
+            Rules::Abbreviated(name, zone) => {
+                return zone.meaning_at(name, micros - zone.local_offset(micros) * SECOND);
+            }
             Rules::Named(_, zone) => zone,
         };
         let Some(local) = civil(near(micros)) else {
@@ -287,6 +278,119 @@ impl TimeZone {
             A::Gap { before, .. } => before.seconds(),
             A::Fold { after, .. } => after.seconds(),
         })
+    }
+
+    /// A zone that stands behind a time, as [`Self::at`] takes it: `+02` is east of UTC.
+    ///
+    /// # Errors
+    /// 22023.
+    pub fn of_time(name: &str) -> Result<String> {
+        let error = |message: String| Error::new(SqlState::INVALID_PARAMETER, message);
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("invalid input syntax for type numeric time zone: \"{name}\"");
+            let hint = "Numeric time zones must have \"-\" or \"+\" as first character.";
+            return Err(error(message).with_hint(hint));
+        }
+        if !name.starts_with(['+', '-']) {
+            return Self::at(name).map(|zone| zone.name().to_owned());
+        }
+        let seconds = crate::text::parse_offset(name).map_err(|is_far| match is_far {
+            true => error(format!("numeric time zone \"{name}\" out of range")),
+            false => error(format!("time zone \"{name}\" not recognized")),
+        })?;
+        let found = Self::offset(seconds).map(|zone| zone.name().to_owned());
+        found.ok_or_else(|| error(format!("numeric time zone \"{name}\" out of range")))
+    }
+
+    /// A zone by its whole name, a POSIX specification perhaps, as texts of times have it.
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        Self::named(name).or_else(|| Self::posix(name))
+    }
+
+    /// Seconds east of UTC of the abbreviation `name` of `zone` where clocks show `local`.
+    pub(crate) fn abbreviated(zone: &str, name: &str, local: i64) -> i64 {
+        let Some(zone) = Self::named(zone) else { return 0 };
+        zone.meaning_at(name, local - zone.local_offset(local) * SECOND)
+    }
+
+    /// What the zone's abbreviation `name` last meant until `micros`, else what it meant first
+    /// after it, else the zone's offset.
+    fn meaning_at(&self, name: &str, micros: i64) -> i64 {
+        let Rules::Named(_, zone) = &self.rules else { return self.offset_at(micros) };
+        let at = instant(micros);
+        let now = zone.to_offset_info(at);
+        if now.abbreviation() == name {
+            return i64::from(now.offset().seconds());
+        }
+        let found = zone.preceding(at).find(|transition| transition.abbreviation() == name);
+        let found = found.or_else(|| {
+            zone.following(at).take(NEXT_MAX).find(|transition| transition.abbreviation() == name)
+        });
+        match found {
+            Some(transition) => i64::from(transition.offset().seconds()),
+            None => i64::from(now.offset().seconds()),
+        }
+    }
+
+    /// Whether its offset from UTC is always the same.
+    pub(crate) fn is_constant(&self) -> bool {
+        match &self.rules {
+            Rules::Utc(_) | Rules::Fixed { .. } => true,
+            Rules::Named(_, zone) => zone.following(Timestamp::MIN).next().is_none(),
+            Rules::Abbreviated(..) => false,
+        }
+    }
+
+    /// The same, with dates read in `order`.
+    pub fn with_order(self, order: DateOrder) -> Self {
+        Self { order, ..self }
+    }
+
+    /// The same, where it is `now`, microseconds since 1970-01-01 UTC.
+    pub fn with_now(self, now: i64) -> Self {
+        Self { now: Some(now), ..self }
+    }
+
+    /// The order of the numbers of dates.
+    pub fn order(&self) -> DateOrder {
+        self.order
+    }
+
+    /// Microseconds since 1970-01-01 UTC.
+    pub(crate) fn now(&self) -> i64 {
+        let clock = || {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            since.map_or(0, |d| d.as_micros() as i64)
+        };
+        self.now.unwrap_or_else(clock)
+    }
+
+    /// Whether it is UTC and reads dates as usual.
+    pub fn is_usual(&self) -> bool {
+        self.is_utc() && self.order == DateOrder::Mdy
+    }
+
+    /// What [`Self::from_specification`] makes the same of: the name, and the order of dates where
+    /// it is not the usual one.
+    pub fn specification(&self) -> String {
+        let order = match self.order {
+            DateOrder::Mdy => return self.name().to_owned(),
+            DateOrder::Dmy => "dmy",
+            DateOrder::Ymd => "ymd",
+        };
+        format!("{order};{}", self.name())
+    }
+
+    /// A session's zone from [`Self::specification`].
+    ///
+    /// # Errors
+    /// 22023.
+    pub fn from_specification(text: &str) -> Result<Self> {
+        match text.split_once(';') {
+            Some(("dmy", name)) => Ok(Self::setting(name)?.with_order(DateOrder::Dmy)),
+            Some(("ymd", name)) => Ok(Self::setting(name)?.with_order(DateOrder::Ymd)),
+            _ => Self::setting(text),
+        }
     }
 
     /// The start of today, so many `days` on, on its clocks: microseconds of TIMESTAMP.

@@ -252,7 +252,7 @@ fn read_time<'a>(first: &str, negative: bool, cursor: &mut Cursor<'a>) -> Parsed
     Ok(Token::Time { micros, negative })
 }
 
-fn read(text: &str) -> Parsed<Interval> {
+fn read(text: &str, last: Unit) -> Parsed<Interval> {
     let mut cursor = Cursor::new(text);
     let mut tokens = Vec::new();
     while let Some(token) = next_token(&mut cursor)? {
@@ -286,10 +286,15 @@ fn read(text: &str) -> Parsed<Interval> {
                 (pending, found) = (None, true);
             }
             Token::Number { whole, fraction, negative } => {
-                let unit = pending.unwrap_or(Unit::Second);
+                let unit = pending.unwrap_or(last);
+                let is_implied = pending.is_none();
                 sum.note(unit)?;
                 let sign = if negative { -1 } else { 1 };
                 sum.add(whole * sign, fraction * sign as f64, unit)?;
+                // As in '1 2' DAY TO HOUR.
+                if is_implied && unit == Unit::Hour {
+                    pending = Some(Unit::Day);
+                }
                 found = true;
             }
         }
@@ -383,10 +388,22 @@ fn read_iso_alternative(
 
 /// INTERVAL.
 pub(crate) fn parse_interval(text: &str) -> Result<Interval> {
+    parse_with(text, Unit::Second)
+}
+
+/// INTERVAL whose last number, if it has no unit, counts the `last` one: "hour" say.
+///
+/// # Errors
+/// 22007, 22015, 22008.
+pub fn parse_interval_of(text: &str, last: &str) -> Result<Interval> {
+    parse_with(text, unit(last).unwrap_or(Unit::Second))
+}
+
+fn parse_with(text: &str, last: Unit) -> Result<Interval> {
     let trimmed = trim(text);
     let parsed = match trimmed.strip_prefix('P') {
         Some(rest) => read_iso(rest),
-        None => read(trimmed),
+        None => read(trimmed, last),
     };
     parsed.map_err(|failure| match failure {
         Failure::Format => {

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::print::push_fraction;
-use crate::calendar::{SECOND, TimeZone};
-use crate::{DataType, ElementType, Interval, Value, array};
+use crate::Interval;
+use crate::calendar::SECOND;
 
 /// How intervals are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum IntervalStyle {
     Verbose,
     /// `P1DT2H3M4S`.
     Iso8601,
+    /// `1 2:03:04`.
+    SqlStandard,
 }
 
 impl IntervalStyle {
@@ -25,41 +27,56 @@ impl IntervalStyle {
             "postgres" => Some(Self::Postgres),
             "postgres_verbose" => Some(Self::Verbose),
             "iso_8601" => Some(Self::Iso8601),
+            "sql_standard" => Some(Self::SqlStandard),
             _ => None,
         }
     }
+}
 
-    /// Whether values of type `ty` are written otherwise than in the usual style.
-    pub fn changes(self, ty: DataType) -> bool {
-        self != Self::Postgres && has_intervals(ty)
+/// Appends an interval in a style.
+pub(super) fn append(out: &mut Vec<u8>, interval: Interval, style: IntervalStyle) {
+    match style {
+        IntervalStyle::Postgres => super::interval::format_interval(out, interval),
+        IntervalStyle::Verbose => verbose(out, interval),
+        IntervalStyle::Iso8601 => iso_8601(out, interval),
+        IntervalStyle::SqlStandard => sql_standard(out, interval),
     }
 }
 
-/// Whether values of type `ty` are intervals or arrays of them.
-pub fn has_intervals(ty: DataType) -> bool {
-    matches!(ty, DataType::Interval | DataType::Array(ElementType::Interval))
-}
-
-/// Appends an interval, or an array of intervals, in a style; other values as they are.
-pub fn append_styled(out: &mut Vec<u8>, value: &Value, ty: DataType, style: IntervalStyle) {
-    match (value, style) {
-        (Value::Interval(interval), IntervalStyle::Iso8601) => iso_8601(out, *interval),
-        (Value::Interval(interval), IntervalStyle::Verbose) => verbose(out, *interval),
-        (Value::Str(bytes), _) if ty == DataType::Array(ElementType::Interval) => {
-            let texts = array::map(bytes, ElementType::Interval, ElementType::Text, |element| {
-                if element.is_null() {
-                    return Ok(element);
-                }
-                let mut text = Vec::new();
-                append_styled(&mut text, &element, DataType::Interval, style);
-                Ok(Value::Str(text.into()))
-            });
-            // As long as the intervals, or a little longer.
-            let texts = texts.unwrap_or_default();
-            array::format_array(out, &texts, ElementType::Text, &TimeZone::UTC);
-        }
-        (value, _) => super::append(out, value, ty),
+/// As SQL has it where years and months, or days and a time, of one sign are all that there is;
+/// else all of them, with their signs.
+fn sql_standard(out: &mut Vec<u8>, interval: Interval) {
+    let Interval { months, days, micros } = interval;
+    let has_negative = months < 0 || days < 0 || micros < 0;
+    let has_positive = months > 0 || days > 0 || micros > 0;
+    if !has_negative && !has_positive {
+        return out.push(b'0');
     }
+    let is_standard =
+        !(has_negative && has_positive) && !(months != 0 && (days != 0 || micros != 0));
+    let (years, rest) = (months.unsigned_abs() / 12, months.unsigned_abs() % 12);
+    let seconds = micros.unsigned_abs() / SECOND as u64;
+    let mut time = Vec::new();
+    let _ = write!(time, "{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    push_fraction(&mut time, (micros.unsigned_abs() % SECOND as u64) as i64);
+    let days_size = days.unsigned_abs();
+    if !is_standard {
+        let sign = |negative: bool| if negative { '-' } else { '+' };
+        let (a, b, c) = (sign(months < 0), sign(days < 0), sign(micros < 0));
+        let _ = write!(out, "{a}{years}-{rest} {b}{days_size} {c}");
+        return out.extend_from_slice(&time);
+    }
+    if has_negative {
+        out.push(b'-');
+    }
+    if months != 0 {
+        let _ = write!(out, "{years}-{rest}");
+        return;
+    }
+    if days != 0 {
+        let _ = write!(out, "{days_size} ");
+    }
+    out.extend_from_slice(&time);
 }
 
 /// Hours, minutes, seconds and microseconds, each with the sign.
@@ -166,11 +183,11 @@ mod tests {
             ((0, 1, -500_000), "P1DT-0.5S", "@ 1 day -0.5 secs"),
         ];
         for ((months, days, micros), iso, long) in cases {
-            let value = Value::Interval(Interval { months, days, micros });
+            let value = Interval { months, days, micros };
             for (style, expected) in [(IntervalStyle::Iso8601, iso), (IntervalStyle::Verbose, long)]
             {
                 let mut out = Vec::new();
-                append_styled(&mut out, &value, DataType::Interval, style);
+                append(&mut out, value, style);
                 assert_eq!(String::from_utf8_lossy(&out), expected);
             }
         }

@@ -226,7 +226,18 @@ fn push_two(out: &mut Vec<u8>, value: i64) {
 
 /// Appends year, month and day; returns what follows the whole text for years before 1.
 fn push_civil(out: &mut Vec<u8>, days: i32) -> &'static str {
-    let (year, month, day) = civil_from_days(days);
+    let (_, month, day) = civil_from_days(days);
+    let era = push_civil_year(out, days);
+    out.push(b'-');
+    push_two(out, i64::from(month));
+    out.push(b'-');
+    push_two(out, i64::from(day));
+    era
+}
+
+/// Appends the year; returns what follows the whole text for years before 1.
+pub(super) fn push_civil_year(out: &mut Vec<u8>, days: i32) -> &'static str {
+    let (year, ..) = civil_from_days(days);
     let shown = if year > 0 { year } else { 1 - year };
     match shown {
         0..=9999 => {
@@ -235,10 +246,6 @@ fn push_civil(out: &mut Vec<u8>, days: i32) -> &'static str {
         }
         shown => format_integer(out, i64::from(shown)),
     }
-    out.push(b'-');
-    push_two(out, i64::from(month));
-    out.push(b'-');
-    push_two(out, i64::from(day));
     if year > 0 { "" } else { " BC" }
 }
 
@@ -288,6 +295,11 @@ pub(crate) fn format_instant(out: &mut Vec<u8>, micros: i64, zone: &TimeZone) {
         Some(local) if local < TIMESTAMP_INFINITY || seconds == 0 => (local, seconds),
         _ => (micros, 0),
     };
+    format_timestamp(out, local, offset_text(seconds).as_str());
+}
+
+/// An offset of `seconds` east of UTC: `+05:30`.
+pub(super) fn offset_text(seconds: i64) -> Buffer {
     let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs());
     let (hours, minutes, rest) = (size / 3600, size / 60 % 60, size % 60);
     let mut offset = Buffer::default();
@@ -298,7 +310,7 @@ pub(crate) fn format_instant(out: &mut Vec<u8>, micros: i64, zone: &TimeZone) {
     if rest > 0 {
         offset.write(format_args!(":{rest:02}"));
     }
-    format_timestamp(out, local, offset.as_str());
+    offset
 }
 
 /// Appends a TIMESTAMP or, with a `zone`, a TIMESTAMPTZ.

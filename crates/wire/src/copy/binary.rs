@@ -14,7 +14,7 @@ use engine::registry::{
 use exec::BatchSource;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use types::calendar::TimeZone;
-use types::text::IntervalStyle;
+use types::text::TextStyle;
 use types::{DataType, Error, Result, SqlState};
 
 use crate::decode;
@@ -84,7 +84,7 @@ impl StreamWriter for Writer {
                     column,
                     row,
                     *ty,
-                    (Format::Binary, &TimeZone::UTC, IntervalStyle::Postgres),
+                    (Format::Binary, &TimeZone::UTC, TextStyle::default()),
                 );
             }
             ends.push(out.len());
