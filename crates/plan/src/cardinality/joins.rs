@@ -277,6 +277,7 @@ fn combine(
     if kind == JoinKind::Inner {
         tree::conjuncts(condition.clone()).iter().for_each(|part| note_facts(&mut out, part));
     }
+    out.settle();
     out
 }
 

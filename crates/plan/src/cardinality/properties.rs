@@ -161,6 +161,36 @@ impl Properties {
                 out.dependencies.push(Dependency { determinant, dependents });
             }
         }
+        out.settle();
         out
     }
+
+    /// Removes facts that say nothing new, so that rows joined with themselves again and again do
+    /// not double them each time.
+    pub(crate) fn settle(&mut self) {
+        let mut keys: Vec<Key> = Vec::with_capacity(self.keys.len().min(FACTS_MAX));
+        for key in std::mem::take(&mut self.keys) {
+            let same = |k: &Key| k.columns == key.columns && (key.nullable || !k.nullable);
+            if keys.len() < FACTS_MAX && !keys.iter().any(same) {
+                keys.push(key);
+            }
+        }
+        self.keys = keys;
+        let mut facts: Vec<Dependency> = Vec::with_capacity(self.dependencies.len().min(FACTS_MAX));
+        for mut fact in std::mem::take(&mut self.dependencies) {
+            fact.dependents.subtract(&fact.determinant);
+            if fact.dependents.is_empty() {
+                continue;
+            }
+            match facts.iter().position(|known| known.determinant == fact.determinant) {
+                Some(known) => facts[known].dependents.union(&fact.dependents),
+                None if facts.len() < FACTS_MAX => facts.push(fact),
+                None => {}
+            }
+        }
+        self.dependencies = facts;
+    }
 }
+
+/// Keys and dependencies kept of one plan.
+const FACTS_MAX: usize = 256;
