@@ -42,14 +42,10 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
             session.cursors.columns(&fetch.name).map(<[_]>::to_vec)
         }
         Statement::Show { name } => Some(vec![text(name)]),
-        Statement::Execute(execute) => match session.prepared.get(&execute.name) {
-            Some(prepared) => {
-                let catalog = session.catalog();
-                let bound = sql::bind(&prepared.statement, &catalog, &prepared.types)?;
-                columns(session, &bound)?
-            }
-            None => None,
-        },
+        Statement::Execute(execute) => {
+            let kept = session.kept_statement(&execute.name);
+            kept.and_then(|kept| kept.columns()).map(<[_]>::to_vec)
+        }
         _ => None,
     })
 }

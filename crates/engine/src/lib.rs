@@ -58,7 +58,7 @@ pub use database::{Condition, Database};
 pub use durable::{Background, CheckReport, Files, RecoveryReport};
 pub use implicit::is_blank;
 pub use notice::{Notice, Severity};
-pub use prepared::{ColumnOrigin, PreparedStatement};
+pub use prepared::{ColumnOrigin, KeptStatement, PreparedStatement};
 pub use result::QueryResult;
 pub use rights::Membership;
 pub use role::PasswordHasher;

@@ -1,6 +1,8 @@
-//! Prepared statements of a session: those of PREPARE, by name, and those of the library.
+//! Prepared statements of a session: those with a name, whether PREPARE or the protocol gave it,
+//! and those of the library.
 
-use std::collections::HashMap;
+mod kept;
+
 use std::sync::Arc;
 
 use sql::ParsedStatement;
@@ -14,6 +16,11 @@ use crate::point::Point;
 use crate::session::Run;
 use crate::transaction::Boundary;
 use crate::{QueryResult, Session, describe, transaction};
+
+use kept::Body;
+pub use kept::KeptStatement;
+pub(crate) use kept::PreparedBy;
+pub(crate) use kept::PreparedStatements;
 
 /// A statement that is parsed once and run with values of its parameters, again and again. Its
 /// plan is kept as long as the tables do not change much.
@@ -66,31 +73,6 @@ impl PreparedStatement {
     }
 }
 
-/// Prepared statements by name.
-#[derive(Default)]
-pub(crate) struct PreparedStatements(HashMap<String, PreparedStatement>);
-
-impl PreparedStatements {
-    /// One of them.
-    pub(crate) fn get(&self, name: &str) -> Option<&PreparedStatement> {
-        self.0.get(name)
-    }
-
-    /// All of them and their names.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &PreparedStatement)> {
-        self.0.iter()
-    }
-
-    /// The parameter types of one.
-    pub(crate) fn types(&self, name: &str) -> Option<Vec<DataType>> {
-        self.0.get(name).map(|p| p.types.clone())
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-}
-
 fn unknown(name: &str) -> Error {
     let message = format!("prepared statement \"{name}\" does not exist");
     Error::new(SqlState(*b"26000"), message)
@@ -98,22 +80,25 @@ fn unknown(name: &str) -> Error {
 
 pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryResult> {
     let Prepare { name, parameters, statement } = prepare;
-    if session.prepared.0.contains_key(&name) {
-        let message = format!("prepared statement \"{name}\" already exists");
-        return Err(Error::new(SqlState(*b"42P05"), message));
-    }
+    let bound = sql::bind(&statement, &session.catalog(), &parameters)?;
+    let columns = describe::columns(session, &bound)?;
+    let origins = describe::origins(session, &bound);
+    let text = session.info().seen.lock().query.as_ref().map(|(text, _)| Arc::clone(text));
+    let text = text.unwrap_or_else(|| statement.text.as_str().into());
     let prepared = PreparedStatement::new(session, parameters, statement);
-    session.prepared.0.insert(name, prepared);
+    let prepared = PreparedStatement { columns, origins, ..prepared };
+    let body = Body { text, by: PreparedBy::Sql, declared: Vec::new(), prepared: Some(prepared) };
+    session.keep_statement(&name, Arc::new(KeptStatement::new(body)))?;
     Ok(QueryResult::command("PREPARE"))
 }
 
 pub(crate) fn execute(session: &mut Session, execute: &Execute) -> Result<QueryResult> {
-    let mut prepared =
-        session.prepared.0.remove(&execute.name).ok_or_else(|| unknown(&execute.name))?;
-    let result = execute_with(session, &mut prepared, execute);
-    // It may have been deallocated, or not be the one of this name any longer: never by itself.
-    session.prepared.0.entry(execute.name.clone()).or_insert(prepared);
-    result
+    let kept = session.kept_statement(&execute.name).map(Arc::clone);
+    let kept = kept.ok_or_else(|| unknown(&execute.name))?;
+    let Some(mut prepared) = kept.lock()? else { return Ok(QueryResult::command("EXECUTE")) };
+    let result = execute_with(session, &mut prepared, execute)?;
+    kept.check_columns(&result)?;
+    Ok(result)
 }
 
 /// The values of the arguments of EXECUTE.
@@ -130,9 +115,11 @@ pub(crate) fn with_values(
     execute: &Execute,
     work: impl FnOnce(&mut Session, Statement) -> Result<QueryResult>,
 ) -> Result<QueryResult> {
-    let found = session.prepared.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
-    let (statement, types) = (Arc::clone(&found.statement), found.types.clone());
-    let bound = sql::bind(&statement, &session.catalog(), &types)?;
+    let kept = session.kept_statement(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+    let Some(statement) = kept.statement() else {
+        return Err(Error::unsupported("EXPLAIN of an empty statement"));
+    };
+    let bound = sql::bind(statement, &session.catalog(), kept.parameters())?;
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = work(session, bound);
@@ -202,7 +189,7 @@ pub(crate) fn deallocate(session: &mut Session, name: Option<&str>) -> Result<Qu
             Ok(QueryResult::command("DEALLOCATE ALL"))
         }
         Some(name) => {
-            session.prepared.0.remove(name).ok_or_else(|| unknown(name))?;
+            session.prepared.remove(name).ok_or_else(|| unknown(name))?;
             Ok(QueryResult::command("DEALLOCATE"))
         }
     }
@@ -236,6 +223,26 @@ impl Session {
         let origins = describe::origins(self, &bound);
         let prepared = PreparedStatement::new(self, bound.parameters().to_vec(), statement);
         Ok(PreparedStatement { columns, origins, ..prepared })
+    }
+
+    /// Prepares the statement `text` as [`Self::prepare`] does, for a client whose protocol has
+    /// `declared` for its parameters' types: the numbers of `types`. A text without a statement is
+    /// one that does nothing.
+    ///
+    /// # Errors
+    /// See [`Self::prepare`].
+    pub fn prepare_kept(
+        &mut self,
+        text: &str,
+        declared: Vec<u32>,
+        types: &[DataType],
+    ) -> Result<Arc<KeptStatement>> {
+        let prepared = match crate::is_blank(text) {
+            true => None,
+            false => Some(self.prepare(text, types)?),
+        };
+        let body = Body { text: text.into(), by: PreparedBy::Protocol, declared, prepared };
+        Ok(Arc::new(KeptStatement::new(body)))
     }
 
     /// Runs a prepared statement with these values, in the physical forms of its parameters' types.

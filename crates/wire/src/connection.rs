@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{QueryResult, Session};
+use engine::{KeptStatement, QueryResult, Session};
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
@@ -30,7 +30,7 @@ use crate::metrics::Metrics;
 use crate::socket::SharedSocket;
 use crate::turns::Until;
 
-use self::extended::{Portal, Statement};
+use self::extended::Portal;
 use self::named::Named;
 use self::settings::Cached;
 
@@ -50,7 +50,8 @@ pub(crate) struct Connection {
     activity: Arc<Activity>,
     pub(crate) socket: SharedSocket,
     session: Session,
-    statements: Named<Arc<Statement>>,
+    /// The statement of Parse without a name; the session keeps the others.
+    unnamed: Option<Arc<KeptStatement>>,
     portals: Named<Portal>,
     skipping: Skipping,
     /// The body of the message that is served.
@@ -118,7 +119,7 @@ impl Connection {
             activity,
             socket,
             session,
-            statements: Named::default(),
+            unnamed: None,
             portals: Named::default(),
             skipping: Skipping::No,
             body: Vec::new(),

@@ -1,11 +1,15 @@
 //! PostgreSQL's tables of statistics, and others about the whole server: which tables and indexes
 //! there are, and how many rows. What nobody counts here is 0.
 
+use std::sync::Arc;
+
 use sql::statement::RelationName;
 use types::calendar::TimeZone;
 use types::{Interval, Value};
 
 use super::{Row, Subject, keywords, numbers};
+use crate::KeptStatement;
+use crate::prepared::PreparedBy;
 use crate::work::now_micros;
 
 /// The rows of a table of this module, of keywords, the server or extensions; None for others.
@@ -102,13 +106,16 @@ fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
 fn prepared(subject: &Subject<'_>) -> Vec<Row> {
     let mut all: Vec<_> = subject.prepared.all().collect();
     all.sort_by_key(|(name, _)| name.as_str());
-    let row = |(name, statement): (&String, &crate::PreparedStatement)| {
-        let types: Vec<String> = statement.types.iter().map(|ty| ty.name().to_string()).collect();
+    let row = |(name, kept): (&String, &Arc<KeptStatement>)| {
+        let types: Vec<String> = kept.parameters().iter().map(|t| t.name().to_string()).collect();
         Row::default()
             .text("name", name)
-            .text("statement", &statement.statement.text)
+            .text("statement", kept.text())
+            .set("prepare_time", Value::I64(kept.prepared_micros))
             .texts("parameter_types", &types)
-            .flag("from_sql", true)
+            .flag("from_sql", kept.by == PreparedBy::Sql)
+            .number("generic_plans", 0)
+            .number("custom_plans", 0)
     };
     all.into_iter().map(row).collect()
 }

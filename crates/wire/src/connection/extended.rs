@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{ColumnOrigin, PreparedStatement, QueryResult};
-use parking_lot::Mutex;
+use engine::{KeptStatement, PreparedStatement, QueryResult};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use super::{Connection, Skipping};
@@ -16,17 +15,6 @@ use crate::encode::{self, Format, Place, format_at};
 use crate::link::Broken;
 use crate::message::{self, Fields, violation};
 use crate::{decode, oid};
-
-/// A statement of Parse.
-pub(super) struct Statement {
-    text: Arc<str>,
-    /// Numbers of the parameters' types, as declared or inferred.
-    oids: Vec<u32>,
-    /// None for a text without a statement.
-    prepared: Option<Mutex<PreparedStatement>>,
-    columns: Option<Vec<(String, DataType)>>,
-    origins: Vec<ColumnOrigin>,
-}
 
 /// How far a portal is.
 enum Progress {
@@ -40,12 +28,12 @@ enum Progress {
 
 /// A statement with values.
 pub(super) struct Portal {
-    statement: Arc<Statement>,
+    statement: Arc<KeptStatement>,
     formats: Vec<Format>,
     progress: Progress,
 }
 
-/// Most statements and portals that a connection keeps.
+/// Most portals that a connection keeps.
 const KEPT_MAX: usize = 100_000;
 
 fn format_of(code: u16) -> Result<Format> {
@@ -92,49 +80,41 @@ impl Connection {
         let given: Vec<u32> = (0..count).map(|_| fields.u32()).collect::<Result<_>>()?;
         fields.end()?;
         if name.is_empty() {
-            self.statements.remove("");
-        } else if self.statements.get(name).is_some() {
+            self.unnamed = None;
+        } else if self.session.kept_statement(name).is_some() {
             let message = format!("prepared statement \"{name}\" already exists");
             return Err(Error::new(SqlState(*b"42P05"), message));
         }
-        check_count(self.statements.count(), "prepared statements")?;
-        let statement = self.prepare(text, &given)?;
-        self.statements.insert(name, Arc::new(statement));
+        let types = given.iter().map(|oid| oid::parameter(*oid));
+        let types: Vec<DataType> = types.collect::<Result<_>>()?;
+        let statement = self.session.prepare_kept(text, given, &types)?;
+        match name {
+            "" => self.unnamed = Some(statement),
+            name => self.session.keep_statement(name, statement)?,
+        }
         message::empty(&mut self.link.lock().outgoing, b'1');
         Ok(())
     }
 
-    fn prepare(&mut self, text: &str, given: &[u32]) -> Result<Statement> {
-        let text: Arc<str> = text.into();
-        if engine::is_blank(&text) {
-            let (oids, origins) = (Vec::new(), Vec::new());
-            return Ok(Statement { text, oids, prepared: None, columns: None, origins });
-        }
-        let types = given.iter().map(|oid| oid::parameter(*oid));
-        let types: Vec<DataType> = types.collect::<Result<_>>()?;
-        let prepared = self.session.prepare(&text, &types)?;
-        let number = |(at, ty): (usize, &DataType)| match given.get(at) {
-            Some(declared) if *declared != 0 => *declared,
-            _ => oid::of(*ty).0,
+    /// The statement of Parse or PREPARE.
+    fn statement(&self, name: &str) -> Result<&Arc<KeptStatement>> {
+        let found = match name {
+            "" => self.unnamed.as_ref(),
+            name => self.session.kept_statement(name),
         };
-        let oids = prepared.parameters().iter().enumerate().map(number).collect();
-        let columns = prepared.columns().map(<[_]>::to_vec);
-        let origins = prepared.origins().to_vec();
-        Ok(Statement { text, oids, prepared: Some(Mutex::new(prepared)), columns, origins })
+        found.ok_or_else(|| unknown_statement(name))
     }
 
     /// Bind.
     pub(super) fn bind(&mut self, body: &[u8]) -> Result<()> {
         let mut fields = Fields::new(body);
         let (name, statement) = (fields.text()?, fields.text()?);
-        let statement =
-            self.statements.get(statement).ok_or_else(|| unknown_statement(statement))?;
-        let statement = Arc::clone(statement);
+        let statement = Arc::clone(self.statement(statement)?);
         let given = formats(&mut fields)?;
         let values = self.values(&statement, &given, &mut fields)?;
         let formats = formats(&mut fields)?;
         fields.end()?;
-        let columns = statement.columns.as_ref().map_or(0, Vec::len);
+        let columns = statement.columns().map_or(0, <[_]>::len);
         if formats.len() > 1 && formats.len() != columns {
             let message = format!(
                 "bind message has {} result formats but query has {columns} columns",
@@ -155,7 +135,7 @@ impl Connection {
 
     fn values(
         &self,
-        statement: &Statement,
+        statement: &KeptStatement,
         formats: &[Format],
         fields: &mut Fields<'_>,
     ) -> Result<Vec<Value>> {
@@ -167,21 +147,20 @@ impl Connection {
             );
             return Err(violation(message));
         }
-        if count != statement.oids.len() {
+        let types = statement.parameters();
+        if count != types.len() {
             let message = format!(
                 "bind message supplies {count} parameters, but prepared statement requires {}",
-                statement.oids.len()
+                types.len()
             );
             return Err(violation(message));
         }
-        let Some(prepared) = &statement.prepared else { return Ok(Vec::new()) };
         let zone = self.session.time_zone();
-        let prepared = prepared.lock();
         let value = |(at, ty): (usize, &DataType)| match fields.value()? {
             Some(bytes) => decode::value(bytes, *ty, (format_at(formats, at), zone), at + 1),
             None => Ok(Value::Null),
         };
-        prepared.parameters().iter().enumerate().map(value).collect()
+        types.iter().enumerate().map(value).collect()
     }
 
     /// Describe.
@@ -193,21 +172,23 @@ impl Connection {
         let out = &mut link.outgoing;
         let (columns, origins, formats) = match kind {
             b'S' => {
-                let statement = self.statements.get(name).ok_or_else(|| unknown_statement(name))?;
+                let statement = self.statement(name)?;
+                let types = statement.parameters();
+                let number = |(at, ty): (usize, &DataType)| match statement.declared(at) {
+                    0 => oid::of(*ty).0,
+                    declared => declared,
+                };
                 message::message(out, b't', |out| {
-                    out.extend_from_slice(&(statement.oids.len() as u16).to_be_bytes());
-                    statement.oids.iter().for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
+                    out.extend_from_slice(&(types.len() as u16).to_be_bytes());
+                    let numbers = types.iter().enumerate().map(number);
+                    numbers.for_each(|oid| out.extend_from_slice(&oid.to_be_bytes()));
                 });
-                (statement.columns.as_deref(), statement.origins.as_slice(), &[][..])
+                (statement.columns(), statement.origins(), &[][..])
             }
             b'P' => match self.portals.get(name) {
                 Some(portal) => {
                     let statement = &portal.statement;
-                    (
-                        statement.columns.as_deref(),
-                        statement.origins.as_slice(),
-                        &portal.formats[..],
-                    )
+                    (statement.columns(), statement.origins(), &portal.formats[..])
                 }
                 // One of DECLARE is a portal, too.
                 None => match self.session.cursor_columns(name) {
@@ -230,7 +211,8 @@ impl Connection {
         let (kind, name) = (fields.u8()?, fields.text()?);
         fields.end()?;
         match kind {
-            b'S' => drop(self.statements.remove(name)),
+            b'S' if name.is_empty() => self.unnamed = None,
+            b'S' => self.session.forget_statement(name),
             b'P' => drop(self.portals.remove(name)),
             _ => return Err(violation("invalid CLOSE message subtype")),
         }
@@ -256,7 +238,7 @@ impl Connection {
         }
         match outcome? {
             Ok(()) => Ok(()),
-            Err(error) => self.skip(&error, &statement.text),
+            Err(error) => self.skip(&error, statement.text()),
         }
     }
 
@@ -270,11 +252,16 @@ impl Connection {
     fn advance(&mut self, portal: &mut Portal, count: usize) -> Result<Result<()>, Broken> {
         let (result, place) = match std::mem::replace(&mut portal.progress, Progress::Done) {
             Progress::Bound(values) => {
-                let Some(prepared) = &portal.statement.prepared else {
-                    message::empty(&mut self.link.lock().outgoing, b'I');
-                    return Ok(Ok(()));
+                let outcome = match portal.statement.lock() {
+                    Ok(Some(mut prepared)) => {
+                        self.run(portal.statement.text(), &mut prepared, &values)
+                    }
+                    Ok(None) => {
+                        message::empty(&mut self.link.lock().outgoing, b'I');
+                        return Ok(Ok(()));
+                    }
+                    Err(error) => Err(error),
                 };
-                let outcome = self.run(&portal.statement.text, &mut prepared.lock(), &values);
                 let checked = outcome.and_then(|result| {
                     check_columns(&portal.statement, &result)?;
                     Ok(result)
@@ -335,7 +322,7 @@ impl Connection {
             result.notices().iter().for_each(|notice| message::notice(&mut link.outgoing, notice));
         }
         // CALL may have rows that nobody was told of.
-        let has_rows = result.has_rows() && portal.statement.columns.is_some();
+        let has_rows = result.has_rows() && portal.statement.columns().is_some();
         let count_max = if count == 0 { usize::MAX } else { count };
         let (sent, more) = match has_rows {
             true => encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?,
@@ -370,8 +357,8 @@ impl Connection {
 }
 
 /// The rows must be what the client was told.
-fn check_columns(statement: &Statement, result: &QueryResult) -> Result<()> {
-    let Some(columns) = &statement.columns else { return Ok(()) };
+fn check_columns(statement: &KeptStatement, result: &QueryResult) -> Result<()> {
+    let Some(columns) = statement.columns() else { return Ok(()) };
     let is_same = |((_, told), (_, has)): (&(String, DataType), &(String, DataType))| {
         told == has || oid::of(*told).0 == oid::of(*has).0
     };

@@ -12,7 +12,7 @@ use crate::message::{self, Fields};
 impl Connection {
     /// Query.
     pub(super) fn query(&mut self, body: &[u8]) -> Result<(), Broken> {
-        self.statements.remove("");
+        self.unnamed = None;
         self.portals.remove("");
         let mut fields = Fields::new(body);
         match fields.text().and_then(|text| fields.end().map(|()| text)) {
