@@ -35,7 +35,7 @@ pub type PartsProgress = Arc<dyn Fn(usize, usize) + Send + Sync>;
 
 impl BulkLoad {
     pub(crate) fn new(database: Database) -> Result<Self> {
-        let modes = Modes { isolation: Isolation::Snapshot, access: AccessMode::ReadWrite };
+        let modes = Modes::new(Isolation::Snapshot, AccessMode::ReadWrite);
         let (begun, temporary) = (Begun::Explicitly, Arc::default());
         let work = Work::begin(database.inner(), modes, begun, temporary, now_micros())?;
         Ok(Self { database, entries: Vec::new(), work: Mutex::new(work) })

@@ -137,7 +137,7 @@ impl NativeSession {
     /// 53300 when too many run.
     pub fn begin(&mut self, options: NativeOptions) -> Result<()> {
         self.rollback();
-        let modes = Modes { isolation: options.isolation, access: options.access };
+        let modes = Modes::new(options.isolation, options.access);
         self.session.calls.begin_statement();
         self.session.begin_work(modes, Begun::Explicitly)
     }

@@ -19,7 +19,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
 use sql::catalog::TableRef;
-use sql::statement::{AccessMode, SetScope, SetValue, Skipped, Statement};
+use sql::statement::{AccessMode, Deferral, SetScope, SetValue, Skipped, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -474,16 +474,21 @@ impl Session {
 
     /// What a transaction is without modes of its own.
     pub(crate) fn modes(&self) -> Result<Modes> {
-        let isolation = match self.settings.changed("default_transaction_isolation") {
-            Some("serializable") => Isolation::Serializable,
-            Some("read committed" | "read uncommitted") => Isolation::ReadCommitted,
-            _ => Isolation::Snapshot,
+        let (isolation, level) = match self.settings.changed("default_transaction_isolation") {
+            Some("serializable") => (Isolation::Serializable, Isolation::Serializable.name()),
+            Some("read committed") => (Isolation::ReadCommitted, Isolation::ReadCommitted.name()),
+            Some("read uncommitted") => (Isolation::ReadCommitted, "read uncommitted"),
+            _ => (Isolation::Snapshot, Isolation::Snapshot.name()),
+        };
+        let deferral = match self.settings.changed("default_transaction_deferrable") {
+            Some("on") => Deferral::Yes,
+            _ => Deferral::No,
         };
         let access = match self.settings.changed("default_transaction_read_only") {
             Some("on") => AccessMode::ReadOnly,
             _ => AccessMode::ReadWrite,
         };
-        Ok(Modes { isolation, access })
+        Ok(Modes { isolation, access, level, deferral })
     }
 
     /// The transaction.

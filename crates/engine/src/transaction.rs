@@ -1,11 +1,11 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET CONSTRAINTS, LOCK TABLE.
 
-use sql::statement::TransactionModes;
 use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode};
+use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
 
 use crate::locks::{Asked, LockMode};
-use crate::work::{Begun, Health, Work, isolation_of};
+use crate::work::{Begun, Health, Work, isolation_of, level_of};
 use crate::write::deferred;
 use crate::{QueryResult, Session};
 
@@ -135,8 +135,10 @@ fn begin(session: &mut Session, modes: TransactionModes) -> Result<&'static str>
         let modes = defaults.with(modes);
         work.begun = Begun::Explicitly;
         work.access = modes.access;
+        work.deferral = modes.deferral;
         if work.statements == 0 {
             work.txn.set_isolation(modes.isolation);
+            work.level = modes.level;
         }
     }
     Ok("BEGIN")
@@ -189,36 +191,58 @@ fn set_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
         session.warn("25P01", message.to_owned());
     }
     let work = session.work_mut();
+    let fail = |message: &str| Err(Error::new(SqlState(*b"25001"), message));
     // Outside a transaction it has no effect, as in PostgreSQL.
     if let Some(isolation) = modes.isolation {
-        let isolation = isolation_of(isolation);
-        if work.statements > 0 && isolation != work.txn.isolation() {
-            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-            return Err(Error::new(SqlState(*b"25001"), message));
+        let level = level_of(isolation);
+        if work.statements > 0 && level != work.level {
+            return fail("SET TRANSACTION ISOLATION LEVEL must be called before any query");
         }
-        work.txn.set_isolation(isolation);
+        if work.has_savepoints() && level != work.level {
+            return fail("SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction");
+        }
+        work.txn.set_isolation(isolation_of(isolation));
+        work.level = level;
     }
     if let Some(access) = modes.access {
-        if access == AccessMode::ReadWrite
-            && work.access == AccessMode::ReadOnly
-            && work.statements > 0
-        {
-            let message = "transaction read-write mode must be set before any query";
-            return Err(Error::new(SqlState(*b"25001"), message));
+        if access == AccessMode::ReadWrite && work.access == AccessMode::ReadOnly {
+            if work.is_inside_read_only() {
+                return fail(
+                    "cannot set transaction read-write mode inside a read-only transaction",
+                );
+            }
+            if work.statements > 0 {
+                return fail("transaction read-write mode must be set before any query");
+            }
         }
         work.access = access;
+    }
+    if let Some(deferral) = modes.deferral {
+        if work.has_savepoints() {
+            let message =
+                "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction";
+            return fail(message);
+        }
+        if work.statements > 0 {
+            return fail("SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+        }
+        work.deferral = deferral;
     }
     Ok(())
 }
 
 fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<()> {
     if let Some(isolation) = modes.isolation {
-        let name = isolation_of(isolation).name();
+        let name = level_of(isolation);
         session.set_within("default_transaction_isolation", Some(name), SetScope::Session)?;
     }
     if let Some(access) = modes.access {
         let value = if access == AccessMode::ReadOnly { "on" } else { "off" };
         session.set_within("default_transaction_read_only", Some(value), SetScope::Session)?;
+    }
+    if let Some(deferral) = modes.deferral {
+        let value = if deferral == Deferral::Yes { "on" } else { "off" };
+        session.set_within("default_transaction_deferrable", Some(value), SetScope::Session)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use exec::context::ReadLog;
 use parking_lot::Mutex;
-use sql::statement::{AccessMode, TransactionModes};
+use sql::statement::{AccessMode, Deferral, TransactionModes};
 use storage::{Table, Timestamp, TxnId, UndoBuffer, UndoMark};
 use txn::manager::{CommitWork, Isolation, Transaction};
 use types::{Error, Result, SqlState};
@@ -61,6 +61,7 @@ struct Savepoint {
 #[derive(Clone)]
 pub(crate) struct Place {
     mark: UndoMark,
+    access: AccessMode,
     catalog: Option<Arc<State>>,
     temporary: Arc<State>,
     index_changes: usize,
@@ -109,6 +110,9 @@ pub(crate) struct Work {
     pub(crate) begun: Begun,
     pub(crate) health: Health,
     pub(crate) access: AccessMode,
+    /// What SHOW calls its level.
+    pub(crate) level: &'static str,
+    pub(crate) deferral: Deferral,
     /// Microseconds since 1970 when it began: now().
     pub(crate) now_micros: i64,
     /// Queries run: the first takes the snapshot, and after it the level stays.
@@ -141,14 +145,24 @@ pub(crate) struct Work {
 pub(crate) struct Modes {
     pub(crate) isolation: Isolation,
     pub(crate) access: AccessMode,
+    /// What SHOW calls the level.
+    pub(crate) level: &'static str,
+    pub(crate) deferral: Deferral,
 }
 
 impl Modes {
+    /// These, and no others than the usual.
+    pub(crate) fn new(isolation: Isolation, access: AccessMode) -> Self {
+        Self { isolation, access, level: isolation.name(), deferral: Deferral::No }
+    }
+
     /// These modes where `given` says nothing.
     pub(crate) fn with(self, given: TransactionModes) -> Self {
         Self {
             isolation: given.isolation.map_or(self.isolation, isolation_of),
             access: given.access.unwrap_or(self.access),
+            level: given.isolation.map_or(self.level, level_of),
+            deferral: given.deferral.unwrap_or(self.deferral),
         }
     }
 }
@@ -156,9 +170,19 @@ impl Modes {
 /// The level that SQL names.
 pub(crate) fn isolation_of(given: sql::statement::Isolation) -> Isolation {
     match given {
-        sql::statement::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        sql::statement::Isolation::ReadUncommitted | sql::statement::Isolation::ReadCommitted => {
+            Isolation::ReadCommitted
+        }
         sql::statement::Isolation::Snapshot => Isolation::Snapshot,
         sql::statement::Isolation::Serializable => Isolation::Serializable,
+    }
+}
+
+/// The name of the level that SQL names.
+pub(crate) fn level_of(given: sql::statement::Isolation) -> &'static str {
+    match given {
+        sql::statement::Isolation::ReadUncommitted => "read uncommitted",
+        given => isolation_of(given).name(),
     }
 }
 
@@ -192,6 +216,8 @@ impl Work {
             begun,
             health: Health::Good,
             access: modes.access,
+            level: modes.level,
+            deferral: modes.deferral,
             now_micros,
             statements: 0,
             catalog: None,
@@ -212,7 +238,8 @@ impl Work {
 
     /// Its modes, for AND CHAIN.
     pub(crate) fn modes(&self) -> Modes {
-        Modes { isolation: self.txn.isolation(), access: self.access }
+        let Self { access, level, deferral, .. } = *self;
+        Modes { isolation: self.txn.isolation(), access, level, deferral }
     }
 
     /// Refuses to write in a READ ONLY transaction.
@@ -391,6 +418,7 @@ impl Work {
     pub(crate) fn place(&mut self) -> Place {
         Place {
             mark: self.txn.mark(),
+            access: self.access,
             catalog: self.catalog.clone(),
             temporary: Arc::clone(&self.temporary),
             index_changes: self.index_changes.len(),
@@ -405,6 +433,7 @@ impl Work {
     /// Takes back everything since `place`; says what the session takes back.
     pub(crate) fn go_back(&mut self, place: &Place) -> Before {
         self.txn.rollback_to(place.mark);
+        self.access = place.access;
         self.catalog.clone_from(&place.catalog);
         self.temporary = Arc::clone(&place.temporary);
         undo_index_changes(self.index_changes.split_off(place.index_changes));
@@ -432,9 +461,15 @@ impl Work {
         })
     }
 
-    /// RELEASE: the savepoint and those after it are forgotten.
+    /// Whether the transaction was READ ONLY before its newest savepoint.
+    pub(crate) fn is_inside_read_only(&self) -> bool {
+        self.savepoints.last().is_some_and(|s| s.place.access == AccessMode::ReadOnly)
+    }
+
+    /// RELEASE: the savepoint and those after it are forgotten, and what SET TRANSACTION said since.
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
+        self.access = self.savepoints[at].place.access;
         self.savepoints.truncate(at);
         Ok(())
     }

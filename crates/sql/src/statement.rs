@@ -26,7 +26,7 @@ pub use privilege::{
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use schema::{SchemaElements, SchemaStatement};
 pub use transaction::{
-    AccessMode, Chain, ConstraintMode, Discard, Execute, Isolation, LockTable, Prepare,
+    AccessMode, Chain, ConstraintMode, Deferral, Discard, Execute, Isolation, LockTable, Prepare,
     SetConstraints, TableLockMode, TransactionModes,
 };
 pub use write::{

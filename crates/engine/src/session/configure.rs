@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use sched::Scheduler;
-use sql::statement::{AccessMode, SetScope};
+use sql::statement::{AccessMode, Deferral, SetScope};
 use types::{DataType, Error, Result, SqlState, Value};
 
 use super::Session;
@@ -101,7 +101,10 @@ impl Session {
             "threads" | "tessera.threads" => self.database.threads().to_string(),
             "memory_limit" | "tessera.memory_limit" => self.database.pool().limit().to_string(),
             "checkpoint_wal_bytes" | "tessera.checkpoint_wal_bytes" => self.checkpoint_wal_bytes(),
-            "transaction_isolation" => self.work().txn.isolation().name().to_owned(),
+            "transaction_isolation" => self.work().level.to_owned(),
+            "transaction_deferrable" => {
+                if self.work().deferral == Deferral::Yes { "on" } else { "off" }.to_owned()
+            }
             "transaction_read_only" => {
                 let read_only = self.work().access == AccessMode::ReadOnly;
                 if read_only { "on" } else { "off" }.to_owned()

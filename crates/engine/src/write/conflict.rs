@@ -38,7 +38,7 @@ pub(crate) fn insert(
     result: &mut ResultSet,
     on_conflict: &OnConflict,
 ) -> Result<Written> {
-    let mut written = Vec::new();
+    let (mut written, mut places) = (Vec::new(), Vec::new());
     let mut touched = HashSet::new();
     let mut met: Vec<(Tid, (usize, u32))> = Vec::new();
     let updates = matches!(on_conflict.action, ConflictAction::Update { .. });
@@ -55,6 +55,7 @@ pub(crate) fn insert(
                 Outcome::Inserted(tid) => {
                     touched.insert(tid);
                     written.push(tid);
+                    places.push((number, row as u32));
                 }
                 Outcome::Met(_) if !updates => {}
                 Outcome::Met(tid) if touched.contains(&tid) => return Err(second_time()),
@@ -73,15 +74,35 @@ pub(crate) fn insert(
     if let ConflictAction::Update { columns, assignments } = &on_conflict.action {
         while !met.is_empty() {
             let round = first_of_each(&mut met);
-            let (updated, tids) = update(session, entry, result, &round, columns, assignments)?;
+            let (updated, numbers) = update(session, entry, result, &round, columns, assignments)?;
+            let tids: HashSet<Tid> = numbers.iter().map(|&n| round.tids[n as usize]).collect();
             if met.iter().any(|(tid, _)| tids.contains(tid)) {
                 return Err(second_time());
             }
+            places.extend(numbers.iter().map(|&number| round.proposed[number as usize]));
             all.count += updated.rows as u64;
             all.batches.push(updated);
         }
     }
+    if all.batches.len() > 1 {
+        all.batches = vec![in_order(&all.batches, &places)];
+    }
     Ok(all)
+}
+
+/// The rows of `batches` in the order in which they were proposed: each has its place there.
+fn in_order(batches: &[Batch], places: &[(usize, u32)]) -> Batch {
+    let mut order: Vec<u32> = (0..places.len() as u32).collect();
+    order.sort_by_key(|&row| places[row as usize]);
+    let width = batches.iter().find(|batch| batch.rows > 0).map_or(0, |b| b.columns.len());
+    let column = |column: usize| {
+        let parts = batches.iter().filter(|batch| batch.rows > 0);
+        let parts: Vec<Arc<Vector>> = parts.map(|b| b.columns[column].to_plain()).collect();
+        let mut builder = VectorBuilder::with_capacity(parts[0].physical(), places.len());
+        parts.iter().for_each(|part| builder.append(part, None));
+        Column::plain(builder.finish()).gather(&order)
+    };
+    Batch::new((0..width).map(column).collect(), places.len())
 }
 
 /// Takes the first of those that met the same row; the others have a turn when it was left as it
@@ -220,7 +241,7 @@ fn second_time() -> Error {
     )
 }
 
-/// Updates the rows that were met; all columns of those changed, and the TIDs they had.
+/// Updates the rows that were met; all columns of those changed, and their numbers in `met`.
 fn update(
     session: &mut Session,
     entry: &Arc<TableEntry>,
@@ -228,7 +249,7 @@ fn update(
     met: &Met,
     columns: &[usize],
     assignments: &sql::algebra::Query,
-) -> Result<(Batch, HashSet<Tid>)> {
+) -> Result<(Batch, Vec<u32>)> {
     let cancel = session.cancel_handle();
     let storage = Arc::clone(entry.storage());
     let mut assigned = Assigned::new(entry, columns)?;
@@ -281,8 +302,7 @@ fn update(
     if !changed.is_empty() {
         wide::changed(session, entry);
     }
-    let tids = before.iter().map(|&number| met.tids[number as usize]).collect();
-    Ok((updated, tids))
+    Ok((updated, before))
 }
 
 /// Column 0: the numbers of the rows that were met.

@@ -2,7 +2,7 @@
 
 use storage::{Datum, RowBuffer};
 use types::cast::cast_value;
-use types::{DataType, Value};
+use types::{DataType, PhysicalType, Value};
 
 use crate::catalog::TableEntry;
 
@@ -19,17 +19,28 @@ pub(super) fn fit<'o>(
     out.clear();
     for ((column, from), datum) in columns.iter().zip(from).zip(key) {
         let to = entry.def.columns[column.ordinal].ty;
-        if from == to {
-            out.push(*datum);
-            continue;
-        }
         let physical = entry.storage().schema().columns()[column.ordinal].physical();
-        match datum.widened(physical).filter(|_| from.is_integer() && to.is_integer()) {
+        let is_same = from == to || from.is_integer() && to.is_integer();
+        match datum.widened(physical).filter(|_| is_same) {
             Some(widened) => out.push(widened),
-            None => out.push(Datum::from(&equal_value(&datum.to_value(), from, to)?)),
+            None => {
+                let value = match is_same && from == to {
+                    true => datum.to_value(),
+                    false => equal_value(&datum.to_value(), from, to)?,
+                };
+                out.push(Datum::from(&held(value, physical)?));
+            }
         }
     }
     Some(out.iter().collect())
+}
+
+/// The value in the form of a column; None when it does not fit there.
+fn held(value: Value, physical: PhysicalType) -> Option<Value> {
+    match (&value, physical) {
+        (Value::I128(wide), PhysicalType::I64) => i64::try_from(*wide).ok().map(Value::I64),
+        _ => Some(Datum::from(&value).widened(physical)?.to_value()),
+    }
 }
 
 /// The value of type `to` that is equal to `value`.

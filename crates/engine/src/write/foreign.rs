@@ -7,8 +7,8 @@
 //! Where a foreign key is deferred, the keys are noted, and looked for before COMMIT (`deferred`).
 //! Both sides write first and look afterwards, at the newest state of the rows, waiting for
 //! transactions that are changing it: so of two transactions that meet, one sees the other.
-//! Source of the rules: SQL:2016, MATCH SIMPLE; PostgreSQL 15. Departure: RESTRICT is tested at the
-//! end of the statement, too.
+//! Source of the rules: SQL:2016, MATCH SIMPLE; PostgreSQL 15: RESTRICT is tested at the end of the
+//! statement, too, but refuses though another row took the key over.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -390,7 +390,8 @@ fn gone(
         return Ok(());
     }
     let values = match reaction {
-        Reaction::NoAction | Reaction::Restrict => {
+        Reaction::Restrict => return Err(still_referenced(entry, &child, fk, key)),
+        Reaction::NoAction => {
             return refuse_gone(session, entry, &child, fk, key);
         }
         Reaction::Cascade if new.is_none() => {

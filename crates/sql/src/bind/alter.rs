@@ -408,7 +408,7 @@ impl Binder<'_> {
             }
             ColumnOp::SetDefault { value } => {
                 refuse_identity()?;
-                self.default_value(value, def.ty, &def.name)?;
+                self.check_default(value, def.ty, &def.name)?;
                 altered.set_default(column, Some(self.defined(value).to_string()))
             }
             ColumnOp::DropDefault => {
@@ -537,7 +537,7 @@ impl Binder<'_> {
         let value = self.coerce(bound, ty, Context::Assignment)?;
         if let Some(text) = &def.default {
             let expr = crate::parse::parse_expr(text)?;
-            let bound = self.in_definition(|binder| binder.default_value(&expr, ty, &def.name));
+            let bound = self.in_definition(|binder| binder.check_default(&expr, ty, &def.name));
             bound.map_err(|_| {
                 let message = format!(
                     "default for column \"{}\" cannot be cast automatically to type {}",

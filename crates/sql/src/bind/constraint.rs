@@ -335,7 +335,7 @@ impl Binder<'_> {
                     return fail(SqlState::SYNTAX_ERROR, message, at);
                 }
                 // Bound once to find errors now; bound again by each INSERT.
-                self.default_value(expr, def.ty, &def.name)?;
+                self.check_default(expr, def.ty, &def.name)?;
                 def.default = Some(self.defined(expr).to_string());
             }
             ast::ColumnOption::PrimaryKey(key) => {

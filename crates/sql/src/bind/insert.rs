@@ -355,6 +355,30 @@ impl Binder<'_> {
         }
     }
 
+    /// Looks at a DEFAULT expression where it is defined. A value that does not fit its column is an
+    /// error where it is used; one that is no value of its type is one here.
+    pub(super) fn check_default(
+        &mut self,
+        expr: &ast::Expr,
+        ty: DataType,
+        name: &str,
+    ) -> Result<()> {
+        let is_text = matches!(
+            expr,
+            ast::Expr::Value(value) if matches!(value.value, ast::Value::SingleQuotedString(_))
+        );
+        match self.default_value(expr, ty, name).map_err(|error| (error.state(), error)) {
+            Err((SqlState::STRING_TOO_LONG, _)) => Ok(()),
+            Err((SqlState::NUMERIC_OUT_OF_RANGE, _))
+                if !is_text || matches!(ty, DataType::Numeric(_)) =>
+            {
+                Ok(())
+            }
+            Err((_, error)) => Err(error),
+            Ok(_) => Ok(()),
+        }
+    }
+
     /// A DEFAULT expression as a value of its column; it may name no column.
     pub(super) fn default_value(
         &mut self,

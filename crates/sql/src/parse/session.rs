@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{LockTree, SessionTree, opens_call};
 use crate::statement::{
-    AccessMode, Chain, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
+    AccessMode, Chain, Deferral, Discard, IfExists, IfMissing, Isolation, LockWait, Persistence,
     RowLockStrength, TableLockMode, TransactionModes,
 };
 
@@ -279,7 +279,11 @@ fn modes(parser: &mut Parser<'_>) -> Parsed<TransactionModes> {
             modes.access = Some(AccessMode::ReadOnly);
         } else if words(parser, &["read", "write"]) {
             modes.access = Some(AccessMode::ReadWrite);
-        } else if !words(parser, &["not", "deferrable"]) && !word(parser, "deferrable") {
+        } else if words(parser, &["not", "deferrable"]) {
+            modes.deferral = Some(Deferral::No);
+        } else if word(parser, "deferrable") {
+            modes.deferral = Some(Deferral::Yes);
+        } else {
             return parser.expected_ref("transaction mode", parser.peek_token_ref());
         }
         let comma = parser.consume_token(&Token::Comma);
@@ -296,7 +300,10 @@ fn isolation(parser: &mut Parser<'_>) -> Parsed<Isolation> {
     if words(parser, &["repeatable", "read"]) || word(parser, "snapshot") {
         return Ok(Isolation::Snapshot);
     }
-    if words(parser, &["read", "committed"]) || words(parser, &["read", "uncommitted"]) {
+    if words(parser, &["read", "uncommitted"]) {
+        return Ok(Isolation::ReadUncommitted);
+    }
+    if words(parser, &["read", "committed"]) {
         return Ok(Isolation::ReadCommitted);
     }
     parser.expected_ref("isolation level", parser.peek_token_ref())

@@ -10,7 +10,9 @@ use crate::parse::ParsedStatement;
 /// Isolation level asked for by BEGIN or SET TRANSACTION.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// READ UNCOMMITTED and READ COMMITTED: one snapshot per statement.
+    /// READ UNCOMMITTED: as READ COMMITTED, by its own name.
+    ReadUncommitted,
+    /// READ COMMITTED: one snapshot per statement.
     ReadCommitted,
     /// REPEATABLE READ and SNAPSHOT: one snapshot per transaction.
     Snapshot,
@@ -27,6 +29,16 @@ pub enum AccessMode {
     ReadOnly,
 }
 
+/// DEFERRABLE or NOT DEFERRABLE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deferral {
+    /// NOT DEFERRABLE
+    #[default]
+    No,
+    /// DEFERRABLE
+    Yes,
+}
+
 /// Modes of a transaction; None is the session's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionModes {
@@ -34,6 +46,8 @@ pub struct TransactionModes {
     pub isolation: Option<Isolation>,
     /// READ ONLY or READ WRITE.
     pub access: Option<AccessMode>,
+    /// DEFERRABLE or NOT DEFERRABLE; without effect, as readers never wait for a snapshot.
+    pub deferral: Option<Deferral>,
 }
 
 /// AND CHAIN or not.
