@@ -457,6 +457,12 @@ impl Relations {
 }
 
 impl State {
+    /// The table whose rows are in `storage`.
+    pub(crate) fn entry_of(&self, storage: &Arc<Table>) -> Option<&Arc<TableEntry>> {
+        let is = |entry: &&Arc<TableEntry>| Arc::ptr_eq(entry.storage(), storage);
+        self.tables.get(storage.name()).filter(is).or_else(|| self.tables.values().find(is))
+    }
+
     /// The table, view, index or sequence of this name.
     pub(crate) fn kind_of(&self, name: &str) -> Option<&'static str> {
         if self.tables.contains_key(name) {

@@ -24,6 +24,7 @@ use types::text::TextStyle;
 
 use crate::Session;
 use crate::catalog::TableEntry;
+use crate::locks::TableLock;
 use crate::point::Point;
 use crate::rights::Who;
 use crate::session::SessionInfo;
@@ -37,6 +38,8 @@ pub(crate) struct Reliance {
     pub(crate) rows: u64,
     /// Indexes that it had: those that were put off may be there now.
     pub(crate) indexes: usize,
+    /// Its lock, if it is a table that others know.
+    pub(crate) lock: Option<Arc<TableLock>>,
 }
 
 /// Rows by which a table may grow or shrink, besides twofold, before plans are made anew.
@@ -47,7 +50,7 @@ impl Reliance {
     pub(crate) fn on(table: Arc<Table>) -> Self {
         let (epoch, rows) = (table.range_epoch(), table.live_rows());
         let indexes = table.indexes().len();
-        Self { table, epoch, rows, indexes }
+        Self { table, epoch, rows, indexes, lock: None }
     }
 
     /// To be asked after the snapshot of the query was taken.
@@ -83,7 +86,7 @@ struct Planned {
     /// Address of the query.
     query: usize,
     plan: Arc<PhysicalPlan>,
-    relies_on: Vec<Reliance>,
+    relies_on: Arc<[Reliance]>,
 }
 
 /// A bound statement and what was made of it.
@@ -177,20 +180,26 @@ impl Compiled {
     }
 
     /// The plan of `query`, if there is one that still holds.
-    pub(crate) fn plan(&self, query: &Query) -> Option<Arc<PhysicalPlan>> {
+    pub(crate) fn plan(&self, query: &Query) -> Option<(Arc<PhysicalPlan>, Arc<[Reliance]>)> {
         let address = std::ptr::from_ref(query) as usize;
         let mut plans = self.plans.lock();
         let at = plans.iter().position(|planned| planned.query == address)?;
         if plans[at].relies_on.iter().all(Reliance::holds) {
-            return Some(Arc::clone(&plans[at].plan));
+            return Some((Arc::clone(&plans[at].plan), Arc::clone(&plans[at].relies_on)));
         }
         plans.swap_remove(at);
         None
     }
 
     /// Keeps the plan of `query` if it is one of the statement's own.
-    pub(crate) fn keep(&self, query: &Query, plan: &Arc<PhysicalPlan>, relies_on: Vec<Reliance>) {
+    pub(crate) fn keep(
+        &self,
+        query: &Query,
+        plan: &Arc<PhysicalPlan>,
+        relies_on: &Arc<[Reliance]>,
+    ) {
         if self.owns(query) {
+            let relies_on = Arc::clone(relies_on);
             let query = std::ptr::from_ref(query) as usize;
             self.plans.lock().push(Planned { query, plan: Arc::clone(plan), relies_on });
         }

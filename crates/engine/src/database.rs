@@ -254,6 +254,11 @@ impl Database {
         durable::check_tables(&self.0.relations.snapshot())
     }
 
+    /// Compares all indexes with their tables as far as that can be done beside writers.
+    pub(crate) fn check_beside_others(&self) -> Result<CheckReport> {
+        durable::check_beside_others(&self.0.relations.snapshot(), &self.0.transactions)
+    }
+
     /// What opening it took; nothing in memory.
     pub fn recovery(&self) -> RecoveryReport {
         self.0.durable.as_ref().map_or_else(RecoveryReport::default, |durable| durable.recovery)

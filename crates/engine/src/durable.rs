@@ -46,7 +46,7 @@ pub use verify::CheckReport;
 pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
 pub(crate) use txn::log::Lsn;
-pub(crate) use verify::tables as check_tables;
+pub(crate) use verify::{tables as check_tables, tables_beside_others as check_beside_others};
 
 /// Bytes of log after which a checkpoint is written: recovery reads no more than about twice that.
 pub(crate) const CHECKPOINT_WAL_BYTES: u64 = 256 << 20;

@@ -1,28 +1,94 @@
-//! Locks on whole tables: writers of rows share one, who changes the table itself has it alone.
+//! Locks on whole tables, in PostgreSQL's eight modes.
 //!
-//! Readers take none: they read their snapshot. A lock is held until the transaction ends.
-//! Departure from PostgreSQL: of its eight modes two are told apart, because readers never wait.
+//! ```text
+//! ask -> nobody in the way, nobody ahead -> held until the transaction ends
+//!     '-> queued behind who holds or waits for a mode that excludes it -> Wait(txn) -> ask again
+//! readers of transactions: one bit for each slot of a transaction, set without a latch
+//! ```
+//! Invariants: who reads sets its bit before it looks whether the lock is closed; who wants
+//! ACCESS EXCLUSIVE closes the lock before it looks at the bits. So one sees the other.
+//! Statements outside of transactions only look whether the lock is closed: their snapshot keeps
+//! what they read.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use sql::statement::TableLockMode;
 use storage::TxnId;
+use txn::manager::{SLOTS, TransactionManager};
 
 /// How a table is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LockMode {
-    /// Rows are written: any number at once.
-    Write,
-    /// The table itself changes: nobody else writes.
-    Exclusive,
+pub(crate) use sql::statement::TableLockMode as LockMode;
+
+/// The modes, from weak to strong.
+pub(crate) const MODES: [LockMode; 8] = [
+    TableLockMode::AccessShare,
+    TableLockMode::RowShare,
+    TableLockMode::RowExclusive,
+    TableLockMode::ShareUpdateExclusive,
+    TableLockMode::Share,
+    TableLockMode::ShareRowExclusive,
+    TableLockMode::Exclusive,
+    TableLockMode::AccessExclusive,
+];
+
+/// A set of modes: bit `i` for mode number `i`.
+type ModeSet = u8;
+
+fn bit(mode: LockMode) -> ModeSet {
+    1 << mode as u8
+}
+
+/// The modes that others may not have beside this one.
+fn excluded(mode: LockMode) -> ModeSet {
+    match mode {
+        TableLockMode::AccessShare => 0b1000_0000,
+        TableLockMode::RowShare => 0b1100_0000,
+        TableLockMode::RowExclusive => 0b1111_0000,
+        TableLockMode::ShareUpdateExclusive => 0b1111_1000,
+        TableLockMode::Share => 0b1110_1100,
+        TableLockMode::ShareRowExclusive => 0b1111_1100,
+        TableLockMode::Exclusive => 0b1111_1110,
+        TableLockMode::AccessExclusive => 0b1111_1111,
+    }
 }
 
 /// The lock of one table; it stays the same when the table's definition changes.
 #[derive(Debug, Default)]
-pub(crate) struct TableLock(Mutex<Holders>);
+pub(crate) struct TableLock {
+    holders: Mutex<Holders>,
+    /// True when somebody has, or waits for, ACCESS EXCLUSIVE.
+    is_closed: AtomicBool,
+    /// Transactions that read, by their slots.
+    readers: Readers,
+}
+
+#[derive(Debug)]
+struct Readers([AtomicU64; SLOTS / 64]);
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self([const { AtomicU64::new(0) }; SLOTS / 64])
+    }
+}
 
 #[derive(Debug, Default)]
 struct Holders {
-    writers: Vec<TxnId>,
-    exclusive: Option<TxnId>,
+    held: Vec<(TxnId, ModeSet)>,
+    /// In the order in which they came.
+    waiting: Vec<(TxnId, LockMode)>,
+}
+
+impl Holders {
+    fn held_by(&self, txn: TxnId) -> ModeSet {
+        self.held.iter().find(|(holder, _)| *holder == txn).map_or(0, |(_, modes)| *modes)
+    }
+
+    fn is_closed(&self) -> bool {
+        let closes = bit(TableLockMode::AccessExclusive);
+        self.held.iter().any(|(_, modes)| modes & closes != 0)
+            || self.waiting.iter().any(|(_, mode)| bit(*mode) == closes)
+    }
 }
 
 /// What came of asking for a lock.
@@ -36,56 +102,189 @@ pub(crate) enum Asked {
     Wait(TxnId),
 }
 
-impl TableLock {
-    /// Asks for the lock without waiting.
-    pub(crate) fn ask(&self, txn: TxnId, mode: LockMode) -> Asked {
-        let mut holders = self.0.lock();
-        if let Some(other) = holders.exclusive {
-            return if other == txn { Asked::Held } else { Asked::Wait(other) };
-        }
-        let writes = holders.writers.contains(&txn);
-        match mode {
-            LockMode::Write if writes => Asked::Held,
-            LockMode::Write => {
-                holders.writers.push(txn);
-                Asked::Granted
-            }
-            LockMode::Exclusive => {
-                if let Some(&other) = holders.writers.iter().find(|&&t| t != txn) {
-                    return Asked::Wait(other);
-                }
-                holders.exclusive = Some(txn);
-                if writes { Asked::Held } else { Asked::Granted }
-            }
-        }
+/// One who holds a lock or waits for it.
+pub(crate) struct LockUser {
+    pub(crate) txn: TxnId,
+    pub(crate) mode: LockMode,
+    pub(crate) is_granted: bool,
+}
+
+impl Readers {
+    fn place(&self, txn: TxnId) -> (&AtomicU64, u64) {
+        let slot = TransactionManager::slot_of(txn);
+        (&self.0[slot / 64], 1 << (slot % 64))
     }
 
-    /// Gives up what `txn` holds.
-    pub(crate) fn release(&self, txn: TxnId) {
-        let mut holders = self.0.lock();
-        holders.writers.retain(|&t| t != txn);
-        if holders.exclusive == Some(txn) {
-            holders.exclusive = None;
+    fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(word, bits)| {
+            let bits = bits.load(Ordering::SeqCst);
+            (0..64).filter(move |slot| bits >> slot & 1 == 1).map(move |slot| word * 64 + slot)
+        })
+    }
+}
+
+impl TableLock {
+    /// Whether somebody has the table alone, or waits for that.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Whether `txn` has said that it reads.
+    pub(crate) fn is_read_by(&self, txn: TxnId) -> bool {
+        let (word, bit) = self.readers.place(txn);
+        word.load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// Takes ACCESS SHARE without a latch; false when it may have to wait.
+    pub(crate) fn try_read(&self, txn: TxnId) -> bool {
+        let (word, bit) = self.readers.place(txn);
+        word.fetch_or(bit, Ordering::SeqCst);
+        if self.is_closed() {
+            word.fetch_and(!bit, Ordering::SeqCst);
+            return false;
         }
+        true
+    }
+
+    /// Gives ACCESS SHARE up, before the slot of `txn` is somebody else's.
+    pub(crate) fn end_read(&self, txn: TxnId) {
+        let (word, bit) = self.readers.place(txn);
+        word.fetch_and(!bit, Ordering::SeqCst);
+    }
+
+    /// Asks for the lock without waiting; who has to wait is queued until it has the lock, or
+    /// leaves.
+    pub(crate) fn ask(&self, manager: &TransactionManager, txn: TxnId, mode: LockMode) -> Asked {
+        let mut holders = self.holders.lock();
+        let own = holders.held_by(txn);
+        let has = own & bit(mode) != 0
+            || mode == TableLockMode::AccessShare && (own != 0 || self.is_read_by(txn));
+        if has {
+            return Asked::Held;
+        }
+        if !holders.waiting.iter().any(|(waiter, known)| (*waiter, *known) == (txn, mode)) {
+            holders.waiting.push((txn, mode));
+        }
+        self.is_closed.store(holders.is_closed(), Ordering::SeqCst);
+        if let Some(other) = self.in_the_way(&holders, manager, txn, mode) {
+            return Asked::Wait(other);
+        }
+        holders.waiting.retain(|(waiter, _)| *waiter != txn);
+        if mode == TableLockMode::AccessShare {
+            let (word, bit) = self.readers.place(txn);
+            word.fetch_or(bit, Ordering::SeqCst);
+        } else {
+            match holders.held.iter_mut().find(|(holder, _)| *holder == txn) {
+                Some((_, modes)) => *modes |= bit(mode),
+                None => holders.held.push((txn, bit(mode))),
+            }
+        }
+        self.is_closed.store(holders.is_closed(), Ordering::SeqCst);
+        if own != 0 { Asked::Held } else { Asked::Granted }
+    }
+
+    /// One for whom `txn` has to wait. Who has some lock on the table does not queue behind those
+    /// who wait for it.
+    fn in_the_way(
+        &self,
+        holders: &Holders,
+        manager: &TransactionManager,
+        txn: TxnId,
+        mode: LockMode,
+    ) -> Option<TxnId> {
+        let excludes = excluded(mode);
+        let others = holders.held.iter().filter(|(holder, _)| *holder != txn);
+        let mut others = others.filter(|(_, modes)| modes & excludes != 0);
+        if let Some((other, _)) = others.next() {
+            return Some(*other);
+        }
+        if mode == TableLockMode::AccessExclusive {
+            let own = TransactionManager::slot_of(txn);
+            let reader = self.readers.slots().filter(|slot| *slot != own);
+            let reader = reader.filter_map(|slot| manager.in_slot(slot)).next();
+            if reader.is_some() {
+                return reader;
+            }
+        }
+        if holders.held_by(txn) != 0 || self.is_read_by(txn) {
+            return None;
+        }
+        let ahead = holders.waiting.iter().take_while(|(waiter, _)| *waiter != txn);
+        ahead.filter(|(_, wanted)| bit(*wanted) & excludes != 0).map(|(waiter, _)| *waiter).next()
+    }
+
+    /// Stops waiting.
+    pub(crate) fn leave(&self, txn: TxnId) {
+        let mut holders = self.holders.lock();
+        holders.waiting.retain(|(waiter, _)| *waiter != txn);
+        self.is_closed.store(holders.is_closed(), Ordering::SeqCst);
+    }
+
+    /// Gives up what `txn` holds but for ACCESS SHARE.
+    pub(crate) fn release(&self, txn: TxnId) {
+        let mut holders = self.holders.lock();
+        holders.held.retain(|(holder, _)| *holder != txn);
+        holders.waiting.retain(|(waiter, _)| *waiter != txn);
+        self.is_closed.store(holders.is_closed(), Ordering::SeqCst);
+    }
+
+    /// Who holds the lock and who waits for it.
+    pub(crate) fn users(&self, manager: &TransactionManager) -> Vec<LockUser> {
+        let holders = self.holders.lock();
+        let readers = self.readers.slots().filter_map(|slot| manager.in_slot(slot));
+        let reads = TableLockMode::AccessShare;
+        let mut all: Vec<LockUser> =
+            readers.map(|txn| LockUser { txn, mode: reads, is_granted: true }).collect();
+        for &(txn, modes) in &holders.held {
+            let held = MODES.into_iter().filter(|mode| modes & bit(*mode) != 0);
+            all.extend(held.map(|mode| LockUser { txn, mode, is_granted: true }));
+        }
+        let waiting = holders.waiting.iter();
+        all.extend(waiting.map(|&(txn, mode)| LockUser { txn, mode, is_granted: false }));
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use storage::Timestamp;
+    use txn::manager::Isolation;
+
     use super::*;
 
     #[test]
-    fn writers_share_and_exclude_changes() {
+    fn modes_exclude_each_other_as_in_postgresql() {
+        for a in MODES {
+            for b in MODES {
+                let (ab, ba) = (excluded(a) & bit(b) != 0, excluded(b) & bit(a) != 0);
+                assert_eq!(ab, ba, "{a:?} {b:?}");
+            }
+        }
+        let count = |mode| excluded(mode).count_ones();
+        assert_eq!(MODES.map(count), [1, 2, 4, 5, 5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn readers_wait_behind_who_waits_to_be_alone() {
+        let manager = TransactionManager::new(Timestamp(1));
+        let begin = || manager.begin(Isolation::Snapshot).expect("a slot");
+        let (a, b, c) = (begin(), begin(), begin());
         let lock = TableLock::default();
-        let (a, b) = (TxnId(TxnId::BIT | 1), TxnId(TxnId::BIT | 2));
-        assert_eq!(lock.ask(a, LockMode::Write), Asked::Granted);
-        assert_eq!(lock.ask(b, LockMode::Write), Asked::Granted);
-        assert_eq!(lock.ask(a, LockMode::Exclusive), Asked::Wait(b));
-        lock.release(b);
-        assert_eq!(lock.ask(a, LockMode::Exclusive), Asked::Held);
-        assert_eq!(lock.ask(b, LockMode::Write), Asked::Wait(a));
-        assert_eq!(lock.ask(a, LockMode::Write), Asked::Held);
-        lock.release(a);
-        assert_eq!(lock.ask(b, LockMode::Exclusive), Asked::Granted);
+        assert!(lock.try_read(a.id()));
+        assert_eq!(lock.ask(&manager, b.id(), LockMode::RowExclusive), Asked::Granted);
+        assert_eq!(lock.ask(&manager, c.id(), LockMode::AccessExclusive), Asked::Wait(b.id()));
+        lock.release(b.id());
+        assert_eq!(lock.ask(&manager, c.id(), LockMode::AccessExclusive), Asked::Wait(a.id()));
+        assert!(!lock.try_read(b.id()));
+        assert_eq!(lock.ask(&manager, b.id(), LockMode::AccessShare), Asked::Wait(c.id()));
+        // Who holds it goes on.
+        assert_eq!(lock.ask(&manager, a.id(), LockMode::RowExclusive), Asked::Granted);
+        lock.release(a.id());
+        lock.end_read(a.id());
+        assert_eq!(lock.ask(&manager, c.id(), LockMode::AccessExclusive), Asked::Granted);
+        lock.leave(b.id());
+        lock.release(c.id());
+        assert!(lock.try_read(b.id()));
+        assert!(!lock.is_closed());
     }
 }

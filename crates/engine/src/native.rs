@@ -101,7 +101,7 @@ impl Database {
             || !entry.foreign_keys().is_empty()
             || foreign::is_referenced(&session, &entry, None);
         session.begin_statement()?;
-        let prepared = session.lock_table(name, entry.storage(), LockMode::Write);
+        let prepared = session.lock_table(name, entry.storage(), LockMode::RowExclusive);
         session.rollback_work();
         prepared?;
         Ok(TableHandle { entry, version, constrained })
@@ -302,7 +302,7 @@ impl NativeSession {
 
     fn lock_slowly(&mut self, table: &TableHandle) -> Result<()> {
         let work = self.running()?;
-        if let Asked::Wait(other) = work.ask(&table.entry.lock, LockMode::Write) {
+        if let Asked::Wait(other) = work.ask(&table.entry.lock, LockMode::RowExclusive) {
             let cancel = self.cancel.clone();
             self.running()?.txn.wait(other, || cancel.check())?;
             return self.lock_slowly(table);

@@ -187,8 +187,13 @@ impl Point {
         let ([command, none, one], find) = match &self.action {
             Action::Select(..) if isolation == Isolation::Serializable => return Ok(None),
             Action::Select(find, output) => {
-                session.work_mut().statements += 1;
-                let at = session.work().txn.snapshot();
+                let work = session.work_mut();
+                // Who has to wait, and snapshots of what was there before, take the general way.
+                let at = work.txn.snapshot();
+                if !work.try_read(&self.entry.lock) || self.storage.replaced_at() > at.ts {
+                    return Ok(None);
+                }
+                work.statements += 1;
                 let found = self.find(find, at, parameters, memory)?;
                 let rows = output.rows(found.map(|_| &memory.row), parameters)?;
                 let tag = if found.is_some() { "SELECT 1" } else { "SELECT 0" };
@@ -247,7 +252,7 @@ impl Point {
     fn lock(&self, session: &mut Session) -> Result<Option<&Arc<TableEntry>>> {
         let is_current = |session: &Session| session.inner().relations.version() == self.version;
         // Who changed the table before had it alone, and told of it before it let go.
-        let asked = session.work_mut().ask(&self.entry.lock, LockMode::Write);
+        let asked = session.work_mut().ask(&self.entry.lock, LockMode::RowExclusive);
         match asked {
             Asked::Granted | Asked::Held if is_current(session) => {
                 session.prepare_table(&self.entry)?;

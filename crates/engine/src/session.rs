@@ -537,7 +537,7 @@ impl Session {
     pub(crate) fn lock_catalog(&mut self) -> Result<()> {
         let inner = self.database.inner();
         let work = self.work.as_mut().expect("a statement runs in a transaction");
-        let waited = work.lock(&inner.catalog_lock, LockMode::Exclusive, &self.cancel)?;
+        let waited = work.lock(&inner.catalog_lock, LockMode::AccessExclusive, &self.cancel)?;
         if waited { Err(stale()) } else { Ok(()) }
     }
 
@@ -549,13 +549,26 @@ impl Session {
     pub(crate) fn write_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
         let storage = table.object().downcast::<storage::Table>();
         let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
-        self.lock_table(table.name(), &storage, LockMode::Write)
+        self.lock_table(table.name(), &storage, LockMode::RowExclusive)
+    }
+
+    /// As [`Self::write_table`], of a statement that only locks rows.
+    pub(crate) fn row_share_table(&mut self, table: &TableRef) -> Result<Arc<TableEntry>> {
+        let storage = table.object().downcast::<storage::Table>();
+        let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
+        self.lock_table(table.name(), &storage, LockMode::RowShare)
+    }
+
+    /// A table whose keys are looked for.
+    pub(crate) fn referenced_table(&mut self, name: &str) -> Result<Arc<TableEntry>> {
+        let entry = self.state().tables.get(name).cloned().ok_or_else(stale)?;
+        self.lock_table(name, entry.storage(), LockMode::RowShare)
     }
 
     /// As [`Self::write_table`], for a table found through another one.
     pub(crate) fn write_table_named(&mut self, name: &str) -> Result<Arc<TableEntry>> {
         let entry = self.state().tables.get(name).cloned().ok_or_else(stale)?;
-        self.lock_table(name, entry.storage(), LockMode::Write)
+        self.lock_table(name, entry.storage(), LockMode::RowExclusive)
     }
 
     pub(crate) fn lock_table(

@@ -40,7 +40,9 @@ impl StoredStatistics {
     fn note(&self, table: &Arc<Table>) {
         let mut asked = self.asked.borrow_mut();
         if !asked.iter().any(|known| Arc::ptr_eq(&known.table, table)) {
-            asked.push(Reliance::on(Arc::clone(table)));
+            let state = self.wide.as_ref().map(|(state, _)| state);
+            let lock = state.and_then(|state| state.entry_of(table)).map(|e| Arc::clone(&e.lock));
+            asked.push(Reliance { lock, ..Reliance::on(Arc::clone(table)) });
         }
     }
 }

@@ -87,13 +87,13 @@ impl TableFunction for Memory {
     }
 }
 
-/// `tessera_check()`: what is wrong with indexes; for a database that nobody writes meanwhile.
+/// `tessera_check()`: what is wrong with indexes. Of tables that others write it tells less.
 struct Check(WeakDatabase);
 
 impl TableFunction for Check {
     fn bind(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
         no_arguments("tessera_check", arguments)?;
-        let report = self.0.upgrade()?.check_indexes();
+        let report = self.0.upgrade()?.check_beside_others()?;
         let rows: Vec<_> = report.problems.iter().map(|text| vec![Value::text(text)]).collect();
         Ok(rows_function("tessera_check", &[("problem", DataType::Text)], &rows))
     }

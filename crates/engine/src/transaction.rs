@@ -1,10 +1,10 @@
 //! BEGIN, COMMIT, ROLLBACK, savepoints, SET CONSTRAINTS, LOCK TABLE.
 
-use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement, TableLockMode};
+use sql::statement::{AccessMode, Chain, LockTable, LockWait, SetScope, Statement};
 use sql::statement::{Deferral, TransactionModes};
 use types::{Error, Result, SqlState};
 
-use crate::locks::{Asked, LockMode};
+use crate::locks::Asked;
 use crate::work::{Begun, Health, Work, isolation_of, level_of};
 use crate::write::deferred;
 use crate::{QueryResult, Session};
@@ -249,29 +249,20 @@ fn set_session_modes(session: &mut Session, modes: TransactionModes) -> Result<(
 
 fn lock_tables(session: &mut Session, lock: &LockTable) -> Result<()> {
     inside(session, "LOCK TABLE")?;
-    let mode = match lock.mode {
-        // Readers never wait, and nobody waits for them.
-        TableLockMode::AccessShare | TableLockMode::RowShare => return Ok(()),
-        TableLockMode::RowExclusive => LockMode::Write,
-        _ => LockMode::Exclusive,
-    };
     for table in &lock.tables {
         let storage = table.object().downcast::<storage::Table>();
         let storage = storage.map_err(|_| Error::internal("a table has storage"))?;
-        if lock.wait == LockWait::Fail {
-            let state = session.state();
-            let entry = state.tables.get(table.name()).ok_or_else(crate::work::stale)?;
-            let txn = session.work().txn.id();
-            match entry.lock.ask(txn, mode) {
-                Asked::Granted => entry.lock.release(txn),
-                Asked::Held => {}
-                Asked::Wait(_) => {
-                    let message = format!("could not obtain lock on relation \"{}\"", table.name());
-                    return Err(Error::new(SqlState(*b"55P03"), message));
-                }
-            }
+        let state = session.state();
+        let entry = state.tables.get(table.name()).ok_or_else(crate::work::stale)?;
+        if lock.wait == LockWait::Fail
+            && let Asked::Wait(_) = session.work_mut().ask(&entry.lock, lock.mode)
+        {
+            entry.lock.leave(session.work().txn.id());
+            let name = entry.def.bare_name();
+            let message = format!("could not obtain lock on relation \"{name}\"");
+            return Err(Error::new(SqlState(*b"55P03"), message));
         }
-        session.lock_table(table.name(), &storage, mode)?;
+        session.lock_table(table.name(), &storage, lock.mode)?;
     }
     Ok(())
 }

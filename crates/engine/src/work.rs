@@ -8,6 +8,7 @@
 //! Invariants: a statement that fails leaves the work as it was before; after it an explicit
 //! transaction takes nothing but its end or a savepoint's; locks go when the transaction has ended.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -104,8 +105,22 @@ impl Drop for HeldLocks {
     }
 }
 
+/// Tables that one transaction reads until it ends.
+struct ReadLocks {
+    txn: TxnId,
+    held: Vec<Arc<TableLock>>,
+}
+
+impl Drop for ReadLocks {
+    fn drop(&mut self) {
+        self.held.iter().for_each(|lock| lock.end_read(self.txn));
+    }
+}
+
 /// The work of one transaction.
 pub(crate) struct Work {
+    /// Ends before the transaction does, whose slot it names.
+    reading: ReadLocks,
     pub(crate) txn: Transaction,
     pub(crate) begun: Begun,
     pub(crate) health: Health,
@@ -211,7 +226,9 @@ impl Work {
     ) -> Result<Self> {
         let txn = inner.transactions.begin(modes.isolation)?;
         let locks = HeldLocks { txn: txn.id(), held: Vec::new() };
+        let reading = ReadLocks { txn: txn.id(), held: Vec::new() };
         Ok(Self {
+            reading,
             txn,
             begun,
             health: Health::Good,
@@ -331,7 +348,7 @@ impl Work {
         who: &Who,
         change: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
-        self.lock(&inner.catalog_lock, LockMode::Exclusive, cancel)?;
+        self.lock(&inner.catalog_lock, LockMode::AccessExclusive, cancel)?;
         let shared = self.shared_catalog(inner);
         let mut state = State::clone(&self.catalog(inner));
         let value = change(&mut state)?;
@@ -353,11 +370,41 @@ impl Work {
 
     /// Asks for the lock without waiting.
     pub(crate) fn ask(&mut self, lock: &Arc<TableLock>, mode: LockMode) -> Asked {
-        let asked = lock.ask(self.txn.id(), mode);
-        if asked == Asked::Granted {
-            self.locks.held.push(Arc::clone(lock));
+        let asked = lock.ask(self.txn.manager(), self.txn.id(), mode);
+        match (asked, mode) {
+            (Asked::Granted, LockMode::AccessShare) => self.reading.held.push(Arc::clone(lock)),
+            (Asked::Granted, _) => self.locks.held.push(Arc::clone(lock)),
+            _ => {}
         }
         asked
+    }
+
+    /// Says that the transaction reads a table, unless somebody has it alone or waits for that:
+    /// then false. One statement alone only looks.
+    pub(crate) fn try_read(&mut self, lock: &Arc<TableLock>) -> bool {
+        if self.begun == Begun::ForOneStatement {
+            return !lock.is_closed();
+        }
+        let txn = self.txn.id();
+        if lock.is_read_by(txn) {
+            return true;
+        }
+        let is_read = lock.try_read(txn);
+        if is_read {
+            self.reading.held.push(Arc::clone(lock));
+        }
+        is_read
+    }
+
+    /// Gives a lock back before the transaction ends: what it guards was not changed.
+    pub(crate) fn give_back(&mut self, lock: &Arc<TableLock>) {
+        self.locks.held.retain(|held| !Arc::ptr_eq(held, lock));
+        lock.release(self.txn.id());
+    }
+
+    /// Whether the transaction has changed the catalog.
+    pub(crate) fn has_changed_catalog(&self) -> bool {
+        self.catalog.is_some()
     }
 
     /// Takes the lock, waiting for others; true when it waited.
@@ -376,7 +423,8 @@ impl Work {
                 Asked::Held | Asked::Granted => return Ok(waited),
                 Asked::Wait(other) => {
                     waited = true;
-                    self.txn.wait(other, || cancel.check())?;
+                    let outcome = self.txn.wait(other, || cancel.check());
+                    outcome.inspect_err(|_| lock.leave(self.txn.id()))?;
                 }
             }
         }
@@ -491,7 +539,16 @@ impl Work {
     /// 40001 from validation, or why the log cannot take it: everything is then rolled back.
     pub(crate) fn commit(self, inner: &Inner, durability: Durability<'_>) -> Result<()> {
         let Self {
-            txn, catalog, index_changes, locks, sequences, mut reads, read_log, wide, ..
+            reading,
+            txn,
+            catalog,
+            index_changes,
+            locks,
+            sequences,
+            mut reads,
+            read_log,
+            wide,
+            ..
         } = self;
         if let Some(read_log) = read_log.get() {
             for (table, restrictions) in read_log.lock().drain(..) {
@@ -505,6 +562,7 @@ impl Work {
         };
         let ended = wide.into_iter().filter(is_ended).map(|(wide, _)| wide).collect();
         let changes = Changes { catalog, sequences, ended };
+        drop(reading);
         let result = commit(inner, txn, changes, &reads, durability);
         match &result {
             Ok(()) => drop_indexes(index_changes),
@@ -516,6 +574,7 @@ impl Work {
 
     /// Ends the transaction and takes back what it did.
     pub(crate) fn rollback(self) {
+        drop(self.reading);
         self.txn.rollback();
         undo_index_changes(self.index_changes);
     }
@@ -598,6 +657,18 @@ fn commit(
     }
 }
 
+/// Notes that the rows of tables that are stored anew are those of `ts`: older snapshots see none.
+fn date_new_storage(old: &State, new: &State, ts: Timestamp) {
+    let before: HashMap<*const TableLock, &Arc<TableEntry>> =
+        old.tables.values().map(|entry| (Arc::as_ptr(&entry.lock), entry)).collect();
+    for entry in new.tables.values() {
+        let known = before.get(&Arc::as_ptr(&entry.lock));
+        if known.is_some_and(|known| !Arc::ptr_eq(known.storage(), entry.storage())) {
+            entry.storage().set_replaced_at(ts);
+        }
+    }
+}
+
 /// What happens under the commit latch.
 struct Ending<'a> {
     inner: &'a Inner,
@@ -623,6 +694,7 @@ impl CommitWork for Ending<'_> {
                 // Others know those that are not new.
                 let wide = state.tables.values().filter(|entry| entry.def.wide.is_some());
                 wide.for_each(|entry| entry.freshness.begin(ts));
+                date_new_storage(&self.inner.relations.snapshot(), &state, ts);
                 self.inner.relations.publish(state);
             }
             None if !self.ended.is_empty() => self.inner.relations.outdate(),

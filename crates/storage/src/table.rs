@@ -51,7 +51,7 @@ use crate::snapshot::TableSnapshot;
 use crate::statistics::{Bounds, Known, TableStatistics};
 use crate::sub_block::SubBlockSpec;
 use crate::tid::Tid;
-use crate::version::{Snapshot, TxnId};
+use crate::version::{Snapshot, Timestamp, TxnId};
 pub(crate) use batch::{Loaded, Publication};
 pub(crate) use directory::BlockRef;
 use directory::Directory;
@@ -69,6 +69,8 @@ pub struct Table {
     layout: Layout,
     pool: Arc<BufferPool>,
     blocks_made: AtomicU64,
+    /// See [`Self::replaced_at`].
+    replaced_at: AtomicU64,
     directory: Directory,
     /// The block that takes new rows, in the directory; null at first.
     tail: AtomicPtr<Block>,
@@ -185,6 +187,7 @@ impl Table {
             layout,
             pool,
             blocks_made: AtomicU64::new(0),
+            replaced_at: AtomicU64::new(0),
             directory: Directory::default(),
             tail: AtomicPtr::default(),
             blocks: Mutex::default(),
@@ -202,6 +205,17 @@ impl Table {
     /// Its number in the database.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// When it took the place of another one, whose rows older snapshots saw; 0 for one that did
+    /// not.
+    pub fn replaced_at(&self) -> Timestamp {
+        Timestamp(self.replaced_at.load(Ordering::SeqCst))
+    }
+
+    /// Notes that it takes the place of another one at `ts`.
+    pub fn set_replaced_at(&self, ts: Timestamp) {
+        self.replaced_at.store(ts.0, Ordering::SeqCst);
     }
 
     /// Its name when it was created.

@@ -25,6 +25,7 @@ use storage::{Snapshot, StatementNumber, Timestamp, TxnId, UndoBuffer, UndoMark}
 use types::{Error, Result, SqlState};
 
 use garbage::Garbage;
+pub use slots::SLOTS;
 use slots::{Slots, Waited};
 
 /// How often a waiting transaction looks whether it was cancelled.
@@ -144,6 +145,16 @@ impl TransactionManager {
     /// Running transactions: id, snapshot, and for whom it waits.
     pub fn running(&self) -> Vec<(TxnId, Timestamp, Option<TxnId>)> {
         self.slots.running()
+    }
+
+    /// The place of a transaction among those that run, below [`SLOTS`].
+    pub fn slot_of(txn: TxnId) -> usize {
+        txn.0 as usize & (SLOTS - 1)
+    }
+
+    /// The transaction that has this place now.
+    pub fn in_slot(&self, slot: usize) -> Option<TxnId> {
+        Some(self.slots.id(slot)).filter(|txn| txn.0 != 0)
     }
 
     /// Frees what no snapshot needs. Cheap when there is nothing.

@@ -27,6 +27,7 @@ use super::{drop, names, needed, sequence, validate, view, wide};
 use crate::catalog::{Sequence, State, TableDef, TableEntry};
 use crate::comments::Commented;
 use crate::derived;
+use crate::locks::LockMode;
 use crate::wide::Freshness;
 use crate::write::deferred;
 use crate::write::rows::null_message;
@@ -265,7 +266,7 @@ impl Altering {
         let is_taken = |name: &str| def.all_indexes().any(|i| i.name == name);
         let key = ForeignKeyDef { name: names::free(&key.name, is_taken), ..key.clone() };
         if key.table.name != def.name {
-            redefined::locked_named(session, &key.table.name)?;
+            redefined::named_in(session, &key.table.name, LockMode::ShareRowExclusive)?;
         }
         self.table.add_index(foreign_index(&key));
         self.table.def.foreign_keys.push(key.clone());

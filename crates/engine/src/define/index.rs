@@ -14,6 +14,7 @@ use super::redefined::{self, Redefined};
 use super::{may_create, names};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
 use crate::derived;
+use crate::locks::LockMode;
 use crate::write::deferred;
 use crate::write::rows::newest;
 use crate::{QueryResult, Session};
@@ -127,7 +128,8 @@ pub(crate) fn add(
 
 /// CREATE INDEX.
 pub(super) fn create(session: &mut Session, create: CreateIndex) -> Result<QueryResult> {
-    let entry = redefined::locked(session, &create.table)?;
+    // Not SHARE, as in PostgreSQL: who locks rows writes, too.
+    let entry = redefined::locked_in(session, &create.table, LockMode::Exclusive)?;
     deferred::refuse_waiting(session, &entry, "CREATE INDEX")?;
     let done = QueryResult::command("CREATE INDEX");
     let state = session.state();

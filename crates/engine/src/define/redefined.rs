@@ -15,7 +15,7 @@ use types::{Error, Result};
 use super::index;
 use crate::Session;
 use crate::catalog::{Built, TableDef, TableEntry};
-use crate::locks::LockMode;
+use crate::locks::{Asked, LockMode};
 use crate::work::stale;
 
 /// Whether the storage has an index.
@@ -36,20 +36,48 @@ pub(super) struct Redefined {
     in_blocks: Vec<Held<u64>>,
 }
 
-/// The table, which this transaction alone writes from now on.
+/// The table, which this transaction alone uses from now on.
 ///
 /// # Errors
 /// [`stale`] when it is no longer as the statement was bound to it; 40P01, 57014.
 pub(super) fn locked(session: &mut Session, table: &TableRef) -> Result<Arc<TableEntry>> {
-    let entry = locked_named(session, table.name())?;
+    locked_in(session, table, LockMode::AccessExclusive)
+}
+
+/// As [`locked`], in another mode.
+pub(super) fn locked_in(
+    session: &mut Session,
+    table: &TableRef,
+    mode: LockMode,
+) -> Result<Arc<TableEntry>> {
+    let entry = named_in(session, table.name(), mode)?;
     let known = Arc::as_ptr(&table.0).cast::<()>();
     if std::ptr::eq(known, Arc::as_ptr(&entry).cast::<()>()) { Ok(entry) } else { Err(stale()) }
 }
 
 /// As [`locked`], for a table found through another one.
 pub(super) fn locked_named(session: &mut Session, name: &str) -> Result<Arc<TableEntry>> {
+    named_in(session, name, LockMode::AccessExclusive)
+}
+
+/// As [`locked_named`], in another mode. Who has to wait does not keep others from changing the
+/// catalog meanwhile.
+pub(super) fn named_in(
+    session: &mut Session,
+    name: &str,
+    mode: LockMode,
+) -> Result<Arc<TableEntry>> {
     let entry = session.state().tables.get(name).cloned().ok_or_else(stale)?;
-    session.lock_table(name, entry.storage(), LockMode::Exclusive)
+    let catalog_lock = Arc::clone(&session.inner().catalog_lock);
+    let (work, cancel) = session.work_and_cancel();
+    if let Asked::Wait(_) = work.ask(&entry.lock, mode)
+        && !work.has_changed_catalog()
+    {
+        work.give_back(&catalog_lock);
+        work.lock(&entry.lock, mode, cancel)?;
+        return Err(stale());
+    }
+    session.lock_table(name, entry.storage(), mode)
 }
 
 impl Redefined {

@@ -18,7 +18,7 @@ use types::{Error, Result, SqlState};
 use super::{index, layout_of, may_create, names, persistence_of, redefined, sequence, wide};
 use crate::catalog::{Indexes, State, TableDef, TableEntry};
 use crate::durable::temporary_table;
-use crate::locks::TableLock;
+use crate::locks::{LockMode, TableLock};
 use crate::rights::Object;
 use crate::session::Run;
 use crate::wide::Freshness;
@@ -138,7 +138,7 @@ pub(super) fn create(session: &mut Session, create: CreateTable) -> Result<Query
         check_persistence(&session.state(), &def, key)?;
         // Its rows stay while there is no one yet to see that they are referred to.
         if key.table.name != name {
-            redefined::locked_named(session, &key.table.name)?;
+            redefined::named_in(session, &key.table.name, LockMode::ShareRowExclusive)?;
         }
     }
     let sequences = sequence::for_columns(session, &mut def, create.sequences);

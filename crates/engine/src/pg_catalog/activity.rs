@@ -8,6 +8,7 @@ use sched::Pending;
 use types::Value;
 
 use super::{Row, Subject, numbers};
+use crate::locks::LockMode;
 use crate::session::{Seen, SessionInfo};
 use crate::work::now_micros;
 
@@ -26,6 +27,43 @@ fn is_shown(subject: &Subject<'_>, seen: &Seen) -> bool {
 
 fn user(seen: &Seen) -> Value {
     seen.user.as_deref().map_or(Value::Null, Value::text)
+}
+
+/// pg_locks: those of tables.
+pub(super) fn locks(subject: &Subject<'_>) -> Vec<Row> {
+    let manager = &subject.database.inner().transactions;
+    let sessions = subject.database.sessions();
+    let of: HashMap<u64, u64> =
+        sessions.iter().map(|(number, info)| (info.txn.load(Ordering::Relaxed), *number)).collect();
+    let mut rows = Vec::new();
+    for (name, entry) in &subject.state.tables {
+        for user in entry.lock.users(manager) {
+            let relation = subject.state.relation_number(name);
+            let pid = of.get(&user.txn.0).and_then(|number| i32::try_from(*number).ok());
+            let row = Row::default()
+                .text("locktype", "relation")
+                .number("database", numbers::DATABASE)
+                .set("relation", relation.map_or(Value::Null, Value::I64))
+                .set("pid", pid.map_or(Value::Null, Value::I32))
+                .text("mode", mode_name(user.mode))
+                .flag("granted", user.is_granted);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn mode_name(mode: LockMode) -> &'static str {
+    match mode {
+        LockMode::AccessShare => "AccessShareLock",
+        LockMode::RowShare => "RowShareLock",
+        LockMode::RowExclusive => "RowExclusiveLock",
+        LockMode::ShareUpdateExclusive => "ShareUpdateExclusiveLock",
+        LockMode::Share => "ShareLock",
+        LockMode::ShareRowExclusive => "ShareRowExclusiveLock",
+        LockMode::Exclusive => "ExclusiveLock",
+        LockMode::AccessExclusive => "AccessExclusiveLock",
+    }
 }
 
 /// pg_stat_activity.

@@ -34,6 +34,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_views" => views(subject),
         "pg_catalog.pg_indexes" => indexes(subject),
         "pg_catalog.pg_stat_activity" => activity::sessions(subject),
+        "pg_catalog.pg_locks" => activity::locks(subject),
         "pg_catalog.tessera_queries" => activity::queries(subject),
         "pg_catalog.tessera_work_orders" => activity::work_orders(subject),
         "pg_catalog.pg_auth_members" => rights::members(subject),

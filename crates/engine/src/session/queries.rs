@@ -12,10 +12,13 @@ use txn::manager::Isolation;
 use types::Result;
 
 use super::{Run, Session};
+use crate::compiled::Reliance;
+use crate::locks::LockMode;
 use crate::sequence::SessionSequences;
 use crate::statistics::StoredStatistics;
 use crate::wide::WideReader;
-use crate::work::Work;
+use crate::work::{Begun, Work, stale};
+use crate::write::rows::lost_update;
 
 impl Session {
     /// The physical plan of `query` and a context to run it in.
@@ -26,20 +29,24 @@ impl Session {
     ) -> Result<(Arc<PhysicalPlan>, Arc<QueryContext>)> {
         let begin = self.explaining.as_ref().map(|_| Instant::now());
         let known = self.compiled.as_ref().and_then(|compiled| compiled.plan(query));
-        let plan = match known {
-            Some(plan) => plan,
+        let is_own = run.at.is_none() && run.recheck.is_none();
+        let (plan, relies_on) = match known {
+            Some(known) => known,
             None => {
-                let is_own = run.at.is_none() && run.recheck.is_none();
                 let reader = if is_own { self.wide_reader() } else { WideReader::default() };
                 let statistics = StoredStatistics::with_wide(self.state(), reader);
                 let options = self.settings.plan_options();
                 let plan = Arc::new(plan::plan(query, &statistics, &options)?);
+                let relies_on: Arc<[Reliance]> = statistics.asked().into();
                 if let Some(compiled) = &self.compiled {
-                    compiled.keep(query, &plan, statistics.asked());
+                    compiled.keep(query, &plan, &relies_on);
                 }
-                plan
+                (plan, relies_on)
             }
         };
+        if is_own {
+            self.read_tables(&relies_on)?;
+        }
         self.work_mut().statements += 1;
         let planning = begin.map(|begin| begin.elapsed());
         let context = self.context(plan.operator_count, run);
@@ -47,6 +54,37 @@ impl Session {
             explaining.note(&plan, &context, planning);
         }
         Ok((plan, context))
+    }
+
+    /// Keeps the tables of a query as they are until the transaction ends.
+    ///
+    /// # Errors
+    /// [`stale`] after waiting for somebody who changed one of them; 40001 when one was stored anew
+    /// after the transaction's snapshot; 40P01, 55P03, 57014 from waiting.
+    fn read_tables(&mut self, tables: &[Reliance]) -> Result<()> {
+        for Reliance { table, lock, .. } in tables {
+            if let Some(lock) = lock
+                && !self.work_mut().try_read(lock)
+            {
+                let (work, cancel) = self.work_and_cancel();
+                if work.lock(lock, LockMode::AccessShare, cancel)? {
+                    return Err(stale());
+                }
+            }
+            let work = self.work();
+            if table.replaced_at() > work.txn.snapshot().ts {
+                let is_new_each_time = work.begun == Begun::ForOneStatement
+                    || work.statements == 0
+                    || work.txn.isolation() == Isolation::ReadCommitted;
+                if !is_new_each_time {
+                    return Err(lost_update());
+                }
+                // Its commit is about to be seen.
+                std::thread::yield_now();
+                return Err(stale());
+            }
+        }
+        Ok(())
     }
 
     /// A context with `operator_count` counters.

@@ -43,9 +43,11 @@ fn held(value: Value, physical: PhysicalType) -> Option<Value> {
     }
 }
 
-/// The value of type `to` that is equal to `value`.
+/// The value of type `to` that is equal to `value`, which may be in a narrower form than its type.
 fn equal_value(value: &Value, from: DataType, to: DataType) -> Option<Value> {
-    let there = cast_value(value, from, to).ok()?;
+    let value = Datum::from(value).widened(from.physical())?.to_value();
+    let there = cast_value(&value, from, to).ok()?;
     let back = cast_value(&there, to, from).ok()?;
-    (back == *value).then_some(there)
+    let back = Datum::from(&back).widened(from.physical())?.to_value();
+    (back == value).then_some(there)
 }

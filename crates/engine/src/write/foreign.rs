@@ -146,7 +146,7 @@ pub(super) fn look_for(
             note_keys(session, entry, fk, &rows)?;
             continue;
         }
-        let parent = session.write_table_named(&fk.table.name)?;
+        let parent = session.referenced_table(&fk.table.name)?;
         let (index, positions) = unique_index(&parent, &fk.references)?;
         let (mut known, mut encoded) = (HashSet::new(), KeyBuffer::new());
         let mut fitted = RowBuffer::new();
@@ -207,7 +207,7 @@ pub(super) fn check_key(
     fk: &ForeignKeyDef,
     key: &[Datum<'_>],
 ) -> Result<()> {
-    let parent = session.write_table_named(&fk.table.name)?;
+    let parent = session.referenced_table(&fk.table.name)?;
     let (index, positions) = unique_index(&parent, &fk.references)?;
     let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
     let ordered: Vec<Datum<'_>> = positions.iter().map(|&p| key[p]).collect();
@@ -231,7 +231,13 @@ fn refuse_missing(
     let index = referring_index(entry, fk)?;
     let index = index_number(entry, index).ok_or_else(crate::work::stale)?;
     let (now, mut tids) = (newest(session.work()), Vec::new());
-    entry.storage().tids_of(index, now, key, &mut KeyBuffer::new(), &mut tids);
+    // New rows may have narrower numbers than the table.
+    let columns = entry.storage().schema().columns();
+    let widened = key.iter().zip(&fk.columns);
+    let widened: Vec<Datum<'_>> = widened
+        .map(|(datum, &column)| datum.widened(columns[column].physical()).unwrap_or(*datum))
+        .collect();
+    entry.storage().tids_of(index, now, &widened, &mut KeyBuffer::new(), &mut tids);
     if tids.is_empty() { Ok(()) } else { Err(missing(entry, fk, key)) }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<
     session.work().check_writable("SELECT FOR UPDATE")?;
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
-        entries.push(session.write_table(&lock.table)?);
+        entries.push(session.row_share_table(&lock.table)?);
     }
     let limit = bound(session, select.limit.as_deref())?;
     let offset = bound(session, select.offset.as_deref())?.unwrap_or(0);

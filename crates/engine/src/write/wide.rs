@@ -111,7 +111,7 @@ fn lock(session: &mut Session, entry: &Arc<TableEntry>) -> Result<()> {
     let cancel = session.cancel_handle();
     let held = session.work().holds(&entry.lock);
     if !held {
-        session.work_mut().lock(&entry.lock, LockMode::Write, &cancel)?;
+        session.work_mut().lock(&entry.lock, LockMode::RowExclusive, &cancel)?;
         let state = session.work().shared_catalog(session.inner());
         let now = state.tables.get(&entry.def.name);
         if !now.is_some_and(|now| Arc::ptr_eq(now, entry)) {

@@ -14,7 +14,7 @@ use storage::{Timestamp, TxnId};
 use types::waiting::waiting;
 
 /// The most transactions at once.
-pub(super) const SLOTS: usize = 1 << SLOT_BITS;
+pub const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 10;
 const IDLE: u64 = u64::MAX;
 const RUNNING_BIT: u64 = 1 << 63;
