@@ -43,3 +43,48 @@ fn a_statement_gives_up_when_a_lock_is_not_free_in_time() {
     ok(&mut other, "UPDATE t SET v = v + 1 WHERE id = 1");
     assert_eq!(ok(&mut holder, "SELECT id, v FROM t ORDER BY id"), "1 12 2 22 3 30");
 }
+
+#[test]
+fn definitions_give_up_when_readers_stay() {
+    let database = Database::open_in_memory(Config::default()).expect("it opens");
+    let (mut reader, mut other) = (database.session(), database.session());
+    let ok = |session: &mut Session, sql: &str| {
+        text(session, sql).unwrap_or_else(|state| panic!("{sql}: {state}"))
+    };
+    ok(&mut reader, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    ok(&mut reader, "INSERT INTO t VALUES (1, 10), (2, 20)");
+    ok(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    ok(&mut reader, "SELECT count(*) FROM t");
+    ok(&mut other, "SET lock_timeout = '20ms'");
+    for waits in ["ALTER TABLE t ADD w int", "TRUNCATE t", "DROP TABLE t"] {
+        assert_eq!(text(&mut other, waits).expect_err(waits), "55P03", "{waits}");
+        // Nobody waits behind one who gave up.
+        assert_eq!(ok(&mut other, "SELECT count(*) FROM t"), "2");
+    }
+    ok(&mut reader, "COMMIT");
+    ok(&mut other, "ALTER TABLE t ADD w int");
+}
+
+#[test]
+fn a_snapshot_never_reads_what_took_the_place_of_its_table() {
+    let database = Database::open_in_memory(Config::default()).expect("it opens");
+    let (mut reader, mut other) = (database.session(), database.session());
+    let ok = |session: &mut Session, sql: &str| {
+        text(session, sql).unwrap_or_else(|state| panic!("{sql}: {state}"))
+    };
+    ok(&mut other, "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int)");
+    ok(&mut other, "INSERT INTO t VALUES (1), (2)");
+    let mut by_key = reader.prepare("SELECT id FROM t WHERE id = 1", &[]).expect("it prepares");
+    for change in ["ALTER TABLE t ADD v int", "TRUNCATE t"] {
+        ok(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+        ok(&mut reader, "SELECT count(*) FROM u");
+        ok(&mut other, change);
+        ok(&mut reader, "SAVEPOINT s");
+        assert_eq!(text(&mut reader, "SELECT count(*) FROM t").expect_err(change), "40001");
+        ok(&mut reader, "ROLLBACK TO s");
+        let error = reader.execute_prepared(&mut by_key, &[]).expect_err(change);
+        assert_eq!(error.state().as_str(), "40001");
+        ok(&mut reader, "ROLLBACK");
+    }
+    assert_eq!(ok(&mut reader, "SELECT count(*) FROM t"), "0");
+}

@@ -16,6 +16,7 @@ mod literal;
 mod clock;
 mod coerce;
 mod scope;
+mod stars;
 mod statement;
 mod ddl;
 mod into;
@@ -209,6 +210,8 @@ struct Binder<'a> {
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
     placed: Vec<(Position, String)>,
+    /// What `*` and `t.*` of a view mean today, by their places; kept while a view is made.
+    stars: Option<Vec<stars::Star>>,
     /// Whether there were some without a place: of TABLE.
     has_unplaced: bool,
     /// What stands for the time, once it was asked for.
@@ -244,6 +247,7 @@ impl<'a> Binder<'a> {
             vectors: HashSet::new(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),
+            stars: None,
             has_unplaced: false,
             clock: None,
             moment: None,

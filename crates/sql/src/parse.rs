@@ -41,6 +41,7 @@ pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub(crate) use subscript::Subscripted;
+pub(crate) use visit::rewrite_queries;
 
 use std::ops::Range;
 

@@ -113,6 +113,7 @@ impl Binder<'_> {
             return unsupported("a materialized view", at);
         }
         let name = self.new_name(&create.name, persistence(create.temporary))?;
+        self.stars = Some(Vec::new());
         let bound = self.bind_query(&create.query, Unknowns::Text)?;
         if std::mem::take(&mut self.has_unplaced) {
             return unsupported("TABLE without the schema in a view", at);

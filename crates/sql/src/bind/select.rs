@@ -147,6 +147,7 @@ impl Binder<'_> {
                         return fail(SqlState::SYNTAX_ERROR, message, at);
                     }
                     let columns = scope.columns.clone();
+                    self.note_star(at, &columns);
                     targets.extend(self.wildcard(columns, at)?);
                 }
                 ast::SelectItem::QualifiedWildcard(kind, options) => {
@@ -188,6 +189,7 @@ impl Binder<'_> {
             let schema = full.schema.as_deref();
             if let Some(relation) = level.scope.relation(schema, &full.name, at)? {
                 let columns = relation.columns.clone();
+                self.note_star(at, &columns);
                 return self.wildcard(columns, at);
             }
         }

@@ -173,10 +173,11 @@ impl Binder<'_> {
     pub(super) fn defined_query(&mut self, query: &ast::Query) -> Option<String> {
         let moved = std::mem::take(&mut self.zone.moved);
         let placed = std::mem::take(&mut self.placed);
-        if moved.is_empty() && placed.is_empty() {
+        let mut query = query.clone();
+        let has_stars = self.put_stars(&mut query);
+        if moved.is_empty() && placed.is_empty() && !has_stars {
             return None;
         }
-        let mut query = query.clone();
         let mut relation = |name: &mut ast::ObjectName| {
             let found = placed.iter().find(|(place, _)| object_at(name) == Some(*place));
             if let (Some((_, schema)), 1) = (found, name.0.len()) {
@@ -185,7 +186,9 @@ impl Binder<'_> {
             }
         };
         rewrite_query(&mut query, &mut |inner| move_literal(inner, &moved), &mut relation);
-        Some(query.to_string())
+        let text = query.to_string();
+        let is_read = crate::parse::parse(&text).is_ok();
+        (is_read || !moved.is_empty() || !placed.is_empty()).then_some(text)
     }
 }
 

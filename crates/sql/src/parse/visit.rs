@@ -11,7 +11,7 @@ use sqlparser::ast::{self, VisitMut as _};
 struct Walk<'a> {
     expr: &'a mut dyn FnMut(&mut ast::Expr),
     relation: &'a mut dyn FnMut(&mut ast::ObjectName) -> ControlFlow<()>,
-    query: &'a mut dyn FnMut(&ast::Query),
+    query: &'a mut dyn FnMut(&mut ast::Query),
 }
 
 impl ast::VisitorMut for Walk<'_> {
@@ -53,6 +53,13 @@ pub(crate) fn rewrite_query(
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
+/// Changes `query` and every query inside of it.
+pub(crate) fn rewrite_queries(query: &mut ast::Query, each: &mut dyn FnMut(&mut ast::Query)) {
+    let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
+    let mut walk = Walk { expr: &mut |_| (), relation, query: each };
+    let _: ControlFlow<()> = query.visit(&mut walk);
+}
+
 /// True when a relation that a query, or a part of one, names anywhere is one that `is_wanted`.
 pub(crate) fn names_relation(
     query: &(impl Clone + ast::VisitMut),
@@ -75,6 +82,6 @@ pub(crate) fn visit_names(
         each_name(name);
         ControlFlow::Continue(())
     };
-    let mut walk = Walk { expr: &mut |_| (), relation, query: each_query };
+    let mut walk = Walk { expr: &mut |_| (), relation, query: &mut |query| each_query(query) };
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
