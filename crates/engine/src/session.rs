@@ -347,6 +347,8 @@ impl Session {
                                 self.fail()?;
                             }
                         }
+                        // What it waited for is its own: it begins again with its locks.
+                        (Some(work), None) if again && work.has_only_read() => {}
                         _ => self.rollback_work(),
                     }
                     if !again {
@@ -379,10 +381,11 @@ impl Session {
         if let Some(work) = &mut self.work {
             let first = work.statements == 0;
             let each = work.txn.isolation() == Isolation::ReadCommitted;
-            if work.health == Health::Good && (first || each) {
+            let again = work.begun == Begun::ForOneStatement;
+            if work.health == Health::Good && (first || each || again) {
                 work.txn.refresh();
             }
-            return Ok(Begun::Explicitly);
+            return Ok(if again { Begun::ForOneStatement } else { Begun::Explicitly });
         }
         let modes = self.modes()?;
         self.begin_work(modes, Begun::ForOneStatement)?;

@@ -15,8 +15,8 @@ fn sql_runs_and_forgets_statements_of_the_protocol() {
     assert_eq!(raw.kinds(), "TDCZI");
     raw.send(&query("explain execute s(41)"));
     assert!(raw.kinds().starts_with("TD"));
-    let listed = "select 1 / (name = 's' and not from_sql and statement = 'select $1::int + 1')::int \
-                  from pg_prepared_statements";
+    let listed = "select 1 / (name = 's' and not from_sql \
+                  and statement = 'select $1::int + 1')::int from pg_prepared_statements";
     raw.send(&query(listed));
     assert_eq!(raw.kinds(), "TDCZI");
     raw.send(&query("prepare s as select 1"));

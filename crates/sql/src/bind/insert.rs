@@ -355,8 +355,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Looks at a DEFAULT expression where it is defined. A value that does not fit its column is an
-    /// error where it is used; one that is no value of its type is one here.
+    /// Looks at a DEFAULT expression where it is defined. A value that does not fit its column is
+    /// an error where it is used; one that is no value of its type is one here.
     pub(super) fn check_default(
         &mut self,
         expr: &ast::Expr,
