@@ -514,8 +514,7 @@ impl Work {
         self.savepoints.last().is_some_and(|s| s.place.access == AccessMode::ReadOnly)
     }
 
-    /// RELEASE: the savepoint and those after it are forgotten. What SET TRANSACTION said ends there.
-    /// then.
+    /// RELEASE: the savepoint and those after it are forgotten. What SET TRANSACTION said ends.
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let at = self.find_savepoint(name)?;
         self.access = self.savepoints[at].place.access;
