@@ -66,7 +66,7 @@ impl Lexer<'_> {
 
     /// True when an `E` stands before the quote.
     fn is_escape_string(&self) -> bool {
-        let before = self.text[self.start..self.at].as_bytes();
+        let before = &self.text.as_bytes()[self.start..self.at];
         let named = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         match before {
             [.., other, b'e' | b'E'] => !named(*other),

@@ -334,7 +334,7 @@ impl Fields {
             Err(failure) => return Err(failure),
         };
         let takes_point = matches!(label, Label::Julian | Label::Time | Label::Second);
-        if !rest.is_empty() && !(takes_point && rest.starts_with('.')) {
+        if !(rest.is_empty() || takes_point && rest.starts_with('.')) {
             return Err(Failure::Format);
         }
         Ok(match label {
