@@ -82,7 +82,8 @@ fn a_snapshot_never_reads_what_took_the_place_of_its_table() {
         ok(&mut reader, "SAVEPOINT s");
         assert_eq!(text(&mut reader, "SELECT count(*) FROM t").expect_err(change), "40001");
         ok(&mut reader, "ROLLBACK TO s");
-        let error = reader.execute_prepared(&mut by_key, &[]).expect_err(change);
+        let outcome = reader.execute_prepared(&mut by_key, &[]);
+        let error = outcome.err().expect(change);
         assert_eq!(error.state().as_str(), "40001");
         ok(&mut reader, "ROLLBACK");
     }
