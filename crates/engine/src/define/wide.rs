@@ -21,6 +21,7 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::{drop, may_create, names, redefined, table, tell_taken, validate, view};
 use crate::catalog::{State, TableDef, TableEntry, undefined_table};
+use crate::locks::LockMode;
 use crate::rights::Object;
 use crate::wide::{self, Freshness};
 use crate::{QueryResult, Session};
@@ -70,7 +71,7 @@ pub(super) fn refresh(session: &mut Session, name: &RelationName) -> Result<Quer
     let state = session.state();
     let Some(def) = wide_named(&state, name)? else { return Err(undefined_table(name)) };
     lock_all(session, &def.nodes)?;
-    let old = redefined::locked_named(session, name)?;
+    let old = redefined::named_in(session, name, LockMode::Exclusive)?;
     let entry = filled(session, old.def.clone(), Arc::clone(&old.lock))?;
     session.change_catalog(|state| {
         state.tables.insert(name.to_owned(), entry);
@@ -107,7 +108,7 @@ fn wide_named(state: &State, name: &str) -> Result<Option<WideDef>> {
 /// Locks the tables of the nodes: what they hold stays until the transaction ends.
 fn lock_all(session: &mut Session, nodes: &[WideNode]) -> Result<()> {
     for node in nodes {
-        redefined::locked_named(session, &node.table)?;
+        redefined::named_in(session, &node.table, LockMode::Exclusive)?;
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ pub(crate) fn insert(
             all.batches.push(updated);
         }
     }
-    if all.batches.len() > 1 {
+    if all.batches.len() > 1 && !places.is_empty() {
         all.batches = vec![in_order(&all.batches, &places)];
     }
     Ok(all)
