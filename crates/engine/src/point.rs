@@ -422,7 +422,7 @@ impl Values {
     fn number(&mut self, expr: &mut Expr) -> Option<()> {
         match &mut expr.kind {
             ExprKind::Column(i) => (self.row.get(*i) == Some(&expr.physical)).then_some(()),
-            ExprKind::Scalar(_) | ExprKind::Sequence(..) => None,
+            ExprKind::Scalar(_) | ExprKind::Sequence(..) | ExprKind::Failure(_) => None,
             ExprKind::Parameter(i) => {
                 let wanted = (*i as usize, expr.physical);
                 let known = self.parameters.iter().position(|known| *known == wanted);

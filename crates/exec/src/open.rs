@@ -75,6 +75,8 @@ enum Finished {
     /// it.
     Streamed(Arc<Node>),
     Scalar(Value),
+    /// A scalar one that failed, which matters to rows that read its value.
+    Failed(Error),
 }
 
 /// Runs `plan` and gives its rows.
@@ -153,18 +155,30 @@ impl Opener {
 
     /// Runs `prelude`, which later nodes refer to by its position.
     fn run_prelude(&mut self, prelude: &Prelude) -> Result<()> {
-        let stream = self.open(&prelude.node, Vec::new())?;
-        let rows = StoredRows::collect(&self.context, &stream, &prelude.node.output)?;
         let finished = match prelude.kind {
-            PreludeKind::Materialized => Finished::Rows(Arc::new(rows)),
-            PreludeKind::Scalar => match rows.rows() {
-                0 => Finished::Scalar(Value::Null),
-                1 => Finished::Scalar(rows.value(0, 0)),
-                _ => return Err(more_than_one_row()),
+            PreludeKind::Materialized => Finished::Rows(Arc::new(self.rows_of(prelude)?)),
+            PreludeKind::Scalar => match self.scalar_of(prelude) {
+                Ok(value) => Finished::Scalar(value),
+                Err(error) if is_of_values(&error) => Finished::Failed(error),
+                Err(error) => return Err(error),
             },
         };
         self.preludes.push(finished);
         Ok(())
+    }
+
+    fn rows_of(&mut self, prelude: &Prelude) -> Result<StoredRows> {
+        let stream = self.open(&prelude.node, Vec::new())?;
+        StoredRows::collect(&self.context, &stream, &prelude.node.output)
+    }
+
+    fn scalar_of(&mut self, prelude: &Prelude) -> Result<Value> {
+        let rows = self.rows_of(prelude)?;
+        match rows.rows() {
+            0 => Ok(Value::Null),
+            1 => Ok(rows.value(0, 0)),
+            _ => Err(more_than_one_row()),
+        }
     }
 
     /// The stream of `node`'s rows. `filters` may be used or ignored: the join that made them tests
@@ -248,6 +262,10 @@ impl Opener {
             }
             ExprKind::Scalar(i) => match self.preludes.get(*i) {
                 Some(Finished::Scalar(value)) => Some(value.clone()),
+                Some(Finished::Failed(error)) => {
+                    expr.kind = ExprKind::Failure(error.clone());
+                    return Ok(());
+                }
                 _ => return Err(Error::internal(format!("no scalar sub-query {i}"))),
             },
             _ => None,
@@ -283,6 +301,11 @@ impl Opener {
     }
 }
 
+/// True for errors of the values that a query met, not of the query or its surroundings.
+fn is_of_values(error: &Error) -> bool {
+    matches!(&error.state().as_str()[..2], "21" | "22")
+}
+
 /// 21000 for a sub-query that must give one row.
 pub(crate) fn more_than_one_row() -> Error {
     let message = "more than one row returned by a subquery used as an expression";
@@ -304,7 +327,8 @@ pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
         ExprKind::Column(_)
         | ExprKind::Literal(_)
         | ExprKind::Parameter(_)
-        | ExprKind::Scalar(_) => Vec::new(),
+        | ExprKind::Scalar(_)
+        | ExprKind::Failure(_) => Vec::new(),
         ExprKind::Call(_, arguments) | ExprKind::Sequence(_, _, arguments) => {
             arguments.iter_mut().collect()
         }
@@ -329,46 +353,63 @@ pub fn children_mut(kind: &mut ExprKind) -> Vec<&mut Expr> {
     }
 }
 
-/// The columns that `expr` uses, each once, ascending.
-pub fn columns_of(expr: &Expr) -> Vec<usize> {
-    fn collect(kind: &ExprKind, columns: &mut Vec<usize>) {
-        let mut visit = |e: &Expr| collect(&e.kind, columns);
-        match kind {
-            ExprKind::Column(column) => columns.push(*column),
-            ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_) => {}
-            ExprKind::Call(_, list)
-            | ExprKind::Sequence(_, _, list)
-            | ExprKind::And(list)
-            | ExprKind::Or(list) => {
-                list.iter().for_each(visit);
+fn each_child<'e>(kind: &'e ExprKind, visit: &mut dyn FnMut(&'e Expr)) {
+    match kind {
+        ExprKind::Column(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Scalar(_)
+        | ExprKind::Failure(_) => {}
+        ExprKind::Call(_, list)
+        | ExprKind::Sequence(_, _, list)
+        | ExprKind::And(list)
+        | ExprKind::Or(list) => list.iter().for_each(visit),
+        ExprKind::Compare(_, a, b) => {
+            visit(a);
+            visit(b);
+        }
+        ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => visit(e),
+        ExprKind::Case { branches, otherwise } => {
+            for (condition, result) in branches {
+                visit(condition);
+                visit(result);
             }
-            ExprKind::Compare(_, a, b) => {
-                visit(a);
-                visit(b);
-            }
-            ExprKind::Not(e) | ExprKind::IsNull(e) | ExprKind::Cast(e) => visit(e),
-            ExprKind::Case { branches, otherwise } => {
-                for (condition, result) in branches {
-                    visit(condition);
-                    visit(result);
-                }
-                visit(otherwise);
-            }
-            ExprKind::InList(operand, list) => {
-                visit(operand);
-                list.iter().for_each(visit);
-            }
-            ExprKind::Like { operand, pattern, .. } => {
-                visit(operand);
-                visit(pattern);
-            }
+            visit(otherwise);
+        }
+        ExprKind::InList(operand, list) => {
+            visit(operand);
+            list.iter().for_each(visit);
+        }
+        ExprKind::Like { operand, pattern, .. } => {
+            visit(operand);
+            visit(pattern);
         }
     }
+}
+
+/// The columns that `expr` uses, each once, ascending.
+pub fn columns_of(expr: &Expr) -> Vec<usize> {
+    fn collect(expr: &Expr, columns: &mut Vec<usize>) {
+        if let ExprKind::Column(column) = expr.kind {
+            columns.push(column);
+        }
+        each_child(&expr.kind, &mut |child| collect(child, columns));
+    }
     let mut columns = Vec::new();
-    collect(&expr.kind, &mut columns);
+    collect(expr, &mut columns);
     columns.sort_unstable();
     columns.dedup();
     columns
+}
+
+/// True when two evaluations of `expr` may differ: each row counts, also one that a join drops.
+pub(crate) fn is_volatile(expr: &Expr) -> bool {
+    let mut found = match &expr.kind {
+        ExprKind::Call(function, _) | ExprKind::Sequence(_, function, _) => function.is_volatile(),
+        _ => false,
+    };
+    each_child(&expr.kind, &mut |child| found = found || is_volatile(child));
+    found
 }
 
 /// A column reference.

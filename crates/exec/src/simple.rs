@@ -11,7 +11,7 @@ use types::{DataType, ElementType, Error, Interval, PhysicalType, Result, SqlSta
 
 use crate::expr::Evaluator;
 use crate::flow::{Flow, Output};
-use crate::open::{Opener, PushedFilter, columns_of};
+use crate::open::{Opener, PushedFilter, columns_of, is_volatile};
 use crate::pipeline::{Demand, Operator, Push, Source, Stream};
 
 /// One conjunct and the columns it uses.
@@ -71,6 +71,7 @@ pub(crate) fn open_filter(
     let PlanOperator::Filter { input, predicate } = &node.operator else {
         return Err(Error::internal("not a filter"));
     };
+    let filters = if is_volatile(predicate) { Vec::new() } else { filters };
     let mut stream = opener.open(input, filters)?;
     let predicate = opener.resolve(predicate)?;
     stream.push_operator(Arc::new(FilterOperator::new(&predicate, Some(node.id))?));
@@ -119,7 +120,10 @@ pub(crate) fn open_project(
     let PlanOperator::Project { input, exprs } = &node.operator else {
         return Err(Error::internal("not a projection"));
     };
-    let below = filters.into_iter().filter_map(|pushed| pushed.through(exprs)).collect();
+    let below = match exprs.iter().any(is_volatile) {
+        true => Vec::new(),
+        false => filters.into_iter().filter_map(|pushed| pushed.through(exprs)).collect(),
+    };
     let mut stream = opener.open(input, below)?;
     push_project(opener, node, None, &mut stream)?;
     Ok(stream)

@@ -23,10 +23,11 @@ fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
         resolve_at(context, &mut definition);
         let scans = weighted_scans(&body, cte);
         let correlated = !context.is_closed(&definition);
-        if scans == 1 || correlated || is_cheap(&definition) {
+        let copied = (scans == 1 || is_cheap(&definition)) && !definition.is_volatile();
+        if copied || correlated {
             let mut original = Some(*definition);
             inline(context, &mut body, cte, scans, &mut original);
-        } else if scans > 1 {
+        } else if scans > 0 {
             context.ctes.push(Cte { id: cte, body: CteBody::Plain(*definition) });
         }
         *plan = *body;
@@ -122,7 +123,8 @@ pub(crate) fn inline_single(context: &mut Context<'_>, root: &mut Plan) {
     let mut i = 0;
     while i < context.ctes.len() {
         let id = context.ctes[i].id;
-        let inlinable = matches!(context.ctes[i].body, CteBody::Plain(_));
+        let inlinable =
+            matches!(&context.ctes[i].body, CteBody::Plain(plan) if !plan.is_volatile());
         if inlinable && scans_anywhere(context, root, id) == 1 {
             let CteBody::Plain(definition) = context.ctes.remove(i).body else {
                 return;

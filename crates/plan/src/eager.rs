@@ -28,6 +28,7 @@ use crate::context::Context;
 use crate::{AggregatePlace, cost, tree};
 
 use place::{Candidate, Walk};
+pub(crate) use safe::cannot_fail;
 
 /// Share of the cost up to which grouping early is worth its risk: estimates of groups are often
 /// too low.

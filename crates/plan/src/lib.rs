@@ -21,6 +21,7 @@ mod range;
 mod cardinality;
 mod fold;
 mod cte;
+mod guard;
 mod unnest;
 mod push_down;
 mod prune;

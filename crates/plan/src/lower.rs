@@ -165,8 +165,7 @@ impl Lowering<'_, '_> {
             | Plan::Values { .. } => self.leaf(plan, needed),
             Plan::Filter { input, predicate } => self.filter(input, predicate, needed),
             Plan::Project { input, columns } => {
-                let kept: Vec<_> =
-                    columns.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
+                let kept = kept(columns, needed);
                 let mut below = ColumnSet::default();
                 kept.iter().for_each(|(_, e)| tree::mention(e, &mut below));
                 let lowered = self.lower(input, &below)?;
@@ -376,6 +375,12 @@ impl Lowered {
             types::Error::internal(format!("column {} is not in the input of its reader", id.0))
         })
     }
+}
+
+/// The columns that are read, and those whose computation leaves something behind.
+fn kept(columns: &[(ColumnId, Expr)], needed: &ColumnSet) -> Vec<(ColumnId, Expr)> {
+    let stays = |(id, e): &&(ColumnId, Expr)| needed.contains(*id) || tree::has_effects(e);
+    columns.iter().filter(stays).cloned().collect()
 }
 
 /// New ids for the columns of the input, when `columns` only picks and renames them.

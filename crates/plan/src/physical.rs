@@ -43,6 +43,9 @@ pub enum ExprKind {
     /// A function of sequences and whom it asks: made of [`ExprKind::Call`] by the executor, never
     /// by the planner.
     Sequence(SequencesRef, Function, Vec<Expr>),
+    /// Raises the error for each row that reaches it: what a scalar sub-query that failed became.
+    /// Made by the executor, never by the planner.
+    Failure(types::Error),
     /// Comparison of operands of one type (NUMERIC: one scale, possibly different physical types).
     Compare(CompareOp, Box<Expr>, Box<Expr>),
     /// Conjunction.

@@ -9,8 +9,8 @@ use crate::context::{Context, CteBody};
 use crate::physical::PhysicalPlan;
 use crate::prune::Order;
 use crate::{
-    JoinOrder, Statistics, Switches, Technique, cte, eager, estimate, fold, join_order, lower,
-    prune, push_down, tree, unnest, wide,
+    JoinOrder, Statistics, Switches, Technique, cte, eager, estimate, fold, guard, join_order,
+    lower, prune, push_down, tree, unnest, wide,
 };
 
 /// What may be decided differently, for tests and comparison.
@@ -91,6 +91,7 @@ pub fn plan(
     let mut context = Context::new(query, statistics, *options);
     let mut root = query.plan.clone();
     fold::fold_plan(statistics, &mut root);
+    guard::guard(&mut context, &mut root);
     tree::every_plan_mut(&mut root, &mut fix_positions);
     cte::resolve(&mut context, &mut root);
     unnest_all(&mut context, &mut root)?;

@@ -81,11 +81,13 @@ fn prune_project(plan: &mut Plan, needed: &ColumnSet, order: Order) {
     let Plan::Project { input, columns } = plan else {
         return;
     };
-    columns.retain(|(id, _)| needed.contains(*id));
+    columns.retain(|(id, e)| needed.contains(*id) || tree::has_effects(e));
     merge_projects(input, columns);
     let mut below = ColumnSet::default();
     columns.iter().for_each(|(_, e)| tree::mention(e, &mut below));
-    prune(input, &below, order);
+    // What a column leaves behind is left in the order of the rows.
+    let counts = columns.iter().any(|(_, e)| tree::has_effects(e));
+    prune(input, &below, if counts { Order::Matters } else { order });
 }
 
 /// Replaces `Project(Project(x))` by one, unless that would compute something twice.
@@ -124,6 +126,11 @@ fn prune_join(plan: &mut Plan, needed: &ColumnSet) {
     if let JoinKind::Mark(mark) = kind
         && !needed.contains(*mark)
     {
+        *plan = tree::take(left);
+        return prune(plan, needed, Order::Free);
+    }
+    let unread = *kind == JoinKind::Single && !tree::output_set(right).intersects(needed);
+    if unread && !right.is_volatile() {
         *plan = tree::take(left);
         return prune(plan, needed, Order::Free);
     }
@@ -216,7 +223,14 @@ fn prune_set_operation(plan: &mut Plan, needed: &ColumnSet) {
         return;
     };
     let all = *operator == SetOperator::Union && *duplicates == Duplicates::Keep;
-    let keep: Vec<bool> = columns.iter().map(|(id, _)| !all || needed.contains(*id)).collect();
+    let counts = |side: &Plan, at: usize| match side {
+        Plan::Project { columns, .. } => columns.get(at).is_some_and(|(_, e)| tree::has_effects(e)),
+        _ => false,
+    };
+    let stays = |at: usize| counts(left, at) || counts(right, at);
+    let keep = columns.iter().enumerate();
+    let keep: Vec<bool> =
+        keep.map(|(at, (id, _))| !all || needed.contains(*id) || stays(at)).collect();
     retain_at(columns, &keep);
     for side in [left, right] {
         if !matches!(**side, Plan::Project { .. }) {

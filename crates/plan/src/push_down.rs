@@ -29,7 +29,9 @@ pub(crate) fn push_down(plan: &mut Plan, switches: Switches) {
 fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
     match plan {
         Plan::Filter { input, predicate } => {
-            tree::split_conjuncts(predicate, &mut predicates);
+            // What is below was written to be tested first.
+            let above = std::mem::replace(&mut predicates, tree::conjuncts(predicate));
+            predicates.extend(above);
             let volatile = predicates.iter().any(tree::is_volatile);
             if volatile {
                 let (stay, sink) = predicates.into_iter().partition(tree::is_volatile);

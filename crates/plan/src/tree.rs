@@ -356,9 +356,18 @@ pub(crate) fn any(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     found
 }
 
-/// True when two evaluations may differ.
+/// True when two evaluations may differ, those of its sub-queries included.
 pub(crate) fn is_volatile(expr: &Expr) -> bool {
-    any(expr, &|e| matches!(e.kind, ExprKind::Call(function, _) if function.is_volatile()))
+    any(expr, &|e| match &e.kind {
+        ExprKind::Call(function, _) => function.is_volatile(),
+        _ => sub_plan(e).is_some_and(Plan::is_volatile),
+    })
+}
+
+/// True when its evaluation leaves something behind, so that it happens also when nobody reads the
+/// value.
+pub(crate) fn has_effects(expr: &Expr) -> bool {
+    any(expr, &|e| matches!(e.kind, ExprKind::Call(function, _) if function.has_effects()))
 }
 
 /// True when `expr` holds a sub-query.

@@ -54,7 +54,12 @@ fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
         return Err(Error::internal("a dependent join is a join"));
     };
     resolve(context, &mut left)?;
-    *plan = match pull::decorrelate(context, &left, &right, kind, &condition) {
+    // Volatile expressions are evaluated for each row, not for each value that they depend on.
+    let pulled = match right.is_volatile() {
+        true => None,
+        false => pull::decorrelate(context, &left, &right, kind, &condition),
+    };
+    *plan = match pulled {
         Some(whole) => whole,
         None => domain::decorrelate(context, *left, *right, kind, condition)?,
     };

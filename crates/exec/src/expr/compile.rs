@@ -50,6 +50,12 @@ pub(super) fn compile(expr: &Expr) -> Result<Node> {
             let kind = NodeKind::Case { branches, otherwise: boxed(otherwise)? };
             Node::new(kind, expr.physical, Traits::NONE)
         }
+        ExprKind::Failure(error) => {
+            let error = error.clone();
+            let kernel: super::node::Kernel = Box::new(move |_, _| Err(error.clone()));
+            let kind = NodeKind::Call(kernel, Vec::new());
+            return Ok(Node::new(kind, expr.physical, FALLIBLE));
+        }
         ExprKind::Sequence(sequences, function, arguments) => {
             let kind = NodeKind::Call(sequence::kernel(sequences, *function), all(arguments)?);
             Node::new(kind, expr.physical, sequence::TRAITS)

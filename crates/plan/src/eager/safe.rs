@@ -8,7 +8,7 @@ use crate::cardinality::Properties;
 use crate::{range, tree};
 
 /// True when `expr` is proved to have a value for each row of `input`.
-pub(super) fn cannot_fail(expr: &Expr, input: &Properties) -> bool {
+pub(crate) fn cannot_fail(expr: &Expr, input: &Properties) -> bool {
     let mut safe = match &expr.kind {
         ExprKind::Column(_)
         | ExprKind::Literal(_)

@@ -61,6 +61,7 @@ fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
         },
         ExprKind::Literal(value) => write_value(value, expr.ty, out),
         ExprKind::Parameter(number) => drop(write!(out, "parameter {}", number + 1)),
+        ExprKind::Failure(error) => out.push_str(error.message()),
         ExprKind::Scalar(index) => drop(write!(out, "${index}")),
         ExprKind::Call(function, arguments) | ExprKind::Sequence(_, function, arguments) => {
             write_call(*function, arguments, columns, out);

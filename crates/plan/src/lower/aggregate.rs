@@ -137,7 +137,8 @@ impl Lowering<'_, '_> {
     ) -> bool {
         let ty = expr.ty;
         let own = tree::as_column(expr);
-        if let Some((id, _)) = columns.iter().find(|(_, e)| e == expr) {
+        let known = columns.iter().find(|(_, e)| e == expr && !tree::is_volatile(e));
+        if let Some((id, _)) = known {
             *expr = tree::column(*id, ty);
             return own.is_none();
         }

@@ -100,9 +100,11 @@ impl Lowering<'_, '_> {
     ) -> Result<Lowered> {
         match input {
             Plan::Sort { input, keys } => self.sort(input, keys, Some((limit, offset)), needed),
-            Plan::Project { input, columns } => {
-                let kept: Vec<_> =
-                    columns.iter().filter(|(id, _)| needed.contains(*id)).cloned().collect();
+            // Rows that OFFSET skips have their volatile columns computed, too.
+            Plan::Project { input, columns }
+                if offset.is_none() || !columns.iter().any(|(_, e)| tree::is_volatile(e)) =>
+            {
+                let kept = super::kept(columns, needed);
                 let mut below = ColumnSet::default();
                 kept.iter().for_each(|(_, e)| tree::mention(e, &mut below));
                 let lowered = self.limit(input, limit, offset, &below)?;

@@ -241,7 +241,10 @@ pub(super) fn move_columns(expr: &mut Expr, moved: &dyn Fn(usize) -> usize) {
     let each = |expr: &mut Expr| move_columns(expr, moved);
     match &mut expr.kind {
         ExprKind::Column(i) => *i = moved(*i),
-        ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Scalar(_) => {}
+        ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Scalar(_)
+        | ExprKind::Failure(_) => {}
         ExprKind::Call(_, list)
         | ExprKind::Sequence(_, _, list)
         | ExprKind::And(list)

@@ -6,6 +6,7 @@
 use sql::algebra::{Expr, ExprKind};
 
 use crate::column_set::ColumnSet;
+use crate::guard::may_fail;
 use crate::tree;
 
 /// The disjunction with everything not on `side` taken as TRUE; None when that leaves nothing.
@@ -26,7 +27,8 @@ pub(crate) fn relax(predicate: &Expr, side: &ColumnSet) -> Option<Expr> {
 fn relax_term(term: &Expr, side: &ColumnSet) -> Option<Expr> {
     let columns = tree::mentioned(term);
     if !columns.is_empty() && columns.is_subset(side) {
-        return Some(term.clone());
+        // A term that is not tested for every row may not raise errors for every row.
+        return (!may_fail(term)).then(|| term.clone());
     }
     match &term.kind {
         ExprKind::And(parts) => {

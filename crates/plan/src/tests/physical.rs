@@ -755,6 +755,7 @@ impl Machine {
                 let items = self.list(items, row)?;
                 eval::in_list(&self.expr(operand, row)?, &items)
             }
+            ExprKind::Failure(error) => return Err(error.clone()),
             ExprKind::Sequence(..) => return Err(Error::unsupported("sequences in tests")),
             ExprKind::Like { .. } => return Err(Error::unsupported("LIKE in tests")),
         })

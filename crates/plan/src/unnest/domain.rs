@@ -25,6 +25,7 @@ use super::nullability::never_null;
 use crate::column_set::ColumnSet;
 use crate::context::{Context, Cte, CteBody};
 use crate::cte;
+use crate::guard::plan_may_fail;
 use crate::tree::{self, Renaming};
 
 /// The values that a right side depends on.
@@ -35,6 +36,16 @@ struct Domain {
     source: Source,
     /// Recursive CTEs whose scans carry the domain's columns after their own.
     carriers: Vec<CteId>,
+    evaluation: Evaluation,
+}
+
+/// How often the right side is evaluated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evaluation {
+    /// Once for all rows that agree in what it depends on.
+    PerValue,
+    /// Once for each row: it is volatile. The domain has the number of the row.
+    PerRow,
 }
 
 /// Where the domain's rows come from.
@@ -56,14 +67,23 @@ pub(crate) fn decorrelate(
     if kind == JoinKind::Full {
         return Err(Error::unsupported("a lateral FULL JOIN"));
     }
+    let shown = shown(&left, &right, kind);
+    let (left, number) = match right.is_volatile() && context.is_closed(&left) {
+        true => numbered(context, left),
+        false => (left, None),
+    };
+    let evaluation = if number.is_some() { Evaluation::PerRow } else { Evaluation::PerValue };
     let outputs = tree::output(&left);
     let free = tree::free(&right);
-    let columns: Vec<_> = outputs.iter().filter(|(id, _)| free.contains(*id)).copied().collect();
+    let depends = |id: ColumnId| free.contains(id) || Some(id) == number;
+    let columns: Vec<_> = outputs.iter().filter(|(id, _)| depends(*id)).copied().collect();
     let not_null: Vec<bool> =
         columns.iter().map(|(id, _)| never_null(context, &left, *id)).collect();
     let set = columns.iter().map(|(id, _)| *id).collect();
-    let (left, source) = share(context, left, &outputs, &columns);
-    let mut domain = Domain { columns, set, source, carriers: Vec::new() };
+    let only = guards(&condition, &outputs, &right);
+    let (left, source) =
+        share(context, left, &Shares { outputs, columns: &columns, only, evaluation });
+    let mut domain = Domain { columns, set, source, carriers: Vec::new(), evaluation };
     let (right, names) = domain.attach(context, right)?;
     let mut parts = tree::conjuncts(condition);
     for (&(id, ty), not_null) in domain.columns.iter().zip(not_null) {
@@ -71,18 +91,56 @@ pub(crate) fn decorrelate(
         parts.push(tree::compare(op, tree::column(id, ty), tree::column(names[&id], ty)));
     }
     let (left, right) = (Box::new(left), Box::new(right));
-    Ok(Plan::Join { left, right, kind, condition: tree::and_all(parts) })
+    let join = Plan::Join { left, right, kind, condition: tree::and_all(parts) };
+    Ok(if number.is_some() { tree::narrowed(join, &shown) } else { join })
+}
+
+/// The columns of the dependent join.
+fn shown(left: &Plan, right: &Plan, kind: JoinKind) -> Vec<(ColumnId, DataType)> {
+    let mut shown = tree::output(left);
+    match kind {
+        JoinKind::Semi | JoinKind::Anti => {}
+        JoinKind::Mark(mark) => shown.push((mark, DataType::Boolean)),
+        _ => shown.extend(tree::output(right)),
+    }
+    shown
+}
+
+/// `left` with the number of each row.
+fn numbered(context: &mut Context<'_>, left: Plan) -> (Plan, Option<ColumnId>) {
+    let number = context.fresh();
+    let calls = vec![(number, row_number(Vec::new(), Vec::new()))];
+    (Plan::Window { input: Box::new(left), calls }, Some(number))
+}
+
+/// What the join's condition says of left rows alone: no other row has a match, so that the right
+/// side, where that may be noticed, is not computed for it.
+fn guards(condition: &Expr, left: &[(ColumnId, DataType)], right: &Plan) -> Vec<Expr> {
+    if tree::is_true(condition) || !(right.is_volatile() || plan_may_fail(right)) {
+        return Vec::new();
+    }
+    let left: ColumnSet = left.iter().map(|(id, _)| *id).collect();
+    let is_guard = |e: &Expr| tree::mentioned(e).is_subset(&left) && !tree::is_volatile(e);
+    tree::conjuncts(condition.clone()).into_iter().filter(is_guard).collect()
+}
+
+/// How a left side is read.
+struct Shares<'c> {
+    /// All its columns.
+    outputs: Vec<(ColumnId, DataType)>,
+    /// Those of the domain.
+    columns: &'c [(ColumnId, DataType)],
+    /// What holds of the rows that the domain is made of.
+    only: Vec<Expr>,
+    evaluation: Evaluation,
 }
 
 /// Makes the left side readable twice: as it is, and as the source of the domain.
-fn share(
-    context: &mut Context<'_>,
-    left: Plan,
-    outputs: &[(ColumnId, DataType)],
-    columns: &[(ColumnId, DataType)],
-) -> (Plan, Source) {
-    if !context.is_closed(&left) || cte::is_cheap(&left) {
-        let source = Source::Copied(left.clone());
+fn share(context: &mut Context<'_>, left: Plan, shares: &Shares<'_>) -> (Plan, Source) {
+    let Shares { outputs, columns, only, evaluation } = shares;
+    let per_row = *evaluation == Evaluation::PerRow;
+    if !per_row && (!context.is_closed(&left) || cte::is_cheap(&left)) {
+        let source = Source::Copied(tree::filtered(left.clone(), only.clone()));
         return (left, source);
     }
     let id = context.fresh_cte();
@@ -99,9 +157,13 @@ fn share(
     let definition = Plan::Project { input: Box::new(left), columns: columns_of_left };
     context.ctes.push(Cte { id, body: CteBody::Plain(definition) });
     let domain = context.fresh_cte();
-    let distinct = distinct(tree::narrowed(read(inner), &values));
-    let distinct = tree::narrowed(distinct, &values);
-    context.ctes.push(Cte { id: domain, body: CteBody::Plain(distinct) });
+    let mut only = only.clone();
+    only.iter_mut().for_each(|e| tree::rename_expr(e, &map));
+    let mut rows = tree::narrowed(tree::filtered(read(inner), only), &values);
+    if !per_row {
+        rows = tree::narrowed(distinct(rows), &values);
+    }
+    context.ctes.push(Cte { id: domain, body: CteBody::Plain(rows) });
     (read(outputs.to_vec()), Source::Shared(domain))
 }
 
@@ -140,6 +202,7 @@ impl Domain {
     fn touches(&self, plan: &Plan) -> bool {
         tree::free(plan).intersects(&self.set)
             || self.carriers.iter().any(|cte| tree::cte_scans(plan, *cte) > 0)
+            || (self.evaluation == Evaluation::PerRow && plan.is_volatile())
     }
 
     /// The domain's columns under `names`.
@@ -564,18 +627,9 @@ fn cross(left: Plan, right: Plan) -> Plan {
     Plan::Join { left, right, kind: JoinKind::Inner, condition: tree::truth(true) }
 }
 
-/// LIMIT and OFFSET for each value of `keys`, in the order of a sort on top of `input`.
-pub(super) fn limit_each(
-    context: &mut Context<'_>,
-    input: Plan,
-    keys: Vec<Expr>,
-    limit: Option<Expr>,
-    offset: Option<Expr>,
-) -> Plan {
-    let outputs = tree::output(&input);
-    let (input, order_by) = take_order(input);
-    let number = context.fresh();
-    let call = WindowCall {
+/// row_number() OVER (PARTITION BY `keys` ORDER BY `order_by`).
+fn row_number(keys: Vec<Expr>, order_by: Vec<SortKey>) -> WindowCall {
+    WindowCall {
         function: WindowFunction::RowNumber,
         arguments: Vec::new(),
         partition_by: keys,
@@ -587,7 +641,21 @@ pub(super) fn limit_each(
         },
         filter: None,
         ty: DataType::BigInt,
-    };
+    }
+}
+
+/// LIMIT and OFFSET for each value of `keys`, in the order of a sort on top of `input`.
+pub(super) fn limit_each(
+    context: &mut Context<'_>,
+    input: Plan,
+    keys: Vec<Expr>,
+    limit: Option<Expr>,
+    offset: Option<Expr>,
+) -> Plan {
+    let outputs = tree::output(&input);
+    let (input, order_by) = take_order(input);
+    let number = context.fresh();
+    let call = row_number(keys, order_by);
     let window = Plan::Window { input: Box::new(input), calls: vec![(number, call)] };
     let number = tree::column(number, DataType::BigInt);
     let zero = || tree::literal(Value::I64(0), DataType::BigInt);

@@ -11,14 +11,15 @@
 use std::sync::Arc;
 
 use sql::algebra::{
-    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, JoinKind,
-    Plan, Quantifier, SetOperator,
+    AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Function,
+    JoinKind, Plan, Quantifier, SetOperator,
 };
 use types::{DataType, Error, Result, Value};
 
 use super::nullability::never_null;
 use crate::cardinality::nullable_by;
 use crate::context::Context;
+use crate::guard::{may_fail, plan_may_fail};
 use crate::tree;
 
 /// Lifts every sub-query of `plan`.
@@ -116,15 +117,33 @@ fn lift_expr(context: &mut Context<'_>, expr: &mut Expr, host: &mut Plan) -> Res
 }
 
 /// As [`lift_expr`], for an expression that is evaluated only for rows of `host` where all of
-/// `guards` are true: a scalar sub-query with two rows is no error for the others.
+/// `guards` are true: what a sub-query raises is no error for the others.
 fn lift_guarded(
     context: &mut Context<'_>,
     expr: &mut Expr,
     host: &mut Plan,
     guards: &[Expr],
 ) -> Result<()> {
-    if let ExprKind::Case { branches, otherwise } = &mut expr.kind {
-        return lift_case(context, branches, otherwise, host, guards);
+    if !tree::has_sub_query(expr) {
+        return Ok(());
+    }
+    match &mut expr.kind {
+        ExprKind::Case { branches, otherwise } => {
+            return lift_case(context, branches, otherwise, host, guards);
+        }
+        ExprKind::Call(Function::Coalesce, list) => {
+            let next = |part: Expr| tree::is_null(part);
+            return lift_in_order(context, list, host, guards, &next);
+        }
+        ExprKind::And(list) => {
+            let next = |part: Expr| tree::coalesce(part, tree::truth(true));
+            return lift_in_order(context, list, host, guards, &next);
+        }
+        ExprKind::Or(list) => {
+            let next = |part: Expr| tree::negate(tree::coalesce(part, tree::truth(false)));
+            return lift_in_order(context, list, host, guards, &next);
+        }
+        _ => {}
     }
     let mut result = Ok(());
     tree::operands_mut(expr, &mut |operand| {
@@ -133,19 +152,32 @@ fn lift_guarded(
         }
     });
     result?;
-    if tree::sub_plan(expr).is_none() {
-        return Ok(());
+    match tree::sub_plan(expr) {
+        Some(_) => lift_sub_query(context, expr, host, guards),
+        None => Ok(()),
     }
+}
+
+/// Replaces a sub-query, whose left-hand expressions are lifted, by the column of a join.
+fn lift_sub_query(
+    context: &mut Context<'_>,
+    expr: &mut Expr,
+    host: &mut Plan,
+    guards: &[Expr],
+) -> Result<()> {
     let ty = expr.ty;
     match tree::take_expr(expr).kind {
         ExprKind::ScalarSubquery(mut plan) => {
             lift(context, &mut plan)?;
-            if context.is_closed(&plan) && (guards.is_empty() || gives_one_row(&plan)) {
+            // What it raises waits for a row that reads its value.
+            if context.is_closed(&plan) {
                 *expr = context.add_scalar(*plan, ty);
                 return Ok(());
             }
             let id = first_column(&plan)?;
-            join_onto(host, *plan, JoinKind::Single, tree::and_all(guards.to_vec()));
+            let raises = !gives_one_row(&plan) || is_guarded(&plan);
+            let guards = if raises { guards.to_vec() } else { Vec::new() };
+            join_onto(host, *plan, JoinKind::Single, tree::and_all(guards));
             *expr = tree::column(id, ty);
         }
         ExprKind::Exists(mut plan) => {
@@ -155,14 +187,18 @@ fn lift_guarded(
                 return Ok(());
             }
             let mark = context.fresh();
-            join_onto(host, *plan, JoinKind::Mark(mark), tree::truth(true));
+            let guards = if is_guarded(&plan) { guards.to_vec() } else { Vec::new() };
+            join_onto(host, *plan, JoinKind::Mark(mark), tree::and_all(guards));
             *expr = tree::column(mark, DataType::Boolean);
         }
         ExprKind::Quantified { left, op, quantifier, mut plan } => {
             lift(context, &mut plan)?;
+            let raises = is_guarded(&plan) || left.iter().any(may_fail);
             let condition = quantified_condition(left, op, quantifier, &plan)?;
+            let mut parts = if raises { guards.to_vec() } else { Vec::new() };
+            tree::split_conjuncts(condition, &mut parts);
             let mark = context.fresh();
-            join_onto(host, *plan, JoinKind::Mark(mark), condition);
+            join_onto(host, *plan, JoinKind::Mark(mark), tree::and_all(parts));
             let mark = tree::column(mark, DataType::Boolean);
             *expr = if quantifier == Quantifier::Any { mark } else { tree::negate(mark) };
         }
@@ -182,12 +218,40 @@ fn lift_case(
     let mut guards = guards.to_vec();
     for (condition, result) in branches {
         lift_guarded(context, condition, host, &guards)?;
+        if tree::is_volatile(condition) {
+            lift_guarded(context, result, host, &guards)?;
+            continue;
+        }
         guards.push(condition.clone());
         lift_guarded(context, result, host, &guards)?;
         guards.pop();
         guards.push(tree::negate(tree::coalesce(condition.clone(), tree::truth(false))));
     }
     lift_guarded(context, otherwise, host, &guards)
+}
+
+/// Operands of which one is evaluated where `next` holds of those before it.
+fn lift_in_order(
+    context: &mut Context<'_>,
+    list: &mut [Expr],
+    host: &mut Plan,
+    guards: &[Expr],
+    next: &dyn Fn(Expr) -> Expr,
+) -> Result<()> {
+    let last = list.iter().rposition(tree::has_sub_query).unwrap_or(0);
+    let mut guards = guards.to_vec();
+    for (i, part) in list.iter_mut().enumerate() {
+        lift_guarded(context, part, host, &guards)?;
+        if i < last && !tree::is_volatile(part) {
+            guards.push(next(part.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// True when rows that do not read the value of `plan` may notice that it is computed for them.
+fn is_guarded(plan: &Plan) -> bool {
+    plan_may_fail(plan) || plan.is_volatile()
 }
 
 /// True when `plan` cannot have two rows: one group over everything.

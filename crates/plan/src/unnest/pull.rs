@@ -12,6 +12,7 @@ use types::{DataType, Value};
 use super::domain::{is_count, limit_each};
 use crate::column_set::ColumnSet;
 use crate::context::Context;
+use crate::guard::may_fail;
 use crate::tree;
 
 /// A plan without outer columns, and what must hold of its rows.
@@ -49,7 +50,8 @@ pub(crate) fn decorrelate(
     };
     let right =
         if need == Need::Existence && tree::is_true(condition) { rows_of(right) } else { right };
-    let Pulled { mut plan, conditions } = pull(context, right, &outer, need)?;
+    let Pulled { mut plan, mut conditions } = pull(context, right, &outer, need)?;
+    guard_outside(&mut conditions, condition, &outer);
     let mut parts = tree::conjuncts(condition.clone());
     if matches!(kind, JoinKind::Mark(_)) {
         let mut not_null = Vec::new();
@@ -62,6 +64,27 @@ pub(crate) fn decorrelate(
     }
     let (left, right) = (Box::new(left.clone()), Box::new(plan));
     Some(Plan::Join { left, right, kind, condition: tree::and_all(parts) })
+}
+
+/// Guards the outer sides of `pulled` that may fail by what the join's condition says of left rows:
+/// they may become keys, which are computed for every row.
+fn guard_outside(pulled: &mut [Expr], condition: &Expr, outer: &ColumnSet) {
+    let is_outer = |e: &Expr| tree::mentioned(e).is_subset(outer) && !tree::is_volatile(e);
+    let guards: Vec<Expr> =
+        tree::conjuncts(condition.clone()).into_iter().filter(is_outer).collect();
+    if guards.is_empty() {
+        return;
+    }
+    for part in pulled {
+        let ExprKind::Compare(_, a, b) = &mut part.kind else { continue };
+        for side in [a, b] {
+            if is_outer(side) && may_fail(side) {
+                let value = tree::take_expr(side);
+                let null = tree::literal(Value::Null, value.ty);
+                **side = guarded(guards.clone(), value, null);
+            }
+        }
+    }
 }
 
 /// The part of `plan` that decides whether it has a row.
@@ -396,7 +419,8 @@ fn scalar_aggregate(
     if pulled.conditions.is_empty() {
         return None;
     }
-    let (plan, keys, conditions) = regrouped(context, pulled, &[], outer)?;
+    let (plan, keys, mut conditions) = regrouped(context, pulled, &[], outer)?;
+    guard_outside(&mut conditions, condition, outer);
     let mut above = Above { columns: HashMap::new(), tests: Vec::new() };
     let mut renamed = Vec::with_capacity(aggregates.len());
     for (id, call) in aggregates {

@@ -427,6 +427,17 @@ impl Function {
         matches!(self, Self::Random | Self::GenRandomUuid) || self.reads_sequences()
     }
 
+    /// True when a call changes something outside of the query.
+    pub fn has_effects(self) -> bool {
+        use super::SessionFunction as S;
+        match self {
+            Self::NextVal | Self::SetVal => true,
+            Self::Session(S::CurrentSetting | S::ClockTimestamp | S::StatementTimestamp) => false,
+            Self::Session(_) => true,
+            _ => false,
+        }
+    }
+
     /// True for what the session does when it is called: nextval and its kin, set_config.
     pub fn reads_sequences(self) -> bool {
         matches!(

@@ -199,7 +199,12 @@ impl Binder<'_> {
         limit: Expr,
         offset: Option<Expr>,
     ) -> Result<BoundQuery> {
-        let Plan::Sort { input, keys } = bound.plan else {
+        // What is computed in the order of the rows stays above them.
+        let (sorted, last) = match bound.plan {
+            Plan::Project { input, columns } => (*input, Some(columns)),
+            plan => (plan, None),
+        };
+        let Plan::Sort { input, keys } = sorted else {
             let message = "WITH TIES cannot be specified without ORDER BY clause";
             return fail(SqlState::SYNTAX_ERROR, message, None);
         };
@@ -223,7 +228,11 @@ impl Binder<'_> {
             }
         };
         let input = super::select::filter(Plan::Window { input, calls }, predicate);
-        Ok(BoundQuery { plan: Plan::Sort { input: Box::new(input), keys }, columns: bound.columns })
+        let mut plan = Plan::Sort { input: Box::new(input), keys };
+        if let Some(columns) = last {
+            plan = Plan::Project { input: Box::new(plan), columns };
+        }
+        Ok(BoundQuery { plan, columns: bound.columns })
     }
 
     /// A row count: BIGINT without columns; None for NULL and ALL, which mean no limit.

@@ -17,7 +17,7 @@ use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, JoinKind, Plan, SortKey};
+use crate::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan, SortKey};
 
 /// An item of the select list.
 #[derive(Clone, Debug)]
@@ -333,12 +333,16 @@ impl Binder<'_> {
 /// Project (when something is computed or DISTINCT needs just these columns), Distinct, Sort.
 fn stack(
     mut plan: Plan,
-    projection: Projection,
+    mut projection: Projection,
     keys: Vec<SortKey>,
     on: Vec<Expr>,
     distinct: bool,
 ) -> Plan {
     let narrows = projection.columns.len() != projection.available.len();
+    let last = match distinct || keys.is_empty() {
+        true => None,
+        false => postponed(&plan, &mut projection, keys.iter().map(|key| &key.expr).chain(&on)),
+    };
     if projection.computes || (distinct && narrows) {
         plan = Plan::Project { input: Box::new(plan), columns: projection.columns };
     }
@@ -351,10 +355,61 @@ fn stack(
         }
         plan = Plan::Distinct { input: Box::new(plan), on };
     }
-    match keys.is_empty() {
-        true => plan,
-        false => Plan::Sort { input: Box::new(plan), keys },
+    if !keys.is_empty() {
+        plan = Plan::Sort { input: Box::new(plan), keys };
     }
+    match last {
+        Some(columns) => Plan::Project { input: Box::new(plan), columns },
+        None => plan,
+    }
+}
+
+/// Takes the volatile columns that nothing is ordered by out of `projection`: the columns of one
+/// that stands above the sort, where they are computed in its order.
+fn postponed<'e>(
+    input: &Plan,
+    projection: &mut Projection,
+    keys: impl Iterator<Item = &'e Expr>,
+) -> Option<Vec<(ColumnId, Expr)>> {
+    let mut ordering = Vec::new();
+    keys.for_each(|key| key.each_column(&mut |id| ordering.push(id)));
+    let late = |(id, e): &(ColumnId, Expr)| !ordering.contains(id) && computes_volatile(e);
+    if !projection.columns.iter().any(late) {
+        return None;
+    }
+    let mut columns = Vec::with_capacity(projection.columns.len());
+    let mut read = Vec::new();
+    for column in std::mem::take(&mut projection.columns) {
+        if late(&column) {
+            column.1.each_column(&mut |id| read.push(id));
+            columns.push(column);
+        } else {
+            columns.push((column.0, Expr::column(column.0, column.1.ty)));
+            projection.columns.push(column);
+        }
+    }
+    for (id, ty) in input.output_types() {
+        let known = projection.columns.iter().any(|(known, _)| *known == id);
+        if read.contains(&id) && !known {
+            projection.columns.push((id, Expr::column(id, ty)));
+        }
+    }
+    Some(columns)
+}
+
+/// True when two evaluations may differ and no sub-query is read, which may become a join that
+/// keeps no order.
+fn computes_volatile(expr: &Expr) -> bool {
+    fn each<'e>(expr: &'e Expr, test: &mut dyn FnMut(&'e Expr)) {
+        test(expr);
+        expr.each_child(&mut |child| each(child, test));
+    }
+    let (mut volatile, mut nested) = (false, false);
+    each(expr, &mut |e| {
+        volatile |= matches!(&e.kind, ExprKind::Call(function, _) if function.is_volatile());
+        nested |= e.subquery().is_some();
+    });
+    volatile && !nested
 }
 
 /// `plan` with only the rows for which `predicate` is true.
