@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 use sql::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan, SetOperator};
 
 use crate::column_set::ColumnSet;
+use crate::guard::may_fail;
 use crate::{Switches, Technique, tree};
 
 /// Pushes every predicate of `plan` down.
@@ -29,9 +30,11 @@ pub(crate) fn push_down(plan: &mut Plan, switches: Switches) {
 fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
     match plan {
         Plan::Filter { input, predicate } => {
-            // What is below was written to be tested first.
-            let above = std::mem::replace(&mut predicates, tree::conjuncts(predicate));
-            predicates.extend(above);
+            // What is below was written to be tested first, which only matters to what can fail.
+            let (last, mut first) = predicates.into_iter().partition::<Vec<_>, _>(may_fail);
+            tree::split_conjuncts(predicate, &mut first);
+            predicates = first;
+            predicates.extend(last);
             let volatile = predicates.iter().any(tree::is_volatile);
             if volatile {
                 let (stay, sink) = predicates.into_iter().partition(tree::is_volatile);
