@@ -40,13 +40,19 @@ pub fn pad(side: Side, text: &Vector, length: &Vector, fill: &Vector) -> Result<
 /// replace: every occurrence of `from`; text without any stays.
 ///
 /// # Errors
-/// None.
+/// 54000 when the result would exceed 1 GiB.
 pub fn replace(text: &Vector, from: &Vector, to: &Vector) -> Result<Vector> {
     let (texts, froms, tos) = (Texts::new(text), Texts::new(from), Texts::new(to));
     try_write(&[text, from, to], |i, out| {
         let (text, from, to) = (texts.bytes(i), froms.bytes(i), tos.bytes(i));
         let mut start = 0;
         if !from.is_empty() {
+            if to.len() > from.len() {
+                // Known before anything is written: a text of 10 GB must not be begun.
+                let found = memchr::memmem::find_iter(text, from).count();
+                let longer = found.checked_mul(to.len() - from.len());
+                check_length(longer.and_then(|longer| longer.checked_add(text.len())))?;
+            }
             for at in memchr::memmem::find_iter(text, from) {
                 out.extend_from_slice(&text[start..at]);
                 out.extend_from_slice(to);
