@@ -9,14 +9,15 @@ use arrow_array::builder::{
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
-    Int64Array, ListArray, RecordBatch, RecordBatchOptions, Time64MicrosecondArray,
+    Int64Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, Time64MicrosecondArray,
     TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType as Arrow, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as Arrow, Field, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use engine::QueryResult;
-use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn};
-use types::{DataType, ElementType, Error, Result, SqlState, text};
+use kernels::{Batch, Vector, VectorBuilder, VectorData, array_fn, record_fn};
+use types::record::RecordField;
+use types::{DataType, ElementType, Error, RecordType, Result, SqlState, text};
 
 mod read;
 mod reader;
@@ -45,6 +46,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Array(element) => {
             Arrow::List(Arc::new(Field::new_list_field(arrow_type(element.data_type()), true)))
         }
+        DataType::Record(record) => Arrow::Struct(struct_fields(record)),
         DataType::Unknown
         | DataType::Char(_)
         | DataType::Varchar(_)
@@ -53,6 +55,25 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Json
         | DataType::Jsonb => Arrow::Utf8,
     }
+}
+
+fn struct_fields(record: RecordType) -> Fields {
+    let field = |field: &RecordField| Field::new(&field.name, arrow_type(field.ty), true);
+    record.fields().iter().map(field).collect()
+}
+
+/// The Arrow struct of a column of records.
+fn struct_array(vector: &Vector, record: RecordType) -> Result<ArrayRef> {
+    let mut arrays = Vec::with_capacity(record.fields().len());
+    for (at, field) in record.fields().iter().enumerate() {
+        let values = record_fn::field(vector, record, at, field.ty.physical());
+        arrays.push(array_of(&values, field.ty)?);
+    }
+    if arrays.is_empty() {
+        return Ok(Arc::new(StructArray::new_empty_fields(vector.len(), nulls(vector))));
+    }
+    let array = StructArray::try_new(struct_fields(record), arrays, nulls(vector));
+    Ok(Arc::new(array.map_err(|e| Error::internal(format!("struct: {e}")))?))
 }
 
 /// The Arrow schema of these columns.
@@ -153,6 +174,7 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
             Arc::new(builder.finish())
         }
         (VectorData::Str(_), DataType::Array(element)) => return list_array(vector, element),
+        (VectorData::Str(_), DataType::Record(record)) => return struct_array(vector, record),
         (VectorData::Str(_), _) => return text_array(vector),
         (VectorData::Interval(v), _) => {
             let mut builder = IntervalMonthDayNanoBuilder::with_capacity(v.len());

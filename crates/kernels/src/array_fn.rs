@@ -10,7 +10,7 @@ use crate::{Vector, VectorBuilder, VectorData};
 
 /// The row of `vector` that row `i` of a call reads.
 #[inline]
-fn row_of(vector: &Vector, i: usize) -> usize {
+pub(crate) fn row_of(vector: &Vector, i: usize) -> usize {
     if vector.len() == 1 { 0 } else { i }
 }
 

@@ -12,7 +12,8 @@ use std::ops::Range;
 use types::cast::{assign_value, cast_value, double_to_real, float_to_integer};
 use types::text::{self, Excess};
 use types::{
-    DataType, ElementType, NumericType, PhysicalType, Result, Value, array, calendar, decimal,
+    DataType, ElementType, NumericType, PhysicalType, RecordType, Result, Value, array, calendar,
+    decimal,
 };
 
 use crate::json_fn;
@@ -97,12 +98,21 @@ fn convert(
         (T::Array(a), T::Array(b)) if array::same_form(a, b) && !has_length(b) => {
             Ok(vector.clone())
         }
+        (T::Record(a), T::Record(b)) if types::record::same_form(a, b) && !record_length(b) => {
+            Ok(vector.clone())
+        }
+        (_, T::Record(_)) if !from.is_text() => one_by_one(vector, from, to, physical, excess),
         (_, T::Array(_)) => one_by_one(vector, from, to, physical, excess),
         _ if from.is_text() && to.is_text() => fit_text(vector, to, excess),
         _ if from.is_text() => read_text(vector, to, physical),
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
         _ => one_by_one(vector, from, to, physical, excess),
     }
+}
+
+/// As [`has_length`], for some field of a record.
+fn record_length(record: RecordType) -> bool {
+    record.any_field(&|ty| ElementType::new(ty.element().unwrap_or(ty)).is_some_and(has_length))
 }
 
 /// True for elements whose text may be too long, or that may have too many digits.

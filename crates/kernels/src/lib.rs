@@ -34,6 +34,7 @@ pub mod group_table;
 pub mod aggregate;
 mod rows;
 pub mod array_fn;
+pub mod record_fn;
 pub mod cast;
 pub mod json_fn;
 pub mod like;

@@ -4,9 +4,9 @@ use kernels::{Vector, VectorBuilder, VectorData};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyList, PyString};
+use pyo3::types::{PyBytes, PyDate, PyDateTime, PyDelta, PyFloat, PyList, PyString, PyTuple};
 use pyo3::types::{PyTime, PyType, PyTzInfo};
-use types::{DataType, ElementType, Error, Interval, SqlState, calendar, text};
+use types::{DataType, ElementType, Error, Interval, RecordType, SqlState, calendar, text};
 
 use crate::error::exception;
 
@@ -44,6 +44,7 @@ pub(crate) fn cell<'py>(
             PyString::new(py, &text::format(&column.value(row), ty)).into_any()
         }
         (VectorData::Str(v), DataType::Array(element)) => list(py, v.get(row), element)?,
+        (VectorData::Str(v), DataType::Record(record)) => tuple(py, v.get(row), record)?,
         (VectorData::Str(v), DataType::Json | DataType::Jsonb) => {
             let text = PyString::from_bytes(py, v.get(row))?;
             py.import("json")?.call_method1("loads", (text,))?
@@ -53,6 +54,17 @@ pub(crate) fn cell<'py>(
         (VectorData::I128(v), DataType::Uuid) => uuid(py, v[row])?,
         (VectorData::I128(v), _) => v[row].into_bound_py_any(py)?,
     })
+}
+
+/// The fields of a record.
+fn tuple<'py>(py: Python<'py>, bytes: &[u8], record: RecordType) -> PyResult<Bound<'py, PyAny>> {
+    let fields = types::record::Fields::new(bytes, record).zip(record.fields());
+    let cells = fields.map(|(value, field)| {
+        let mut column = VectorBuilder::new(field.ty.physical());
+        column.push_value(&value);
+        cell(py, &column.finish(), 0, field.ty)
+    });
+    Ok(PyTuple::new(py, cells.collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
 /// The elements of an array.

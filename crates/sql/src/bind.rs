@@ -54,6 +54,7 @@ mod expr;
 mod operators;
 mod predicate;
 mod row;
+mod composite;
 mod subquery;
 mod system;
 mod refresh;

@@ -656,6 +656,12 @@ pub trait Catalog {
     /// of `public`, of the session, or of the system.
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation>;
 
+    /// The number of the row type of the relation whose key is `name`.
+    fn row_type(&self, name: &str) -> u32 {
+        let _ = name;
+        0
+    }
+
     /// The schema in which the search path finds the relation `name`, an index perhaps: None as in
     /// [`Self::relation`], [`RelationName::NOWHERE`](crate::statement::RelationName::NOWHERE) where
     /// there is none and `public` is not to be looked into.

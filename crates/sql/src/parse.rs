@@ -509,6 +509,7 @@ fn names_table(tokens: &[TokenWithSpan]) -> bool {
 /// - `OPERATOR(pg_catalog.~)` to `~`,
 /// - `>-` to `>` and `-`,
 /// - `FROM ONLY t` to `FROM t`: no table has others below it,
+/// - `(row).*` to `(row)."*"`, which the binder knows (see `bind::composite`),
 /// - `CREATE TABLE t (a, b) AS` to one with types, which the binder ignores.
 fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut after_between = false;
@@ -522,6 +523,9 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
         match &token.token {
             Token::Whitespace(_) => {}
+            Token::Mul if follows_field_of_value(&prepared) => {
+                token.token = Token::make_word("*", Some('"'));
+            }
             Token::CustomBinaryOperator(text) => {
                 if let Some(parts) = operator::before_signs(text, token.span) {
                     prepared.extend(parts);
@@ -611,6 +615,13 @@ fn begins_character(tokens: &[TokenWithSpan], at_idx: usize) -> bool {
     rest.find(|token| !matches!(token.token, Token::Whitespace(_))).is_some_and(|token| {
         [Keyword::CHAR, Keyword::CHARACTER].iter().any(|k| is_keyword(token, *k))
     })
+}
+
+/// True when `before` ends in `).` or `].`: a field of a value is next.
+fn follows_field_of_value(before: &[TokenWithSpan]) -> bool {
+    let mut last = before.iter().rev().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    last.next().is_some_and(|token| token.token == Token::Period)
+        && last.next().is_some_and(|t| matches!(t.token, Token::RParen | Token::RBracket))
 }
 
 /// True when `before` ends in what may be the end of a value.

@@ -62,7 +62,7 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb => {
+        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb | E::Record(_) => {
             let mut at = 0;
             loop {
                 match bytes[at..].iter().position(|&b| b == 0) {
@@ -102,19 +102,22 @@ impl<'a> Iterator for Elements<'a> {
     type Item = RawElement<'a>;
 
     fn next(&mut self) -> Option<RawElement<'a>> {
-        let (&tag, rest) = self.rest.split_first()?;
-        match tag {
-            PRESENT => {
-                let (value, rest) = rest.split_at(value_bytes(self.element, rest));
-                self.rest = rest;
-                Some(Some(value))
-            }
-            NULL => {
-                self.rest = rest;
-                Some(None)
-            }
-            _ => None,
+        let (raw, rest) = split_element(self.rest, self.element)?;
+        self.rest = rest;
+        Some(raw)
+    }
+}
+
+/// The first element of `bytes` and what is behind it; None at the end.
+pub(crate) fn split_element(bytes: &[u8], element: ElementType) -> Option<(RawElement<'_>, &[u8])> {
+    let (&tag, rest) = bytes.split_first()?;
+    match tag {
+        PRESENT => {
+            let (value, rest) = rest.split_at(value_bytes(element, rest));
+            Some((Some(value), rest))
         }
+        NULL => Some((None, rest)),
+        _ => None,
     }
 }
 
@@ -195,7 +198,7 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
             days: i32::from_be_bytes(fixed(&raw[20..24])),
             micros: i64::from_be_bytes(fixed(&raw[24..])),
         }),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb => {
+        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb | E::Record(_) => {
             Value::Str(text_bytes(raw).into())
         }
     }
@@ -418,6 +421,7 @@ pub fn same_form(a: ElementType, b: ElementType) -> bool {
     match (a, b) {
         (E::Varchar(_) | E::Text, E::Varchar(_) | E::Text) | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
+        (E::Record(x), E::Record(y)) => crate::record::same_form(x, y),
         (E::Time(_), E::Time(_))
         | (E::Timestamp(_), E::Timestamp(_))
         | (E::TimestampTz(_), E::TimestampTz(_)) => true,

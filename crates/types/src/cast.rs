@@ -7,7 +7,7 @@ use crate::decimal;
 use crate::text::{self, Excess};
 use crate::{
     DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
-    array, json,
+    array, json, record,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -39,6 +39,11 @@ pub fn depends_on_zone(from: DataType, to: DataType) -> bool {
         (T::Array(from), T::Array(to)) => depends_on_zone(from.data_type(), to.data_type()),
         (T::Array(from), to) => depends_on_zone(from.data_type(), to),
         (from, T::Array(to)) => depends_on_zone(from, to.data_type()),
+        (T::Record(from), to) => {
+            let text = if is_text(to) { to } else { T::Text };
+            from.any_field(&|ty| depends_on_zone(ty, text) || depends_on_zone(text, ty))
+        }
+        (from, T::Record(to)) => is_text(from) && to.any_field(&|ty| depends_on_zone(from, ty)),
         (T::TimestampTz(_), T::Timestamp(_) | T::Date | T::Time(_)) => true,
         (T::Timestamp(_) | T::Date, T::TimestampTz(_)) => true,
         (T::TimestampTz(_), to) => is_text(to),
@@ -73,6 +78,16 @@ fn convert(
         (Value::Str(bytes), T::Array(target)) => match from {
             T::Array(source) => array_value(bytes, (source, target), excess, zone),
             _ if from.is_text() => parse_array(utf8(bytes)?, target, excess, zone),
+            _ => Err(no_cast(from, to)),
+        },
+        (Value::Str(bytes), T::Record(target)) if !from.is_text() => match from {
+            T::Record(source) => {
+                let types = (source, target);
+                let converted = record::map(bytes, types, |value, from, to| {
+                    convert(&value, (from, to), excess, zone)
+                })?;
+                Ok(Value::Str(converted.into()))
+            }
             _ => Err(no_cast(from, to)),
         },
         (Value::Str(bytes), T::Json) if from.is_json() => Ok(Value::Str(bytes.clone())),

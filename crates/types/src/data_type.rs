@@ -1,6 +1,6 @@
 //! Declared types and their representation in memory.
 
-use crate::ElementType;
+use crate::{ElementType, RecordType};
 
 /// How a NUMERIC is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,6 +85,8 @@ pub enum DataType {
     Jsonb,
     /// An array of one dimension: see [`crate::array`].
     Array(ElementType),
+    /// A row of several fields: see [`crate::record`].
+    Record(RecordType),
 }
 
 /// How the rows of a column look in memory while a query runs.
@@ -100,7 +102,7 @@ pub enum PhysicalType {
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// CHAR, VARCHAR, TEXT, BYTEA, JSON, arrays: a 16-byte view.
+    /// CHAR, VARCHAR, TEXT, BYTEA, JSON, arrays, records: a 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
@@ -162,7 +164,8 @@ impl DataType {
             | Self::Bytea
             | Self::Json
             | Self::Jsonb
-            | Self::Array(_) => PhysicalType::Str,
+            | Self::Array(_)
+            | Self::Record(_) => PhysicalType::Str,
             Self::Interval => PhysicalType::Interval,
         }
     }

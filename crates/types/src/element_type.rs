@@ -1,6 +1,6 @@
 //! Types of array elements: every type of a single value.
 
-use crate::{DataType, NumericType};
+use crate::{DataType, NumericType, RecordType};
 
 macro_rules! element_types {
     ($($name:ident $(($field:ident: $ty:ty))?),*) => {
@@ -52,7 +52,8 @@ element_types!(
     Interval,
     Uuid,
     Json,
-    Jsonb
+    Jsonb,
+    Record(record: RecordType)
 );
 
 impl DataType {

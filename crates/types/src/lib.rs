@@ -18,6 +18,7 @@ pub mod calendar;
 pub mod cast;
 pub mod decimal;
 pub mod json;
+pub mod record;
 pub mod text;
 pub mod waiting;
 
@@ -25,4 +26,5 @@ pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
 pub use element_type::ElementType;
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;
+pub use record::RecordType;
 pub use value::Value;

@@ -6,7 +6,7 @@ use crate::{DataType, ElementType, NumericDisplay};
 
 impl DataType {
     /// The name without length, precision and scale.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Boolean => "boolean",
@@ -30,6 +30,7 @@ impl DataType {
             Self::Json => "json",
             Self::Jsonb => "jsonb",
             Self::Array(element) => array_name(element),
+            Self::Record(record) => record.name(),
         }
     }
 }
@@ -57,6 +58,7 @@ const fn array_name(element: ElementType) -> &'static str {
         E::Uuid => "uuid[]",
         E::Json => "json[]",
         E::Jsonb => "jsonb[]",
+        E::Record(_) => "record[]",
     }
 }
 

@@ -23,7 +23,7 @@ pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 use std::fmt::{self, Write};
 
 use crate::calendar::TimeZone;
-use crate::{DataType, Error, Result, SqlState, Value, array, json};
+use crate::{DataType, Error, Result, SqlState, Value, array, json, record};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use datetime::parse_offset;
@@ -112,6 +112,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         }
         DataType::Jsonb => Value::Str(json::canonical(text.as_bytes())?.into()),
         DataType::Array(element) => Value::Str(array::parse_array(text, element, zone)?.into()),
+        DataType::Record(ty) => Value::Str(record::parse_record(text, ty, zone)?.into()),
     })
 }
 
@@ -164,6 +165,7 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::Interval(v), _) => interval::format_interval(out, *v),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
         (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element, zone),
+        (Value::Str(v), DataType::Record(ty)) => record::format_record(out, v, ty, zone),
         (Value::Str(v), ty) => append_text(out, v, ty),
     }
 }

@@ -124,6 +124,9 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             [] => return Err(Failure::Form),
         },
         DataType::Array(element) => Value::Str(array(bytes, element)?.into()),
+        DataType::Record(_) => {
+            return Err(Error::unsupported("a record as a parameter in binary").into());
+        }
     })
 }
 

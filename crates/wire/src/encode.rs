@@ -5,7 +5,7 @@ use kernels::Vector;
 use kernels::print::append_text;
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, ElementType, Result, Value, array, calendar, text};
+use types::{DataType, ElementType, RecordType, Result, Value, array, calendar, record, text};
 
 use crate::message::{finish, message, push_text};
 use crate::{numeric, oid};
@@ -177,6 +177,23 @@ fn push_array(out: &mut Vec<u8>, array: &[u8], element: ElementType) {
     }
 }
 
+/// Appends a record: how many fields, then of each the number of its type and the value behind its
+/// length, which is -1 for NULL.
+fn push_record(out: &mut Vec<u8>, bytes: &[u8], ty: RecordType) {
+    let fields = ty.fields();
+    out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
+    for (value, field) in record::Fields::new(bytes, ty).zip(fields) {
+        out.extend_from_slice(&oid::of(field.ty).0.to_be_bytes());
+        let start = out.len();
+        out.extend_from_slice(&(-1_i32).to_be_bytes());
+        if !value.is_null() {
+            push_binary(out, value, field.ty);
+            let length = (out.len() - start - 4) as u32;
+            out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
 fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
     match (value, ty) {
         (Value::I32(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
@@ -208,6 +225,7 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             out.extend_from_slice(&v.months.to_be_bytes());
         }
         (Value::Str(v), DataType::Array(element)) => push_array(out, &v, element),
+        (Value::Str(v), DataType::Record(record)) => push_record(out, &v, record),
         (Value::Str(v), DataType::Jsonb) => {
             out.push(JSONB_VERSION);
             out.extend_from_slice(&v);

@@ -1,6 +1,6 @@
 //! SQL types under PostgreSQL's numbers.
 
-use types::{DataType, Error, NumericType, Result, SqlState};
+use types::{DataType, ElementType, Error, NumericType, Result, SqlState};
 
 /// Its number, bytes (negative when they vary) and modifier (-1 without one).
 pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
@@ -32,6 +32,9 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Uuid => (2950, 16, -1),
         DataType::Json => (114, -1, -1),
         DataType::Jsonb => (3802, -1, -1),
+        DataType::Record(record) => (record.number().unwrap_or(2249), -1, -1),
+        // Arrays of rows of relations are arrays of records.
+        DataType::Array(ElementType::Record(_)) => (2287, -1, -1),
         DataType::Array(element) => {
             let (number, _, modifier) = of(element.data_type());
             let array = ARRAYS.iter().find(|(scalar, _)| *scalar == number);

@@ -139,6 +139,10 @@ fn key_in(schema: Option<&str>, name: &str) -> Option<String> {
 }
 
 impl Catalog for StatementCatalog<'_> {
+    fn row_type(&self, name: &str) -> u32 {
+        pg_catalog::numbers::row_type(name)
+    }
+
     fn relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
         let Some(key) = key_in(schema, name) else {
             return pg_catalog::view(schema, name).map(system_view);

@@ -53,6 +53,12 @@ pub(super) fn constraint(table: &str, name: &str) -> i64 {
     (FIRST + hash(table, name)) as i64
 }
 
+/// The number of the type of a relation's rows.
+pub(crate) fn row_type(relation: &str) -> u32 {
+    // Below 2^30 and some.
+    (FIRST + hash("row type", relation)) as u32
+}
+
 /// The number of the default of a column.
 pub(super) fn default(table: &str, ordinal: usize) -> i64 {
     constraint(table, &format!("default {ordinal}"))
@@ -188,6 +194,7 @@ pub(super) const TYPES: &[PgType] = &[
     known((1184, 1185), "timestamptz", "timestamp with time zone", 8, "D"),
     known((1186, 1187), "interval", "interval", 16, "T"),
     known((1700, 1231), "numeric", "numeric", -1, "N"),
+    known((2249, 2287), "record", "record", -1, "P"),
     known((2950, 2951), "uuid", "uuid", 16, "U"),
     known((3802, 3807), "jsonb", "jsonb", -1, "U"),
 ];
@@ -218,6 +225,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Uuid => (2950, -1),
         DataType::Json => (114, -1),
         DataType::Jsonb => (3802, -1),
+        DataType::Record(record) => (record.number().map_or(2249, i64::from), -1),
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
             let known = TYPES.iter().find(|known| known.number == number);

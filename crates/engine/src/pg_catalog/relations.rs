@@ -91,6 +91,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
             .number("relnatts", entry.def.columns.len() as i64)
             .number("relchecks", entry.def.checks.len() as i64)
             .flag("relhastriggers", has_triggers(name));
+        let row = row.number("reltype", i64::from(numbers::row_type(name)));
         rows.push(if temporary { row.text("relpersistence", "t") } else { row });
         for index in entry.def.visible_indexes() {
             let key = RelationName::key_beside(name, &index.name);
@@ -107,6 +108,7 @@ pub(super) fn classes(subject: &Subject<'_>) -> Vec<Row> {
         let row = acl(relation(subject, name, "v", number(name), owner(name)), name);
         let text = format!(" {};", view_query(subject, name, view));
         let row = row.number("relnatts", view.output.len() as i64).flag("relhasrules", true);
+        let row = row.number("reltype", i64::from(numbers::row_type(name)));
         rows.push(row.text("viewdef", &text));
     }
     let sequences = state.sequences.keys();

@@ -142,7 +142,7 @@ fn types(subject: &Subject<'_>) -> Vec<Row> {
             .number("typnamespace", numbers::PG_CATALOG)
             .number("typowner", subject.owner())
             .number("typlen", ty.bytes)
-            .text("typtype", if ty.category == "X" { "p" } else { "b" })
+            .text("typtype", if matches!(ty.category, "X" | "P") { "p" } else { "b" })
             .text("typcategory", ty.category)
             .flag("typisdefined", true)
             .text("typdelim", ",")
@@ -178,7 +178,35 @@ fn types(subject: &Subject<'_>) -> Vec<Row> {
             .text("formatted", &format!("{}[]", ty.formatted))
     };
     let arrays = numbers::TYPES.iter().filter(|ty| ty.array != 0).map(array);
-    numbers::TYPES.iter().map(scalar).chain(arrays).collect()
+    let rows = row_types(subject);
+    numbers::TYPES.iter().map(scalar).chain(arrays).chain(rows).collect()
+}
+
+/// The types of rows of tables and views.
+fn row_types(subject: &Subject<'_>) -> Vec<Row> {
+    let numbers = numbers::relations(subject.state);
+    let row = |key: &String| {
+        Row::default()
+            .number("oid", i64::from(numbers::row_type(key)))
+            .text("typname", RelationName::name_of_key(key))
+            .number("typnamespace", numbers::schema(RelationName::schema_of_key(key)))
+            .number("typowner", subject.owner_of_relation(key))
+            .number("typlen", -1)
+            .text("typtype", "c")
+            .text("typcategory", "C")
+            .flag("typisdefined", true)
+            .text("typdelim", ",")
+            .number("typrelid", numbers.get(key).copied().unwrap_or(0))
+            .text("typinput", "record_in")
+            .text("typoutput", "record_out")
+            .text("typreceive", "record_recv")
+            .text("typsend", "record_send")
+            .number("typtypmod", -1)
+            .text("typalign", "d")
+            .text("typstorage", "x")
+            .text("formatted", &subject.shown(key))
+    };
+    subject.state.tables.keys().chain(subject.state.views.keys()).map(row).collect()
 }
 
 fn role_row(name: &str, role: &crate::Role) -> Row {

@@ -5,7 +5,7 @@ mod json;
 mod numbers;
 mod text;
 
-use kernels::{Vector, VectorBuilder, cast, math_fn, time_fn};
+use kernels::{Vector, VectorBuilder, cast, math_fn, record_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::calendar::{EXTRACT_TYPE, Field};
@@ -124,6 +124,9 @@ pub(super) fn kernel(
     if let Some(kernel) = arrays::kernel(function, &signature)? {
         return Ok((kernel, FALLIBLE));
     }
+    if let Some(kernel) = record(function, &signature)? {
+        return Ok((kernel, FALLIBLE));
+    }
     if let Function::Json(function) = function {
         return Ok((json::kernel(function, &signature)?, FALLIBLE));
     }
@@ -134,6 +137,21 @@ pub(super) fn kernel(
         return Ok((kernel, FALLIBLE));
     }
     Err(Error::internal(format!("no kernel for {function:?}")))
+}
+
+/// Functions on records.
+fn record(function: Function, signature: &Signature) -> Result<Option<Kernel>> {
+    Ok(match (function, signature.ty) {
+        (Function::RecordMake, DataType::Record(ty)) => {
+            Some(Box::new(move |a: &[&Vector], _| record_fn::make(a, ty)))
+        }
+        (Function::RecordField(at), _) => {
+            let DataType::Record(ty) = signature.of(0)? else { return Ok(None) };
+            let (at, physical) = (at as usize, signature.physical);
+            Some(Box::new(move |a: &[&Vector], _| Ok(record_fn::field(a[0], ty, at, physical))))
+        }
+        _ => None,
+    })
 }
 
 fn time(function: Function, signature: &Signature) -> Result<Option<Kernel>> {

@@ -331,6 +331,10 @@ pub enum Function {
     // Arrays. Unless said otherwise a NULL array gives NULL.
     /// ARRAY[...] of arguments that are all of the element type; NULL ones are its NULLs.
     ArrayMake,
+    /// ROW(any, ...), whose fields are of the record's types; never NULL.
+    RecordMake,
+    /// A field of a record, by its ordinal from 0.
+    RecordField(u32),
     /// `value op ANY (array)` -> BOOLEAN: with `=` and a known array the planner makes it IN.
     AnyElement(CompareOp),
     /// `value op ALL (array)` -> BOOLEAN.

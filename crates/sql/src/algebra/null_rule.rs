@@ -44,6 +44,7 @@ impl Function {
             // An empty array has no element that could be equal, NULL or not.
             F::AnyElement(_) => NullRule::SecondOrFalse,
             F::AllElements(_) => NullRule::Second,
+            F::RecordField(_) => NullRule::Any,
             F::Json(function) => function.null_rule(),
             strict if STRICT.contains(&strict) => NullRule::Any,
             _ => NullRule::Never,

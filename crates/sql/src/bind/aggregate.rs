@@ -237,6 +237,7 @@ impl Binder<'_> {
                 refuse_distinct(&expr, at)?;
                 expr
             }
+            (Duplicates::Keep, A::Count) => super::composite::presence(expr),
             (Duplicates::Keep, _) => expr,
         };
         call.arguments.push(expr);
@@ -427,7 +428,9 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
             _ => return None,
         },
         A::Min | A::Max => match ty {
-            DataType::Boolean | DataType::Json | DataType::Jsonb => return None,
+            DataType::Boolean | DataType::Json | DataType::Jsonb | DataType::Record(_) => {
+                return None;
+            }
             ty if has_key(ty) => return None,
             ty => ty,
         },

@@ -86,33 +86,52 @@ impl Binder<'_> {
         {
             return Ok(bound);
         }
-        let mut names = Vec::new();
-        let mut subscripts = Vec::new();
-        for access in chain {
-            match access {
-                ast::AccessExpr::Dot(Ast::Identifier(name)) if subscripts.is_empty() => {
+        let mut chain = chain;
+        let mut bound = match root {
+            // A column under the name of its relation.
+            Ast::Identifier(first) => {
+                let mut names = vec![first.clone()];
+                while let [ast::AccessExpr::Dot(Ast::Identifier(name)), rest @ ..] = chain {
                     names.push(name.clone());
+                    chain = rest;
                 }
-                ast::AccessExpr::Subscript(subscript) => subscripts.push(subscript),
+                match names.as_slice() {
+                    [_] => self.bind_expr(root)?,
+                    _ => self.bind_expr(&Ast::CompoundIdentifier(names))?,
+                }
+            }
+            root => self.bind_expr(root)?,
+        };
+        while let Some((first, rest)) = chain.split_first() {
+            bound = match first {
+                ast::AccessExpr::Dot(Ast::Identifier(name)) => {
+                    chain = rest;
+                    self.named_field(bound, name)?
+                }
                 ast::AccessExpr::Dot(other) => {
                     return unsupported(format!("the field {other} of a value"), expr_at(root));
                 }
-            }
+                ast::AccessExpr::Subscript(_) => {
+                    let mut subscripts = Vec::new();
+                    while let [ast::AccessExpr::Subscript(subscript), rest @ ..] = chain {
+                        subscripts.push(subscript);
+                        chain = rest;
+                    }
+                    self.subscripted(bound, &subscripts)?
+                }
+            };
         }
-        let mut bound = match (root, names.is_empty()) {
-            (_, true) => self.bind_expr(root)?,
-            (Ast::Identifier(first), false) => {
-                names.insert(0, first.clone());
-                self.bind_expr(&Ast::CompoundIdentifier(names))?
-            }
-            _ => return unsupported("a field of a value", expr_at(root)),
-        };
-        bound = self.retyped(bound);
+        Ok(bound)
+    }
+
+    /// `bound[...]`.
+    fn subscripted(&mut self, bound: Bound, subscripts: &[&ast::Subscript]) -> Result<Bound> {
+        let bound = self.retyped(bound);
         if bound.ty() == DataType::Jsonb {
             let at = bound.at;
-            return Ok(Bound::new(self.json_subscript(bound.expr, &subscripts)?, at));
+            return Ok(Bound::new(self.json_subscript(bound.expr, subscripts)?, at));
         }
-        let [subscript] = subscripts.as_slice() else {
+        let [subscript] = subscripts else {
             return unsupported("several subscripts: arrays have one dimension", bound.at);
         };
         let (at, ty) = (bound.at, bound.ty());

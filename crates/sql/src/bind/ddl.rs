@@ -86,6 +86,7 @@ impl Binder<'_> {
             let at = given.and_then(|given| ident_at(&given.name));
             super::name::refuse_system(&ast::Ident::new(name.as_str()))?;
             refuse_repeat(&columns, &name, at.or_else(|| object_at(&create.name)))?;
+            super::composite::refuse_record_column(&name, column.ty, object_at(&create.name))?;
             columns.push(ColumnDef::new(name, column.ty));
         }
         let no_data = create.with_data.as_ref().is_some_and(|with| !with.data);
@@ -135,6 +136,7 @@ impl Binder<'_> {
                 let message = format!("column \"{name}\" specified more than once");
                 return fail(SqlState::DUPLICATE_COLUMN, message, at);
             }
+            super::composite::refuse_record_column(&name, column.ty, at)?;
             output.push((name, column.ty));
         }
         let sql = self.defined_query(&create.query).or_else(|| query_text(text));

@@ -83,9 +83,10 @@ impl Binder<'_> {
                     _ => unsupported(format!("collation {collation}"), expr_at(expr)),
                 }
             }
-            Ast::Tuple(_) => unsupported("a row value in this place", expr_at(expr)),
+            Ast::Tuple(_) => self.bind_row(expr),
             Ast::Array(array) => self.bind_array(&array.elem, None, expr_at(expr)),
-            Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => {
+            Ast::QualifiedWildcard(name, _) => self.row_of_name(name),
+            Ast::Wildcard(_) => {
                 fail(SqlState::SYNTAX_ERROR, "syntax error at or near \"*\"", expr_at(expr))
             }
             other => unsupported(format!("expression {other}"), expr_at(other)),
@@ -148,6 +149,10 @@ impl Binder<'_> {
             return self.bind_array(&array.elem, element, at);
         }
         let bound = self.bind_expr(expr)?;
+        if let Some(row) = self.type_of_relation(ty)? {
+            let at = bound.at;
+            return Ok(Bound::new(self.coerce(bound, row, Context::Explicit)?, at));
+        }
         self.cast_to(bound, ty)
     }
 

@@ -46,6 +46,10 @@ impl Binder<'_> {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
             _ => None,
         };
+        let row = ast::Expr::Function(function.clone());
+        if name == "row" && super::row::is_row(&row) {
+            return self.bind_row(&row);
+        }
         if self.catalog.template(&name, args.len()).is_some()
             && let Some(list) = args.iter().map(plain).collect::<Option<Vec<_>>>()
             && let Some(bound) = self.system_call(&name, &list.iter().collect::<Vec<_>>())?
@@ -56,7 +60,6 @@ impl Binder<'_> {
             return Ok(bound);
         }
         match name.as_str() {
-            "row" => return unsupported("a row value in this place", at),
             "make_interval" => {
                 let bound = self.make_interval_arguments(args)?;
                 return self.call(&name, bound, at);
@@ -134,6 +137,9 @@ impl Binder<'_> {
         if is_array_function(name, arguments.len())
             && let Some(bound) = self.array_call(name, arguments.clone(), at)?
         {
+            return Ok(bound);
+        }
+        if let Some(bound) = self.populated_record(name, &arguments, at)? {
             return Ok(bound);
         }
         if let Some(bound) = self.json_call(name, &arguments, at)? {
@@ -356,11 +362,18 @@ impl Binder<'_> {
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
         let mut columns = super::json::parts_columns(name, Expr::column(call.id, call.ty));
-        let (Some((_, value)), true) = (columns.pop(), columns.is_empty()) else {
-            return unsupported(format!("rows of {name} in a select list"), at);
-        };
         self.level()?.series.push(call);
-        Ok(Bound::new(value, at))
+        match (columns.pop(), columns.is_empty()) {
+            (Some((_, value)), true) => Ok(Bound::new(value, at)),
+            (last, _) => {
+                columns.extend(last);
+                let named = |(name, value): (Option<&str>, Expr)| {
+                    (name.unwrap_or_default().to_owned(), value)
+                };
+                let row = super::composite::record(columns.into_iter().map(named).collect())?;
+                Ok(Bound::new(row, at))
+            }
+        }
     }
 
     /// CURRENT_DATE and other functions without parentheses.

@@ -153,6 +153,13 @@ pub(super) fn comparable(expr: Expr, what: Comparison, at: Place) -> Result<Expr
         DataType::Json | DataType::Array(ElementType::Json) => Err(no_order(what, at)),
         DataType::Jsonb => Ok(Expr::call(Function::Json(J::Key), vec![expr], DataType::Bytea)),
         DataType::Array(ElementType::Jsonb) => unsupported("a comparison of arrays of jsonb", at),
+        DataType::Record(record) | DataType::Array(ElementType::Record(record)) => {
+            let json = |ty| matches!(ty, DataType::Json | DataType::Array(ElementType::Json));
+            match record.any_field(&json) {
+                true => Err(no_order(what, at)),
+                false => Ok(expr),
+            }
+        }
         _ => Ok(expr),
     }
 }
@@ -339,7 +346,7 @@ impl Binder<'_> {
     fn json_key(&mut self, mut bound: Bound) -> Result<Expr> {
         self.settle(&mut bound)?;
         match category(bound.ty()) {
-            Category::Array | Category::Json => fail(
+            Category::Array | Category::Json | Category::Record => fail(
                 SqlState::INVALID_PARAMETER,
                 "key value must be scalar, not array, composite, or json",
                 bound.at,
@@ -357,7 +364,7 @@ impl Binder<'_> {
             return Ok(bound.expr);
         }
         let mut list = vec![bound.expr];
-        if matches!(ty, DataType::TimestampTz(_) | DataType::Array(ElementType::TimestampTz(_))) {
+        if types::cast::depends_on_zone(ty, DataType::Text) {
             list.extend(self.zone_name());
         }
         Ok(call(J::FromValue, list, DataType::Json))
@@ -374,7 +381,7 @@ impl Binder<'_> {
         let ty = bound.ty();
         let fits = match name {
             "array_to_json" => ty.is_array(),
-            "row_to_json" => is_row(&bound.expr),
+            "row_to_json" => is_row(&bound.expr) || matches!(ty, DataType::Record(_)),
             _ => true,
         };
         if ty == DataType::Unknown && name.starts_with("to_") {
@@ -435,8 +442,7 @@ impl Binder<'_> {
         if let Some(fields) = super::row::row_fields(expr) {
             let at = super::name::expr_at(expr);
             let mut list = Vec::with_capacity(fields.len() * 2);
-            for (i, field) in fields.into_iter().enumerate() {
-                let value = self.bind_expr(field)?;
+            for (i, value) in self.bind_fields(&fields)?.into_iter().enumerate() {
                 list.push(Expr::text(&format!("f{}", i + 1)));
                 list.push(self.json_value(value)?);
             }
@@ -537,9 +543,10 @@ impl Binder<'_> {
         match aggregate {
             JsonAggregate::Object(ty) => call(J::AggregateObject, vec![collected], ty),
             JsonAggregate::Array(ty) => {
-                let lines = argument.is_some_and(|expr| is_row(expr) || is_array(expr));
+                let row = |expr: &Expr| matches!(expr.ty, DataType::Record(_)) || is_row(expr);
+                let lines = argument.is_some_and(|expr| row(expr) || is_array(expr));
                 let separator = Expr::text(if lines { ", \n " } else { ", " });
-                let is_zoned = matches!(collected.ty, DataType::Array(ElementType::TimestampTz(_)));
+                let is_zoned = types::cast::depends_on_zone(collected.ty, DataType::Text);
                 let mut list = vec![collected, separator];
                 if is_zoned {
                     list.extend(self.zone_name());

@@ -95,6 +95,11 @@ impl Binder<'_> {
         let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
         let at = super::first(left.at, || right.at);
         refuse_json(compare_text(op), a, b, at)?;
+        if let (DataType::Record(_), DataType::Record(_)) = (a, b)
+            && let Some(expr) = self.compare_records(op, &left, &right)?
+        {
+            return Ok(expr);
+        }
         match self.unite_operands(left, right)? {
             Some((left, right)) => {
                 let left = comparable(left, Comparison::Equality, at)?;

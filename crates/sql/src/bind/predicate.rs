@@ -73,10 +73,18 @@ impl Binder<'_> {
     fn null_test(&mut self, inner: &Ast, negated: bool) -> Result<Bound> {
         let at = expr_at(inner);
         // A row is NULL when all fields are, and NOT NULL when none is.
-        let fields = row_fields(inner).unwrap_or_else(|| vec![inner]);
-        let mut terms = Vec::with_capacity(fields.len());
-        for field in fields {
-            let mut bound = self.bind_expr(field)?;
+        let bound = match row_fields(inner) {
+            Some(fields) => self.bind_fields(&fields)?,
+            None => vec![self.bind_expr(inner)?],
+        };
+        if let [only] = bound.as_slice()
+            && row_fields(inner).is_none()
+            && let DataType::Record(ty) = only.ty()
+        {
+            return Ok(Bound::new(self.record_is_null(only, ty, negated), at));
+        }
+        let mut terms = Vec::with_capacity(bound.len());
+        for mut bound in bound {
             self.settle(&mut bound)?;
             let test = bound.expr.is_null();
             terms.push(if negated { test.negated() } else { test });
@@ -121,7 +129,12 @@ impl Binder<'_> {
                 for row in list {
                     let Some(row) = row_fields(row) else {
                         let other = self.bind_expr(row)?;
-                        return Err(no_row_operator(CompareOp::Equal, other.ty(), at));
+                        if !matches!(other.ty(), DataType::Record(_)) {
+                            return Err(no_row_operator(CompareOp::Equal, other.ty(), at));
+                        }
+                        let operand = self.bind_row(operand)?;
+                        terms.push(self.compare(CompareOp::Equal, operand, other)?);
+                        continue;
                     };
                     let (left, right) = (self.bind_fields(&fields)?, self.bind_fields(&row)?);
                     terms.push(self.compare_rows(CompareOp::Equal, left, right)?);
@@ -191,6 +204,12 @@ impl Binder<'_> {
     fn between(&mut self, operand: &Ast, low: &Ast, high: &Ast, negated: bool) -> Result<Bound> {
         let at = expr_at(operand);
         let asymmetric = without_mark(low);
+        if row_fields(operand).is_some() && asymmetric.is_none() {
+            let from = self.bind_row_comparison(operand, &Op::GtEq, low)?.expr;
+            let to = self.bind_row_comparison(operand, &Op::LtEq, high)?.expr;
+            let expr = Expr::and(vec![from, to]);
+            return Ok(Bound::new(if negated { expr.negated() } else { expr }, at));
+        }
         let value = self.bind_expr(operand)?;
         let low_bound = self.bind_expr(asymmetric.as_ref().unwrap_or(low))?;
         let high_bound = self.bind_expr(high)?;

@@ -5,16 +5,17 @@
 //! unnest(records of j) as row;   a: (row ->> 'a')::int,   b: (array text of row -> 'b')::text[]
 //! ```
 
-use sqlparser::ast::{self, Expr as Ast};
+use sqlparser::ast;
+use types::record::RecordField;
 use types::{DataType, ElementType, Result, SqlState, Value};
 
 use super::json::{call, made, missing};
 use super::name::{folded, ident_at};
-use super::scope::{Clause, Scope, ScopeColumn};
+use super::scope::{Clause, Scope, ScopeColumn, Series};
 use super::table_function::named_relation;
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, unsupported};
-use crate::algebra::{Expr, Function, JsonFunction as J, Place, Plan, SeriesFunction};
+use crate::algebra::{Expr, ExprKind, Function, JsonFunction as J, Place, Plan, SeriesFunction};
 
 /// A function that gives rows of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +57,9 @@ impl Binder<'_> {
         ordinality: bool,
         at: Place,
     ) -> Result<(Plan, Scope)> {
-        let (columns, rest) = match function.populates {
+        let (columns, base, rest) = match function.populates {
             true => self.row_columns(args, at)?,
-            false => (listed_columns(alias, ordinality, at)?, args),
+            false => (listed_columns(alias, ordinality, at)?, None, args),
         };
         if ordinality {
             return unsupported("WITH ORDINALITY", at);
@@ -91,25 +92,91 @@ impl Binder<'_> {
             arguments: vec![records],
             column: (row, json),
         };
-        self.scope_of_records(function, columns, (Expr::column(row, json), plan), alias, at)
-    }
-
-    fn scope_of_records(
-        &mut self,
-        function: RecordFunction<'_>,
-        columns: Columns,
-        (row, plan): (Expr, Plan),
-        alias: Option<&ast::TableAlias>,
-        at: Place,
-    ) -> Result<(Plan, Scope)> {
+        let row = Expr::column(row, json);
         let relation = function.name.to_owned();
         let mut listed = Vec::with_capacity(columns.len());
-        for (name, ty) in columns {
-            let expr = self.field_as(row.clone(), &name, ty, at)?;
+        for (ordinal, (name, ty)) in columns.into_iter().enumerate() {
+            let expr = self.field_or_base(&row, (ordinal, &name, ty), base.as_ref(), at)?;
             listed.push(ScopeColumn { name, expr, relation: relation.clone(), source: None });
         }
         let relation = named_relation(relation, listed, alias, at)?;
         Ok((plan, Scope::of(relation)))
+    }
+
+    /// json_populate_record and its kin as values; None for other functions.
+    ///
+    /// # Errors
+    /// 42804 unless the first argument is a row, 42883.
+    pub(super) fn populated_record(
+        &mut self,
+        name: &str,
+        arguments: &[Bound],
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let function = RecordFunction::named(name).filter(|function| function.populates);
+        let (Some(function), [base, value]) = (function, arguments) else { return Ok(None) };
+        let DataType::Record(ty) = base.ty() else {
+            let message = format!("first argument of {name} must be a row type");
+            return fail(SqlState::DATATYPE_MISMATCH, message, at);
+        };
+        let json = made(name);
+        if !can_cast(value.ty(), json, Context::Implicit) {
+            return Err(missing(name, arguments, at));
+        }
+        let value = self.coerce(value.clone(), json, Context::Implicit)?;
+        let base = (base.expr.as_literal() != Some(&Value::Null)).then(|| base.expr.clone());
+        let row = match function.records {
+            J::Record => value,
+            records => {
+                let clause = self.level()?.clause;
+                if !clause.takes_windows() {
+                    let message =
+                        format!("set-returning functions are not allowed in {}", clause.name());
+                    return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+                }
+                let element =
+                    if json == DataType::Jsonb { ElementType::Jsonb } else { ElementType::Json };
+                let arguments = vec![call(records, vec![value], DataType::Array(element))];
+                let (id, function) = (self.fresh(), SeriesFunction::Unnest);
+                self.level()?.series.push(Series { id, ty: json, function, arguments });
+                Expr::column(id, json)
+            }
+        };
+        let mut list = Vec::with_capacity(ty.fields().len());
+        for (ordinal, field) in ty.fields().iter().enumerate() {
+            let field = (ordinal, field.name.as_str(), field.ty);
+            list.push(self.field_or_base(&row, field, base.as_ref(), at)?);
+        }
+        let ty = DataType::Record(ty);
+        let filled = Expr::call(Function::RecordMake, list, ty);
+        if function.records != J::Record {
+            return Ok(Some(Bound::new(filled, at)));
+        }
+        // Without a JSON the row stays as it is.
+        let branches = vec![(row.is_null(), base.unwrap_or_else(|| Expr::null(ty)))];
+        let kind = ExprKind::Case { branches, otherwise: Box::new(filled) };
+        Ok(Some(Bound::new(Expr { kind, ty }, at)))
+    }
+
+    /// The field of a JSON object, or of `base`, a row, where the object has none.
+    fn field_or_base(
+        &mut self,
+        row: &Expr,
+        (ordinal, name, ty): (usize, &str, DataType),
+        base: Option<&Expr>,
+        at: Place,
+    ) -> Result<Expr> {
+        let field = self.field_as(row.clone(), name, ty, at)?;
+        let Some(base) = base else { return Ok(field) };
+        let document = match row.ty {
+            DataType::Jsonb => row.clone(),
+            _ => row.clone().cast(DataType::Jsonb),
+        };
+        let key = Expr::literal(Value::text(name), DataType::Text);
+        let present = call(J::HasKey, vec![document, key], DataType::Boolean);
+        let branches = vec![(present, field)];
+        let otherwise = Box::new(super::composite::field_of(base, ordinal, ty));
+        Ok(Expr { kind: ExprKind::Case { branches, otherwise }, ty })
     }
 
     /// The field `name` of an object as a value of a column of type `ty`.
@@ -133,29 +200,25 @@ impl Binder<'_> {
         self.coerce(Bound::new(text, at), ty, context)
     }
 
-    /// The columns of the row that the first argument names as `NULL::relation`, and the other
+    /// The columns of the row that the first argument is, the row unless it is NULL, and the other
     /// arguments.
     fn row_columns<'a>(
         &mut self,
         args: &'a [ast::FunctionArg],
         at: Place,
-    ) -> Result<(Columns, &'a [ast::FunctionArg])> {
+    ) -> Result<(Columns, Option<Expr>, &'a [ast::FunctionArg])> {
         let Some((first, rest)) = args.split_first() else {
-            return Ok((Vec::new(), args));
+            return Ok((Vec::new(), None, args));
         };
-        if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(Ast::Cast {
-            expr,
-            data_type: ast::DataType::Custom(name, modifiers),
-            ..
-        })) = first
-            && modifiers.is_empty()
-            && matches!(&**expr, Ast::Value(value) if value.value == ast::Value::Null)
-        {
-            let (_, scope) = self.bind_relation(name, None)?;
-            let column = |column: ScopeColumn| (column.name, column.expr.ty);
-            return Ok((scope.columns.into_iter().map(column).collect(), rest));
-        }
-        unsupported("a row other than NULL::table in this function", at)
+        let bound = self.in_clause(Clause::From, |binder| binder.bind_plain_argument(first))?;
+        let DataType::Record(ty) = bound.ty() else {
+            let message = "first argument of json_populate_record must be a row type";
+            return fail(SqlState::DATATYPE_MISMATCH, message, at);
+        };
+        let column = |field: &RecordField| (field.name.clone(), field.ty);
+        let columns = ty.fields().iter().map(column).collect();
+        let is_null = bound.expr.as_literal() == Some(&Value::Null);
+        Ok((columns, (!is_null).then_some(bound.expr), rest))
     }
 }
 

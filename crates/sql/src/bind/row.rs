@@ -8,13 +8,31 @@ use super::name::expr_at;
 use super::operators::{compare_op, no_row_operator};
 use super::system::filled;
 use super::types::{Category, category};
-use super::{Binder, Bound, fail, unsupported};
+use super::{Binder, Bound, fail};
 use crate::algebra::{CompareOp, Expr};
 
+/// What a row value is written of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Field<'a> {
+    /// A value.
+    Value(&'a Ast),
+    /// `t.*`: all columns of a relation.
+    All(&'a ast::ObjectName),
+}
+
+impl<'a> Field<'a> {
+    fn of(expr: &'a Ast) -> Self {
+        match expr {
+            Ast::QualifiedWildcard(name, _) => Self::All(name),
+            expr => Self::Value(expr),
+        }
+    }
+}
+
 /// The fields of a row value; None for other expressions.
-pub(super) fn row_fields(expr: &Ast) -> Option<Vec<&Ast>> {
+pub(super) fn row_fields(expr: &Ast) -> Option<Vec<Field<'_>>> {
     match expr {
-        Ast::Tuple(fields) => Some(fields.iter().collect()),
+        Ast::Tuple(fields) => Some(fields.iter().map(Field::of).collect()),
         Ast::Nested(inner) => row_fields(inner),
         Ast::Function(function) => match function.name.0.as_slice() {
             [ast::ObjectNamePart::Identifier(ident)]
@@ -23,16 +41,30 @@ pub(super) fn row_fields(expr: &Ast) -> Option<Vec<&Ast>> {
                 let ast::FunctionArguments::List(list) = &function.args else {
                     return None;
                 };
-                let field = |arg| match arg {
-                    &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref expr)) => Some(expr),
-                    _ => None,
-                };
-                list.args.iter().map(field).collect()
+                list.args.iter().map(argument).collect()
             }
             _ => None,
         },
         _ => None,
     }
+}
+
+fn argument(arg: &ast::FunctionArg) -> Option<Field<'_>> {
+    use ast::FunctionArgExpr as A;
+    match arg {
+        ast::FunctionArg::Unnamed(A::Expr(expr)) => Some(Field::of(expr)),
+        ast::FunctionArg::Unnamed(A::QualifiedWildcard(name)) => Some(Field::All(name)),
+        _ => None,
+    }
+}
+
+/// The fields of a row value that is written of values alone.
+pub(super) fn plain_fields(expr: &Ast) -> Option<Vec<&Ast>> {
+    let value = |field| match field {
+        Field::Value(expr) => Some(expr),
+        Field::All(_) => None,
+    };
+    row_fields(expr)?.into_iter().map(value).collect()
 }
 
 /// True for a row value.
@@ -53,15 +85,32 @@ impl Binder<'_> {
             return self.bind_overlaps(left, right);
         }
         let Some(compare) = compare_op(op) else {
-            return unsupported(format!("operator {op} on row values"), at);
+            let (left, right) = (self.bind_expr(left)?, self.bind_expr(right)?);
+            return self.bind_binary(op, left, right);
         };
         let (left, right) = match (row_fields(left), row_fields(right)) {
             (Some(left), Some(right)) => (self.bind_fields(&left)?, self.bind_fields(&right)?),
             (Some(left), None) => {
-                (self.bind_fields(&left)?, self.bind_row_subquery(compare, right, left.len())?)
+                let left = self.bind_fields(&left)?;
+                match self.row_or_record(right, left.len())? {
+                    Ok(right) => (left, right),
+                    Err(record) => {
+                        let left = self.record_of(left, at)?;
+                        let expr = self.row_with_record(compare, left, record)?;
+                        return Ok(Bound::new(expr, at));
+                    }
+                }
             }
             (None, Some(right)) => {
-                (self.bind_row_subquery(compare, left, right.len())?, self.bind_fields(&right)?)
+                let right = self.bind_fields(&right)?;
+                match self.row_or_record(left, right.len())? {
+                    Ok(left) => (left, right),
+                    Err(record) => {
+                        let right = self.record_of(right, at)?;
+                        let expr = self.row_with_record(compare, record, right)?;
+                        return Ok(Bound::new(expr, at));
+                    }
+                }
             }
             (None, None) => return fail(SqlState::SYNTAX_ERROR, "row value expected", at),
         };
@@ -69,21 +118,34 @@ impl Binder<'_> {
         Ok(Bound::new(expr, at))
     }
 
-    pub(super) fn bind_fields(&mut self, fields: &[&Ast]) -> Result<Vec<Bound>> {
-        fields.iter().map(|field| self.bind_expr(field)).collect()
+    /// A row with a value that should be a record.
+    fn row_with_record(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
+        for other in [&left, &right] {
+            if !other.is_unknown() && !matches!(other.ty(), DataType::Record(_)) {
+                return Err(no_row_operator(op, other.ty(), other.at));
+            }
+        }
+        self.compare(op, left, right)
     }
 
-    /// The fields of a row sub-query, each as a scalar sub-query of its own.
-    fn bind_row_subquery(&mut self, op: CompareOp, expr: &Ast, count: usize) -> Result<Vec<Bound>> {
+    /// The fields of a row sub-query, each as a scalar sub-query of its own; as an error any other
+    /// value, a record perhaps.
+    fn row_or_record(&mut self, expr: &Ast, count: usize) -> Result<Result<Vec<Bound>, Bound>> {
         let mut inner = expr;
         while let Ast::Nested(nested) = inner {
             inner = nested;
         }
         let Ast::Subquery(query) = inner else {
-            let other = self.bind_expr(expr)?;
-            return Err(no_row_operator(op, other.ty(), expr_at(expr)));
+            return self.bind_expr(expr).map(Err);
         };
-        (0..count).map(|field| self.bind_subquery_field(query, field, count)).collect()
+        if count != 1
+            && let Ok(bound) = self.bind_scalar_subquery(query)
+            && matches!(bound.ty(), DataType::Record(_))
+        {
+            return Ok(Err(bound));
+        }
+        let fields = (0..count).map(|field| self.bind_subquery_field(query, field, count));
+        fields.collect::<Result<Vec<_>>>().map(Ok)
     }
 
     /// Field-wise equality, or the lexicographic order of SQL rows.
@@ -131,7 +193,7 @@ impl Binder<'_> {
         let at = expr_at(left);
         let mut parts = Vec::with_capacity(4);
         for side in [left, right] {
-            let Some([start, end]) = row_fields(side).and_then(|f| <[&Ast; 2]>::try_from(f).ok())
+            let Some([start, end]) = plain_fields(side).and_then(|f| <[&Ast; 2]>::try_from(f).ok())
             else {
                 let message = "wrong number of parameters on a side of OVERLAPS expression";
                 return fail(SqlState::SYNTAX_ERROR, message, at);

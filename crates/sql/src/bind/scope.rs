@@ -281,6 +281,9 @@ impl Binder<'_> {
         match self.find_name(&name, at)? {
             Some(bound) => Ok(bound),
             None => {
+                if let Some(row) = self.whole_row(None, &name, at)? {
+                    return Ok(row);
+                }
                 let message = format!("column \"{name}\" does not exist");
                 let mut error =
                     super::place(types::Error::new(SqlState::UNDEFINED_COLUMN, message), at);

@@ -127,6 +127,10 @@ impl Binder<'_> {
         for item in items {
             match item {
                 ast::SelectItem::UnnamedExpr(expr) => {
+                    if let Some(record) = super::composite::expanded_record(expr) {
+                        targets.extend(self.expanded(&record)?);
+                        continue;
+                    }
                     let bound = self.bind_expr(expr)?;
                     targets.push(Target { name: column_name(expr), bound });
                 }
@@ -180,6 +184,11 @@ impl Binder<'_> {
         let ast::SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
             return unsupported("this form of wildcard", None);
         };
+        self.columns_of(name)
+    }
+
+    /// `t.*`: the columns of a relation.
+    pub(super) fn columns_of(&mut self, name: &ast::ObjectName) -> Result<Vec<Target>> {
         let at = object_at(name);
         let full = self.written_name(name)?;
         for depth in (0..self.levels.len()).rev() {

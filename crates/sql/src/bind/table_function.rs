@@ -308,6 +308,9 @@ impl Binder<'_> {
     pub(super) fn bind_plain_argument(&mut self, arg: &ast::FunctionArg) -> Result<Bound> {
         match arg {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.bind_expr(expr),
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(name)) => {
+                self.row_of_name(name)
+            }
             ast::FunctionArg::Unnamed(other) => {
                 fail(SqlState::SYNTAX_ERROR, format!("syntax error at or near \"{other}\""), None)
             }

@@ -1,7 +1,10 @@
 //! Type rules: names, categories, which casts exist, common types, the types of arithmetic results.
 
 use sqlparser::ast::{self, DataType as Ast};
-use types::{DataType, ElementType, Error, NumericDisplay, NumericType, Result, SqlState};
+use types::record::RecordField;
+use types::{
+    DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, Result, SqlState,
+};
 
 use super::{name, unsupported};
 use crate::algebra::Place;
@@ -21,6 +24,7 @@ pub(super) enum Context {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Category {
     Unknown,
+    Record,
     Boolean,
     Number,
     Text,
@@ -52,6 +56,7 @@ pub(super) fn category(ty: DataType) -> Category {
         DataType::Uuid => Category::Uuid,
         DataType::Json | DataType::Jsonb => Category::Json,
         DataType::Array(_) => Category::Array,
+        DataType::Record(_) => Category::Record,
     }
 }
 
@@ -74,6 +79,11 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     use DataType as T;
     if let (T::Array(from), T::Array(to)) = (from, to) {
         return can_cast(from.data_type(), to.data_type(), context);
+    }
+    if let (T::Record(from), T::Record(to)) = (from, to) {
+        let (from, to) = (from.fields(), to.fields());
+        let fits = |(from, to): (&RecordField, &RecordField)| can_cast(from.ty, to.ty, context);
+        return from.len() == to.len() && from.iter().zip(to).all(fits);
     }
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
@@ -123,6 +133,7 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
             x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
         (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
+        (T::Record(x), T::Record(y)) => types::record::same_form(x, y),
         (T::Time(_), T::Time(_))
         | (T::Timestamp(_), T::Timestamp(_))
         | (T::TimestampTz(_), T::TimestampTz(_)) => true,
@@ -283,6 +294,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Date | T::Timestamp(_), T::TimestampTz(_))
         | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
         (T::Time(_), T::Interval) | (T::Interval, T::Time(_)) => Some(T::Interval),
+        (T::Record(x), T::Record(y)) => record_type(x, y, comparison_type),
         // Arrays of different element types are not compared, whatever their elements are.
         (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
             (x @ T::Numeric(_), y @ T::Numeric(_)) => number_union(x, y).and_then(T::array_of),
@@ -325,6 +337,22 @@ pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataTyp
     }
 }
 
+/// The type of records that both become: the fields' names are those of the first.
+fn record_type(
+    a: RecordType,
+    b: RecordType,
+    of: fn(DataType, DataType) -> Option<DataType>,
+) -> Option<DataType> {
+    if a.fields().len() != b.fields().len() {
+        return None;
+    }
+    let field = |(a, b): (&RecordField, &RecordField)| {
+        Some(RecordField { name: a.name.clone(), ty: of(a.ty, b.ty)? })
+    };
+    let fields = a.fields().iter().zip(b.fields()).map(field).collect::<Option<Vec<_>>>()?;
+    RecordType::new(fields).ok().map(DataType::Record)
+}
+
 fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
     if a == b {
@@ -340,6 +368,7 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
             Some(T::Text)
         }
         (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
+        (T::Record(x), T::Record(y)) => record_type(x, y, pair_type),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
         _ if can_cast(a, b, Context::Implicit) => Some(b),
         _ => None,

@@ -277,10 +277,20 @@ impl Binder<'_> {
                 fail(SqlState::SYNTAX_ERROR, message, at)
             }
         };
-        if let Some(fields) = super::row::row_fields(value) {
+        if let Some(fields) = super::row::plain_fields(value) {
             count(fields.len())?;
             for (ordinal, field) in ordinals.iter().zip(fields) {
                 assigned.push((*ordinal, self.assigned_value(table, *ordinal, field)?));
+            }
+            return Ok(plan);
+        }
+        if let Some(fields) = super::row::row_fields(value) {
+            let values = self.bind_fields(&fields)?;
+            count(values.len())?;
+            for (ordinal, value) in ordinals.iter().zip(values) {
+                self.refuse_generated(table, *ordinal)?;
+                let column = column_at(table, *ordinal)?;
+                assigned.push((*ordinal, self.assign(value, column)?));
             }
             return Ok(plan);
         }

@@ -174,6 +174,8 @@ fn array_name(function: Function) -> Option<&'static str> {
     use CompareOp as C;
     Some(match function {
         Function::ArrayMake => "array",
+        Function::RecordMake => "row",
+        Function::RecordField(_) => "field",
         Function::AnyElement(C::Equal) => "= any",
         Function::AnyElement(C::NotEqual) => "<> any",
         Function::AnyElement(C::Less) => "< any",

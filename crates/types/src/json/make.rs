@@ -2,7 +2,7 @@
 
 use super::push_quoted;
 use crate::calendar::TimeZone;
-use crate::{DataType, Value, array, text};
+use crate::{DataType, RecordType, Value, array, record, text};
 
 /// Appends `value` of type `ty` as JSON; NULL is `null`. Times are shown by clocks of `zone`.
 pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone) {
@@ -45,6 +45,7 @@ pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZo
             }
             out.push(b']');
         }
+        DataType::Record(ty) => append_record(out, bytes, ty, zone),
         DataType::Bytea | DataType::Char(_) => {
             let mut shown = Vec::with_capacity(bytes.len() * 2 + 2);
             text::append_in(&mut shown, &Value::Str(bytes.into()), ty, zone);
@@ -52,6 +53,20 @@ pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZo
         }
         _ => push_quoted(out, bytes),
     }
+}
+
+/// Appends a record as an object.
+fn append_record(out: &mut Vec<u8>, record: &[u8], ty: RecordType, zone: &TimeZone) {
+    out.push(b'{');
+    for (at, (value, field)) in record::Fields::new(record, ty).zip(ty.fields()).enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_quoted(out, field.name.as_bytes());
+        out.push(b':');
+        append_value(out, &value, field.ty, zone);
+    }
+    out.push(b'}');
 }
 
 /// Gives the timestamp from `start` on the form of ISO 8601: a T before the time, and minutes of

@@ -386,7 +386,8 @@ impl Codec for DataType {
             Self::Numeric(_) => 7,
             Self::Char(_) => 8,
             Self::Varchar(_) => 9,
-            Self::Text => 10,
+            // No column is a record.
+            Self::Text | Self::Record(_) => 10,
             Self::Bytea => 11,
             Self::Date => 12,
             Self::Time(None) => 13,
