@@ -550,9 +550,9 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
                 continue;
             }
             Token::Word(word) if is_word(word, "isnull") && follows_value(&prepared) => {
-                for (text, keyword) in [("IS", Keyword::IS), ("NULL", Keyword::NULL)] {
-                    prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });
-                }
+                let is = keyword_token("IS", Keyword::IS);
+                let null = keyword_token("NULL", Keyword::NULL);
+                prepared.extend(spelled([is, null], token.span));
                 continue;
             }
             // `f(VARIADIC a)` is read as `f(variadic => a)`.
@@ -565,12 +565,9 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
             }
             Token::Word(word) if is_word(word, "only") && names_table(&prepared) => continue,
             Token::Word(word) if word.keyword == Keyword::TABLE && is_blank(&prepared) => {
-                for (text, keyword) in [("SELECT", Keyword::SELECT), ("FROM", Keyword::FROM)] {
-                    prepared.push(TokenWithSpan { token: keyword_token(text, keyword), ..token });
-                    if keyword == Keyword::SELECT {
-                        prepared.push(TokenWithSpan { token: Token::Mul, span: token.span });
-                    }
-                }
+                let select = keyword_token("SELECT", Keyword::SELECT);
+                let from = keyword_token("FROM", Keyword::FROM);
+                prepared.extend(spelled([select, Token::Mul, from], token.span));
                 continue;
             }
             Token::Word(word) => after_between = word.keyword == Keyword::BETWEEN,
@@ -583,6 +580,14 @@ fn prepare(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         }
     }
     prepared
+}
+
+/// Tokens in the place of one at `span`.
+fn spelled(
+    tokens: impl IntoIterator<Item = Token>,
+    span: Span,
+) -> impl Iterator<Item = TokenWithSpan> {
+    tokens.into_iter().map(move |token| TokenWithSpan { token, span })
 }
 
 fn is_word(word: &Word, text: &str) -> bool {
