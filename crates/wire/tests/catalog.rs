@@ -187,8 +187,9 @@ fn settings_that_clients_send() {
     client.batch_execute("set client_encoding = 'SQL_ASCII'; set bytea_output = 'hex'").unwrap();
     assert_eq!(rows(&mut client, "show datestyle"), ["ISO, MDY"]);
     assert_eq!(rows(&mut client, "show password_encryption"), ["scram-sha-256"]);
+    client.batch_execute("set datestyle = 'ISO, DMY'").unwrap();
+    assert_eq!(rows(&mut client, "select date '02/01/2003'"), ["2003-01-02"]);
     for (statement, code) in [
-        ("set datestyle = 'ISO, DMY'", "0A000"),
         ("set datestyle = 'bogus'", "22023"),
         ("create user m password 'md5ea48576f30be1669971699c09ad05c94'", "0A000"),
     ] {
