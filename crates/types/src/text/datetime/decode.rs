@@ -652,7 +652,9 @@ impl Fields {
 
     /// Far beyond every date where it does not fit, so that the calendar refuses it.
     fn civil_year(&self) -> i32 {
-        self.year.clamp(-6_000_000, 6_000_000) as i32
+        // Farther away than any date, and near enough for days in 32 bits.
+        const YEAR_MAX: i64 = 5_878_000;
+        self.year.clamp(-YEAR_MAX, YEAR_MAX) as i32
     }
 
     /// Year, month and day.
