@@ -59,12 +59,9 @@ impl Binder<'_> {
         if let Some(bound) = self.variadic_call(&name, args, at)? {
             return Ok(bound);
         }
-        match name.as_str() {
-            "make_interval" => {
-                let bound = self.make_interval_arguments(args)?;
-                return self.call(&name, bound, at);
-            }
-            _ => {}
+        if name == "make_interval" {
+            let bound = self.make_interval_arguments(args)?;
+            return self.call(&name, bound, at);
         }
         let bound: Result<Vec<Bound>> =
             args.iter().map(|arg| self.bind_argument(&name, arg)).collect();
