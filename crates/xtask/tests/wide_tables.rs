@@ -256,6 +256,9 @@ fn look(session: &mut Session, done: &[String]) -> bool {
     plan.into_iter().flatten().flatten().any(|line| line.contains("Scan wide"))
 }
 
+/// Reads all that a look reads.
+const PROBE: &str = "SELECT (SELECT count(*) FROM sale), (SELECT count(*) FROM wide)";
+
 fn changed_at_random(seed: u64) -> (usize, usize) {
     let database =
         Database::open_in_memory(Config { threads: 2, ..Config::default() }).expect("it opens");
@@ -273,6 +276,14 @@ fn changed_at_random(seed: u64) -> (usize, usize) {
             if session.in_failed_transaction() {
                 run(session, "ROLLBACK");
                 done.push("ROLLBACK".to_owned());
+            }
+            // Who holds a table alone, TRUNCATE and REFRESH in a transaction, keeps readers waiting.
+            if let Err(waited) = attempt(session, PROBE) {
+                done.push(format!("{PROBE} -- {waited}"));
+                if session.in_failed_transaction() {
+                    run(session, "ROLLBACK");
+                }
+                continue;
             }
             scans += usize::from(look(session, &done));
             looks += 1;
