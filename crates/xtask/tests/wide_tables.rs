@@ -277,7 +277,7 @@ fn changed_at_random(seed: u64) -> (usize, usize) {
                 run(session, "ROLLBACK");
                 done.push("ROLLBACK".to_owned());
             }
-            // Who holds a table alone, TRUNCATE and REFRESH in a transaction, keeps readers waiting.
+            // Who holds a table alone, TRUNCATE or REFRESH in a transaction, keeps readers waiting.
             if let Err(waited) = attempt(session, PROBE) {
                 done.push(format!("{PROBE} -- {waited}"));
                 if session.in_failed_transaction() {
