@@ -37,7 +37,7 @@ pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
             prune(input, &below, order);
         }
         Plan::Project { .. } => prune_project(plan, needed, order),
-        Plan::Join { .. } => prune_join(plan, needed),
+        Plan::Join { .. } => prune_join(plan, needed, order),
         Plan::Aggregate { .. } => prune_aggregate(plan, needed),
         Plan::Distinct { input, on } => {
             let mut below = needed.clone();
@@ -119,7 +119,7 @@ fn count_uses(expr: &Expr, uses: &mut HashMap<ColumnId, usize>) {
     tree::operands(expr, &mut |operand| count_uses(operand, uses));
 }
 
-fn prune_join(plan: &mut Plan, needed: &ColumnSet) {
+fn prune_join(plan: &mut Plan, needed: &ColumnSet, order: Order) {
     let Plan::Join { left, right, kind, condition } = plan else {
         return;
     };
@@ -137,7 +137,8 @@ fn prune_join(plan: &mut Plan, needed: &ColumnSet) {
     let mut below = needed.clone();
     tree::mention(condition, &mut below);
     below.union(&tree::free(right));
-    prune(left, &below, Order::Free);
+    let order = if *kind == JoinKind::Each { order } else { Order::Free };
+    prune(left, &below, order);
     if matches!(kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_)) {
         remove_distinct(right);
     }

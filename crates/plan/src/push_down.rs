@@ -218,7 +218,7 @@ fn deal(
         JoinKind::Semi => (true, true),
         JoinKind::Left | JoinKind::Anti | JoinKind::Single => (false, true),
         JoinKind::Right => (true, false),
-        JoinKind::Mark(_) | JoinKind::Full => (false, false),
+        JoinKind::Mark(_) | JoinKind::Full | JoinKind::Each => (false, false),
     };
     if only_left && left_sinks {
         sides.left.push(part);

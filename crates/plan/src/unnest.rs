@@ -37,7 +37,8 @@ fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let dependent = match plan {
         Plan::Join { left, right, kind, .. } if tree::is_lateral(left, right) => {
             // A series over columns of its left side is an operator of its own.
-            !(matches!(**right, Plan::Series { .. }) && *kind == JoinKind::Inner)
+            let in_place = matches!(kind, JoinKind::Inner | JoinKind::Each);
+            !(in_place && matches!(**right, Plan::Series { .. }))
         }
         _ => false,
     };

@@ -308,7 +308,8 @@ impl<'w> Absorbing<'w> {
                 | JoinKind::Semi
                 | JoinKind::Anti
                 | JoinKind::Mark(_)
-                | JoinKind::Single => self.scan_mut(left),
+                | JoinKind::Single
+                | JoinKind::Each => self.scan_mut(left),
                 JoinKind::Right | JoinKind::Full => None,
             },
             _ => None,

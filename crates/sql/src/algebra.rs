@@ -288,6 +288,9 @@ pub enum JoinKind {
     Mark(ColumnId),
     /// As Left, but 21000 when a left row has two matches: made by unnesting of scalar sub-queries.
     Single,
+    /// Left rows, in their order, each with the rows of the [`Plan::Series`] on the right, whose
+    /// arguments may read the left row: functions that give rows in a select list.
+    Each,
 }
 
 /// UNION, INTERSECT or EXCEPT.

@@ -48,6 +48,7 @@ mod from;
 mod table_function;
 mod record;
 mod select;
+mod series;
 mod group;
 mod order;
 mod expr;

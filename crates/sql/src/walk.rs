@@ -268,7 +268,8 @@ impl Plan {
                     | JoinKind::Left
                     | JoinKind::Right
                     | JoinKind::Full
-                    | JoinKind::Single => right.each_output(visit),
+                    | JoinKind::Single
+                    | JoinKind::Each => right.each_output(visit),
                 }
             }
             Self::Aggregate { keys, aggregates, set_column, .. } => {

@@ -164,7 +164,7 @@ fn join_rows(
 ) -> f64 {
     let inner = left.rows * right.rows * pair_share(pairs, left, right) * rest_share;
     let rows = match kind {
-        JoinKind::Inner => inner,
+        JoinKind::Inner | JoinKind::Each => inner,
         JoinKind::Left | JoinKind::Single => inner.max(left.rows),
         JoinKind::Right => inner.max(right.rows),
         JoinKind::Full => inner.max(left.rows).max(right.rows),
@@ -235,7 +235,7 @@ fn combine(
         JoinKind::Left if right_unique => left.rows_max,
         JoinKind::Inner if right_unique => left.rows_max,
         JoinKind::Inner if left_unique => right.rows_max,
-        JoinKind::Inner => product,
+        JoinKind::Inner | JoinKind::Each => product,
         _ => left.rows_max.zip(right.rows_max).map(|(a, b)| a * b + a + b),
     };
     let columns = |p: &EquiPair<'_>| tree::as_column(p.left).zip(tree::as_column(p.right));
@@ -254,7 +254,7 @@ fn combine(
         out.keys.extend(right.keys.iter().cloned());
     }
     let (left_outer, right_outer) = match kind {
-        JoinKind::Inner => (false, false),
+        JoinKind::Inner | JoinKind::Each => (false, false),
         JoinKind::Full => (true, true),
         JoinKind::Right => (true, false),
         _ => (false, true),

@@ -34,7 +34,7 @@ impl Lowering<'_, '_> {
         let mut below = needed.clone();
         tree::mention(condition, &mut below);
         if let Plan::Series { arguments, .. } = &**right
-            && arguments.iter().any(|e| !tree::mentioned(e).is_empty())
+            && (*kind == Logic::Each || arguments.iter().any(|e| !tree::mentioned(e).is_empty()))
         {
             return self.lateral_series(left, right, condition, &below);
         }
@@ -204,7 +204,7 @@ pub(super) fn physical_kind(kind: Logic, swap: bool) -> Result<JoinKind> {
         (Logic::Anti, true) => JoinKind::BuildAnti,
         (Logic::Mark(_), false) => JoinKind::ProbeMark,
         (Logic::Single, false) => JoinKind::ProbeSingle,
-        (Logic::Mark(_) | Logic::Single, true) => {
+        (Logic::Each, _) | (Logic::Mark(_) | Logic::Single, true) => {
             return Err(types::Error::internal("a join that cannot be turned round"));
         }
     })

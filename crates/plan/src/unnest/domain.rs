@@ -533,7 +533,7 @@ impl Domain {
         let Plan::Join { left, right, kind, mut condition } = plan else {
             return Err(Error::internal("a join was expected"));
         };
-        let lateral = tree::is_lateral(&left, &right);
+        let lateral = kind == JoinKind::Each || tree::is_lateral(&left, &right);
         let in_right = self.touches(&right);
         if kind == JoinKind::Inner && !lateral && in_right && !self.touches(&left) {
             let (right, names) = self.attach(context, *right)?;

@@ -378,10 +378,16 @@ fn pull_join(
             };
             Some(Pulled { plan, conditions })
         }
-        JoinKind::Left | JoinKind::Semi | JoinKind::Anti | JoinKind::Mark(_) | JoinKind::Single
+        JoinKind::Left
+        | JoinKind::Semi
+        | JoinKind::Anti
+        | JoinKind::Mark(_)
+        | JoinKind::Single
+        | JoinKind::Each
             if !right_outer && !condition_outer =>
         {
-            let need = if *kind == JoinKind::Single { Need::Rows } else { need };
+            let counts = matches!(kind, JoinKind::Single | JoinKind::Each);
+            let need = if counts { Need::Rows } else { need };
             let Pulled { plan, conditions } = pull(context, left, outer, need)?;
             let (left, right) = (Box::new(plan), right.clone());
             let plan = Plan::Join { left, right, kind: *kind, condition: condition.clone() };

@@ -5,6 +5,8 @@ use types::{DataType, Error, Result, SqlState};
 
 use super::json::{Comparison, JsonAggregate, comparable, has_key, refuse_distinct};
 use super::name::{expr_at, object_at};
+use super::scope::Clause;
+use super::series::is_volatile;
 use super::types::{
     Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
 };
@@ -73,7 +75,10 @@ impl Binder<'_> {
     pub(super) fn bind_aggregate(&mut self, function: &ast::Function, name: &str) -> Result<Bound> {
         let at = object_at(&function.name);
         let marks: Vec<usize> = self.levels.iter().map(|level| level.references.len()).collect();
+        let series = self.series_mark()?;
         let call = self.aggregate_call(function, name)?;
+        let message = "aggregate function calls cannot contain set-returning function calls";
+        self.refuse_series_since(series, message)?;
         let argument = call.arguments.first().cloned();
         let used = |depth: &usize| {
             let seen = self.levels.get(*depth).map_or(0, |level| level.references.len());
@@ -137,7 +142,7 @@ impl Binder<'_> {
         let written = call_arguments(function)?;
         let filter = match &function.filter {
             Some(expr) => {
-                let bound = self.bind_expr(expr)?;
+                let bound = self.in_clause(Clause::Filter, |binder| binder.bind_expr(expr))?;
                 Some(self.coerce_clause(bound, DataType::Boolean, "FILTER")?)
             }
             None => None,
@@ -480,14 +485,6 @@ pub(super) fn call_arguments(function: &ast::Function) -> Result<CallArguments<'
         return fail(SqlState::SYNTAX_ERROR, "DISTINCT * is not allowed in a call", at);
     }
     Ok(written)
-}
-
-/// True when two evaluations may differ.
-fn is_volatile(expr: &Expr) -> bool {
-    let mut volatile =
-        matches!(expr.kind, ExprKind::Call(Function::Random | Function::GenRandomUuid, _));
-    expr.each_child(&mut |child| volatile |= is_volatile(child));
-    volatile
 }
 
 /// An error about a window or aggregate with its place.

@@ -190,6 +190,7 @@ impl Binder<'_> {
         conditions: &[ast::CaseWhen],
         otherwise: Option<&Ast>,
     ) -> Result<Bound> {
+        let mark = self.series_mark()?;
         let operand = match operand {
             Some(operand) => {
                 let mut bound = self.bind_expr(operand)?;
@@ -217,6 +218,7 @@ impl Binder<'_> {
             });
             results.push(self.bind_expr(&when.result)?);
         }
+        self.refuse_series_since(mark, "set-returning functions are not allowed in CASE")?;
         let (results, ty) = self.unite(results, "CASE")?;
         let mut results = results.into_iter();
         let otherwise = Box::new(results.next().unwrap_or_else(|| Expr::null(ty)));

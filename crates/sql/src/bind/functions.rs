@@ -63,9 +63,15 @@ impl Binder<'_> {
             let bound = self.make_interval_arguments(args)?;
             return self.call(&name, bound, at);
         }
+        let mark = self.series_mark()?;
         let bound: Result<Vec<Bound>> =
             args.iter().map(|arg| self.bind_argument(&name, arg)).collect();
-        self.call(&name, bound?, at)
+        let bound = bound?;
+        if name == "coalesce" {
+            let message = "set-returning functions are not allowed in COALESCE";
+            self.refuse_series_since(mark, message)?;
+        }
+        self.call(&name, bound, at)
     }
 
     /// An argument of the function `name`, some of which take rows.
@@ -349,17 +355,12 @@ impl Binder<'_> {
 
     /// A function that gives rows in a select list.
     fn series_call(&mut self, name: &str, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
-        let clause = self.level()?.clause;
-        if !clause.takes_windows() {
-            let message = format!("set-returning functions are not allowed in {}", clause.name());
-            return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
-        }
         let Ok([call]) = <[Series; 1]>::try_from(self.set_calls(name, arguments, at)?) else {
             let message = "unnest of several arrays is only allowed in FROM";
             return fail(SqlState::UNDEFINED_FUNCTION, message, at);
         };
-        let mut columns = super::json::parts_columns(name, Expr::column(call.id, call.ty));
-        self.level()?.series.push(call);
+        let row = self.series_value(call, at)?;
+        let mut columns = super::json::parts_columns(name, row.expr);
         match (columns.pop(), columns.is_empty()) {
             (Some((_, value)), true) => Ok(Bound::new(value, at)),
             (last, _) => {

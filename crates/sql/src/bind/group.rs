@@ -9,11 +9,12 @@ use super::json::{Comparison, comparable, has_key};
 use super::name::{expr_at, folded, ident_at};
 use super::order::{OrderItem, target_named};
 use super::recursion::refuse_aggregates;
-use super::scope::{Clause, Scope};
+use super::scope::{Clause, Scope, Series};
 use super::select::{Clauses, Distinct, Target};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Place, Plan,
+    WindowCall,
 };
 use crate::catalog::{Catalog, TableRef};
 use crate::parse::too_deep;
@@ -233,7 +234,9 @@ impl Binder<'_> {
         if self.level()?.reads_itself && !aggregates.is_empty() {
             return refuse_aggregates();
         }
+        let series = self.series_of_keys(&keys)?;
         let mut keys = self.regroup(keys, kind, groupings, clauses)?;
+        let plan = self.expand_keys(plan, &mut keys, series)?;
         self.group_by_keys(&mut keys, &mut aggregates)?;
         let grouping_sets = (kind == GroupKind::Sets).then_some(sets);
         Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates, grouping_sets, set_column })
@@ -307,9 +310,7 @@ impl Binder<'_> {
             });
             result?;
         }
-        for expr in series.iter_mut().flat_map(|series| &mut series.arguments) {
-            regrouper.expr(expr)?;
-        }
+        regrouper.series(clauses, &windows, &mut series)?;
         let (keys, next_column) = (regrouper.keys, regrouper.next_column);
         self.next_column = next_column;
         let level = self.level()?;
@@ -386,6 +387,47 @@ impl Regrouper<'_> {
                 self.expr(&mut bound.expr)?;
             }
         }
+        Ok(())
+    }
+
+    /// Rewrites the calls of functions that give rows and are still read, and drops the others,
+    /// for which keys stand.
+    fn series(
+        &mut self,
+        clauses: &Clauses,
+        windows: &[(ColumnId, WindowCall)],
+        calls: &mut Vec<Series>,
+    ) -> Result<()> {
+        let mut read = HashSet::new();
+        let mut note = |expr: &Expr| {
+            expr.each_column(&mut |id| {
+                read.insert(id);
+            });
+        };
+        clauses.targets.iter().for_each(|target| note(&target.bound.expr));
+        let on: &[OrderItem] = match &clauses.distinct {
+            Distinct::On(items) => items,
+            Distinct::No | Distinct::All => &[],
+        };
+        for item in clauses.order.iter().map(|(item, _)| item).chain(on) {
+            if let OrderItem::Expr(bound) = item {
+                note(&bound.expr);
+            }
+        }
+        windows.iter().for_each(|(_, call)| call.each_expr(&mut note));
+        // A call comes behind those that its arguments read.
+        for call in calls.iter_mut().rev() {
+            if !read.contains(&call.id) {
+                continue;
+            }
+            for argument in &mut call.arguments {
+                self.expr(argument)?;
+                argument.each_column(&mut |id| {
+                    read.insert(id);
+                });
+            }
+        }
+        calls.retain(|call| read.contains(&call.id));
         Ok(())
     }
 

@@ -219,7 +219,8 @@ impl Binder<'_> {
         parts: &[Option<ast::Subscript>],
         values: &ast::Values,
     ) -> Result<BoundQuery> {
-        self.levels.push(Level::new(Clause::Values));
+        let clause = if values.rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
+        self.levels.push(Level::new(clause));
         let mut rows = Vec::with_capacity(values.rows.len());
         let width = values.rows.first().map_or(0, |row| row.content.len());
         for row in &values.rows {
@@ -256,8 +257,19 @@ impl Binder<'_> {
             }
             rows.push(bound);
         }
-        self.levels.pop();
-        self.values_query(rows, Unknowns::Keep)
+        let series = self.levels.pop().map(|level| level.series).unwrap_or_default();
+        if series.is_empty() {
+            return self.values_query(rows, Unknowns::Keep);
+        }
+        // One row, with functions that give rows: a select list.
+        let input = Box::new(self.expanded_calls(Plan::one_row(), series)?);
+        let (mut columns, mut project) = (Vec::with_capacity(width), Vec::with_capacity(width));
+        for (position, bound) in rows.into_iter().flatten().enumerate() {
+            let (id, name) = (self.fresh(), format!("column{}", position + 1));
+            columns.push(BoundColumn { name, ty: bound.ty(), id, at: bound.at });
+            project.push((id, bound.expr));
+        }
+        Ok(BoundQuery { plan: Plan::Project { input, columns: project }, columns })
     }
 
     /// `bound` as a value for `column`, by the rules of assignment.

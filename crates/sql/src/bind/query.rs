@@ -6,7 +6,7 @@ use types::{DataType, Result, SqlState, Value};
 use super::scope::{Clause, Level};
 use super::types::Context;
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
-use crate::algebra::{CompareOp, Expr, Function, Plan, SortKey, WindowFunction};
+use crate::algebra::{CompareOp, Expr, Function, JoinKind, Plan, SortKey, WindowFunction};
 
 impl Binder<'_> {
     /// Binds a query; nested ones are free to refer to the levels around them.
@@ -204,9 +204,13 @@ impl Binder<'_> {
             Plan::Project { input, columns } => (*input, Some(columns)),
             plan => (plan, None),
         };
-        let Plan::Sort { input, keys } = sorted else {
+        let Some(keys) = sort_keys(&sorted).cloned() else {
             let message = "WITH TIES cannot be specified without ORDER BY clause";
             return fail(SqlState::SYNTAX_ERROR, message, None);
+        };
+        let input = match sorted {
+            Plan::Sort { input, .. } => input,
+            expanded => Box::new(expanded),
         };
         let mut calls = Vec::new();
         let mut position = |binder: &mut Self, function: WindowFunction| {
@@ -276,6 +280,16 @@ impl Binder<'_> {
             }
             _ => Ok(Some(expr)),
         }
+    }
+}
+
+/// The keys by which `plan` is sorted, below functions that give rows.
+fn sort_keys(plan: &Plan) -> Option<&Vec<SortKey>> {
+    match plan {
+        Plan::Sort { keys, .. } => Some(keys),
+        Plan::Project { input, .. } => sort_keys(input),
+        Plan::Join { left, kind: JoinKind::Each, .. } => sort_keys(left),
+        _ => None,
     }
 }
 

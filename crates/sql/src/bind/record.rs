@@ -128,18 +128,11 @@ impl Binder<'_> {
         let row = match function.records {
             J::Record => value,
             records => {
-                let clause = self.level()?.clause;
-                if !clause.takes_windows() {
-                    let message =
-                        format!("set-returning functions are not allowed in {}", clause.name());
-                    return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
-                }
                 let element =
                     if json == DataType::Jsonb { ElementType::Jsonb } else { ElementType::Json };
                 let arguments = vec![call(records, vec![value], DataType::Array(element))];
                 let (id, function) = (self.fresh(), SeriesFunction::Unnest);
-                self.level()?.series.push(Series { id, ty: json, function, arguments });
-                Expr::column(id, json)
+                self.series_value(Series { id, ty: json, function, arguments }, at)?.expr
             }
         };
         let mut list = Vec::with_capacity(ty.fields().len());

@@ -5,7 +5,9 @@ use types::{DataType, Result, SqlState};
 
 use super::name::{folded, ident_at, refuse_reserved};
 use super::{Binder, Bound, fail};
-use crate::algebra::{AggregateCall, ColumnId, Expr, Place, SeriesFunction, WindowCall};
+use crate::algebra::{
+    AggregateCall, ColumnId, Expr, FrameUnits, Place, SeriesFunction, WindowCall,
+};
 use crate::catalog::TableRef;
 
 /// A column that a name can mean.
@@ -85,6 +87,12 @@ pub(super) enum Clause {
     Merge,
     Execute,
     Using,
+    /// FILTER of an aggregate.
+    Filter,
+    /// The VALUES list of an INSERT of one row, which is bound like a select list.
+    InsertRow,
+    /// A bound of a window's frame.
+    Frame(FrameUnits),
 }
 
 impl Clause {
@@ -111,6 +119,19 @@ impl Clause {
             Self::Merge => "MERGE WHEN conditions",
             Self::Execute => "EXECUTE parameters",
             Self::Using => "transform expressions",
+            Self::Filter => "FILTER",
+            Self::InsertRow => "VALUES",
+            Self::Frame(FrameUnits::Rows) => "window ROWS",
+            Self::Frame(FrameUnits::Range) => "window RANGE",
+            Self::Frame(FrameUnits::Groups) => "window GROUPS",
+        }
+    }
+
+    /// The word of the frame whose bound is being bound; None in other clauses.
+    pub(super) fn frame_name(self) -> Option<&'static str> {
+        match self {
+            Self::Frame(_) => self.name().strip_prefix("window "),
+            _ => None,
         }
     }
 
@@ -121,10 +142,15 @@ impl Clause {
     pub(super) fn takes_windows(self) -> bool {
         matches!(self, Self::Select | Self::OrderBy | Self::DistinctOn)
     }
+
+    /// True where a function that gives rows may stand.
+    pub(super) fn takes_series(self) -> bool {
+        self.takes_windows() || matches!(self, Self::GroupBy | Self::InsertRow)
+    }
 }
 
 /// A call of a function that gives rows, in a select list.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Series {
     /// The column that stands for it.
     pub(super) id: ColumnId,
@@ -145,6 +171,8 @@ pub(super) struct Level {
     pub(super) groupings: Vec<(ColumnId, Vec<Expr>, Place)>,
     /// Calls of functions that give rows outside FROM.
     pub(super) series: Vec<Series>,
+    /// The place of each such call, also of those that another one stands for.
+    pub(super) series_met: Vec<Place>,
     /// WINDOW name AS (...).
     pub(super) named_windows: Vec<(String, ast::WindowSpec)>,
     /// Every reference to a column of the level, in the order met.
@@ -164,6 +192,7 @@ impl Level {
             windows: Vec::new(),
             groupings: Vec::new(),
             series: Vec::new(),
+            series_met: Vec::new(),
             named_windows: Vec::new(),
             references: Vec::new(),
             has_sets: false,

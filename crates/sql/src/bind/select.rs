@@ -9,15 +9,15 @@ use std::collections::HashSet;
 use sqlparser::ast;
 use types::{DataType, Result, SqlState};
 
-use super::from::join;
 use super::group::has_sets;
 use super::json::{Comparison, comparable, has_key};
 use super::name::{column_name, folded, ident_at, object_at};
 use super::order::OrderItem;
 use super::scope::{Clause, ScopeColumn, Series};
+use super::series::has_subquery;
 use super::types::Context;
 use super::{Binder, Bound, BoundColumn, BoundQuery, Unknowns, at_span, fail, unsupported};
-use crate::algebra::{ColumnId, Expr, ExprKind, JoinKind, Plan, SortKey};
+use crate::algebra::{ColumnId, Expr, ExprKind, Plan, SortKey};
 
 /// An item of the select list.
 #[derive(Clone, Debug)]
@@ -39,6 +39,15 @@ pub(super) struct Clauses {
     pub(super) having: Option<Expr>,
     pub(super) order: Vec<(OrderItem, ast::OrderByOptions)>,
     pub(super) distinct: Distinct,
+}
+
+/// What stands above a projection.
+struct Order {
+    keys: Vec<SortKey>,
+    on: Vec<Expr>,
+    distinct_all: bool,
+    /// The calls of functions that give rows behind the sort.
+    late: Vec<Series>,
 }
 
 /// The columns that a projection is to give, as they are asked for.
@@ -100,7 +109,7 @@ impl Binder<'_> {
         if let Some(having) = clauses.having.take() {
             plan = filter(plan, having);
         }
-        plan = self.windows_and_series(plan)?;
+        plan = self.windows(plan)?;
         self.project(plan, clauses)
     }
 
@@ -238,38 +247,13 @@ impl Binder<'_> {
         }
     }
 
-    /// Puts the level's window calls and set-returning functions on top of `plan`.
-    fn windows_and_series(&mut self, mut plan: Plan) -> Result<Plan> {
-        let level = self.level()?;
-        let (calls, series) =
-            (std::mem::take(&mut level.windows), std::mem::take(&mut level.series));
-        if !calls.is_empty() {
-            plan = Plan::Window { input: Box::new(plan), calls };
-        }
-        if series.len() > 1 {
-            return self.series_side_by_side(plan, series);
-        }
-        for Series { id, ty, function, arguments } in series {
-            let right = Plan::Series { function, arguments, column: (id, ty) };
-            plan = join(plan, right, JoinKind::Inner, Expr::boolean(true));
-        }
-        Ok(plan)
-    }
-
-    /// Several set-returning functions give their rows side by side, the shorter ones NULL behind
-    /// their last.
-    fn series_side_by_side(&mut self, plan: Plan, calls: Vec<Series>) -> Result<Plan> {
-        let ids: Vec<(ColumnId, DataType)> = calls.iter().map(|call| (call.id, call.ty)).collect();
-        let mut columns: Vec<(ColumnId, Expr)> =
-            plan.output_types().into_iter().map(|(id, ty)| (id, Expr::column(id, ty))).collect();
-        let numbered = self.side_by_side(calls, None)?;
-        let plan = join(plan, numbered.plan, JoinKind::Inner, Expr::boolean(true));
-        columns.extend(ids.into_iter().map(|(id, _)| id).zip(numbered.values));
-        Ok(Plan::Project { input: Box::new(plan), columns })
-    }
-
     /// Select list, DISTINCT and ORDER BY on top of `plan`.
-    fn project(&mut self, plan: Plan, clauses: Clauses) -> Result<BoundQuery> {
+    fn project(&mut self, mut plan: Plan, clauses: Clauses) -> Result<BoundQuery> {
+        let late = self.late_series(&clauses)?;
+        if late.is_empty() {
+            let calls = std::mem::take(&mut self.level()?.series);
+            plan = self.expanded_calls(plan, calls)?;
+        }
         let Clauses { targets, order, distinct, .. } = clauses;
         let mut projection = Projection {
             available: plan.output().into_iter().collect(),
@@ -318,8 +302,38 @@ impl Binder<'_> {
             }
             false => distinct_all,
         };
-        let plan = stack(plan, projection, keys, on, distinct_all);
+        let plan = self.stack(plan, projection, Order { keys, on, distinct_all, late })?;
         Ok(BoundQuery { plan, columns })
+    }
+
+    /// The calls of functions that give rows when they are expanded behind the sort, as PostgreSQL
+    /// does where neither a sort key nor DISTINCT reads one of them.
+    fn late_series(&mut self, clauses: &Clauses) -> Result<Vec<Series>> {
+        let level = self.level()?;
+        if level.series.is_empty() || clauses.order.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut read = false;
+        let visit = &mut |id: ColumnId| read |= level.series.iter().any(|call| call.id == id);
+        let on: &[OrderItem] = match &clauses.distinct {
+            Distinct::On(items) => items,
+            Distinct::All => {
+                clauses.targets.iter().for_each(|target| target.bound.expr.each_column(visit));
+                &[]
+            }
+            Distinct::No => &[],
+        };
+        for item in clauses.order.iter().map(|(item, _)| item).chain(on) {
+            match item {
+                OrderItem::Target(target) => {
+                    if let Some(target) = clauses.targets.get(*target) {
+                        target.bound.expr.each_column(visit);
+                    }
+                }
+                OrderItem::Expr(bound) => bound.expr.each_column(visit),
+            }
+        }
+        Ok(if read { Vec::new() } else { std::mem::take(&mut level.series) })
     }
 
     /// The column that gives `expr`: the one it is, or one that the projection computes.
@@ -337,52 +351,65 @@ impl Binder<'_> {
         projection.columns.push((id, expr));
         id
     }
-}
 
-/// Project (when something is computed or DISTINCT needs just these columns), Distinct, Sort.
-fn stack(
-    mut plan: Plan,
-    mut projection: Projection,
-    keys: Vec<SortKey>,
-    on: Vec<Expr>,
-    distinct: bool,
-) -> Plan {
-    let narrows = projection.columns.len() != projection.available.len();
-    let last = match distinct || keys.is_empty() {
-        true => None,
-        false => postponed(&plan, &mut projection, keys.iter().map(|key| &key.expr).chain(&on)),
-    };
-    if projection.computes || (distinct && narrows) {
-        plan = Plan::Project { input: Box::new(plan), columns: projection.columns };
-    }
-    if distinct {
-        plan = Plan::Distinct { input: Box::new(plan), on: Vec::new() };
-    }
-    if !on.is_empty() {
-        if !keys.is_empty() {
-            plan = Plan::Sort { input: Box::new(plan), keys: keys.clone() };
+    /// Project (when something is computed or DISTINCT needs just these columns), Distinct, Sort.
+    fn stack(&mut self, mut plan: Plan, mut projection: Projection, order: Order) -> Result<Plan> {
+        let Order { keys, on, distinct_all: distinct, late } = order;
+        let narrows = projection.columns.len() != projection.available.len();
+        let last = match distinct || keys.is_empty() {
+            true => None,
+            false => {
+                let reads = keys.iter().map(|key| &key.expr).chain(&on);
+                postponed(&plan, &mut projection, reads, &late)
+            }
+        };
+        if projection.computes || (distinct && narrows) {
+            plan = Plan::Project { input: Box::new(plan), columns: projection.columns };
         }
-        plan = Plan::Distinct { input: Box::new(plan), on };
-    }
-    if !keys.is_empty() {
-        plan = Plan::Sort { input: Box::new(plan), keys };
-    }
-    match last {
-        Some(columns) => Plan::Project { input: Box::new(plan), columns },
-        None => plan,
+        if distinct {
+            plan = Plan::Distinct { input: Box::new(plan), on: Vec::new() };
+        }
+        if !on.is_empty() {
+            if !keys.is_empty() {
+                plan = Plan::Sort { input: Box::new(plan), keys: keys.clone() };
+            }
+            plan = Plan::Distinct { input: Box::new(plan), on };
+        }
+        // A sub-query may become a join, which keeps no order.
+        let reorders = late.iter().flat_map(|call| &call.arguments).any(has_subquery);
+        if !keys.is_empty() {
+            let again = keys.clone();
+            plan = Plan::Sort { input: Box::new(plan), keys };
+            plan = self.expanded_calls(plan, late)?;
+            if reorders {
+                plan = Plan::Sort { input: Box::new(plan), keys: again };
+            }
+        }
+        Ok(match last {
+            Some(columns) => Plan::Project { input: Box::new(plan), columns },
+            None => plan,
+        })
     }
 }
 
-/// Takes the volatile columns that nothing is ordered by out of `projection`: the columns of one
-/// that stands above the sort, where they are computed in its order.
+/// Takes the volatile columns that nothing is ordered by, and those that read `series`, out of
+/// `projection`: the columns of one that stands above the sort, where they are computed in its
+/// order.
 fn postponed<'e>(
     input: &Plan,
     projection: &mut Projection,
     keys: impl Iterator<Item = &'e Expr>,
+    series: &[Series],
 ) -> Option<Vec<(ColumnId, Expr)>> {
     let mut ordering = Vec::new();
     keys.for_each(|key| key.each_column(&mut |id| ordering.push(id)));
-    let late = |(id, e): &(ColumnId, Expr)| !ordering.contains(id) && computes_volatile(e);
+    let expands = |e: &Expr| {
+        let mut expands = false;
+        e.each_column(&mut |id| expands |= series.iter().any(|call| call.id == id));
+        expands
+    };
+    let late =
+        |(id, e): &(ColumnId, Expr)| !ordering.contains(id) && (computes_volatile(e) || expands(e));
     if !projection.columns.iter().any(late) {
         return None;
     }
@@ -396,6 +423,9 @@ fn postponed<'e>(
             columns.push((column.0, Expr::column(column.0, column.1.ty)));
             projection.columns.push(column);
         }
+    }
+    for argument in series.iter().flat_map(|call| &call.arguments) {
+        argument.each_column(&mut |id| read.push(id));
     }
     for (id, ty) in input.output_types() {
         let known = projection.columns.iter().any(|(known, _)| *known == id);

@@ -6,6 +6,7 @@ use types::{DataType, Interval, Result, SqlState, Value};
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::json::{Comparison, JsonAggregate, comparable};
 use super::name::{folded, ident_at, object_at};
+use super::scope::Clause;
 use super::types::{Category, Context, category};
 use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
@@ -123,7 +124,10 @@ impl Binder<'_> {
             ast::WindowType::NamedWindow(ident) => self.named_window(ident)?,
             ast::WindowType::WindowSpec(spec) => self.complete_window(spec)?,
         };
+        let series = self.series_mark()?;
         let mut call = self.window_function(function, name, at)?;
+        let message = "window function calls cannot contain set-returning function calls";
+        self.refuse_series_since(series, message)?;
         for expr in &spec.partition_by {
             let mut bound = self.bind_expr(expr)?;
             self.settle(&mut bound)?;
@@ -331,7 +335,16 @@ impl Binder<'_> {
             ast::WindowFrameBound::Preceding(None) => return Ok(FrameBound::UnboundedPreceding),
             ast::WindowFrameBound::Following(None) => return Ok(FrameBound::UnboundedFollowing),
             ast::WindowFrameBound::Preceding(Some(expr))
-            | ast::WindowFrameBound::Following(Some(expr)) => self.bind_expr(expr)?,
+            | ast::WindowFrameBound::Following(Some(expr)) => {
+                let seen = self.level()?.references.len();
+                let bound = self.in_clause(Clause::Frame(units), |b| b.bind_expr(expr))?;
+                if let Some((_, place)) = self.level()?.references.get(seen).copied() {
+                    let message =
+                        format!("argument of {} must not contain variables", frame_name(units));
+                    return fail(SqlState::INVALID_COLUMN_REFERENCE, message, place);
+                }
+                bound
+            }
         };
         let ty = match units {
             FrameUnits::Rows | FrameUnits::Groups => DataType::BigInt,

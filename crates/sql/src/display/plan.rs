@@ -167,6 +167,7 @@ fn join_name(kind: JoinKind) -> String {
         JoinKind::Anti => "AntiJoin",
         JoinKind::Mark(id) => return format!("MarkJoin {} =", numbered(id)),
         JoinKind::Single => "SingleJoin",
+        JoinKind::Each => "EachJoin",
     };
     name.to_owned()
 }
