@@ -6,6 +6,7 @@ pub(crate) mod index;
 pub(crate) mod table;
 mod alter;
 mod drop;
+mod followers;
 mod names;
 mod redefined;
 mod schema;

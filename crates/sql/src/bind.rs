@@ -61,6 +61,8 @@ mod system;
 mod refresh;
 mod special;
 mod functions;
+mod hypothetical;
+mod parameter_names;
 mod variadic;
 mod json;
 mod function_table;

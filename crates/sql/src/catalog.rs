@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, Error, Result, Value};
+use types::{DataType, Error, Position, Result, Value};
 
 use crate::algebra::{Direction, Expr, NullsOrder, SessionFunction};
 use crate::statement::{Access, RelationName};
@@ -756,6 +756,11 @@ pub trait Catalog {
     /// The statement means what it means because of the primary key of the table `name`.
     fn relies_on_key(&self, name: &str) {
         let _ = name;
+    }
+
+    /// The text that is bound reads the relation that the catalog calls `key` at this place.
+    fn reads_at(&self, key: &str, at: Position) {
+        let _ = (key, at);
     }
 
     /// The session's time zone.

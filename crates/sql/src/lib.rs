@@ -20,5 +20,6 @@ mod bind;
 pub use bind::{bind, bind_generated, bind_index_terms, bind_row_exprs};
 pub use implication::{implies, normalised};
 pub use parse::{
-    Effect, ParsedStatement, default_text, names_in, parse, query_in_schema, sequences_in,
+    Effect, Followed, ParsedStatement, default_text, followed, names_in, parse, query_in_schema,
+    sequences_in,
 };

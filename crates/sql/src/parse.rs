@@ -13,6 +13,7 @@ mod dialect;
 mod effect;
 mod effectless;
 mod elements;
+mod followed;
 mod forms;
 mod grant;
 mod like;
@@ -36,6 +37,8 @@ pub use effect::Effect;
 pub(crate) use effectless::{
     Altered as AlteredKind, Effectless as EffectlessAction, EffectlessTree,
 };
+pub use followed::{Followed, followed};
+pub(crate) use forms::JOIN_NAME;
 pub(crate) use like::LikeTree;
 pub(crate) use reserved::is_reserved;
 pub(crate) use session::{Overriding, SequenceOption};
@@ -460,6 +463,7 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     let inferences = conflict::take_inferences(&mut tokens).map_err(syntax_error)?;
     let subscripted = subscript::take_subscripts(&mut tokens).map_err(syntax_error)?;
     let likes = like::take_likes(&mut tokens).map_err(syntax_error)?;
+    let fetched = forms::take_fetched(&mut tokens).map_err(syntax_error)?;
     let mut parser = parser(tokens);
     let first_lock = locks.first().and_then(|lock| lock.at);
     let tree = if parser.peek_keyword(Keyword::COPY) {
@@ -467,7 +471,8 @@ fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     } else if let Some(tree) = session::parse(&mut parser).map_err(syntax_error)? {
         Tree::Session(Box::new(tree))
     } else {
-        let statement = parser.parse_statement().map_err(syntax_error)?;
+        let mut statement = parser.parse_statement().map_err(syntax_error)?;
+        forms::put_fetched(&mut statement, &fetched);
         Tree::Sql(Box::new(SqlTree {
             statement,
             locks,

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use sql::Followed;
 use sql::algebra::Query;
 use sql::catalog::{
     CheckDef, ForeignKeyDef, IdentityKind, KeyDef, SequenceDef, Uniqueness, Validity,
@@ -21,6 +22,7 @@ use sql::statement::{
 };
 use types::{Error, Result, SqlState};
 
+use super::followers::{self, Change};
 use super::redefined::{self, Redefined};
 use super::table::{check_persistence, foreign_index, key_index, new_filled};
 use super::{drop, names, needed, sequence, validate, view, wide};
@@ -426,6 +428,12 @@ impl Altering {
 
     fn finish(mut self, session: &mut Session, rewrite: Option<&Query>) -> Result<()> {
         let old = self.table.entry.def.name.clone();
+        let before: Vec<String> =
+            self.table.entry.def.columns.iter().map(|c| names::quoted(&c.name)).collect();
+        let readers = match self.renamed.is_empty() && self.dropped.is_empty() {
+            true if old == self.table.def.name => Vec::new(),
+            _ => followers::readers(session, &old),
+        };
         let sequences = std::mem::take(&mut self.sequences);
         session.change_catalog(|state| {
             state.sequences.extend(sequences.into_iter().map(|s| (s.name.clone(), Arc::new(s))));
@@ -471,8 +479,13 @@ impl Altering {
                 None => wide::refuse_unfit(state, &old),
             }
         })?;
+        let shown = names::quoted_relation(&def.name);
+        let mut parts = followed_columns(&before, &renamed, &dropped);
+        parts.extend((old != def.name).then_some(Followed::Name(&shown)));
+        let change = Change { from: &old, to: &def.name, parts: &parts };
+        followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
-        view::check_readers(session, &old, first)?;
+        view::check_readers(session, &def.name, first)?;
         for check in &checks {
             validate::check(session, &def, check)?;
         }
@@ -481,6 +494,20 @@ impl Altering {
         }
         Ok(())
     }
+}
+
+/// What readers see of columns that got other names or are gone; `before` are the old names.
+fn followed_columns<'a>(
+    before: &'a [String],
+    renamed: &[(String, String)],
+    dropped: &[Dropped],
+) -> Vec<Followed<'a>> {
+    let place = |(from, _): &(String, String)| {
+        before.iter().position(|known| *known == names::quoted(from))
+    };
+    let renamed = renamed.iter().filter_map(place);
+    let named = renamed.map(|place| Followed::Column(&before[..=place]));
+    named.chain(dropped.iter().map(|column| Followed::Dropped(column.ordinal))).collect()
 }
 
 fn shift(ordinals: &mut [usize], gone: usize) {

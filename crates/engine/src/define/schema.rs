@@ -290,19 +290,11 @@ fn move_one(session: &mut Session, key: &str, to: &str) -> Result<()> {
         }
         return Ok(());
     }
-    session.change_catalog(|state| {
-        if let Some(sequence) = state.sequences.get(key).cloned() {
-            return sequence::rename(state, sequence.again(), key, new);
-        }
-        let Some(view) = state.views.get(key).cloned() else { return Ok(()) };
-        if let Some(reader) = view::readers(state, key).first() {
-            let message = format!("another schema for what view \"{reader}\" reads");
-            return Err(Error::unsupported(message));
-        }
-        state.views.remove(key);
-        state.views.insert(new.clone(), view);
-        state.rename_rights(key, &new);
-        state.rename_comments(key, &new);
-        Ok(())
+    if state.views.contains_key(key) {
+        return view::move_to(session, key, &new);
+    }
+    session.change_catalog(|state| match state.sequences.get(key).cloned() {
+        Some(sequence) => sequence::rename(state, sequence.again(), key, new),
+        None => Ok(()),
     })
 }

@@ -1,12 +1,14 @@
 //! CREATE and DROP VIEW.
 
+use sql::Followed;
 use sql::statement::{
     CreateView, DropBehaviour, DropRelations, IfExists, Persistence, RelationName, RenameView,
     Statement,
 };
 use types::calendar::TimeZone;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, Position, Result, SqlState};
 
+use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, wide};
 use crate::catalog::{State, View, undefined_table};
 use crate::comments::Commented;
@@ -79,6 +81,8 @@ struct Noting<'a> {
     seen: std::cell::RefCell<Vec<String>>,
     /// Tables whose primary key it relies on.
     keys: std::cell::RefCell<Vec<String>>,
+    /// Where it reads which relation.
+    places: std::cell::RefCell<Vec<(String, Position)>>,
 }
 
 impl sql::catalog::Catalog for Noting<'_> {
@@ -108,6 +112,10 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.keys.borrow_mut().push(name.to_owned());
     }
 
+    fn reads_at(&self, key: &str, at: Position) {
+        self.places.borrow_mut().push((key.to_owned(), at));
+    }
+
     fn time_zone(&self) -> TimeZone {
         self.inner.time_zone()
     }
@@ -117,14 +125,20 @@ impl sql::catalog::Catalog for Noting<'_> {
     }
 }
 
-/// Names of the tables and views that the query `text` reads, and of those tables whose primary key
-/// it relies on.
-fn relations_in(session: &Session, text: &str) -> Result<(Vec<String>, Vec<String>)> {
-    let (seen, keys) = Default::default();
-    let noting = Noting { inner: session.definition_catalog(), seen, keys };
+/// Binds the query `text` in the eyes of a catalog that notes what it is asked for.
+fn noted<'a>(session: &'a Session, text: &str) -> Result<Noting<'a>> {
+    let (seen, keys, places) = Default::default();
+    let noting = Noting { inner: session.definition_catalog(), seen, keys, places };
     for statement in sql::parse(text)? {
         sql::bind(&statement, &noting, &[])?;
     }
+    Ok(noting)
+}
+
+/// Names of the tables and views that the query `text` reads, and of those tables whose primary key
+/// it relies on.
+pub(super) fn relations_in(session: &Session, text: &str) -> Result<(Vec<String>, Vec<String>)> {
+    let noting = noted(session, text)?;
     let names = [noting.seen, noting.keys].map(|names| {
         let mut names = names.into_inner();
         names.sort();
@@ -132,6 +146,12 @@ fn relations_in(session: &Session, text: &str) -> Result<(Vec<String>, Vec<Strin
         names
     });
     Ok(names.into())
+}
+
+/// Where the query `text` itself reads the relation that the catalog calls `name`.
+pub(super) fn places_in(session: &Session, text: &str, name: &str) -> Result<Vec<Position>> {
+    let places = noted(session, text)?.places.into_inner();
+    Ok(places.into_iter().filter(|(key, _)| key == name).map(|(_, at)| at).collect())
 }
 
 /// Drops views and wide tables that depend on `name`, or fails when there are any and `behaviour`
@@ -176,17 +196,11 @@ pub(super) fn drop_all(session: &mut Session, drop: &DropRelations) -> Result<Qu
 /// ALTER VIEW ... RENAME.
 ///
 /// # Errors
-/// 42P07, 42703, 42701; 0A000 while other views read it: they are kept as text.
+/// 42P07, 42703, 42701.
 pub(super) fn rename(session: &mut Session, rename: &RenameView) -> Result<QueryResult> {
     let state = session.state();
     let name = state.key_of(&rename.name)?;
     let mut view = state.views.get(&name).cloned().ok_or_else(|| undefined_table(&name))?;
-    if let Some(reader) = readers(&state, &name).first() {
-        let message =
-            format!("cannot alter view \"{name}\" in a way that view \"{reader}\" would notice");
-        return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
-            .with_hint("Drop the view first, and create it again afterwards."));
-    }
     let to = &rename.to;
     match &rename.column {
         None => {
@@ -194,17 +208,13 @@ pub(super) fn rename(session: &mut Session, rename: &RenameView) -> Result<Query
             if state.contains(&key) {
                 return Err(names::taken(to));
             }
-            session.change_catalog(|state| {
-                state.views.remove(&name);
-                if view.persistence == Persistence::Permanent {
-                    state.rename_rights(&name, &key);
-                    state.rename_comments(&name, &key);
-                }
-                state.views.insert(key, view);
-                Ok(())
-            })?;
+            move_to(session, &name, &key)?;
         }
         Some(column) => {
+            let readers = followers::readers(session, &name);
+            let before: Vec<String> =
+                view.output.iter().map(|(known, _)| names::quoted(known)).collect();
+            let ordinal = view.output.iter().position(|(known, _)| known == column);
             rename_column(&mut view, RelationName::name_of_key(&name), column, to)?;
             session.change_catalog(|state| {
                 state.move_comments(|on| match on {
@@ -217,9 +227,32 @@ pub(super) fn rename(session: &mut Session, rename: &RenameView) -> Result<Query
                 state.views.insert(name.clone(), view);
                 Ok(())
             })?;
+            let parts = [Followed::Column(&before[..=ordinal.unwrap_or_default()])];
+            let change = Change { from: &name, to: &name, parts: &parts };
+            followers::follow(session, &readers, &change)?;
         }
     }
     Ok(QueryResult::command("ALTER VIEW"))
+}
+
+/// Gives the view that the catalog calls `name` another name, in another schema perhaps.
+///
+/// # Errors
+/// 0A000 for readers that cannot follow.
+pub(super) fn move_to(session: &mut Session, name: &str, key: &str) -> Result<()> {
+    let readers = followers::readers(session, name);
+    session.change_catalog(|state| {
+        let Some(view) = state.views.remove(name) else { return Ok(()) };
+        if view.persistence == Persistence::Permanent {
+            state.rename_rights(name, key);
+            state.rename_comments(name, key);
+        }
+        state.views.insert(key.to_owned(), view);
+        Ok(())
+    })?;
+    let shown = names::quoted_relation(key);
+    let parts = [Followed::Name(&shown)];
+    followers::follow(session, &readers, &Change { from: name, to: key, parts: &parts })
 }
 
 fn rename_column(view: &mut View, name: &str, column: &str, to: &str) -> Result<()> {
@@ -246,7 +279,7 @@ pub(super) fn readers(state: &State, name: &str) -> Vec<String> {
 /// Looks whether views that read the table `name` mean the same after a change of it, which
 /// `state` has; under CASCADE those that do not are dropped.
 ///
-/// Departure from PostgreSQL: views are kept as text, so they do not follow new names.
+/// Departure from PostgreSQL: views are kept as text; new names were put into it before.
 ///
 /// # Errors
 /// 2BP01 when a dropped column was read, 0A000 for other changes.

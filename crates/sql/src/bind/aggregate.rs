@@ -122,6 +122,8 @@ impl Binder<'_> {
                 id
             }
         };
+        // A call around this one belongs to the same level, and is refused there.
+        level.references.push((id, at));
         let result = Expr::column(id, ty);
         Ok(match JsonAggregate::named(name) {
             Some(json) => Bound::new(self.json_collected(json, result, argument.as_ref()), at),

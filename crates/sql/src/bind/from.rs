@@ -16,7 +16,7 @@ use crate::algebra::{
     ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
 };
 use crate::catalog::{Relation, TableRef, ViewRights};
-use crate::parse::too_deep;
+use crate::parse::{JOIN_NAME, too_deep};
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
 
 /// How messages begin that are about the text of a view.
@@ -96,9 +96,14 @@ impl Binder<'_> {
         if matches!(kind, JoinKind::Right | JoinKind::Full) {
             left_scope.make_optional();
         }
+        let mut join_name = None;
         let matching = match constraint {
             Some(ast::JoinConstraint::On(expr)) => Matching::On(expr),
-            Some(ast::JoinConstraint::Using(names)) => Matching::Using(using_names(names)?),
+            Some(ast::JoinConstraint::Using(names)) => {
+                let (names, alias) = join_alias(names);
+                join_name = alias;
+                Matching::Using(using_names(names)?)
+            }
             Some(ast::JoinConstraint::Natural) => {
                 Matching::Using(natural_names(&left_scope, &right_scope))
             }
@@ -121,7 +126,14 @@ impl Binder<'_> {
                 })?;
                 (condition, scope)
             }
-            Matching::Using(names) => self.merge_columns(left_scope, right_scope, &names, kind)?,
+            Matching::Using(names) => {
+                let merged = self.merge_columns(left_scope, right_scope, &names, kind)?;
+                let (condition, mut scope) = merged;
+                if let Some(name) = join_name {
+                    scope.extend(named_join(&scope, name, names.len()))?;
+                }
+                (condition, scope)
+            }
         };
         Ok((join(left, right, kind, condition), scope))
     }
@@ -250,7 +262,11 @@ impl Binder<'_> {
         }
         let is_written = written.schema.is_some();
         let full = self.found_at(written, at);
-        match self.catalog.relation(full.schema.as_deref(), &full.name) {
+        let relation = self.catalog.relation(full.schema.as_deref(), &full.name);
+        if let (Some(_), Some(at), 0) = (&relation, at, self.view_depth) {
+            self.catalog.reads_at(&full.key(), at);
+        }
+        match relation {
             Some(Relation::Table(table)) => {
                 let is_wide = table.wide().is_some();
                 let read = Extent::Columns(BTreeSet::new());
@@ -504,6 +520,29 @@ fn join_kind(operator: &ast::JoinOperator) -> Result<(JoinKind, Option<&ast::Joi
         J::CrossJoin(constraint) => (JoinKind::Inner, Some(constraint)),
         _ => return unsupported("this kind of join", None),
     })
+}
+
+/// The columns of USING, and its alias, which is a name of two parts behind them.
+fn join_alias(names: &[ast::ObjectName]) -> (&[ast::ObjectName], Option<&ast::Ident>) {
+    if let [columns @ .., last] = names
+        && let [alias, mark] = last.0.as_slice()
+        && let (Some(alias), Some(mark)) = (alias.as_ident(), mark.as_ident())
+        && mark.value == JOIN_NAME
+    {
+        return (columns, Some(alias));
+    }
+    (names, None)
+}
+
+/// The relation that an alias of USING names: the merged columns, which are the first `count` of
+/// `scope`. Only qualified names find them there.
+fn named_join(scope: &Scope, alias: &ast::Ident, count: usize) -> Scope {
+    let (name, at) = (folded(alias), ident_at(alias));
+    let merged = scope.columns.iter().take(count).cloned();
+    let columns = merged.map(|column| ScopeColumn { relation: name.clone(), ..column }).collect();
+    let (whole, table) = (Whole::Row, None);
+    let relation = ScopeRelation { name, schema: None, columns, system: None, table, whole, at };
+    Scope { relations: vec![relation], columns: Vec::new() }
 }
 
 fn using_names(names: &[ast::ObjectName]) -> Result<Vec<(String, Place)>> {

@@ -5,11 +5,12 @@ use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Valu
 
 use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
+use super::hypothetical::is_hypothetical;
 use super::json::{Comparison, comparable, has_key, refuse_missing, takes_rows};
-use super::name::{folded, ident_at, object_at, object_parts};
+use super::name::{object_at, object_parts};
+use super::parameter_names::in_order;
 use super::scope::Series;
-use super::table_function::named_argument;
-use super::types::{Context, can_cast, numeric_rounded};
+use super::types::{Context, can_cast, numeric_rounded, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
@@ -25,7 +26,13 @@ impl Binder<'_> {
             return unsupported("IGNORE NULLS", at);
         }
         if aggregate::is_aggregate(&name) {
+            if let Some(list) = self.percentiles(function, &name)? {
+                return Ok(list);
+            }
             return self.bind_aggregate(function, &name);
+        }
+        if is_hypothetical(&name) && !function.within_group.is_empty() {
+            return self.bind_hypothetical(function, &name);
         }
         if window::is_window_function(&name) {
             let message = format!("window function {name} requires an OVER clause");
@@ -59,13 +66,10 @@ impl Binder<'_> {
         if let Some(bound) = self.variadic_call(&name, args, at)? {
             return Ok(bound);
         }
-        if name == "make_interval" {
-            let bound = self.make_interval_arguments(args)?;
-            return self.call(&name, bound, at);
-        }
+        let ordered = in_order(&name, args, at)?;
         let mark = self.series_mark()?;
         let bound: Result<Vec<Bound>> =
-            args.iter().map(|arg| self.bind_argument(&name, arg)).collect();
+            ordered.iter().map(|arg| self.bind_argument(&name, arg)).collect();
         let bound = bound?;
         if name == "coalesce" {
             let message = "set-returning functions are not allowed in COALESCE";
@@ -162,7 +166,17 @@ impl Binder<'_> {
         arguments: Vec<Bound>,
         at: Place,
     ) -> Result<Bound> {
-        let overload = choose(name, &arguments, at)?;
+        let overload = match (choose(name, &arguments, at), arguments.as_slice()) {
+            (Err(error), [argument]) if error.state() == SqlState::UNDEFINED_FUNCTION => {
+                let ty = type_called(name);
+                let ty = ty.filter(|ty| can_cast(argument.ty(), *ty, Context::Explicit));
+                let Some(ty) = ty else { return Err(error) };
+                // A call by a type's name is a conversion to it.
+                let [argument] = <[Bound; 1]>::try_from(arguments).map_err(|_| error)?;
+                return Ok(Bound::new(self.coerce(argument, ty, Context::Explicit)?, at));
+            }
+            (overload, _) => overload?,
+        };
         self.apply(overload, arguments, at)
     }
 
@@ -410,39 +424,6 @@ impl Binder<'_> {
             }
             _ => return None,
         })
-    }
-
-    /// make_interval takes its arguments by name or position, all optional.
-    fn make_interval_arguments(&mut self, args: &[ast::FunctionArg]) -> Result<Vec<Bound>> {
-        const NAMES: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
-        let zero = |at_idx: usize| match at_idx {
-            6 => Expr::literal(Value::F64(0.0), DataType::Double),
-            _ => Expr::integer(0),
-        };
-        let mut list: Vec<Bound> =
-            (0..NAMES.len()).map(|at_idx| Bound::new(zero(at_idx), None)).collect();
-        for (position, arg) in args.iter().enumerate() {
-            let (slot, bound, at) = match named_argument(arg) {
-                Some((name, expr)) => {
-                    let wanted = folded(name);
-                    let slot = NAMES.iter().position(|known| **known == wanted);
-                    (slot, self.bind_expr(expr)?, ident_at(name))
-                }
-                None => {
-                    let bound = self.bind_plain_argument(arg)?;
-                    let at = bound.at;
-                    (Some(position), bound, at)
-                }
-            };
-            match slot.and_then(|slot| list.get_mut(slot)) {
-                Some(place) => *place = bound,
-                None => {
-                    let message = "function make_interval does not exist with these arguments";
-                    return Err(no_function(message.to_owned(), at));
-                }
-            }
-        }
-        Ok(list)
     }
 }
 

@@ -292,8 +292,20 @@ impl Binder<'_> {
     }
 
     fn shift(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (left.ty(), right.ty());
+        let (mut left, right) = (self.retyped(left), self.retyped(right));
         let at = super::first(left.at, || right.at);
+        // As in PostgreSQL, an untyped operand has the type of the other one.
+        match right.ty() {
+            DataType::Integer if left.is_unknown() => {
+                left = Bound::new(self.coerce(left, DataType::Integer, Context::Implicit)?, at);
+            }
+            DataType::SmallInt | DataType::Unknown if left.is_unknown() => {
+                let types = format!("unknown {op} {}", right.ty().name());
+                return Err(ambiguous_operator(&types, at));
+            }
+            _ => {}
+        }
+        let (a, b) = (left.ty(), right.ty());
         let count = matches!(b, DataType::SmallInt | DataType::Integer | DataType::Unknown);
         if !a.is_integer() || !count {
             return Err(no_operator(&op.to_string(), a, b, at));

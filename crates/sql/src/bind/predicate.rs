@@ -10,7 +10,7 @@ use super::operators::{compare_op, no_operator, no_row_operator};
 use super::row::row_fields;
 use super::types::{Category, Context, category, comparison_type, interchangeable};
 use super::{Binder, Bound, unsupported};
-use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Quantifier};
+use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place, Quantifier};
 
 impl Binder<'_> {
     /// The forms whose result is a truth value.
@@ -231,7 +231,7 @@ impl Binder<'_> {
     }
 
     /// The escape character: backslash unless given; none for `ESCAPE ''`.
-    fn escape(&mut self, given: Option<&Ast>) -> Result<Option<char>> {
+    pub(super) fn escape(&mut self, given: Option<&Ast>) -> Result<Option<char>> {
         let Some(given) = given else {
             return Ok(Some('\\'));
         };
@@ -319,7 +319,7 @@ impl Binder<'_> {
         let pattern = self.bind_expr(pattern)?;
         let pattern = match (pattern.expr.as_literal(), constant_text(&pattern.expr)) {
             (Some(types::Value::Null), _) => Expr::null(DataType::Text),
-            (_, Some(text)) => Expr::text(&similar_regex(&text, escape)),
+            (_, Some(text)) => Expr::text(&similar_regex(&text, escape, pattern.at)?),
             (_, None) => {
                 return unsupported("SIMILAR TO with something other than a constant", pattern.at);
             }
@@ -414,14 +414,29 @@ fn takes_blanks(pattern: &str, escape: Option<char>) -> bool {
 }
 
 /// A SIMILAR TO pattern as an anchored regular expression.
-fn similar_regex(pattern: &str, escape: Option<char>) -> String {
+///
+/// # Errors
+/// 2200C for more than two separators, which are an escape character and a double quote: what is
+/// between them is what `substring` gives.
+pub(super) fn similar_regex(pattern: &str, escape: Option<char>, at: Place) -> Result<String> {
     let mut out = String::from("^(?:");
+    let mut separators = ["){1,1}?(", "){1,1}(?:"].into_iter();
     let mut characters = pattern.chars();
     let mut in_class = false;
     while let Some(c) = characters.next() {
         if Some(c) == escape {
-            // Any character may be escaped, so that classes and borders of words are there, too.
-            out.extend(['\\'].into_iter().chain(characters.next()));
+            match (characters.next(), in_class) {
+                (Some('"'), false) => match separators.next() {
+                    Some(separator) => out.push_str(separator),
+                    None => {
+                        let message = "SQL regular expression may not contain more than two \
+                                       escape-double-quote separators";
+                        return super::fail(SqlState(*b"2200C"), message, at);
+                    }
+                },
+                // Any character may be escaped: there are classes and borders of words, too.
+                (escaped, _) => out.extend(['\\'].into_iter().chain(escaped)),
+            }
             continue;
         }
         match c {
@@ -443,7 +458,7 @@ fn similar_regex(pattern: &str, escape: Option<char>) -> String {
         }
     }
     out.push_str(")$");
-    out
+    Ok(out)
 }
 
 fn push_literal(out: &mut String, c: char) {

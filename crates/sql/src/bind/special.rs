@@ -5,6 +5,7 @@ use types::{DataType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
+use super::predicate::similar_regex;
 use super::types::{Category, Context, category};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{Expr, ExprKind, Function, Place};
@@ -129,6 +130,21 @@ impl Binder<'_> {
         Ok(Bound::new(part.expr.cast(DataType::Double), at))
     }
 
+    /// `substring(text SIMILAR pattern ESCAPE escape)` with a constant pattern.
+    fn similar_part(&mut self, text: Bound, pattern: Bound, escape: &Ast) -> Result<Bound> {
+        let at = text.at;
+        let escape = self.escape(Some(escape))?;
+        let regex = match (pattern.expr.as_literal(), constant_text(&pattern.expr)) {
+            (Some(types::Value::Null), _) => Expr::null(DataType::Text),
+            (_, Some(written)) => Expr::text(&similar_regex(&written, escape, pattern.at)?),
+            (_, None) => {
+                let what = "substring with a SIMILAR pattern that is not constant";
+                return unsupported(what, pattern.at);
+            }
+        };
+        self.call("substring", vec![text, Bound::new(regex, pattern.at)], at)
+    }
+
     fn substring(&mut self, text: &Ast, from: Option<&Ast>, count: Option<&Ast>) -> Result<Bound> {
         let text = self.bind_expr(text)?;
         let at = text.at;
@@ -138,8 +154,8 @@ impl Binder<'_> {
         };
         let pattern = category(from.ty()) == Category::Text
             || super::literal::unknown_text(&from.expr).is_some();
-        if pattern && count.is_some() {
-            return unsupported("SUBSTRING with a pattern and an escape character", from.at);
+        if let (true, Some(escape)) = (pattern, count) {
+            return self.similar_part(text, from, escape);
         }
         let mut arguments = vec![text, from];
         if let Some(count) = count {

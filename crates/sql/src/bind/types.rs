@@ -470,30 +470,35 @@ fn array_name(name: &str) -> Option<DataType> {
     let element = match name {
         "int2vector" => DataType::SmallInt,
         "oidvector" => DataType::Oid,
-        _ => match name.strip_prefix('_')? {
-            "bool" => DataType::Boolean,
-            "bytea" => DataType::Bytea,
-            "int2" => DataType::SmallInt,
-            "int4" => DataType::Integer,
-            "int8" => DataType::BigInt,
-            "oid" => DataType::Oid,
-            "float4" => DataType::Real,
-            "float8" => DataType::Double,
-            "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
-            "text" | "name" | "char" => DataType::Text,
-            "varchar" | "bpchar" => DataType::Varchar(None),
-            "date" => DataType::Date,
-            "time" => DataType::TIME,
-            "timestamp" => DataType::TIMESTAMP,
-            "timestamptz" => DataType::TIMESTAMPTZ,
-            "interval" => DataType::Interval,
-            "uuid" => DataType::Uuid,
-            "json" => DataType::Json,
-            "jsonb" => DataType::Jsonb,
-            _ => return None,
-        },
+        _ => type_called(name.strip_prefix('_')?)?,
     };
     DataType::array_of(element)
+}
+
+/// The type that PostgreSQL's catalog has under `name`, without any modifier.
+pub(super) fn type_called(name: &str) -> Option<DataType> {
+    Some(match name {
+        "bool" => DataType::Boolean,
+        "bytea" => DataType::Bytea,
+        "int2" => DataType::SmallInt,
+        "int4" => DataType::Integer,
+        "int8" => DataType::BigInt,
+        "oid" => DataType::Oid,
+        "float4" => DataType::Real,
+        "float8" => DataType::Double,
+        "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
+        "text" | "name" | "char" => DataType::Text,
+        "varchar" | "bpchar" => DataType::Varchar(None),
+        "date" => DataType::Date,
+        "time" => DataType::TIME,
+        "timestamp" => DataType::TIMESTAMP,
+        "timestamptz" => DataType::TIMESTAMPTZ,
+        "interval" => DataType::Interval,
+        "uuid" => DataType::Uuid,
+        "json" => DataType::Json,
+        "jsonb" => DataType::Jsonb,
+        _ => return None,
+    })
 }
 
 fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Result<DataType> {

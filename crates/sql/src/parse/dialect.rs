@@ -45,7 +45,9 @@ impl Dialect for TesseraDialect {
                 let Token::Word(word) = parser.next_token().token else { return None };
                 return Some(Ok(niladic(word)));
             }
-            Token::LParen if is_values(parser) => return Some(parse_values(parser)),
+            Token::LParen if is_values(parser) || is_combined(parser) => {
+                return Some(parse_query(parser));
+            }
             _ => return None,
         };
         parser.next_token();
@@ -163,7 +165,54 @@ fn is_values(parser: &Parser<'_>) -> bool {
     matches!(word, Token::Word(word) if word.keyword == Keyword::VALUES) && is(2, Token::LParen)
 }
 
-fn parse_values(parser: &mut Parser<'_>) -> Result<ast::Expr, ParserError> {
+/// Parentheses in a row that may stand before the first query of a combined one.
+const OPEN_MAX: usize = 16;
+
+/// True before `((SELECT ...) UNION ...`, a query in whose parentheses others are.
+fn is_combined(parser: &Parser<'_>) -> bool {
+    let token = |at: usize| &parser.peek_nth_token_ref(at).token;
+    let Some(first) = (1..OPEN_MAX).find(|at| *token(*at) != Token::LParen) else { return false };
+    let begins = [Keyword::SELECT, Keyword::WITH, Keyword::VALUES];
+    if first < 2 || !matches!(token(first), Token::Word(word) if begins.contains(&word.keyword)) {
+        return false;
+    }
+    // Past the opening parenthesis and the end of the one behind it.
+    let (mut at, mut depth, mut opened) = (parser.index(), 0_usize, 0_usize);
+    loop {
+        match parser.token_at(at).token {
+            Token::EOF => return false,
+            Token::LParen => {
+                depth += 1;
+                opened += 1;
+            }
+            Token::RParen => {
+                depth = depth.saturating_sub(1);
+                if depth <= 1 {
+                    break;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    let mut next = at + 1;
+    while matches!(parser.token_at(next).token, Token::Whitespace(_)) {
+        next += 1;
+    }
+    let follows = [
+        Keyword::UNION,
+        Keyword::INTERSECT,
+        Keyword::EXCEPT,
+        Keyword::ORDER,
+        Keyword::LIMIT,
+        Keyword::OFFSET,
+        Keyword::FETCH,
+    ];
+    let word = &parser.token_at(next).token;
+    opened > 1 && matches!(word, Token::Word(word) if follows.contains(&word.keyword))
+}
+
+fn parse_query(parser: &mut Parser<'_>) -> Result<ast::Expr, ParserError> {
     parser.expect_token(&Token::LParen)?;
     let query = parser.parse_query()?;
     parser.expect_token(&Token::RParen)?;

@@ -5,9 +5,15 @@
 //! - `a int UNIQUE NULLS NOT DISTINCT` to a constraint of the table,
 //! - `TYPE text COLLATE "C"` to `TYPE text`,
 //! - `INTERVAL(2) '...'` to `INTERVAL '...' SECOND(2)`,
-//! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields.
+//! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields,
+//! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
+//! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
+//! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
+//! - `FETCH FIRST (expression) ROWS` to one with a placeholder, whose meaning is kept aside.
 
+use sqlparser::ast;
 use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use types::{Error, Result};
 
@@ -59,6 +65,9 @@ fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
 pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     interval_digits(tokens);
     interval_names(tokens);
+    explained_query(tokens);
+    join_names(tokens);
+    similar_parts(tokens);
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     if word(0, "reset") && word(1, "time") && word(2, "zone") {
@@ -223,4 +232,126 @@ fn interval_names(tokens: &mut Vec<TokenWithSpan>) {
         let token = TokenWithSpan { token: keyword_token("AS", Keyword::AS), ..tokens[at] };
         tokens.insert(at, token);
     }
+}
+
+/// Gives EXPLAIN an option before a query in parentheses, which are no options then.
+fn explained_query(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let [explain, open, ..] = places.as_slice() else { return };
+    if !is(&tokens[*explain], "explain") {
+        return;
+    }
+    let inner = places[1..].iter().find(|at| tokens[**at].token != Token::LParen);
+    let queries = ["select", "with", "values", "table"];
+    let is_query = inner.is_some_and(|at| queries.iter().any(|word| is(&tokens[*at], word)));
+    if tokens[*open].token == Token::LParen && is_query {
+        let verbose = [Token::LParen, name_token("verbose"), name_token("false"), Token::RParen];
+        let verbose = super::spelled(verbose, tokens[*open].span).collect::<Vec<_>>();
+        tokens.splice(*open..*open, verbose);
+    }
+}
+
+/// The second part of the name that stands for the alias of `USING (...)`.
+pub(crate) const JOIN_NAME: &str = "using";
+
+/// Moves the alias of `USING (a, b) AS x` into the parentheses.
+fn join_names(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    for at in (0..places.len()).rev() {
+        let token = |next: usize| places.get(at + next).map(|place| &tokens[*place].token);
+        if !is(&tokens[places[at]], "using") || token(1) != Some(&Token::LParen) {
+            continue;
+        }
+        let mut end = 2;
+        while matches!(token(end), Some(Token::Word(_))) && token(end + 1) == Some(&Token::Comma) {
+            end += 2;
+        }
+        let is_list = matches!(token(end), Some(Token::Word(_)))
+            && token(end + 1) == Some(&Token::RParen)
+            && places.get(at + end + 2).is_some_and(|place| is(&tokens[*place], "as"));
+        if let (true, Some(Token::Word(name))) = (is_list, token(end + 3)) {
+            let name = Token::Word(name.clone());
+            let (close, alias) = (places[at + end + 1], places[at + end + 3]);
+            let marked =
+                [Token::Comma, name, Token::Period, Token::make_word(JOIN_NAME, Some('"'))];
+            let marked = super::spelled(marked, tokens[alias].span).collect::<Vec<_>>();
+            tokens.drain(close + 1..=alias);
+            tokens.splice(close..close, marked);
+        }
+    }
+}
+
+/// Writes SIMILAR and ESCAPE of `substring` as FROM and FOR, which mean the same of texts.
+fn similar_parts(tokens: &mut [TokenWithSpan]) {
+    let places = significant(tokens);
+    // For each parenthesis around a token, whether it is one of such a call.
+    let mut calls = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let is_to = |at: usize| places.get(at).is_some_and(|place| is(&tokens[*place], "to"));
+        match &tokens[*place].token {
+            Token::LParen => {
+                calls.push(at > 0 && is(&tokens[places[at - 1]], "substring"));
+                continue;
+            }
+            Token::RParen => {
+                calls.pop();
+                continue;
+            }
+            _ if calls.last() != Some(&true) => continue,
+            _ => {}
+        }
+        if is(&tokens[*place], "similar") && !is_to(at + 1) {
+            tokens[*place].token = keyword_token("FROM", Keyword::FROM);
+        } else if is(&tokens[*place], "escape") {
+            tokens[*place].token = keyword_token("FOR", Keyword::FOR);
+        }
+    }
+}
+
+/// How the placeholders begin that stand for expressions of FETCH FIRST.
+const FETCHED: &str = "$fetched";
+
+/// Takes expressions in parentheses out of `FETCH FIRST (expression) ROWS`, with placeholders in
+/// their places.
+pub(super) fn take_fetched(
+    tokens: &mut Vec<TokenWithSpan>,
+) -> super::session::Parsed<Vec<ast::Expr>> {
+    let places = significant(tokens);
+    let mut taken = Vec::new();
+    for at in (0..places.len().saturating_sub(3)).rev() {
+        let is_one = |next: usize, word: &str| is(&tokens[places[at + next]], word);
+        let open = &tokens[places[at + 2]].token;
+        if !is_one(0, "fetch") || !(is_one(1, "first") || is_one(1, "next")) {
+            continue;
+        }
+        if *open != Token::LParen && *open != Token::Minus && *open != Token::Plus {
+            continue;
+        }
+        let mut parser = super::parser(tokens[places[at + 2]..].to_vec());
+        let expr = Parser::parse_expr(&mut parser)?;
+        let (from, to) = (places[at + 2], places[at + 2] + parser.index());
+        let token = Token::Placeholder(format!("{FETCHED}{}", taken.len()));
+        let placeholder = TokenWithSpan { token, span: tokens[from].span };
+        tokens.splice(from..to, std::iter::once(placeholder));
+        taken.push(expr);
+    }
+    Ok(taken)
+}
+
+/// Puts the expressions of FETCH FIRST back into `statement`.
+pub(super) fn put_fetched(statement: &mut ast::Statement, fetched: &[ast::Expr]) {
+    if fetched.is_empty() {
+        return;
+    }
+    super::visit::rewrite_statement(statement, &mut |query| {
+        let quantity = query.fetch.as_mut().and_then(|fetch| fetch.quantity.as_mut());
+        let Some(quantity) = quantity else { return };
+        if let ast::Expr::Value(value) = &*quantity
+            && let ast::Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix(FETCHED)
+            && let Some(expr) = number.parse::<usize>().ok().and_then(|at| fetched.get(at))
+        {
+            *quantity = ast::Expr::Nested(Box::new(expr.clone()));
+        }
+    });
 }

@@ -43,14 +43,15 @@ pub fn query_in_schema(sql: &str, schema: &str, is_meant: impl Fn(&str) -> bool)
     text
 }
 
-/// Where the character at a position of `text` begins.
-fn byte_of(text: &str, at: Position) -> Option<usize> {
+/// Where the character at a position of `text` begins, or the text ends.
+pub(super) fn byte_of(text: &str, at: Position) -> Option<usize> {
     let mut begin = 0;
     for _ in 1..at.line {
         begin += text[begin..].find('\n')? + 1;
     }
-    let characters = &mut text[begin..].char_indices();
-    let (offset, _) = characters.nth(at.column.checked_sub(1)? as usize)?;
+    let rest = &text[begin..];
+    let mut places = rest.char_indices().map(|(place, _)| place).chain([rest.len()]);
+    let offset = places.nth(at.column.checked_sub(1)? as usize)?;
     Some(begin + offset)
 }
 

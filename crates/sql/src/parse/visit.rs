@@ -12,6 +12,7 @@ struct Walk<'a> {
     expr: &'a mut dyn FnMut(&mut ast::Expr),
     relation: &'a mut dyn FnMut(&mut ast::ObjectName) -> ControlFlow<()>,
     query: &'a mut dyn FnMut(&mut ast::Query),
+    factor: &'a mut dyn FnMut(&ast::TableFactor),
 }
 
 impl ast::VisitorMut for Walk<'_> {
@@ -27,6 +28,11 @@ impl ast::VisitorMut for Walk<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+        (self.factor)(factor);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, relation: &mut ast::ObjectName) -> ControlFlow<()> {
         (self.relation)(relation)
     }
@@ -35,7 +41,7 @@ impl ast::VisitorMut for Walk<'_> {
 /// Changes `expr` and every expression inside it, the inner ones first.
 pub(crate) fn rewrite_expressions(expr: &mut ast::Expr, each: &mut dyn FnMut(&mut ast::Expr)) {
     let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
-    let mut walk = Walk { expr: each, relation, query: &mut |_| () };
+    let mut walk = Walk { expr: each, relation, query: &mut |_| (), factor: &mut |_| () };
     let _: ControlFlow<()> = expr.visit(&mut walk);
 }
 
@@ -49,14 +55,31 @@ pub(crate) fn rewrite_query(
         relation(name);
         ControlFlow::Continue(())
     };
-    let mut walk = Walk { expr: each, relation, query: &mut |_| () };
+    let mut walk = Walk { expr: each, relation, query: &mut |_| (), factor: &mut |_| () };
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
 /// Changes `query` and every query inside of it.
 pub(crate) fn rewrite_queries(query: &mut ast::Query, each: &mut dyn FnMut(&mut ast::Query)) {
     let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
-    let mut walk = Walk { expr: &mut |_| (), relation, query: each };
+    let mut walk = Walk { expr: &mut |_| (), relation, query: each, factor: &mut |_| () };
+    let _: ControlFlow<()> = query.visit(&mut walk);
+}
+
+/// Changes every query inside of `statement`.
+pub(super) fn rewrite_statement(
+    statement: &mut ast::Statement,
+    each: &mut dyn FnMut(&mut ast::Query),
+) {
+    let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
+    let mut walk = Walk { expr: &mut |_| (), relation, query: each, factor: &mut |_| () };
+    let _: ControlFlow<()> = statement.visit(&mut walk);
+}
+
+/// Visits everything that FROM of `query`, and of every query inside of it, reads.
+pub(super) fn visit_factors(query: &mut ast::Query, each: &mut dyn FnMut(&ast::TableFactor)) {
+    let relation = &mut |_: &mut ast::ObjectName| ControlFlow::Continue(());
+    let mut walk = Walk { expr: &mut |_| (), relation, query: &mut |_| (), factor: each };
     let _: ControlFlow<()> = query.visit(&mut walk);
 }
 
@@ -68,7 +91,12 @@ pub(crate) fn names_relation(
     let mut relation = |name: &mut ast::ObjectName| {
         if is_wanted(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut walk = Walk { expr: &mut |_| (), relation: &mut relation, query: &mut |_| () };
+    let mut walk = Walk {
+        expr: &mut |_| (),
+        relation: &mut relation,
+        query: &mut |_| (),
+        factor: &mut |_| (),
+    };
     query.clone().visit(&mut walk).is_break()
 }
 
@@ -82,6 +110,11 @@ pub(crate) fn visit_names(
         each_name(name);
         ControlFlow::Continue(())
     };
-    let mut walk = Walk { expr: &mut |_| (), relation, query: &mut |query| each_query(query) };
+    let mut walk = Walk {
+        expr: &mut |_| (),
+        relation,
+        query: &mut |query| each_query(query),
+        factor: &mut |_| (),
+    };
     let _: ControlFlow<()> = query.visit(&mut walk);
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
-use kernels::{Column, Vector, VectorBuilder, VectorData, array_fn};
+use kernels::{Column, Vector, VectorBuilder, VectorData, array_fn, time_fn};
 use sql::algebra::Duplicates;
 use types::array::ArrayBuilder;
 use types::{ElementType, Error, PhysicalType, Result, SqlState, Value};
@@ -163,7 +163,8 @@ impl CollectStates {
         Ok(place.map(|place| rows[place.clamp(1, rows.len()) - 1]))
     }
 
-    fn percentile_cont(&self, group: u32) -> Result<Option<f64>> {
+    /// The rows between which the value at the fraction lies, and how far it is from the first.
+    fn percentile_place(&self, group: u32) -> Result<Option<(u32, u32, f64)>> {
         let rows = self.rows(group);
         let Some(&first) = rows.first() else {
             return Ok(None);
@@ -171,14 +172,38 @@ impl CollectStates {
         let Some(fraction) = self.fraction(first)? else {
             return Ok(None);
         };
-        let VectorData::F64(values) = &self.sealed.columns[1].data else {
-            return Err(Error::internal("percentile_cont is over floating point"));
-        };
         let place = fraction * (rows.len() - 1) as f64;
-        let at = |place: f64| values[rows[place as usize] as usize];
-        let (low, high) = (at(place.floor()), at(place.ceil()));
-        let share = place - place.floor();
-        Ok(Some(if share == 0.0 { low } else { low + share * (high - low) }))
+        let at = |place: f64| rows[place as usize];
+        Ok(Some((at(place.floor()), at(place.ceil()), place - place.floor())))
+    }
+
+    fn percentile_cont(&self, groups: &[u32]) -> Result<Vector> {
+        let places = groups.iter().map(|&group| self.percentile_place(group));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let subject = self.sealed.columns.get(1).map(|column| &column.data);
+        if let Some(VectorData::Interval(_)) = subject {
+            let side = |pick: fn(&(u32, u32, f64)) -> u32| {
+                self.pick(&places.iter().map(|place| place.as_ref().map(pick)).collect::<Vec<_>>())
+            };
+            let (low, high) = (side(|place| place.0), side(|place| place.1));
+            let share = places.iter().map(|place| place.map_or(0.0, |(.., share)| share));
+            let share = Vector::new(VectorData::F64(share.collect()));
+            let distance = time_fn::interval_subtract(&high, &low)?;
+            return time_fn::interval_add(&low, &time_fn::interval_multiply(&distance, &share)?);
+        }
+        let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
+        for place in places {
+            let value = match (place, subject) {
+                (None, _) => Value::Null,
+                (Some((low, high, share)), Some(VectorData::F64(values))) => {
+                    let (low, high) = (values[low as usize], values[high as usize]);
+                    Value::F64(if share == 0.0 { low } else { low + share * (high - low) })
+                }
+                _ => return Err(Error::internal("percentile_cont of what has no halves")),
+            };
+            builder.push_value(&value);
+        }
+        Ok(builder.finish())
     }
 
     fn mode(&self, group: u32) -> Option<u32> {
@@ -320,14 +345,7 @@ impl States for CollectStates {
                 }
                 Ok(builder.finish())
             }
-            Collected::PercentileCont => {
-                let mut builder = VectorBuilder::with_capacity(PhysicalType::F64, groups.len());
-                for &group in groups {
-                    let value = self.percentile_cont(group)?;
-                    builder.push_value(&value.map_or(Value::Null, Value::F64));
-                }
-                Ok(builder.finish())
-            }
+            Collected::PercentileCont => self.percentile_cont(groups),
             Collected::PercentileDisc => {
                 let rows = groups.iter().map(|&g| self.percentile_disc(g));
                 Ok(self.pick(&rows.collect::<Result<Vec<_>>>()?))
