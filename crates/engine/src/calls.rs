@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sql::algebra::{Advisory, AdvisorySpan, SessionFunction};
+use sql::algebra::{Advisory, AdvisorySpan, ObjectKey, SessionFunction};
 use sql::statement::{RelationName, SetScope};
 use types::waiting::waiting;
-use types::{Error, Result, SqlState, Value};
+use types::{ElementType, Error, RegKind, Result, SqlState, Value, array};
 
 use crate::advisory::Key;
 use crate::catalog::State;
 use crate::channels::Pending;
 use crate::database::WeakDatabase;
+use crate::pg_catalog::objects::Seen;
 use crate::rights::{Who, denied};
 use crate::session::SessionInfo;
 use crate::settings::Settings;
@@ -140,6 +141,10 @@ impl SessionCalls {
                 Ok(nothing())
             }
             (_, arguments) if arguments.contains(&Value::Null) => Ok(Value::Null),
+            (SessionFunction::Object(kind, key), [value]) => {
+                let settings = self.settings.lock();
+                object(Seen { state, settings: &settings }, (kind, key), value)
+            }
             (SessionFunction::Sleep, [Value::F64(seconds)]) => {
                 let limit = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
                 let begin = Instant::now();
@@ -331,4 +336,39 @@ impl Session {
             self.inner().advisory.release(self.info().id, AdvisorySpan::Session);
         }
     }
+}
+
+/// The object that `value` is the name or the number of, or all those of an array.
+fn object(seen: Seen<'_>, (kind, key): (RegKind, ObjectKey), value: &Value) -> Result<Value> {
+    let named = |value: &Value| seen.named(kind, &text(value).unwrap_or_default());
+    let numbered = |number: i64| seen.numbered(kind, number as u32);
+    let (from, to) = match key {
+        ObjectKey::Names => (ElementType::Text, ElementType::Reg(kind)),
+        _ => (ElementType::Oid, ElementType::Reg(kind)),
+    };
+    match (key, value) {
+        (ObjectKey::Name, value) => named(value),
+        (ObjectKey::NameIfAny, value) => match named(value) {
+            Err(error) if is_missing(error.state()) => Ok(Value::Null),
+            found => found,
+        },
+        // A number of 32 bits.
+        (ObjectKey::Number, Value::I64(number)) => Ok(numbered(*number)),
+        (ObjectKey::Names | ObjectKey::Numbers, Value::Str(bytes)) => {
+            let found = array::map(bytes, from, to, |value| match value {
+                Value::Null => Ok(Value::Null),
+                Value::I64(number) => Ok(numbered(number)),
+                value => named(&value),
+            })?;
+            Ok(Value::Str(found.into()))
+        }
+        _ => Err(Error::internal("an object of the catalog by another key")),
+    }
+}
+
+/// Whether an error says that there is no such object.
+fn is_missing(state: SqlState) -> bool {
+    let schema = SqlState(*b"3F000");
+    [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_OBJECT, SqlState::UNDEFINED_FUNCTION, schema]
+        .contains(&state)
 }

@@ -17,15 +17,16 @@ mod depends;
 mod functions;
 mod keywords;
 pub(crate) mod numbers;
+pub(crate) mod objects;
 mod relations;
 mod rights;
 mod schema;
 mod tables;
 
 use sql::catalog::{Arguments, TableFunctionRef};
-use sql::statement::{Persistence, RelationName};
+use sql::statement::RelationName;
 use types::array::ArrayBuilder;
-use types::{DataType, ElementType, Error, Result, SqlState, Value};
+use types::{DataType, ElementType, Error, RegKind, Result, SqlState, Value};
 
 pub(crate) use functions::template;
 
@@ -57,6 +58,11 @@ const SYSTEM_SCHEMAS: [(i64, &str); 2] =
     [(numbers::PG_CATALOG, "pg_catalog"), (numbers::INFORMATION_SCHEMA, "information_schema")];
 
 impl Subject<'_> {
+    /// What the session sees.
+    fn seen(&self) -> objects::Seen<'_> {
+        objects::Seen { state: self.state, settings: self.settings }
+    }
+
     /// Numbers and names of the schemas that are not the system's.
     fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
         let own = self.state.schemas.keys().map(String::as_str);
@@ -65,22 +71,12 @@ impl Subject<'_> {
 
     /// Whether its name alone means the relation that the catalog calls `key`.
     fn is_visible(&self, key: &str) -> bool {
-        let (own, name) = (RelationName::schema_of_key(key), RelationName::name_of_key(key));
-        let has = |schema: &str| {
-            let schema = Some(schema.to_owned());
-            let key = RelationName { schema, name: name.to_owned() }.key();
-            self.state.contains(&key)
-        };
-        self.state.persistence_of(key) == Some(Persistence::Temporary)
-            || self.settings.schemas().find(|schema| *schema == own || has(schema)) == Some(own)
+        self.seen().is_visible(key)
     }
 
     /// A relation as messages show it: with its schema where its name alone means another one.
     fn shown(&self, key: &str) -> String {
-        match self.is_visible(key) {
-            true => relations::quoted(RelationName::name_of_key(key)).into_owned(),
-            false => full_name(key),
-        }
+        self.seen().shown(key)
     }
 
     /// All roles; whoever was let in without being asked is one.
@@ -198,8 +194,15 @@ impl Row {
                     Value::I32(i32::try_from(n).unwrap_or(i32::MAX))
                 }
                 (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
+                (Some(Value::Str(name)), DataType::Reg(RegKind::Proc)) => {
+                    objects::function_named(&String::from_utf8_lossy(&name))
+                }
+                (Some(Value::I64(number)), DataType::Reg(kind)) => {
+                    types::object_value(number as u32, kind.nothing())
+                }
                 (Some(value), _) => value,
-                (None, DataType::BigInt | DataType::Oid) => Value::I64(0),
+                (None, DataType::BigInt | DataType::Oid | DataType::Xid) => Value::I64(0),
+                (None, DataType::Reg(kind)) => types::object_value(0, kind.nothing()),
                 (None, DataType::Integer | DataType::SmallInt) => Value::I32(0),
                 (None, DataType::Real) => Value::F64(0.0),
                 (None, DataType::Boolean) => Value::Bool(false),

@@ -33,7 +33,7 @@ fn arrow_type(ty: DataType) -> Arrow {
         DataType::Boolean => Arrow::Boolean,
         DataType::SmallInt => Arrow::Int16,
         DataType::Integer => Arrow::Int32,
-        DataType::BigInt | DataType::Oid => Arrow::Int64,
+        DataType::BigInt | DataType::Oid | DataType::Xid => Arrow::Int64,
         DataType::Real => Arrow::Float32,
         DataType::Double => Arrow::Float64,
         DataType::Numeric(n) => Arrow::Decimal128(n.precision, n.scale as i8),
@@ -51,6 +51,11 @@ fn arrow_type(ty: DataType) -> Arrow {
         | DataType::Char(_)
         | DataType::Varchar(_)
         | DataType::Text
+        | DataType::Name
+        | DataType::InternalChar
+        | DataType::AclItem
+        | DataType::Reg(_)
+        | DataType::Tid
         | DataType::Uuid
         | DataType::Json
         | DataType::Jsonb => Arrow::Utf8,

@@ -74,7 +74,7 @@ fn convert(
         (T::Numeric(n), T::Real) => numeric_to_float(vector, |v| decimal::to_f32(v, n.scale)),
         (T::SmallInt | T::Integer, T::Double) => Ok(map(vector, |v: i32| f64::from(v))),
         (T::SmallInt | T::Integer, T::Real) => Ok(map(vector, |v: i32| f64::from(v as f32))),
-        (T::Oid, T::BigInt) => Ok(vector.clone()),
+        (T::Oid | T::Xid, T::BigInt) | (T::Xid, T::Oid) => Ok(vector.clone()),
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
         (T::Real | T::Double, _) if to.is_number() => float_to_number(vector, from, to, physical),
@@ -103,6 +103,8 @@ fn convert(
         }
         (_, T::Record(_)) if !from.is_text() => one_by_one(vector, from, to, physical, excess),
         (_, T::Array(_)) => one_by_one(vector, from, to, physical, excess),
+        (T::InternalChar, T::Integer) => one_by_one(vector, from, to, physical, excess),
+        (_, T::InternalChar) => one_by_one(vector, from, to, physical, excess),
         _ if from.is_text() && to.is_text() => fit_text(vector, to, excess),
         _ if from.is_text() => read_text(vector, to, physical),
         (_, T::Text | T::Varchar(None)) => write_text(vector, from),
@@ -118,6 +120,7 @@ fn record_length(record: RecordType) -> bool {
 /// True for elements whose text may be too long, or that may have too many digits.
 fn has_length(element: ElementType) -> bool {
     matches!(element, ElementType::Char(_) | ElementType::Varchar(Some(_)))
+        || matches!(element, ElementType::Name | ElementType::InternalChar)
         || element.data_type().second_digits().is_some()
 }
 
@@ -231,6 +234,9 @@ fn fit_text(vector: &Vector, to: DataType, excess: Excess) -> Result<Vector> {
                 return Ok(0..bytes.len());
             }
             prefix(text::fit_varchar(utf8(bytes)?, n, excess))
+        }),
+        DataType::Name => try_narrow(vector, &[vector], |_, bytes| {
+            Ok(0..types::truncated_name(utf8(bytes)?).len())
         }),
         _ => Ok(vector.clone()),
     }

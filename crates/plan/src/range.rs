@@ -98,7 +98,7 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     match ty {
         DataType::SmallInt => bits(16),
         DataType::Integer | DataType::Date => bits(32),
-        DataType::Oid => Range::new(0, u32::MAX.into()),
+        DataType::Oid | DataType::Xid => Range::new(0, u32::MAX.into()),
         DataType::BigInt
         | DataType::Time(_)
         | DataType::Timestamp(_)

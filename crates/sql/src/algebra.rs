@@ -15,7 +15,7 @@ mod session;
 pub use function::Function;
 pub use json::JsonFunction;
 pub use null_rule::NullRule;
-pub use session::{Advisory, AdvisoryMode, AdvisorySpan, SessionFunction};
+pub use session::{Advisory, AdvisoryMode, AdvisorySpan, ObjectKey, SessionFunction};
 
 use std::sync::Arc;
 

@@ -52,6 +52,7 @@ mod series;
 mod group;
 mod order;
 mod expr;
+mod object;
 mod operators;
 mod predicate;
 mod row;
@@ -75,7 +76,7 @@ mod name;
 mod schema;
 mod zone;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use ::types::{DataType, Error, Position, Result, SqlState};
 use sqlparser::ast;
@@ -95,6 +96,7 @@ pub(crate) use into::into_of;
 pub(crate) use name::folded;
 pub use row_expr::bind_row_exprs;
 pub(crate) use statement::setting_value;
+pub use types::type_named;
 
 /// Nesting of expressions and queries that the binder follows.
 const DEPTH_MAX: usize = 256;
@@ -206,10 +208,6 @@ struct Binder<'a> {
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
     origins: HashMap<ColumnId, Origin>,
-    /// Columns of the system's tables.
-    system_columns: HashSet<ColumnId>,
-    /// Those among them that are vectors to PostgreSQL.
-    vectors: HashSet<ColumnId>,
     /// The session's time zone.
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
@@ -247,8 +245,6 @@ impl<'a> Binder<'a> {
             on_behalf: None,
             changes: changes::Changes::default(),
             origins: HashMap::new(),
-            system_columns: HashSet::new(),
-            vectors: HashSet::new(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),
             stars: None,

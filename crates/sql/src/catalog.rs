@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use types::calendar::TimeZone;
 use types::text::TextStyle;
-use types::{DataType, Error, Position, Result, Value};
+use types::{DataType, Error, Position, RegKind, Result, SqlState, Value};
 
 use crate::algebra::{Direction, Expr, NullsOrder, SessionFunction};
 use crate::statement::{Access, RelationName};
@@ -732,6 +732,20 @@ pub trait Catalog {
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {
         let _ = (name, count);
         None
+    }
+
+    /// The object of `kind` that `text` names, as a value of `regclass` or its kin.
+    ///
+    /// # Errors
+    /// 42P01, 42704, 42883, 3F000 when there is none, 42725 when there are several.
+    fn object(&self, kind: RegKind, text: &str) -> Result<Value> {
+        let message = format!("{} \"{text}\" does not exist", kind.name());
+        Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+    }
+
+    /// A type as a value of `regtype`.
+    fn type_object(&self, ty: DataType) -> Value {
+        types::object_value(0, ty.name())
     }
 
     /// Who the session is now: current_user.

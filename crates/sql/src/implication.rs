@@ -32,7 +32,7 @@ pub fn normalised(expr: &Expr) -> Expr {
 }
 
 fn normalise(expr: &mut Expr) {
-    let is_text = |ty: DataType| matches!(ty, DataType::Text | DataType::Varchar(_));
+    let is_text = |ty: DataType| ty.is_plain_text() || matches!(ty, DataType::Varchar(_));
     expr.each_child_mut(&mut normalise);
     match &mut expr.kind {
         ExprKind::Cast(inner) => {
@@ -156,7 +156,7 @@ fn test(expr: &Expr) -> Option<Test<'_>> {
 /// The value of a literal that is not NULL, of a type whose values are ordered as they are held.
 fn constant(expr: &Expr) -> Option<&Value> {
     let ordered = match expr.ty {
-        DataType::Text | DataType::Varchar(_) | DataType::Boolean => true,
+        DataType::Text | DataType::Name | DataType::Varchar(_) | DataType::Boolean => true,
         DataType::Date
         | DataType::Timestamp(_)
         | DataType::TimestampTz(_)

@@ -51,9 +51,12 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
     use ElementType as E;
     match element {
         E::Boolean => 1,
-        E::SmallInt | E::Integer | E::Date => 4,
+        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date => 4,
         E::BigInt
         | E::Oid
+        | E::VectorOid
+        | E::Xid
+        | E::Tid
         | E::Time(_)
         | E::Timestamp(_)
         | E::TimestampTz(_)
@@ -62,7 +65,17 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb | E::Record(_) => {
+        E::Char(_)
+        | E::Varchar(_)
+        | E::Text
+        | E::Name
+        | E::InternalChar
+        | E::AclItem
+        | E::Reg(_)
+        | E::Bytea
+        | E::Json
+        | E::Jsonb
+        | E::Record(_) => {
             let mut at = 0;
             loop {
                 match bytes[at..].iter().position(|&b| b == 0) {
@@ -181,12 +194,17 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
     };
     match element {
         E::Boolean => Value::Bool(raw[0] != 0),
-        E::SmallInt | E::Integer | E::Date => {
+        E::SmallInt | E::VectorSmallInt | E::Integer | E::Date => {
             Value::I32((u32::from_be_bytes(fixed(raw)) ^ 1 << 31) as i32)
         }
-        E::BigInt | E::Oid | E::Time(_) | E::Timestamp(_) | E::TimestampTz(_) => {
-            Value::I64((u64::from_be_bytes(fixed(raw)) ^ 1 << 63) as i64)
-        }
+        E::BigInt
+        | E::Oid
+        | E::VectorOid
+        | E::Xid
+        | E::Tid
+        | E::Time(_)
+        | E::Timestamp(_)
+        | E::TimestampTz(_) => Value::I64((u64::from_be_bytes(fixed(raw)) ^ 1 << 63) as i64),
         E::Real | E::Double => {
             let bits = u64::from_be_bytes(fixed(raw));
             Value::F64(f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits }))
@@ -198,9 +216,17 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
             days: i32::from_be_bytes(fixed(&raw[20..24])),
             micros: i64::from_be_bytes(fixed(&raw[24..])),
         }),
-        E::Char(_) | E::Varchar(_) | E::Text | E::Bytea | E::Json | E::Jsonb | E::Record(_) => {
-            Value::Str(text_bytes(raw).into())
-        }
+        E::Char(_)
+        | E::Varchar(_)
+        | E::Text
+        | E::Name
+        | E::InternalChar
+        | E::AclItem
+        | E::Reg(_)
+        | E::Bytea
+        | E::Json
+        | E::Jsonb
+        | E::Record(_) => Value::Str(text_bytes(raw).into()),
     }
 }
 
@@ -419,7 +445,13 @@ pub fn map(
 pub fn same_form(a: ElementType, b: ElementType) -> bool {
     use ElementType as E;
     match (a, b) {
-        (E::Varchar(_) | E::Text, E::Varchar(_) | E::Text) | (E::Char(_), E::Char(_)) => true,
+        (
+            E::Varchar(_) | E::Text | E::Name | E::InternalChar,
+            E::Varchar(_) | E::Text | E::Name | E::InternalChar,
+        )
+        | (E::SmallInt | E::VectorSmallInt, E::SmallInt | E::VectorSmallInt)
+        | (E::Oid | E::VectorOid, E::Oid | E::VectorOid)
+        | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
         (E::Record(x), E::Record(y)) => crate::record::same_form(x, y),
         (E::Time(_), E::Time(_))

@@ -7,7 +7,7 @@ use crate::decimal;
 use crate::text::{self, Excess};
 use crate::{
     DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
-    array, json, record,
+    array, catalog_type, json, record,
 };
 
 /// `value` of type `from` as `to`, by the rules of an explicit cast: overlong text is cut.
@@ -71,9 +71,31 @@ fn convert(
     use DataType as T;
     match (value, to) {
         (Value::Null, _) => Ok(Value::Null),
-        (_, T::Char(_) | T::Varchar(_) | T::Text | T::Unknown) => {
-            to_text(value, (from, to), excess, zone)
+        // A byte that is a number.
+        (Value::Str(bytes), T::Integer) if from == T::InternalChar => {
+            Ok(Value::I32(catalog_type::byte_number(bytes)))
         }
+        (Value::I32(v), T::InternalChar) => match i8::try_from(*v) {
+            Ok(byte) => Ok(catalog_type::one_byte_of(byte as u8)),
+            Err(_) => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "\"char\" out of range")),
+        },
+        (Value::Str(bytes), T::Reg(_)) if matches!(from, T::Reg(_)) => {
+            Ok(Value::Str(bytes.clone()))
+        }
+        (Value::Str(bytes), T::Oid | T::BigInt | T::Integer) if matches!(from, T::Reg(_)) => {
+            let number = Value::I64(i64::from(crate::object_number(bytes)));
+            convert(&number, (T::Oid, to), excess, zone)
+        }
+        (
+            _,
+            T::Char(_)
+            | T::Varchar(_)
+            | T::Text
+            | T::Unknown
+            | T::Name
+            | T::InternalChar
+            | T::AclItem,
+        ) => to_text(value, (from, to), excess, zone),
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
         (Value::Str(bytes), T::Array(target)) => match from {
             T::Array(source) => array_value(bytes, (source, target), excess, zone),
@@ -187,6 +209,8 @@ fn to_text(
     Ok(match (to, value) {
         (DataType::Char(n), _) => Value::text(text::fit_char(text, n, excess)?),
         (DataType::Varchar(Some(n)), _) => Value::text(text::fit_varchar(text, n, excess)?),
+        (DataType::Name, _) => Value::text(catalog_type::truncated_name(text)),
+        (DataType::InternalChar, _) => catalog_type::one_byte(text),
         (_, Value::Str(bytes)) if from.is_text() => Value::Str(bytes.clone()),
         _ => Value::text(text),
     })

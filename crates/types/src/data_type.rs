@@ -1,6 +1,6 @@
 //! Declared types and their representation in memory.
 
-use crate::{ElementType, RecordType};
+use crate::{ElementType, RecordType, RegKind};
 
 /// How a NUMERIC is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +52,12 @@ pub enum DataType {
     BigInt,
     /// OID, 32 bits without a sign: the number of an object in PostgreSQL's catalog.
     Oid,
+    /// The number of an object with its name, `regclass` and its kin: see [`crate::object_value`].
+    Reg(RegKind),
+    /// XID, 32 bits without a sign: the number of a transaction.
+    Xid,
+    /// TID: the place of a row, block and offset.
+    Tid,
     /// REAL, 32-bit floating point.
     Real,
     /// DOUBLE PRECISION.
@@ -65,6 +71,12 @@ pub enum DataType {
     Varchar(Option<u32>),
     /// TEXT.
     Text,
+    /// NAME: at most 63 bytes of text.
+    Name,
+    /// `"char"`: one byte, as text.
+    InternalChar,
+    /// ACLITEM, as text: who may do what.
+    AclItem,
     /// BYTEA.
     Bytea,
     /// DATE: days since 1970-01-01.
@@ -96,13 +108,13 @@ pub enum PhysicalType {
     Bool,
     /// SMALLINT, INTEGER, DATE.
     I32,
-    /// BIGINT, OID, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
+    /// BIGINT, OID, XID, TID, TIME, TIMESTAMP, TIMESTAMPTZ, NUMERIC to 18 digits.
     I64,
     /// NUMERIC to 38 digits; UUID with its top bit flipped, so that signed order is byte order.
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// CHAR, VARCHAR, TEXT, BYTEA, JSON, arrays, records: a 16-byte view.
+    /// Text of all types, BYTEA, JSON, arrays, records, `regclass` and its kin: a 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
@@ -151,6 +163,8 @@ impl DataType {
             Self::SmallInt | Self::Integer | Self::Date => PhysicalType::I32,
             Self::BigInt
             | Self::Oid
+            | Self::Xid
+            | Self::Tid
             | Self::Time(_)
             | Self::Timestamp(_)
             | Self::TimestampTz(_) => PhysicalType::I64,
@@ -161,6 +175,10 @@ impl DataType {
             | Self::Char(_)
             | Self::Varchar(_)
             | Self::Text
+            | Self::Name
+            | Self::InternalChar
+            | Self::AclItem
+            | Self::Reg(_)
             | Self::Bytea
             | Self::Json
             | Self::Jsonb
@@ -190,8 +208,13 @@ impl DataType {
         matches!(self, Self::Json | Self::Jsonb)
     }
 
-    /// CHAR, VARCHAR, TEXT, and literals not yet typed.
+    /// CHAR, VARCHAR, TEXT, NAME, `"char"`, and literals not yet typed.
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Unknown)
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Unknown) || self.is_plain_text()
+    }
+
+    /// TEXT, NAME and `"char"`.
+    pub const fn is_plain_text(self) -> bool {
+        matches!(self, Self::Text | Self::Name | Self::InternalChar)
     }
 }

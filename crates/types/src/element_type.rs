@@ -1,6 +1,6 @@
 //! Types of array elements: every type of a single value.
 
-use crate::{DataType, NumericType, RecordType};
+use crate::{DataType, NumericType, RecordType, RegKind};
 
 macro_rules! element_types {
     ($($name:ident $(($field:ident: $ty:ty))?),*) => {
@@ -11,6 +11,10 @@ macro_rules! element_types {
                 #[doc = concat!("See [`DataType::", stringify!($name), "`].")]
                 $name $(($ty))?,
             )*
+            /// SMALLINT in an `int2vector`, which is an array that is shown otherwise.
+            VectorSmallInt,
+            /// OID in an `oidvector`, likewise.
+            VectorOid,
         }
 
         impl ElementType {
@@ -26,6 +30,8 @@ macro_rules! element_types {
             pub const fn data_type(self) -> DataType {
                 match self {
                     $(Self::$name $(($field))? => DataType::$name $(($field))?,)*
+                    Self::VectorSmallInt => DataType::SmallInt,
+                    Self::VectorOid => DataType::Oid,
                 }
             }
         }
@@ -38,12 +44,18 @@ element_types!(
     Integer,
     BigInt,
     Oid,
+    Reg(kind: RegKind),
+    Xid,
+    Tid,
     Real,
     Double,
     Numeric(numeric: NumericType),
     Char(length: u32),
     Varchar(length: Option<u32>),
     Text,
+    Name,
+    InternalChar,
+    AclItem,
     Bytea,
     Date,
     Time(digits: Option<u8>),
@@ -70,6 +82,20 @@ impl DataType {
         match self {
             Self::Array(element) => Some(element.data_type()),
             _ => None,
+        }
+    }
+
+    /// True for `int2vector` and `oidvector`.
+    pub const fn is_vector(self) -> bool {
+        matches!(self, Self::Array(ElementType::VectorSmallInt | ElementType::VectorOid))
+    }
+
+    /// The type with arrays in the place of vectors.
+    pub const fn without_vector(self) -> Self {
+        match self {
+            Self::Array(ElementType::VectorSmallInt) => Self::Array(ElementType::SmallInt),
+            Self::Array(ElementType::VectorOid) => Self::Array(ElementType::Oid),
+            other => other,
         }
     }
 

@@ -7,6 +7,7 @@
 //! Elsewhere: columns of values (`kernels::vector`), stored values (`storage`).
 #![forbid(unsafe_code)]
 
+mod catalog_type;
 mod data_type;
 mod element_type;
 mod error;
@@ -22,6 +23,9 @@ pub mod record;
 pub mod text;
 pub mod waiting;
 
+pub use catalog_type::{
+    NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, truncated_name,
+};
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
 pub use element_type::ElementType;
 pub use error::{About, Error, Position, Result, SqlState};

@@ -14,12 +14,18 @@ impl DataType {
             Self::Integer => "integer",
             Self::BigInt => "bigint",
             Self::Oid => "oid",
+            Self::Reg(kind) => kind.name(),
+            Self::Xid => "xid",
+            Self::Tid => "tid",
             Self::Real => "real",
             Self::Double => "double precision",
             Self::Numeric(_) => "numeric",
             Self::Char(_) => "character",
             Self::Varchar(_) => "character varying",
             Self::Text => "text",
+            Self::Name => "name",
+            Self::InternalChar => "\"char\"",
+            Self::AclItem => "aclitem",
             Self::Bytea => "bytea",
             Self::Date => "date",
             Self::Time(_) => "time without time zone",
@@ -43,12 +49,20 @@ const fn array_name(element: ElementType) -> &'static str {
         E::Integer => "integer[]",
         E::BigInt => "bigint[]",
         E::Oid => "oid[]",
+        E::Reg(kind) => kind.array_name(),
+        E::Xid => "xid[]",
+        E::Tid => "tid[]",
+        E::VectorSmallInt => "int2vector",
+        E::VectorOid => "oidvector",
         E::Real => "real[]",
         E::Double => "double precision[]",
         E::Numeric(_) => "numeric[]",
         E::Char(_) => "character[]",
         E::Varchar(_) => "character varying[]",
         E::Text => "text[]",
+        E::Name => "name[]",
+        E::InternalChar => "\"char\"[]",
+        E::AclItem => "aclitem[]",
         E::Bytea => "bytea[]",
         E::Date => "date[]",
         E::Time(_) => "time without time zone[]",
@@ -64,7 +78,9 @@ const fn array_name(element: ElementType) -> &'static str {
 
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Array(element) = self {
+        if let Self::Array(element) = self
+            && !self.is_vector()
+        {
             return write!(f, "{}[]", element.data_type());
         }
         f.write_str(self.name())?;

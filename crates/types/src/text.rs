@@ -23,7 +23,7 @@ pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 use std::fmt::{self, Write};
 
 use crate::calendar::TimeZone;
-use crate::{DataType, Error, Result, SqlState, Value, array, json, record};
+use crate::{DataType, Error, RegKind, Result, SqlState, Value, array, catalog_type, json, record};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use datetime::parse_offset;
@@ -87,11 +87,18 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         }
         DataType::Integer => Value::I32(number::parse_integer::<i32>(text, "integer")?),
         DataType::BigInt => Value::I64(number::parse_integer::<i64>(text, "bigint")?),
-        DataType::Oid => Value::I64(number::parse_oid(text)?),
+        DataType::Oid => Value::I64(number::parse_oid(text, "oid")?),
+        DataType::Xid => Value::I64(number::parse_oid(text, "xid")?),
+        DataType::Tid => catalog_type::parse_tid(text)?,
+        DataType::Reg(kind) => parse_object(text, kind)?,
         DataType::Real => Value::F64(number::parse_f32(text)?),
         DataType::Double => Value::F64(number::parse_f64(text)?),
         DataType::Numeric(n) => crate::cast::numeric_value(parse_decimal(text, n)?, n),
-        DataType::Unknown | DataType::Text | DataType::Varchar(None) => Value::text(text),
+        DataType::Unknown | DataType::Text | DataType::Varchar(None) | DataType::AclItem => {
+            Value::text(text)
+        }
+        DataType::Name => Value::text(catalog_type::truncated_name(text)),
+        DataType::InternalChar => catalog_type::one_byte(text),
         DataType::Char(n) => Value::text(fit_char(text, n, Excess::Error)?),
         DataType::Varchar(Some(n)) => Value::text(fit_varchar(text, n, Excess::Error)?),
         DataType::Bytea => Value::Str(bytes::parse_bytea(text)?.into()),
@@ -159,10 +166,14 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::I32(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
         (Value::I64(v), DataType::Numeric(n)) => print::format_decimal(out, i128::from(*v), n),
         (Value::I128(v), DataType::Numeric(n)) => print::format_decimal(out, *v, n),
+        (Value::I64(v), DataType::Tid) => catalog_type::format_tid(out, *v),
         (Value::I32(v), _) => print::format_integer(out, i64::from(*v)),
         (Value::I64(v), _) => print::format_integer(out, *v),
         (Value::I128(v), _) => out.extend_from_slice(v.to_string().as_bytes()),
         (Value::Interval(v), _) => interval::format_interval(out, *v),
+        (Value::Str(v), DataType::Reg(_)) => {
+            out.extend_from_slice(catalog_type::object_name(v));
+        }
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
         (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element, zone),
         (Value::Str(v), DataType::Record(ty)) => record::format_record(out, v, ty, zone),
@@ -241,6 +252,17 @@ pub(crate) fn trim(text: &str) -> &str {
 pub(crate) fn syntax_error(type_name: &str, text: &str) -> Error {
     let message = format!("invalid input syntax for type {type_name}: \"{text}\"");
     Error::new(SqlState::INVALID_TEXT, message)
+}
+
+/// A number of an object without a catalog: digits, or what stands for none.
+fn parse_object(text: &str, kind: RegKind) -> Result<Value> {
+    if text == kind.nothing() {
+        return Ok(catalog_type::object_value(0, text));
+    }
+    match text.parse::<u32>() {
+        Ok(number) => Ok(catalog_type::object_value(number, text)),
+        Err(_) => Err(catalog_type::no_catalog(kind)),
+    }
 }
 
 fn parse_boolean(text: &str) -> Result<bool> {

@@ -72,14 +72,27 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Boolean => Value::Bool(fixed::<1>(bytes)? != [0]),
         DataType::SmallInt => Value::I32(i32::from(i16::from_be_bytes(fixed(bytes)?))),
         DataType::Integer => Value::I32(i32::from_be_bytes(fixed(bytes)?)),
-        DataType::Oid => Value::I64(i64::from(u32::from_be_bytes(fixed(bytes)?))),
+        DataType::Oid | DataType::Xid => Value::I64(i64::from(u32::from_be_bytes(fixed(bytes)?))),
         DataType::BigInt => Value::I64(i64::from_be_bytes(fixed(bytes)?)),
         DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
         DataType::Numeric(n) => types::cast::numeric_value(numeric::decode(bytes, n)?, n),
-        DataType::Unknown | DataType::Char(_) | DataType::Varchar(_) | DataType::Text => {
-            text::parse(utf8(bytes)?, ty)?
+        DataType::Tid => {
+            let [a, b, c, d, e, f] = fixed::<6>(bytes)?;
+            let block = i64::from(u32::from_be_bytes([a, b, c, d]));
+            Value::I64(block << 16 | i64::from(u16::from_be_bytes([e, f])))
         }
+        DataType::Reg(_) => {
+            let number = u32::from_be_bytes(fixed(bytes)?);
+            types::object_value(number, &number.to_string())
+        }
+        DataType::Unknown
+        | DataType::Char(_)
+        | DataType::Varchar(_)
+        | DataType::Text
+        | DataType::Name
+        | DataType::InternalChar
+        | DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
         DataType::Date => {
             let days = i32::from_be_bytes(fixed(bytes)?);

@@ -213,7 +213,13 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             out.extend_from_slice(&micros.to_be_bytes());
         }
         // Four bytes without a sign.
-        (Value::I64(v), DataType::Oid) => out.extend_from_slice(&(v as u32).to_be_bytes()),
+        (Value::I64(v), DataType::Tid) => {
+            out.extend_from_slice(&((v >> 16) as u32).to_be_bytes());
+            out.extend_from_slice(&(v as u16).to_be_bytes());
+        }
+        (Value::I64(v), DataType::Oid | DataType::Xid) => {
+            out.extend_from_slice(&(v as u32).to_be_bytes())
+        }
         (Value::I64(v), _) => out.extend_from_slice(&v.to_be_bytes()),
         // The top bit is flipped in memory.
         (Value::I128(v), _) => out.extend_from_slice(&(v ^ i128::MIN).to_be_bytes()),
@@ -230,6 +236,10 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
             out.push(JSONB_VERSION);
             out.extend_from_slice(&v);
         }
+        (Value::Str(v), DataType::Reg(_)) => {
+            out.extend_from_slice(&types::object_number(&v).to_be_bytes());
+        }
+        (Value::Str(v), DataType::InternalChar) => out.push(types::byte_number(&v) as u8),
         (Value::Str(v), DataType::Char(_)) => text::append_text(out, &v, ty),
         (Value::Str(v), _) => out.extend_from_slice(&v),
         (Value::Null, _) => {}

@@ -1,6 +1,6 @@
 //! SQL types under PostgreSQL's numbers.
 
-use types::{DataType, ElementType, Error, NumericType, Result, SqlState};
+use types::{DataType, ElementType, Error, NumericType, RegKind, Result, SqlState};
 
 /// Its number, bytes (negative when they vary) and modifier (-1 without one).
 pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
@@ -12,6 +12,12 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Oid => (26, 4, -1),
         DataType::SmallInt => (21, 2, -1),
         DataType::Integer => (23, 4, -1),
+        DataType::Reg(kind) => (kind.numbers().0, 4, -1),
+        DataType::Xid => (28, 4, -1),
+        DataType::Tid => (27, 6, -1),
+        DataType::Name => (19, 64, -1),
+        DataType::InternalChar => (18, 1, -1),
+        DataType::AclItem => (1033, 12, -1),
         DataType::Unknown | DataType::Text => (25, -1, -1),
         DataType::Real => (700, 4, -1),
         DataType::Double => (701, 8, -1),
@@ -35,6 +41,9 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Record(record) => (record.number().unwrap_or(2249), -1, -1),
         // Arrays of rows of relations are arrays of records.
         DataType::Array(ElementType::Record(_)) => (2287, -1, -1),
+        DataType::Array(ElementType::VectorSmallInt) => (22, -1, -1),
+        DataType::Array(ElementType::VectorOid) => (30, -1, -1),
+        DataType::Array(ElementType::Reg(kind)) => (kind.numbers().1, -1, -1),
         DataType::Array(element) => {
             let (number, _, modifier) = of(element.data_type());
             let array = ARRAYS.iter().find(|(scalar, _)| *scalar == number);
@@ -52,7 +61,11 @@ const ARRAYS: &[(u32, u32)] = &[
     (23, 1007),
     (25, 1009),
     (26, 1028),
+    (18, 1002),
     (19, 1003),
+    (27, 1010),
+    (28, 1011),
+    (1033, 1034),
     (700, 1021),
     (701, 1022),
     (1042, 1014),
@@ -81,7 +94,13 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         26 => DataType::Oid,
         21 => DataType::SmallInt,
         23 => DataType::Integer,
-        19 | 25 | 1043 => DataType::Text,
+        18 => DataType::InternalChar,
+        19 => DataType::Name,
+        22 => DataType::Array(ElementType::VectorSmallInt),
+        30 => DataType::Array(ElementType::VectorOid),
+        27 => DataType::Tid,
+        28 => DataType::Xid,
+        25 | 1043 => DataType::Text,
         // Of any length: CHAR(n) without n.
         1042 => DataType::Text,
         700 => DataType::Real,
@@ -96,6 +115,11 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         114 => DataType::Json,
         3802 => DataType::Jsonb,
         other => {
+            // Clients write names of objects.
+            let is_object = |kind: RegKind| kind.numbers().0 == other;
+            if RegKind::ALL.into_iter().any(is_object) {
+                return Ok(DataType::Text);
+            }
             let scalar = ARRAYS.iter().find(|(_, array)| *array == other);
             if let Some((scalar, _)) = scalar
                 && let Some(array) = DataType::array_of(parameter(*scalar)?)

@@ -10,11 +10,12 @@ use sql::catalog::{
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::{SequenceValue, State};
 use crate::Database;
 use crate::cursor::Cursors;
+use crate::pg_catalog::objects::Seen;
 use crate::pg_catalog::{self, Subject};
 use crate::prepared::PreparedStatements;
 use crate::registry::{Outside, Registry};
@@ -73,7 +74,7 @@ impl StatementCatalog<'_> {
     /// The rows of the system table that the one argument names.
     fn system_rows(&self, arguments: &Arguments) -> Result<TableFunctionRef> {
         self.rows_of(match arguments.positional.as_slice() {
-            [(types::Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
+            [(Value::Str(name), _)] => std::str::from_utf8(name).unwrap_or_default(),
             _ => "",
         })
     }
@@ -274,6 +275,15 @@ impl Catalog for StatementCatalog<'_> {
         let found = self.outside?.find(name)?;
         self.is_enough.set(false);
         Some(found)
+    }
+
+    fn object(&self, kind: RegKind, text: &str) -> Result<Value> {
+        self.is_enough.set(false);
+        Seen { state: &self.state, settings: self.settings }.named(kind, text)
+    }
+
+    fn type_object(&self, ty: DataType) -> Value {
+        Seen { state: &self.state, settings: self.settings }.type_value(ty)
     }
 
     fn template(&self, name: &str, count: usize) -> Option<&'static str> {

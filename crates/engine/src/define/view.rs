@@ -108,6 +108,18 @@ impl sql::catalog::Catalog for Noting<'_> {
         self.inner.sequence(schema, name)
     }
 
+    fn object(&self, kind: types::RegKind, text: &str) -> Result<types::Value> {
+        self.inner.object(kind, text)
+    }
+
+    fn type_object(&self, ty: DataType) -> types::Value {
+        self.inner.type_object(ty)
+    }
+
+    fn template(&self, name: &str, count: usize) -> Option<&'static str> {
+        self.inner.template(name, count)
+    }
+
     fn relies_on_key(&self, name: &str) {
         self.keys.borrow_mut().push(name.to_owned());
     }

@@ -208,6 +208,7 @@ fn has_one_form(ty: DataType) -> bool {
             | DataType::Integer
             | DataType::BigInt
             | DataType::Text
+            | DataType::Name
             | DataType::Varchar(_)
             | DataType::Date
             | DataType::Time(_)

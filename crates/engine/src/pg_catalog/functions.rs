@@ -161,15 +161,13 @@ const INDEX_PART: &str = concat!(
 
 const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
-const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef");
+const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef", "($1)::regclass");
 
 /// When the database was opened.
 const STARTED: &str = "(SELECT max(pgc.started) FROM pg_catalog.tessera_server AS pgc)";
 
 /// Bytes of a relation, by number or name.
-const SIZE: &str = "(SELECT max(pgc.pgc_bytes) FROM (SELECT oid::text AS pgc_number, \
-    shown AS pgc_shown, fullname AS pgc_name, bytes AS pgc_bytes FROM pg_catalog.pg_class) AS pgc \
-    WHERE $1::text IN (pgc.pgc_number, pgc.pgc_shown, pgc.pgc_name))";
+const SIZE: &str = lookup!("pg_class", "oid", "bytes", "($1)::regclass");
 
 /// A size in units of `$unit`, rounded half away from zero.
 macro_rules! in_unit {
@@ -201,14 +199,6 @@ const PRETTY: &str = concat!(
     "END"
 );
 
-const TYPE_NUMBER: &str = concat!(
-    "coalesce(",
-    lookup!("pg_type", "typname", "oid", "$1::text"),
-    ", ",
-    lookup!("pg_type", "formatted", "oid", "$1::text"),
-    ")"
-);
-
 /// The elements `x` of an array and their places `n`, as BIGINTs that hold both.
 const EXPANDED: &str = "unnest((SELECT \
      array_agg(pgu.x::bigint * 4294967296 + pgu.n ORDER BY pgu.n) \
@@ -220,26 +210,6 @@ const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_tabl
      FROM pg_catalog.pg_sequence) AS pgc WHERE pgc.pgc_column = $2::text \
      AND replace($1::text, '\"', '') IN (replace(pgc.pgc_table, '\"', ''), \
      replace(pgc.pgc_shown, '\"', '')))";
-
-/// A relation by its name, as it is shown.
-const NAMED: &str = concat!(
-    "coalesce(",
-    lookup!("pg_class", "shown", "shown", "$1::text"),
-    ", ",
-    lookup!("pg_class", "fullname", "shown", "$1::text"),
-    ")"
-);
-
-/// The tables of the catalog have the numbers that they have in PostgreSQL.
-const RELATION_NUMBER: &str = concat!(
-    "coalesce(",
-    lookup!("pg_class", "shown", "oid", "$1::text"),
-    ", ",
-    lookup!("pg_class", "fullname", "oid", "$1::text"),
-    ", ",
-    lookup!("tessera_catalogs", "name", "oid", "regexp_replace($1::text, '^pg_catalog[.]', '')"),
-    ")"
-);
 
 /// Name, numbers of arguments, expression.
 const TEMPLATES: &[(&str, &[usize], &str)] = &[
@@ -341,29 +311,4 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_function_privilege", &[2, 3], "true"),
     ("pg_has_role", &[2], member!("current_user", "$1", "$2")),
     ("pg_has_role", &[3], member!("$1", "$2", "$3")),
-    ("to_regclass", &[1], NAMED),
-    ("to_regtype", &[1], TYPE_NUMBER),
-    // What ::regclass and ::regtype make of numbers.
-    (
-        "pg_relation_name",
-        &[1],
-        concat!(
-            "coalesce(",
-            lookup!("pg_class", "oid", "shown"),
-            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
-        ),
-    ),
-    (
-        "pg_type_name",
-        &[1],
-        concat!(
-            "coalesce(",
-            lookup!("pg_type", "oid", "formatted"),
-            ", CASE WHEN $1 = 0 THEN '-' ELSE $1::bigint::text END)"
-        ),
-    ),
-    ("pg_relation_number", &[1], RELATION_NUMBER),
-    ("pg_role_number", &[1], lookup!("pg_roles", "rolname", "oid", "$1::text")),
-    ("pg_namespace_number", &[1], lookup!("pg_namespace", "nspname", "oid", "$1::text")),
-    ("pg_namespace_name", &[1], lookup!("pg_namespace", "oid", "quote_ident(nspname)")),
 ];

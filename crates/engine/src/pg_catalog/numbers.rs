@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use sql::catalog::IndexKind;
 use sql::statement::RelationName;
-use types::{DataType, NumericDisplay, NumericType};
+use types::{DataType, ElementType, NumericDisplay, NumericType};
 
 use crate::catalog::State;
 
@@ -57,6 +57,11 @@ pub(super) fn constraint(table: &str, name: &str) -> i64 {
 pub(crate) fn row_type(relation: &str) -> u32 {
     // Below 2^30 and some.
     (FIRST + hash("row type", relation)) as u32
+}
+
+/// The number of a view of the system: below those of users' objects.
+pub(super) fn system_view(name: &str) -> i64 {
+    (14_000 + hash("system", name) % 2_000) as i64
 }
 
 /// The number of the default of a column.
@@ -110,7 +115,10 @@ pub(super) fn relations(state: &State) -> BTreeMap<String, i64> {
 /// The numbers of a state's relations, once somebody asked. A copy of the state, which may be
 /// changed, has its own.
 #[derive(Default)]
-pub(crate) struct KnownNumbers(OnceLock<BTreeMap<String, i64>>);
+pub(crate) struct KnownNumbers {
+    by_name: OnceLock<BTreeMap<String, i64>>,
+    names: OnceLock<HashMap<i64, String>>,
+}
 
 impl Clone for KnownNumbers {
     fn clone(&self) -> Self {
@@ -121,7 +129,18 @@ impl Clone for KnownNumbers {
 impl State {
     /// The number of the relation called `name` in a state that is not changed any more.
     pub(crate) fn relation_number(&self, name: &str) -> Option<i64> {
-        self.numbers.0.get_or_init(|| relations(self)).get(name).copied()
+        self.known_numbers().get(name).copied()
+    }
+
+    fn known_numbers(&self) -> &BTreeMap<String, i64> {
+        self.numbers.by_name.get_or_init(|| relations(self))
+    }
+
+    /// The relation with this number.
+    pub(crate) fn relation_numbered(&self, number: i64) -> Option<&str> {
+        let swapped = |(name, number): (&String, &i64)| (*number, name.clone());
+        let names = || self.known_numbers().iter().map(swapped).collect();
+        self.numbers.names.get_or_init(names).get(&number).map(String::as_str)
     }
 }
 
@@ -171,6 +190,9 @@ const fn known(
     PgType { number, name, formatted, bytes, category, array }
 }
 
+/// The place of `text` among [`TYPES`].
+const TEXT: usize = 9;
+
 /// The types there are, and those that drivers ask for by number.
 pub(super) const TYPES: &[PgType] = &[
     known((16, 1000), "bool", "boolean", 1, "B"),
@@ -179,13 +201,19 @@ pub(super) const TYPES: &[PgType] = &[
     known((19, 1003), "name", "name", 64, "S"),
     known((20, 1016), "int8", "bigint", 8, "N"),
     known((21, 1005), "int2", "smallint", 2, "N"),
+    known((22, 1006), "int2vector", "int2vector", -1, "A"),
     known((23, 1007), "int4", "integer", 4, "N"),
+    known((24, 1008), "regproc", "regproc", 4, "N"),
     known((25, 1009), "text", "text", -1, "S"),
     known((26, 1028), "oid", "oid", 4, "N"),
+    known((27, 1010), "tid", "tid", 6, "U"),
+    known((28, 1011), "xid", "xid", 4, "U"),
+    known((30, 1013), "oidvector", "oidvector", -1, "A"),
     known((114, 199), "json", "json", -1, "U"),
     known((700, 1021), "float4", "real", 4, "N"),
     known((701, 1022), "float8", "double precision", 8, "N"),
     known((705, 0), "unknown", "unknown", -2, "X"),
+    known((1033, 1034), "aclitem", "aclitem", 12, "U"),
     known((1042, 1014), "bpchar", "character", -1, "S"),
     known((1043, 1015), "varchar", "character varying", -1, "S"),
     known((1082, 1182), "date", "date", 4, "D"),
@@ -194,9 +222,19 @@ pub(super) const TYPES: &[PgType] = &[
     known((1184, 1185), "timestamptz", "timestamp with time zone", 8, "D"),
     known((1186, 1187), "interval", "interval", 16, "T"),
     known((1700, 1231), "numeric", "numeric", -1, "N"),
+    known((2202, 2207), "regprocedure", "regprocedure", 4, "N"),
+    known((2203, 2208), "regoper", "regoper", 4, "N"),
+    known((2204, 2209), "regoperator", "regoperator", 4, "N"),
+    known((2205, 2210), "regclass", "regclass", 4, "N"),
+    known((2206, 2211), "regtype", "regtype", 4, "N"),
     known((2249, 2287), "record", "record", -1, "P"),
     known((2950, 2951), "uuid", "uuid", 16, "U"),
+    known((3734, 3735), "regconfig", "regconfig", 4, "N"),
+    known((3769, 3770), "regdictionary", "regdictionary", 4, "N"),
     known((3802, 3807), "jsonb", "jsonb", -1, "U"),
+    known((4089, 4090), "regnamespace", "regnamespace", 4, "N"),
+    known((4096, 4097), "regrole", "regrole", 4, "N"),
+    known((4191, 4192), "regcollation", "regcollation", 4, "N"),
 ];
 
 /// The number and modifier of a type.
@@ -208,6 +246,12 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Oid => (26, -1),
         DataType::SmallInt => (21, -1),
         DataType::Integer => (23, -1),
+        DataType::Reg(kind) => (i64::from(kind.numbers().0), -1),
+        DataType::Xid => (28, -1),
+        DataType::Tid => (27, -1),
+        DataType::Name => (19, -1),
+        DataType::InternalChar => (18, -1),
+        DataType::AclItem => (1033, -1),
         DataType::Unknown | DataType::Text => (25, -1),
         DataType::Real => (700, -1),
         DataType::Double => (701, -1),
@@ -226,6 +270,8 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Json => (114, -1),
         DataType::Jsonb => (3802, -1),
         DataType::Record(record) => (record.number().map_or(2249, i64::from), -1),
+        DataType::Array(ElementType::VectorSmallInt) => (22, -1),
+        DataType::Array(ElementType::VectorOid) => (30, -1),
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
             let known = TYPES.iter().find(|known| known.number == number);
@@ -237,5 +283,5 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
 /// The entry of a type; of an array that of its elements.
 pub(super) fn entry(ty: DataType) -> &'static PgType {
     let (number, _) = of_type(ty.element().unwrap_or(ty));
-    TYPES.iter().find(|known| known.number == number).unwrap_or(&TYPES[7])
+    TYPES.iter().find(|known| known.number == number).unwrap_or(&TYPES[TEXT])
 }

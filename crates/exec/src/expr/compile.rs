@@ -160,14 +160,12 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
     match (from, to) {
         (a, b) if a == b => true,
         (DataType::SmallInt, DataType::Integer) | (DataType::Real, DataType::Double) => true,
-        (DataType::Varchar(_) | DataType::Text | DataType::Unknown, DataType::Text)
-        | (DataType::Varchar(_) | DataType::Text | DataType::Char(_), DataType::Varchar(None)) => {
-            true
-        }
-        (DataType::Char(_), DataType::Text) => true,
+        (from, DataType::Text | DataType::Varchar(None)) if from.is_text() => true,
+        (DataType::Oid | DataType::Xid, DataType::BigInt) | (DataType::Xid, DataType::Oid) => true,
         (DataType::Array(from), DataType::Array(to)) => {
-            let unlimited = !matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
-                && to.data_type().second_digits().is_none();
+            let limited = matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
+                || matches!(to, ElementType::Name | ElementType::InternalChar);
+            let unlimited = !limited && to.data_type().second_digits().is_none();
             let widened = from == ElementType::SmallInt && to == ElementType::Integer;
             widened || (unlimited && types::array::same_form(from, to))
         }

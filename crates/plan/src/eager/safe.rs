@@ -56,8 +56,7 @@ fn expr_types(expr: &Expr) -> impl Iterator<Item = DataType> {
 /// True for conversions of numbers whose type has room for all values, and of text to TEXT.
 fn widens(inner: &Expr, ty: DataType, input: &Properties) -> bool {
     if ty == DataType::Text {
-        let is_text = matches!(inner.ty, DataType::Text | DataType::Varchar(_) | DataType::Char(_));
-        return is_text && inner.ty.physical() == PhysicalType::Str;
+        return inner.ty.is_text() && inner.ty.physical() == PhysicalType::Str;
     }
     let limits = range::of_type(ty).filter(|_| range::scale(ty).is_some());
     let found = range::of_scaled(inner, ty, input).filter(|_| range::scale(inner.ty).is_some());

@@ -154,9 +154,10 @@ fn widens(from: DataType, to: DataType) -> bool {
         (DataType::SmallInt, DataType::Integer | DataType::BigInt)
         | (DataType::Integer, DataType::BigInt)
         | (DataType::Date, DataType::Timestamp(_))
-        | (DataType::Varchar(_), DataType::Text | DataType::Varchar(None))
-        | (DataType::Text, DataType::Varchar(None))
-        | (DataType::Char(_), DataType::Text | DataType::Varchar(None)) => true,
+        | (DataType::Oid, DataType::BigInt) => true,
+        (from, DataType::Text | DataType::Varchar(None)) => {
+            from.is_text() && from != DataType::Unknown
+        }
         (_, DataType::Numeric(n)) if from.is_integer() => digits(n) >= 19,
         (DataType::Numeric(a), DataType::Numeric(b)) => {
             b.scale >= a.scale && digits(b) >= digits(a)

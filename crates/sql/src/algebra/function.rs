@@ -428,7 +428,9 @@ impl Function {
     /// True when two calls with equal arguments may differ, so that calls are neither folded nor
     /// merged nor moved.
     pub fn is_volatile(self) -> bool {
-        matches!(self, Self::Random | Self::GenRandomUuid) || self.reads_sequences()
+        // The catalog is the same for a whole statement.
+        let looks_up = matches!(self, Self::Session(super::SessionFunction::Object(..)));
+        matches!(self, Self::Random | Self::GenRandomUuid) || (self.reads_sequences() && !looks_up)
     }
 
     /// True when a call changes something outside of the query.
@@ -437,6 +439,7 @@ impl Function {
         match self {
             Self::NextVal | Self::SetVal => true,
             Self::Session(S::CurrentSetting | S::ClockTimestamp | S::StatementTimestamp) => false,
+            Self::Session(S::Object(..)) => false,
             Self::Session(_) => true,
             _ => false,
         }

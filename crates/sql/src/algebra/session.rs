@@ -1,6 +1,6 @@
 //! Functions of the session: settings, notifications, advisory locks, other sessions.
 
-use types::DataType;
+use types::{DataType, ElementType, RegKind};
 
 /// A function that the session carries out when it is called: see [`crate::catalog::Sequences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,23 @@ pub enum SessionFunction {
     StatementTimestamp,
     /// pg_advisory_lock and its kin.
     Advisory(Advisory),
+    /// An object of the catalog -> `regclass` and its kin; an array of them for an array.
+    Object(RegKind, ObjectKey),
+}
+
+/// What an object of the catalog is looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKey {
+    /// TEXT; there must be such an object.
+    Name,
+    /// TEXT; NULL where there is no such object.
+    NameIfAny,
+    /// OID.
+    Number,
+    /// TEXT[].
+    Names,
+    /// OID[].
+    Numbers,
 }
 
 /// A function of advisory locks: of one BIGINT key or two INTEGER keys, but for `UnlockAll`.
@@ -83,6 +100,15 @@ impl SessionFunction {
             "pg_advisory_unlock" => Self::Advisory(Advisory::Unlock(Exclusive)),
             "pg_advisory_unlock_shared" => Self::Advisory(Advisory::Unlock(Shared)),
             "pg_advisory_unlock_all" => Self::Advisory(Advisory::UnlockAll),
+            "to_regclass" => Self::Object(RegKind::Class, ObjectKey::NameIfAny),
+            "to_regtype" => Self::Object(RegKind::Type, ObjectKey::NameIfAny),
+            "to_regproc" => Self::Object(RegKind::Proc, ObjectKey::NameIfAny),
+            "to_regprocedure" => Self::Object(RegKind::Procedure, ObjectKey::NameIfAny),
+            "to_regoper" => Self::Object(RegKind::Oper, ObjectKey::NameIfAny),
+            "to_regoperator" => Self::Object(RegKind::Operator, ObjectKey::NameIfAny),
+            "to_regnamespace" => Self::Object(RegKind::Namespace, ObjectKey::NameIfAny),
+            "to_regrole" => Self::Object(RegKind::Role, ObjectKey::NameIfAny),
+            "to_regcollation" => Self::Object(RegKind::Collation, ObjectKey::NameIfAny),
             _ => return None,
         })
     }
@@ -103,6 +129,7 @@ impl SessionFunction {
             (Self::Advisory(Advisory::UnlockAll), _) => return None,
             (Self::Advisory(_), 1) => &[BigInt],
             (Self::Advisory(_), 2) => &[Integer, Integer],
+            (Self::Object(..), 1) => &[Text],
             _ => return None,
         })
     }
@@ -114,6 +141,10 @@ impl SessionFunction {
             | Self::TerminateBackend
             | Self::Advisory(Advisory::Try(..) | Advisory::Unlock(_)) => DataType::Boolean,
             Self::ClockTimestamp | Self::StatementTimestamp => DataType::TIMESTAMPTZ,
+            Self::Object(kind, ObjectKey::Names | ObjectKey::Numbers) => {
+                DataType::Array(ElementType::Reg(kind))
+            }
+            Self::Object(kind, _) => DataType::Reg(kind),
             _ => DataType::Text,
         }
     }

@@ -439,6 +439,7 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
                 return None;
             }
             ty if has_key(ty) => return None,
+            ty if ty.is_plain_text() => DataType::Text,
             ty => ty,
         },
         A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,

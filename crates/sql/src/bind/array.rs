@@ -135,9 +135,8 @@ impl Binder<'_> {
             return unsupported("several subscripts: arrays have one dimension", bound.at);
         };
         let (at, ty) = (bound.at, bound.ty());
-        if ty == DataType::Text
+        if ty == DataType::Name
             && let ast::Subscript::Index { index } = subscript
-            && self.is_system_column(&bound.expr)
         {
             return Ok(Bound::new(self.character_of(bound.expr, index)?, at));
         }
@@ -160,7 +159,7 @@ impl Binder<'_> {
                 };
                 let low = side(lower_bound, UNBOUNDED.0)?;
                 let high = side(upper_bound, UNBOUNDED.1)?;
-                Expr::call(Function::ArraySlice, vec![bound.expr, low, high], ty)
+                Expr::call(Function::ArraySlice, vec![bound.expr, low, high], ty.without_vector())
             }
             ast::Subscript::Slice { .. } => {
                 return fail(SqlState::SYNTAX_ERROR, "a slice has two bounds", at);
@@ -169,12 +168,12 @@ impl Binder<'_> {
         Ok(Bound::new(expr, at))
     }
 
-    /// A character of a name of the catalog, which count from 0.
+    /// A character of a name, which count from 0.
     fn character_of(&mut self, name: Expr, index: &Ast) -> Result<Expr> {
         let index = self.bind_subscript(index)?;
         let place = Expr::call(Function::Add, vec![index, Expr::integer(1)], DataType::Integer);
         let list = vec![name, place, Expr::integer(1)];
-        Ok(Expr::call(Function::Substring, list, DataType::Text))
+        Ok(Expr::call(Function::Substring, list, DataType::InternalChar))
     }
 
     pub(super) fn bind_subscript(&mut self, index: &Ast) -> Result<Expr> {

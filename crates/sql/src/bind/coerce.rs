@@ -30,6 +30,9 @@ impl Binder<'_> {
         {
             return self.type_parameter(number, to, context, at);
         }
+        if let Some(object) = self.as_object(&Bound::new(expr.clone(), at), to, context)? {
+            return Ok(object);
+        }
         if let ExprKind::Literal(value) = &expr.kind {
             let value = self.literal_as(value, (from, to), context, at);
             if let Some(value) = value.map_err(|e| place(e, at))? {
@@ -62,7 +65,8 @@ impl Binder<'_> {
         }
         let texts = category(from) == Category::Text;
         let kept = context == Context::Implicit || (context == Context::Assignment && texts);
-        if kept && interchangeable(from, to) {
+        let cut = matches!(to, DataType::Name | DataType::InternalChar) && from != to;
+        if kept && !cut && interchangeable(from, to) {
             return Ok(expr);
         }
         if context == Context::Explicit
@@ -106,6 +110,18 @@ impl Binder<'_> {
         self.coerce(bound, to, Context::Implicit)
     }
 
+    /// A value of `regclass` or its kin, or an array of such, made of another one; None for other
+    /// types, and where there is no such cast.
+    fn as_object(&mut self, bound: &Bound, to: DataType, context: Context) -> Result<Option<Expr>> {
+        // Text of a sub-query whose column was an untyped literal, too.
+        let is_asked = bound.is_unknown() || can_cast(bound.ty(), to, context);
+        match to {
+            DataType::Reg(kind) if is_asked => self.object_cast(bound, kind),
+            DataType::Array(ElementType::Reg(kind)) if is_asked => self.objects_cast(bound, kind),
+            _ => Ok(None),
+        }
+    }
+
     fn type_parameter(
         &mut self,
         number: u32,
@@ -123,10 +139,11 @@ impl Binder<'_> {
         }
         // A length or a precision belongs to the place, not to the parameter.
         *known = match to {
-            DataType::Varchar(_) | DataType::Char(_) => DataType::Text,
-            DataType::Array(ElementType::Varchar(_) | ElementType::Char(_)) => {
-                DataType::Array(ElementType::Text)
-            }
+            // Clients write names of objects.
+            DataType::Varchar(_) | DataType::Char(_) | DataType::Reg(_) => DataType::Text,
+            DataType::Array(
+                ElementType::Varchar(_) | ElementType::Char(_) | ElementType::Reg(_),
+            ) => DataType::Array(ElementType::Text),
             other => other.of_all_digits(),
         };
         let bound = Bound::new(Expr { kind, ty: *known }, at);

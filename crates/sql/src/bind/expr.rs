@@ -121,14 +121,7 @@ impl Binder<'_> {
             if depth > CHAIN_MAX {
                 return Err(too_deep());
             }
-            let relation = match op {
-                ast::BinaryOperator::Eq => self.compared_relation(right, leftmost)?,
-                _ => None,
-            };
-            let right = match relation {
-                Some(number) => number,
-                None => self.bind_expr(right)?,
-            };
+            let right = self.bind_expr(right)?;
             bound = match conjunction {
                 Some(and) => self.bind_logic(and, (bound, right), before == conjunction)?,
                 None => self.bind_binary(op, bound, right)?,
@@ -139,9 +132,6 @@ impl Binder<'_> {
     }
 
     fn bind_cast(&mut self, expr: &Ast, ty: &ast::DataType) -> Result<Bound> {
-        if let Some(bound) = self.system_cast(expr, ty)? {
-            return Ok(bound);
-        }
         let inner = without_parentheses(expr);
         if let (Ast::Array(array), ast::DataType::Array(_)) = (inner, ty) {
             let at = expr_at(expr);
@@ -159,11 +149,6 @@ impl Binder<'_> {
     /// An explicit cast.
     pub(super) fn cast_to(&mut self, bound: Bound, ty: &ast::DataType) -> Result<Bound> {
         let at = bound.at;
-        if let ast::DataType::Regclass = ty {
-            // The name of a relation, as nextval takes it.
-            let expr = self.coerce(bound, DataType::Text, Context::Explicit)?;
-            return Ok(Bound::new(expr, at));
-        }
         let (ty, digits) = without_precision(ty);
         let ty = data_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.

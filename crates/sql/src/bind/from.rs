@@ -323,7 +323,6 @@ impl Binder<'_> {
         let mut columns = scope_columns(&bound, &full.name);
         let mut system = None;
         if is_system {
-            self.note_system_columns(&bound.columns);
             system = columns.pop_if(|last| last.name == "tableoid");
         }
         for (ordinal, column) in columns.iter_mut().enumerate() {

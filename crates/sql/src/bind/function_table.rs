@@ -359,7 +359,8 @@ impl Kind {
     pub(super) fn is_exactly(self, ty: DataType) -> bool {
         match (self, ty) {
             (Kind::Shown | Cast, _) => true,
-            (Text, DataType::Varchar(_)) | (Numeric, DataType::Numeric(_)) => true,
+            (Text, DataType::Varchar(_) | DataType::Name | DataType::InternalChar)
+            | (Numeric, DataType::Numeric(_)) => true,
             _ => self.target() == ty.of_all_digits(),
         }
     }

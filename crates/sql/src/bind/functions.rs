@@ -1,7 +1,7 @@
 //! Function calls: overload resolution and the functions with rules of their own.
 
 use sqlparser::ast;
-use types::{DataType, Error, NumericDisplay, NumericType, Result, SqlState, Value};
+use types::{DataType, Error, NumericDisplay, NumericType, RegKind, Result, SqlState, Value};
 
 use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
@@ -13,6 +13,9 @@ use super::scope::Series;
 use super::types::{Context, can_cast, numeric_rounded, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
+
+/// What pg_typeof gives.
+const TYPE: DataType = DataType::Reg(RegKind::Type);
 
 impl Binder<'_> {
     /// Any call: window, aggregate or scalar function.
@@ -122,7 +125,8 @@ impl Binder<'_> {
             name if is_set_function(name) => return self.series_call(name, arguments, at),
             "pg_typeof" if arguments.len() == 1 => {
                 let ty = arguments.first().map_or(DataType::Unknown, Bound::ty);
-                return Ok(Bound::new(Expr::text(ty.name()), at));
+                let object = Expr::literal(self.catalog.type_object(ty), TYPE);
+                return Ok(Bound::new(object, at));
             }
             "scale" | "min_scale" | "trim_scale" if arguments.len() == 1 => {
                 if let Some(bound) = self.scale_of(name, &arguments, at)? {

@@ -188,8 +188,7 @@ impl Binder<'_> {
             _ => call(J::Get, list, DataType::Text),
         };
         // Texts are too long or not; everything else is read.
-        let is_text = matches!(ty, DataType::Text | DataType::Varchar(_) | DataType::Char(_));
-        let context = if is_text { Context::Assignment } else { Context::Explicit };
+        let context = if ty.is_text() { Context::Assignment } else { Context::Explicit };
         self.coerce(Bound::new(text, at), ty, context)
     }
 

@@ -1,7 +1,7 @@
 //! Sequences: their definitions, and nextval and its kin.
 
 use sqlparser::ast;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, RegKind, Result, SqlState};
 
 use super::literal::constant_text;
 use super::name::{expr_at, object_at};
@@ -258,7 +258,12 @@ impl Binder<'_> {
         let mut list = Vec::with_capacity(arguments.len());
         for (argument, ty) in arguments.iter().zip(types) {
             let bound = self.retyped(argument.clone());
-            list.push(self.coerce(bound, ty, Context::Implicit)?);
+            // The name of a relation that was looked up is one that the search path finds.
+            let context = match bound.ty() {
+                DataType::Reg(RegKind::Class) => Context::Explicit,
+                _ => Context::Implicit,
+            };
+            list.push(self.coerce(bound, ty, context)?);
         }
         if let Some(sequence) = list.first_mut()
             && let Some(text) = constant_text(sequence)

@@ -24,9 +24,7 @@ impl Binder<'_> {
         }
         let mut bound = self.bind_set_expr(leftmost, Unknowns::Keep)?;
         for (op, quantifier, right) in chain.into_iter().rev() {
-            let types: Vec<DataType> = bound.columns.iter().map(|column| column.ty).collect();
-            let numbered = self.numbered_relations(right, &types);
-            let right = self.bind_set_expr(numbered.as_ref().unwrap_or(right), Unknowns::Keep)?;
+            let right = self.bind_set_expr(right, Unknowns::Keep)?;
             bound = self.combine(*op, *quantifier, bound, right)?;
         }
         Ok(bound)

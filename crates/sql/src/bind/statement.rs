@@ -124,7 +124,6 @@ impl Binder<'_> {
     /// A query that is a statement or the source of one.
     pub(super) fn top_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
         let bound = self.bind_query(query, Unknowns::Text)?;
-        let bound = self.with_printed_vectors(bound);
         self.finish(bound)
     }
 

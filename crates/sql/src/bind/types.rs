@@ -3,7 +3,8 @@
 use sqlparser::ast::{self, DataType as Ast};
 use types::record::RecordField;
 use types::{
-    DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, Result, SqlState,
+    DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, RegKind, Result,
+    SqlState,
 };
 
 use super::{name, unsupported};
@@ -34,6 +35,8 @@ pub(super) enum Category {
     Uuid,
     Json,
     Array,
+    /// What has no kin: `"char"`, ACLITEM, XID, TID.
+    Other,
 }
 
 pub(super) fn category(ty: DataType) -> Category {
@@ -44,10 +47,15 @@ pub(super) fn category(ty: DataType) -> Category {
         | DataType::Integer
         | DataType::BigInt
         | DataType::Oid
+        | DataType::Reg(_)
         | DataType::Real
         | DataType::Double
         | DataType::Numeric(_) => Category::Number,
-        DataType::Char(_) | DataType::Varchar(_) | DataType::Text => Category::Text,
+        DataType::Char(_) | DataType::Varchar(_) | DataType::Text | DataType::Name => {
+            Category::Text
+        }
+        DataType::InternalChar => Category::Text,
+        DataType::AclItem | DataType::Xid | DataType::Tid => Category::Other,
         DataType::Bytea => Category::Bytes,
         DataType::Date | DataType::Time(_) | DataType::Timestamp(_) | DataType::TimestampTz(_) => {
             Category::Time
@@ -88,6 +96,9 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     if from == T::Unknown || std::mem::discriminant(&from) == std::mem::discriminant(&to) {
         return true;
     }
+    if let Some(can) = can_cast_object(from, to, context) {
+        return can;
+    }
     if from == T::Oid || to == T::Oid {
         let other = if from == T::Oid { to } else { from };
         return match category(other) {
@@ -113,8 +124,12 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
         (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time(_))
         | (T::TimestampTz(_), T::Timestamp(_))
         | (T::Interval, T::Time(_)) => context >= Context::Assignment,
-        (_, T::Text | T::Varchar(_) | T::Char(_)) => context >= Context::Assignment,
-        (T::Text | T::Varchar(_) | T::Char(_), _) => context == Context::Explicit,
+        (T::Xid, T::Oid) => true,
+        (T::InternalChar, T::Integer) | (T::Integer, T::InternalChar) => {
+            context == Context::Explicit
+        }
+        (_, to) if category(to) == Category::Text => context >= Context::Assignment,
+        (from, _) if category(from) == Category::Text => context == Context::Explicit,
         (T::Boolean, T::Integer) | (T::Integer, T::Boolean) => context == Context::Explicit,
         (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => context >= Context::Assignment,
         (T::Jsonb, T::Boolean) => context == Context::Explicit,
@@ -123,12 +138,39 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
     }
 }
 
+/// [`can_cast`] to and from `regclass` and its kin; None for other types.
+fn can_cast_object(from: DataType, to: DataType, context: Context) -> Option<bool> {
+    use DataType as T;
+    use RegKind as K;
+    Some(match (from, to) {
+        (T::Reg(from), T::Reg(to)) => {
+            from == to
+                || matches!(
+                    (from, to),
+                    (K::Proc, K::Procedure)
+                        | (K::Procedure, K::Proc)
+                        | (K::Oper, K::Operator)
+                        | (K::Operator, K::Oper)
+                )
+        }
+        (T::Reg(_), T::Oid) | (T::Oid, T::Reg(_)) => true,
+        (T::Reg(_), T::Integer | T::BigInt) => context >= Context::Assignment,
+        (T::SmallInt | T::Integer | T::BigInt, T::Reg(_)) => true,
+        (T::Reg(_), to) => category(to) == Category::Text && context >= Context::Assignment,
+        (T::Text | T::Varchar(_), T::Reg(K::Class)) => true,
+        (from, T::Reg(_)) => category(from) == Category::Text && context == Context::Explicit,
+        _ => return None,
+    })
+}
+
 /// True when values of both types look alike in memory and mean the same, so that no cast is
 /// needed: VARCHAR and TEXT, CHAR of any length, NUMERIC of one scale and physical form.
 pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
     use DataType as T;
     match (a, b) {
-        (T::Varchar(_) | T::Text, T::Varchar(_) | T::Text) | (T::Char(_), T::Char(_)) => true,
+        (T::Char(_), T::Char(_)) => true,
+        (T::Char(_), _) | (_, T::Char(_)) | (T::Unknown, _) | (_, T::Unknown) => a == b,
+        (a, b) if a.is_text() && b.is_text() => true,
         (T::Numeric(x), T::Numeric(y)) => {
             x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
@@ -280,6 +322,18 @@ pub(super) fn operand_union(a: DataType, b: DataType) -> Option<DataType> {
 /// operator.
 pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
+    if a != b && a.is_object_number() && b.is_object_number() || matches!(a, T::Reg(_)) && a == b {
+        return Some(T::Oid);
+    }
+    match (a, b) {
+        (T::Reg(_), _) if b.is_integer() => return Some(T::Oid),
+        (_, T::Reg(_)) if a.is_integer() => return Some(T::Oid),
+        (T::Xid, T::Integer) | (T::Integer, T::Xid) => return Some(T::Oid),
+        _ => {}
+    }
+    if a != b && a.is_plain_text() && b.is_plain_text() {
+        return Some(T::Text);
+    }
     if interchangeable(a, b) {
         return Some(a.of_all_digits());
     }
@@ -287,9 +341,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
         return Some(ty);
     }
     match (a, b) {
-        (T::Char(_), T::Text | T::Varchar(_)) | (T::Text | T::Varchar(_), T::Char(_)) => {
-            Some(T::Text)
-        }
+        (a, b) if a.is_text() && b.is_text() => Some(T::Text),
         (T::Date, T::Timestamp(_)) | (T::Timestamp(_), T::Date) => Some(T::TIMESTAMP),
         (T::Date | T::Timestamp(_), T::TimestampTz(_))
         | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
@@ -364,9 +416,11 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     match (a, b) {
         (T::Char(n), T::Char(m)) => Some(T::Char(n.max(m))),
         (T::Varchar(_), T::Varchar(_)) => Some(T::Varchar(None)),
-        (T::Char(_) | T::Varchar(_) | T::Text, T::Char(_) | T::Varchar(_) | T::Text) => {
-            Some(T::Text)
+        (T::Name, T::Char(_) | T::Varchar(_)) | (T::Char(_) | T::Varchar(_), T::Name) => {
+            Some(T::Name)
         }
+        (a, b) if a.is_text() && b.is_text() => Some(T::Text),
+        (T::Oid, T::Reg(_)) | (T::Reg(_), T::Oid) => Some(T::Oid),
         (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
         (T::Record(x), T::Record(y)) => record_type(x, y, pair_type),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
@@ -415,6 +469,7 @@ pub(super) fn data_type(ty: &Ast, at: Place) -> Result<DataType> {
         }
         Ast::Text | Ast::String(_) => DataType::Text,
         Ast::Bytea => DataType::Bytea,
+        Ast::Regclass => DataType::Reg(RegKind::Class),
         Ast::Date => DataType::Date,
         Ast::Time(precision, Zone::None | Zone::WithoutTimeZone) => {
             DataType::Time(precision.map(second_digits))
@@ -467,12 +522,11 @@ fn array_type(element: &ast::ArrayElemTypeDef, at: Place) -> Result<DataType> {
 
 /// The array type that `_int4` and its kin name, and what PostgreSQL's catalog has.
 fn array_name(name: &str) -> Option<DataType> {
-    let element = match name {
-        "int2vector" => DataType::SmallInt,
-        "oidvector" => DataType::Oid,
-        _ => type_called(name.strip_prefix('_')?)?,
-    };
-    DataType::array_of(element)
+    match name {
+        "int2vector" => Some(DataType::Array(ElementType::VectorSmallInt)),
+        "oidvector" => Some(DataType::Array(ElementType::VectorOid)),
+        _ => type_called(name.strip_prefix('_')?).and_then(DataType::array_of),
+    }
 }
 
 /// The type that PostgreSQL's catalog has under `name`, without any modifier.
@@ -487,7 +541,12 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "float4" => DataType::Real,
         "float8" => DataType::Double,
         "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
-        "text" | "name" | "char" => DataType::Text,
+        "text" => DataType::Text,
+        "name" => DataType::Name,
+        "char" => DataType::InternalChar,
+        "aclitem" => DataType::AclItem,
+        "xid" => DataType::Xid,
+        "tid" => DataType::Tid,
         "varchar" | "bpchar" => DataType::Varchar(None),
         "date" => DataType::Date,
         "time" => DataType::TIME,
@@ -497,7 +556,7 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "uuid" => DataType::Uuid,
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
-        _ => return None,
+        name => DataType::Reg(RegKind::from_name(name)?),
     })
 }
 
@@ -525,17 +584,23 @@ fn custom_type(name: &ast::ObjectName, modifiers: &[String], at: Place) -> Resul
         "float4" => DataType::Real,
         "float8" => DataType::Double,
         "double" => DataType::Double,
-        "name" | "char" | "regtype" | "regproc" | "regrole" | "regnamespace" => DataType::Text,
+        "name" => DataType::Name,
+        "char" => DataType::InternalChar,
+        "aclitem" => DataType::AclItem,
         "text" => DataType::Text,
         "varchar" => DataType::Varchar(length()?),
         "nchar" => DataType::Char(length()?.unwrap_or(1)),
         "oid" => DataType::Oid,
-        "xid" => DataType::BigInt,
+        "xid" => DataType::Xid,
+        "tid" => DataType::Tid,
         "uuid" => DataType::Uuid,
         "json" => DataType::Json,
         "jsonb" => DataType::Jsonb,
         "interval" => DataType::Interval,
         name => {
+            if let Some(kind) = RegKind::from_name(name) {
+                return Ok(DataType::Reg(kind));
+            }
             return array_name(name).ok_or_else(|| {
                 let message = format!("type \"{}\" does not exist", parts.join("."));
                 super::place(Error::new(SqlState::UNDEFINED_OBJECT, message), at)
@@ -607,5 +672,13 @@ fn whole_micros(precision: Option<u64>, at: Place) -> Result<()> {
     match precision {
         None | Some(6) => Ok(()),
         Some(precision) => unsupported(format!("time precision {precision}"), at),
+    }
+}
+
+/// The type that SQL text names; None when there is none.
+pub fn type_named(text: &str) -> Option<DataType> {
+    match crate::parse::parse_expr(&format!("NULL::{text}")).ok()? {
+        ast::Expr::Cast { data_type: ty, .. } => data_type(&ty, None).ok(),
+        _ => None,
     }
 }

@@ -158,6 +158,9 @@ impl Reader<'_> {
 /// # Errors
 /// 22P02, 0A000 for several dimensions, and those of the elements.
 pub(crate) fn parse_array(text: &str, element: ElementType, zone: &TimeZone) -> Result<Vec<u8>> {
+    if is_vector(element) {
+        return parse_vector(text, element);
+    }
     let mut reader = Reader { whole: text, at: 0 };
     reader.skip_space();
     let dimension = reader.dimension()?;
@@ -195,8 +198,31 @@ pub(crate) fn parse_array(text: &str, element: ElementType, zone: &TimeZone) -> 
     builder.finish_from(dimension.map_or(1, |(first, _)| first))
 }
 
+fn is_vector(element: ElementType) -> bool {
+    matches!(element, ElementType::VectorSmallInt | ElementType::VectorOid)
+}
+
+/// An `int2vector` or `oidvector`: numbers with blanks between them, from subscript 0.
+fn parse_vector(text: &str, element: ElementType) -> Result<Vec<u8>> {
+    let mut builder = ArrayBuilder::new();
+    for word in text.split_ascii_whitespace() {
+        builder.push_value(&crate::text::parse(word, element.data_type())?, element);
+    }
+    builder.finish_from(0)
+}
+
 /// Appends an array as PostgreSQL prints it.
 pub(crate) fn format_array(out: &mut Vec<u8>, array: &[u8], element: ElementType, zone: &TimeZone) {
+    if is_vector(element) {
+        let numbers = Elements::new(array, element).map(|raw| decode(raw, element));
+        for (at, number) in numbers.enumerate() {
+            if at > 0 {
+                out.push(b' ');
+            }
+            append_in(out, &number, element.data_type(), zone);
+        }
+        return;
+    }
     if let Some((first, last)) = bounds(array, element)
         && first != 1
     {

@@ -30,9 +30,9 @@ pub(super) fn parse_integer<T: TryFrom<i64>>(text: &str, type_name: &str) -> Res
 }
 
 /// An OID; a negative number stands for the one 2^32 above it, as in PostgreSQL.
-pub(super) fn parse_oid(text: &str) -> Result<i64> {
-    let number = parse_integer::<i64>(text, "oid")?;
-    crate::cast::oid(number.into()).ok_or_else(|| out_of_range(text, "oid"))
+pub(crate) fn parse_oid(text: &str, type_name: &str) -> Result<i64> {
+    let number = parse_integer::<i64>(text, type_name)?;
+    crate::cast::oid(number.into()).ok_or_else(|| out_of_range(text, type_name))
 }
 
 #[cold]

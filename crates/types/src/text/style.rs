@@ -117,7 +117,7 @@ pub fn append_styled(
         (Value::F64(value), DataType::Real) => general(out, *value, 6 + style.float_digits),
         (Value::F64(value), DataType::Double) => general(out, *value, 15 + style.float_digits),
         (Value::Str(bytes), DataType::Bytea) => escaped(out, bytes),
-        (Value::Str(bytes), DataType::Array(element)) => {
+        (Value::Str(bytes), DataType::Array(element)) if !ty.is_vector() => {
             let texts = array::map(bytes, element, ElementType::Text, |value| {
                 if value.is_null() {
                     return Ok(value);

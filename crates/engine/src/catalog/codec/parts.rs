@@ -11,7 +11,7 @@ use sql::catalog::{
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
-use types::{DataType, NumericDisplay, NumericType, Result};
+use types::{DataType, ElementType, NumericDisplay, NumericType, RegKind, Result};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
@@ -395,6 +395,8 @@ impl Codec for DataType {
             Self::TimestampTz(None) => 15,
             Self::Interval => 16,
             Self::Uuid => 17,
+            Self::Array(ElementType::VectorSmallInt) => 31,
+            Self::Array(ElementType::VectorOid) => 32,
             Self::Array(element) => {
                 out.raw(&[18]);
                 return element.data_type().put(out);
@@ -402,6 +404,12 @@ impl Codec for DataType {
             Self::Oid => 19,
             Self::Json => 20,
             Self::Jsonb => 21,
+            Self::Name => 25,
+            Self::InternalChar => 26,
+            Self::AclItem => 27,
+            Self::Xid => 28,
+            Self::Tid => 29,
+            Self::Reg(_) => 30,
             Self::Time(Some(_)) => 24,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
@@ -409,6 +417,8 @@ impl Codec for DataType {
         out.raw(&[number]);
         match self {
             Self::Numeric(numeric) => numeric.put(out),
+            // Their order never changes.
+            Self::Reg(kind) => out.raw(&[*kind as u8]),
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
             Self::Time(Some(digits))
@@ -426,6 +436,8 @@ impl Decode for DataType {
                 let element = scalar_type(u8::get(from)?, from)?;
                 Self::array_of(element).ok_or_else(|| damaged("an array of what is no element"))
             }
+            31 => Ok(Self::Array(ElementType::VectorSmallInt)),
+            32 => Ok(Self::Array(ElementType::VectorOid)),
             number => scalar_type(number, from),
         }
     }
@@ -453,6 +465,16 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         16 => T::Interval,
         17 => T::Uuid,
         19 => T::Oid,
+        25 => T::Name,
+        26 => T::InternalChar,
+        27 => T::AclItem,
+        28 => T::Xid,
+        29 => T::Tid,
+        30 => {
+            let kind = usize::from(u8::get(from)?);
+            let kind = RegKind::ALL.get(kind).ok_or_else(|| damaged("an unknown type"))?;
+            T::Reg(*kind)
+        }
         20 => T::Json,
         21 => T::Jsonb,
         24 => T::Time(Some(u8::get(from)?)),

@@ -1,0 +1,301 @@
+//! Objects of the catalog by name and by number: values of `regclass` and its kin.
+
+use sql::statement::{Persistence, RelationName};
+use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
+
+use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, schema};
+use crate::catalog::State;
+use crate::rights::SCHEMA_NAME;
+use crate::settings::Settings;
+
+/// What a session sees of the catalog.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) settings: &'a Settings,
+}
+
+/// A relation that a name means.
+enum Found {
+    /// One of the state's, by its key.
+    Own(String),
+    /// One of the system's.
+    System(&'static str, String),
+}
+
+impl Seen<'_> {
+    /// The object of `kind` that `text` names.
+    ///
+    /// # Errors
+    /// 42P01, 42704, 42883, 3F000 when there is none.
+    pub(crate) fn named(self, kind: RegKind, text: &str) -> Result<Value> {
+        if text == kind.nothing() {
+            return Ok(object_value(0, text));
+        }
+        if let Ok(number) = text.parse::<u32>() {
+            return Ok(self.numbered(kind, number));
+        }
+        match kind {
+            RegKind::Class => self.relation_named(text),
+            RegKind::Type => self.type_named(text),
+            RegKind::Namespace => {
+                let name = single(text)?;
+                match self.schemas().find(|(_, known)| *known == name) {
+                    Some((number, name)) => Ok(value(number, &relations::quoted(name))),
+                    None => Err(missing(SqlState(*b"3F000"), "schema", &name)),
+                }
+            }
+            RegKind::Role => {
+                let name = single(text)?;
+                match self.has_role(&name) {
+                    true => Ok(value(numbers::role(&name), &relations::quoted(&name))),
+                    false => Err(missing(SqlState::UNDEFINED_OBJECT, "role", &name)),
+                }
+            }
+            RegKind::Proc | RegKind::Procedure => {
+                Err(missing(SqlState::UNDEFINED_FUNCTION, "function", text))
+            }
+            RegKind::Oper | RegKind::Operator => {
+                let message = format!("operator does not exist: {text}");
+                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
+            }
+            RegKind::Collation => match single(text)?.as_str() {
+                name @ ("C" | "default" | "POSIX") => Ok(value(collation(name), &quoted(name))),
+                name => {
+                    let message =
+                        format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+                    Err(Error::new(SqlState::UNDEFINED_OBJECT, message))
+                }
+            },
+            RegKind::Config => {
+                Err(missing(SqlState::UNDEFINED_OBJECT, "text search configuration", text))
+            }
+            RegKind::Dictionary => {
+                Err(missing(SqlState::UNDEFINED_OBJECT, "text search dictionary", text))
+            }
+        }
+    }
+
+    /// The object of `kind` with this number; its digits are the name of one that there is not.
+    pub(crate) fn numbered(self, kind: RegKind, number: u32) -> Value {
+        let name = match (number, kind) {
+            (0, kind) => Some(kind.nothing().to_owned()),
+            (_, RegKind::Class) => self.relation_numbered(number),
+            (_, RegKind::Type) => self.type_numbered(number),
+            (_, RegKind::Namespace) => {
+                let found = self.schemas().find(|(known, _)| *known == i64::from(number));
+                found.map(|(_, name)| relations::quoted(name).into_owned())
+            }
+            (_, RegKind::Role) => self.role_numbered(number),
+            (_, RegKind::Collation) => {
+                let known = ["default", "C", "POSIX"].into_iter();
+                known
+                    .map(|name| (collation(name), quoted(name)))
+                    .find_map(|(known, name)| (known == i64::from(number)).then_some(name))
+            }
+            _ => None,
+        };
+        object_value(number, &name.unwrap_or_else(|| number.to_string()))
+    }
+
+    /// A type as a value of `regtype`.
+    pub(crate) fn type_value(self, ty: DataType) -> Value {
+        let (number, _) = numbers::of_type(ty);
+        match u32::try_from(number) {
+            Ok(number) => {
+                let name = self.type_numbered(number).unwrap_or_else(|| ty.name().to_owned());
+                object_value(number, &name)
+            }
+            Err(_) => object_value(0, ty.name()),
+        }
+    }
+
+    /// The session's schemas and those of the system.
+    fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
+        let own = self.state.schemas.keys().map(String::as_str);
+        let own = std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name));
+        SYSTEM_SCHEMAS.into_iter().chain(own)
+    }
+
+    fn has_role(&self, name: &str) -> bool {
+        self.state.roles.contains_key(name)
+            || name == numbers::DATABASE_OWNER.1
+            || self.settings.user().unwrap_or("tessera") == name
+    }
+
+    fn role_numbered(&self, number: u32) -> Option<String> {
+        let known = self.state.roles.keys().map(String::as_str);
+        let own = self.settings.user().unwrap_or("tessera");
+        let mut all = known.chain([numbers::DATABASE_OWNER.1, own]);
+        let found = all.find(|name| numbers::role(name) == i64::from(number))?;
+        Some(relations::quoted(found).into_owned())
+    }
+
+    fn relation_named(self, text: &str) -> Result<Value> {
+        let name = RelationName::parse(text)?;
+        match self.find(&name) {
+            Some(Found::Own(key)) => {
+                let number = self.state.relation_number(&key).unwrap_or_default();
+                Ok(value(number, &self.shown(&key)))
+            }
+            Some(Found::System(schema, name)) => Ok(self.system_value(schema, &name)),
+            None => {
+                let message = format!("relation \"{}\" does not exist", plain(&name));
+                Err(Error::new(SqlState::UNDEFINED_TABLE, message))
+            }
+        }
+    }
+
+    /// A relation of the system as a value of `regclass`.
+    fn system_value(&self, schema: &'static str, name: &str) -> Value {
+        let is_bare = schema == "pg_catalog" || self.settings.schemas().any(|own| own == schema);
+        let shown = match is_bare {
+            true => name.to_owned(),
+            false => format!("{schema}.{name}"),
+        };
+        value(catalogs::number_in(schema, name), &shown)
+    }
+
+    /// The relation that a name means.
+    fn find(&self, name: &RelationName) -> Option<Found> {
+        let within = |schema: &str| {
+            let system = SYSTEM_SCHEMAS.into_iter().find(|(_, known)| *known == schema);
+            if let Some((_, schema)) = system {
+                let known = schema::find(schema, &name.name).is_some();
+                return known.then(|| Found::System(schema, name.name.clone()));
+            }
+            let schema = Some(schema.to_owned());
+            let key = RelationName { schema, name: name.name.clone() }.key();
+            self.state.contains(&key).then_some(Found::Own(key))
+        };
+        if let Some(schema) = &name.schema {
+            return within(schema);
+        }
+        let is_named = self.settings.schemas().any(|schema| schema == "pg_catalog");
+        let implied = (!is_named).then_some("pg_catalog");
+        let path = std::iter::once("pg_temp").chain(implied).chain(self.settings.schemas());
+        path.into_iter().find_map(within)
+    }
+
+    fn relation_numbered(self, number: u32) -> Option<String> {
+        if let Some(key) = self.state.relation_numbered(i64::from(number)) {
+            return Some(self.shown(key));
+        }
+        let (schema, name) = catalogs::numbered(i64::from(number))?;
+        let value = self.system_value(schema, name);
+        match value {
+            Value::Str(bytes) => {
+                Some(String::from_utf8_lossy(types::object_name(&bytes)).into_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn type_named(self, text: &str) -> Result<Value> {
+        let number = match sql::type_named(text) {
+            Some(ty) => Some(numbers::of_type(ty).0),
+            None => self.type_number(text),
+        };
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        number.map(|number| self.numbered(RegKind::Type, number)).ok_or_else(|| {
+            let message = format!("type \"{text}\" does not exist");
+            Error::new(SqlState::UNDEFINED_OBJECT, message)
+        })
+    }
+
+    /// The number of a type of the catalog alone, or of a relation's rows.
+    fn type_number(&self, text: &str) -> Option<i64> {
+        let name = RelationName::parse(text).ok()?;
+        let bare = name.name.as_str();
+        if name.schema.as_deref().is_none_or(|schema| schema == "pg_catalog") {
+            for ty in numbers::TYPES {
+                if ty.name == bare {
+                    return Some(ty.number);
+                }
+                if bare.strip_prefix('_') == Some(ty.name) && ty.array != 0 {
+                    return Some(ty.array);
+                }
+            }
+        }
+        match self.find(&name)? {
+            Found::Own(key) => Some(i64::from(numbers::row_type(&key))),
+            Found::System(..) => None,
+        }
+    }
+
+    fn type_numbered(self, number: u32) -> Option<String> {
+        let number = i64::from(number);
+        for ty in numbers::TYPES {
+            if ty.number == number {
+                return Some(ty.formatted.to_owned());
+            }
+            if ty.array == number && number != 0 {
+                return Some(format!("{}[]", ty.formatted));
+            }
+        }
+        let mut relations = self.state.tables.keys().chain(self.state.views.keys());
+        let key = relations.find(|key| i64::from(numbers::row_type(key)) == number)?;
+        Some(self.shown(key))
+    }
+
+    /// Whether its name alone means the relation that the catalog calls `key`.
+    pub(super) fn is_visible(self, key: &str) -> bool {
+        if self.state.persistence_of(key) == Some(Persistence::Temporary) {
+            return true;
+        }
+        let name = RelationName { schema: None, name: RelationName::name_of_key(key).to_owned() };
+        matches!(self.find(&name), Some(Found::Own(found)) if found == key)
+    }
+
+    /// A relation as messages show it: with its schema where its name alone means another one.
+    pub(super) fn shown(self, key: &str) -> String {
+        match self.is_visible(key) {
+            true => relations::quoted(RelationName::name_of_key(key)).into_owned(),
+            false => full_name(key),
+        }
+    }
+}
+
+/// A built-in function by its name.
+pub(super) fn function_named(name: &str) -> Value {
+    object_value(0, name)
+}
+
+/// The number of a collation.
+fn collation(name: &str) -> i64 {
+    match name {
+        "default" => 100,
+        "C" => 950,
+        _ => 951,
+    }
+}
+
+fn quoted(name: &str) -> String {
+    relations::quoted(name).into_owned()
+}
+
+/// A number of the catalog, which always has 32 bits.
+fn value(number: i64, name: &str) -> Value {
+    object_value(u32::try_from(number).unwrap_or_default(), name)
+}
+
+/// The name as messages have it.
+fn plain(name: &RelationName) -> String {
+    match &name.schema {
+        Some(schema) => format!("{schema}.{}", name.name),
+        None => name.name.clone(),
+    }
+}
+
+/// A name of one part.
+fn single(text: &str) -> Result<String> {
+    let name = RelationName::parse(text)?;
+    match name.schema {
+        None => Ok(name.name),
+        Some(_) => Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+    }
+}
+
+fn missing(state: SqlState, kind: &str, name: &str) -> Error {
+    Error::new(state, format!("{kind} \"{name}\" does not exist"))
+}
