@@ -1,5 +1,7 @@
 //! Casts of single values. Columns: `kernels::cast`, which agrees with this.
 
+use std::sync::Arc;
+
 use crate::calendar::{
     DAY, TimeZone, check_timestamp, date_to_timestamp, is_finite_timestamp, timestamp_to_date,
 };
@@ -71,31 +73,12 @@ fn convert(
     use DataType as T;
     match (value, to) {
         (Value::Null, _) => Ok(Value::Null),
-        // A byte that is a number.
         (Value::Str(bytes), T::Integer) if from == T::InternalChar => {
             Ok(Value::I32(catalog_type::byte_number(bytes)))
         }
-        (Value::I32(v), T::InternalChar) => match i8::try_from(*v) {
-            Ok(byte) => Ok(catalog_type::one_byte_of(byte as u8)),
-            Err(_) => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "\"char\" out of range")),
-        },
-        (Value::Str(bytes), T::Reg(_)) if matches!(from, T::Reg(_)) => {
-            Ok(Value::Str(bytes.clone()))
-        }
-        (Value::Str(bytes), T::Oid | T::BigInt | T::Integer) if matches!(from, T::Reg(_)) => {
-            let number = Value::I64(i64::from(crate::object_number(bytes)));
-            convert(&number, (T::Oid, to), excess, zone)
-        }
-        (
-            _,
-            T::Char(_)
-            | T::Varchar(_)
-            | T::Text
-            | T::Unknown
-            | T::Name
-            | T::InternalChar
-            | T::AclItem,
-        ) => to_text(value, (from, to), excess, zone),
+        (Value::I32(v), T::InternalChar) => catalog_type::numbered_byte(*v),
+        (_, to) if to.is_text() || to == T::AclItem => to_text(value, (from, to), excess, zone),
+        (Value::Str(bytes), _) if matches!(from, T::Reg(_)) => from_object(bytes, from, to),
         (Value::Str(bytes), T::Bytea) if from == T::Bytea => Ok(Value::Str(bytes.clone())),
         (Value::Str(bytes), T::Array(target)) => match from {
             T::Array(source) => array_value(bytes, (source, target), excess, zone),
@@ -139,6 +122,18 @@ fn convert(
             (_, Some(v)) if from.is_integer() || from == T::Oid => from_integer(v, to),
             _ => Err(no_cast(from, to)),
         },
+    }
+}
+
+/// A value of `regclass` or its kin as a number.
+fn from_object(bytes: &Arc<[u8]>, from: DataType, to: DataType) -> Result<Value> {
+    match to {
+        DataType::Reg(_) => Ok(Value::Str(bytes.clone())),
+        DataType::Oid | DataType::BigInt | DataType::Integer => {
+            let number = Value::I64(i64::from(crate::object_number(bytes)));
+            cast_value(&number, DataType::Oid, to)
+        }
+        _ => Err(no_cast(from, to)),
     }
 }
 

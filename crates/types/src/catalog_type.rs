@@ -149,6 +149,17 @@ pub(crate) fn one_byte(text: &str) -> Value {
     }
 }
 
+/// A number as `"char"`.
+///
+/// # Errors
+/// 22003 when it has more than eight bits.
+pub(crate) fn numbered_byte(number: i32) -> Result<Value> {
+    match i8::try_from(number) {
+        Ok(byte) => Ok(one_byte_of(byte as u8)),
+        Err(_) => Err(Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "\"char\" out of range")),
+    }
+}
+
 /// The byte as `"char"`.
 pub(crate) fn one_byte_of(byte: u8) -> Value {
     match byte {

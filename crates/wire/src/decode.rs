@@ -77,22 +77,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
         DataType::Numeric(n) => types::cast::numeric_value(numeric::decode(bytes, n)?, n),
-        DataType::Tid => {
-            let [a, b, c, d, e, f] = fixed::<6>(bytes)?;
-            let block = i64::from(u32::from_be_bytes([a, b, c, d]));
-            Value::I64(block << 16 | i64::from(u16::from_be_bytes([e, f])))
-        }
-        DataType::Reg(_) => {
-            let number = u32::from_be_bytes(fixed(bytes)?);
-            types::object_value(number, &number.to_string())
-        }
-        DataType::Unknown
-        | DataType::Char(_)
-        | DataType::Varchar(_)
-        | DataType::Text
-        | DataType::Name
-        | DataType::InternalChar
-        | DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
+        ty if ty.is_text() || ty == DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
         DataType::Date => {
             let days = i32::from_be_bytes(fixed(bytes)?);
@@ -137,8 +122,15 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
             [] => return Err(Failure::Form),
         },
         DataType::Array(element) => Value::Str(array(bytes, element)?.into()),
-        DataType::Record(_) => {
-            return Err(Error::unsupported("a record as a parameter in binary").into());
+        DataType::Tid => {
+            let [a, b, c, d, e, f] = fixed::<6>(bytes)?;
+            let block = i64::from(u32::from_be_bytes([a, b, c, d]));
+            Value::I64(block << 16 | i64::from(u16::from_be_bytes([e, f])))
+        }
+        // The binder gives parameters other types.
+        _ => {
+            let message = format!("a parameter of type {} in binary", ty.name());
+            return Err(Error::unsupported(message).into());
         }
     })
 }

@@ -279,16 +279,16 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
         "(make_timestamp($1, $2, $3, $4, $5, $6) AT TIME ZONE zone_of_time($7))",
     ),
     ("pg_tablespace_location", &[1], "''"),
-    ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8' ELSE '' END"),
+    ("pg_encoding_to_char", &[1], "CASE WHEN $1 = 6 THEN 'UTF8'::name ELSE '' END"),
     ("pg_char_to_encoding", &[1], "CASE WHEN upper($1) = 'UTF8' THEN 6 ELSE -1 END"),
-    ("pg_client_encoding", &[0], "'UTF8'"),
-    ("getdatabaseencoding", &[0], "'UTF8'"),
+    ("pg_client_encoding", &[0], "'UTF8'::name"),
+    ("getdatabaseencoding", &[0], "'UTF8'::name"),
     (
         "current_schemas",
         &[1],
         "coalesce((SELECT array_agg(pgp.name ORDER BY pgp.place) \
          FROM pg_catalog.tessera_search_path AS pgp WHERE $1 OR NOT pgp.implied), \
-         ARRAY[]::text[])",
+         ARRAY[]::name[])",
     ),
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("pg_is_in_recovery", &[0], "false"),

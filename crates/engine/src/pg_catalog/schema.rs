@@ -32,8 +32,9 @@ const SEQUENCE_READS: &str = "relid:o schemaname:n relname:n blks_read:l blks_hi
 
 /// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), l (bigint),
 /// i (integer), s (smallint), f (real), t (timestamptz), v (interval), m (name), c ("char"),
-/// x (xid), p (regproc), y (regtype), w (varchar), d (double precision), a (bytea); F, S, O, N, M, C and R are arrays of s, o, n, m, c and y, A is
-/// one of aclitem; sv and ov are int2vector and oidvector.
+/// x (xid), p (regproc), y (regtype), w (varchar), d (double precision), a (bytea); F, S, O, N, M,
+/// C and R are arrays of f, s, o, n, m, c and y, A is one of aclitem; sv and ov are int2vector and
+/// oidvector.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:m nspowner:o nspacl:A"),
     (
@@ -47,7 +48,7 @@ const TABLES: &[(&str, &str)] = &[
          visible:b",
     ),
     // The search path, for functions.
-    ("pg_catalog.tessera_search_path", "place:l name:n implied:b"),
+    ("pg_catalog.tessera_search_path", "place:l name:m implied:b"),
     (
         "pg_catalog.pg_attribute",
         "attrelid:o attname:m atttypid:o attstattarget:i attlen:s attnum:s attndims:i \

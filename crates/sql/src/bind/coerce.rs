@@ -30,7 +30,7 @@ impl Binder<'_> {
         {
             return self.type_parameter(number, to, context, at);
         }
-        if let Some(object) = self.as_object(&Bound::new(expr.clone(), at), to, context)? {
+        if let Some(object) = self.as_object((&expr, at), to, context)? {
             return Ok(object);
         }
         if let ExprKind::Literal(value) = &expr.kind {
@@ -52,16 +52,7 @@ impl Binder<'_> {
             return Ok(self.cast(expr, to));
         }
         if context == Context::Assignment && needs_length_check(from, to) {
-            let is_text = category(from) == Category::Text || matches!(to, DataType::Array(_));
-            let text = match (is_text, from) {
-                // What goes by the time zone has become text before lengths count.
-                (true, DataType::Array(_)) if types::cast::depends_on_zone(from, to) => {
-                    self.cast(expr, DataType::Array(ElementType::Text))
-                }
-                (true, _) => expr,
-                (false, _) => self.cast(expr, DataType::Text),
-            };
-            return Ok(Expr::call(Function::AssignText, vec![text], to));
+            return Ok(self.assigned_text(expr, to));
         }
         let texts = category(from) == Category::Text;
         let kept = context == Context::Implicit || (context == Context::Assignment && texts);
@@ -110,9 +101,34 @@ impl Binder<'_> {
         self.coerce(bound, to, Context::Implicit)
     }
 
+    /// Text, or what becomes text, which may be too long for the column that it goes to.
+    fn assigned_text(&mut self, expr: Expr, to: DataType) -> Expr {
+        let from = expr.ty;
+        let is_text = category(from) == Category::Text || matches!(to, DataType::Array(_));
+        let text = match (is_text, from) {
+            // What goes by the time zone has become text before lengths count.
+            (true, DataType::Array(_)) if types::cast::depends_on_zone(from, to) => {
+                self.cast(expr, DataType::Array(ElementType::Text))
+            }
+            (true, _) => expr,
+            (false, _) => self.cast(expr, DataType::Text),
+        };
+        Expr::call(Function::AssignText, vec![text], to)
+    }
+
     /// A value of `regclass` or its kin, or an array of such, made of another one; None for other
     /// types, and where there is no such cast.
-    fn as_object(&mut self, bound: &Bound, to: DataType, context: Context) -> Result<Option<Expr>> {
+    fn as_object(
+        &mut self,
+        (expr, at): (&Expr, Place),
+        to: DataType,
+        context: Context,
+    ) -> Result<Option<Expr>> {
+        let is_object = |ty| matches!(ty, DataType::Reg(_));
+        if !is_object(to) && !to.element().is_some_and(is_object) {
+            return Ok(None);
+        }
+        let bound = &Bound::new(expr.clone(), at);
         // Text of a sub-query whose column was an untyped literal, too.
         let is_asked = bound.is_unknown() || can_cast(bound.ty(), to, context);
         match to {
@@ -217,6 +233,7 @@ impl Binder<'_> {
         for literal in list.iter().filter(|bound| unknown_text(&bound.expr).is_some()) {
             ty = match (literal_target(literal, ty), ty) {
                 (DataType::Text, DataType::Varchar(_)) => DataType::Varchar(None),
+                (_, DataType::Reg(kind)) => DataType::Reg(kind),
                 (wider, _) => wider,
             };
         }
@@ -315,6 +332,8 @@ fn cannot_cast(from: DataType, to: DataType, context: Context) -> Error {
 pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
     match other {
         DataType::Varchar(_) => DataType::Text,
+        // Operators take numbers of objects as OIDs.
+        DataType::Reg(_) => DataType::Oid,
         // The literal may be longer than the column: it is then equal to none of its values.
         DataType::Char(n) => {
             let length = unknown_text(&literal.expr).map_or(0, |text| text.chars().count());

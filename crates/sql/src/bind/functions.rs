@@ -14,6 +14,11 @@ use super::types::{Context, can_cast, numeric_rounded, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
+/// A name that is known.
+pub(super) fn name_of(name: &str) -> Expr {
+    Expr::literal(Value::text(name), DataType::Name)
+}
+
 /// What pg_typeof gives.
 const TYPE: DataType = DataType::Reg(RegKind::Type);
 
@@ -418,9 +423,10 @@ impl Binder<'_> {
                 ") on ",
                 "64-bit"
             )),
-            "current_user" | "user" | "current_role" => Expr::text(self.catalog.user()),
-            "session_user" => Expr::text(self.catalog.session_user()),
-            "current_database" | "current_catalog" | "database" => Expr::text("tessera"),
+            "current_user" | "user" | "current_role" => name_of(self.catalog.user()),
+            "session_user" => name_of(self.catalog.session_user()),
+            "current_database" | "current_catalog" => name_of("tessera"),
+            "database" => Expr::text("tessera"),
             "current_schema" => self.first_schema(),
             "pg_backend_pid" => {
                 let id = Value::I32(self.catalog.session_id());

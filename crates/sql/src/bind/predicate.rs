@@ -158,6 +158,10 @@ impl Binder<'_> {
         all.extend(list);
         for bound in &mut all {
             *bound = self.retyped(bound.clone());
+            if let DataType::Reg(_) = bound.ty() {
+                // Operators take numbers of objects as OIDs.
+                bound.expr = self.coerce(bound.clone(), DataType::Oid, Context::Implicit)?;
+            }
         }
         let Some(operand) = all.first() else {
             return Err(types::Error::internal("IN without operand"));

@@ -8,7 +8,7 @@
 //! ([`RelationName::key`]).
 
 use sqlparser::ast;
-use types::{DataType, Error, Result, SqlState, Value};
+use types::{DataType, Error, Result, SqlState};
 
 use super::{Binder, Bound, fail, name, place, unsupported};
 use crate::algebra::{Expr, Place};
@@ -25,8 +25,8 @@ impl Binder<'_> {
     /// The first schema of the search path that there is, or NULL.
     pub(super) fn first_schema(&self) -> Expr {
         match self.catalog.search_path().first() {
-            Some(schema) => Expr::text(schema),
-            None => Expr::literal(Value::Null, DataType::Text),
+            Some(schema) => super::functions::name_of(schema),
+            None => Expr::null(DataType::Name),
         }
     }
 

@@ -420,7 +420,6 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
             Some(T::Name)
         }
         (a, b) if a.is_text() && b.is_text() => Some(T::Text),
-        (T::Oid, T::Reg(_)) | (T::Reg(_), T::Oid) => Some(T::Oid),
         (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
         (T::Record(x), T::Record(y)) => record_type(x, y, pair_type),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
