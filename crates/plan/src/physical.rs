@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use sql::algebra::{
-    AggregateFunction, CompareOp, Direction, Duplicates, FrameUnits, Function, LikeCase,
-    NullsOrder, SeriesFunction, SetOperator, WindowFunction,
+    AggregateFunction, CompareOp, Direction, Duplicates, FrameExclusion, FrameUnits, Function,
+    LikeCase, NullsOrder, SeriesFunction, SetOperator, WindowFunction,
 };
 use sql::catalog::{SequencesRef, TableFunctionRef, TableRef};
 use types::{DataType, PhysicalType, Value};
@@ -353,6 +353,8 @@ pub struct Window {
     pub start: FrameBound,
     /// End of the frame.
     pub end: FrameBound,
+    /// Rows of the frame that do not count.
+    pub exclusion: FrameExclusion,
     /// FILTER.
     pub filter: Option<Expr>,
     /// Result type.
@@ -374,6 +376,12 @@ pub enum FrameBound {
     Following(Expr),
     /// UNBOUNDED FOLLOWING
     UnboundedFollowing,
+    /// The key at the end, of each row.
+    Key(Expr),
+    /// n PRECEDING, the same in all rows of a partition: those of one row of a query around it.
+    OuterPreceding(Expr),
+    /// n FOLLOWING, likewise.
+    OuterFollowing(Expr),
 }
 
 /// The operators.

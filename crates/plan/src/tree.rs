@@ -207,12 +207,13 @@ macro_rules! walkers {
                 f(filter);
             }
             let frame = & $($mutability)? call.frame;
-            if let FrameBound::Preceding(e) | FrameBound::Following(e) =
+            if let FrameBound::Preceding(e) | FrameBound::Following(e) | FrameBound::Key(e) =
                 & $($mutability)? frame.start
             {
                 f(e);
             }
-            if let FrameBound::Preceding(e) | FrameBound::Following(e) = & $($mutability)? frame.end
+            if let FrameBound::Preceding(e) | FrameBound::Following(e) | FrameBound::Key(e) =
+                & $($mutability)? frame.end
             {
                 f(e);
             }

@@ -376,6 +376,23 @@ pub enum FrameBound {
     Following(Expr),
     /// UNBOUNDED FOLLOWING
     UnboundedFollowing,
+    /// RANGE n PRECEDING or FOLLOWING where each row's key tells how far away that is: the key at
+    /// the end, computed of the row.
+    Key(Expr),
+}
+
+/// EXCLUDE: rows of a frame that a function does not see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FrameExclusion {
+    /// EXCLUDE NO OTHERS
+    #[default]
+    NoOthers,
+    /// EXCLUDE CURRENT ROW
+    CurrentRow,
+    /// EXCLUDE GROUP: the row and its peers.
+    Group,
+    /// EXCLUDE TIES: its peers.
+    Ties,
 }
 
 /// Which rows of its partition a window function sees.
@@ -387,6 +404,8 @@ pub struct WindowFrame {
     pub start: FrameBound,
     /// Last row.
     pub end: FrameBound,
+    /// Rows in between that do not count.
+    pub exclusion: FrameExclusion,
 }
 
 /// A logical plan. Its output is a list of column ids in order: [`Plan::output`].

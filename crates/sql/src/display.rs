@@ -17,7 +17,8 @@ use types::{DataType, Value};
 
 use crate::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, FrameBound,
-    FrameUnits, Function, LikeCase, Quantifier, SortKey, WindowCall, WindowFrame, WindowFunction,
+    FrameExclusion, FrameUnits, Function, LikeCase, Quantifier, SortKey, WindowCall, WindowFrame,
+    WindowFunction,
 };
 use crate::algebra::{Direction, NullsOrder};
 
@@ -112,8 +113,15 @@ fn frame_text(frame: &WindowFrame, names: Names<'_>) -> String {
         FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
         FrameBound::Following(expr) => format!("{} FOLLOWING", expr_text(expr, names)),
         FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+        FrameBound::Key(expr) => format!("KEY {}", expr_text(expr, names)),
     };
-    format!("{units} BETWEEN {} AND {}", bound(&frame.start), bound(&frame.end))
+    let exclusion = match frame.exclusion {
+        FrameExclusion::NoOthers => "",
+        FrameExclusion::CurrentRow => " EXCLUDE CURRENT ROW",
+        FrameExclusion::Group => " EXCLUDE GROUP",
+        FrameExclusion::Ties => " EXCLUDE TIES",
+    };
+    format!("{units} BETWEEN {} AND {}{exclusion}", bound(&frame.start), bound(&frame.end))
 }
 
 fn write_filter(out: &mut String, filter: Option<&Expr>, names: Names<'_>) {

@@ -5,6 +5,7 @@
 mod absent;
 mod alter;
 mod check;
+mod clauses;
 mod comment;
 mod conflict;
 mod copy;
@@ -31,6 +32,7 @@ mod wide;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
 pub(crate) use check::too_deep;
+pub(crate) use clauses::{DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use conflict::Inference;
 pub use effect::Effect;
@@ -373,7 +375,9 @@ fn parse_declare(
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
     let tokens = tokens_of(text)?;
     check::check(&tokens)?;
-    let mut parser = parser(prepare(&tokens));
+    let mut prepared = prepare(&tokens);
+    clauses::rewrite(&mut prepared);
+    let mut parser = parser(prepared);
     let expr = parser.parse_expr().map_err(syntax_error)?;
     expect_end(&parser)?;
     Ok(expr)
@@ -452,6 +456,7 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 }
 
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
+    clauses::rewrite(&mut tokens);
     if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {
         return Ok(tree);
     }

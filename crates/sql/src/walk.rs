@@ -463,7 +463,10 @@ impl WindowCall {
         self.partition_by.iter().for_each(&mut *visit);
         self.order_by.iter().for_each(|key| visit(&key.expr));
         for bound in [&self.frame.start, &self.frame.end] {
-            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
+            if let FrameBound::Preceding(expr)
+            | FrameBound::Following(expr)
+            | FrameBound::Key(expr) = bound
+            {
                 visit(expr);
             }
         }
@@ -476,7 +479,10 @@ impl WindowCall {
         self.partition_by.iter_mut().for_each(&mut *visit);
         self.order_by.iter_mut().for_each(|key| visit(&mut key.expr));
         for bound in [&mut self.frame.start, &mut self.frame.end] {
-            if let FrameBound::Preceding(expr) | FrameBound::Following(expr) = bound {
+            if let FrameBound::Preceding(expr)
+            | FrameBound::Following(expr)
+            | FrameBound::Key(expr) = bound
+            {
                 visit(expr);
             }
         }

@@ -9,7 +9,9 @@ use plan::physical::{
     Window,
 };
 use sched::{Priority, Scheduler, Ticket};
-use sql::algebra::{AggregateFunction, Direction, FrameUnits, NullsOrder, WindowFunction as W};
+use sql::algebra::{
+    AggregateFunction, Direction, FrameExclusion, FrameUnits, NullsOrder, WindowFunction as W,
+};
 use storage::BufferPool;
 use testkit::Random;
 use types::{DataType, Interval, NumericType, PhysicalType, Result, SqlState, Value};
@@ -301,6 +303,7 @@ fn call(
         units: frame.0,
         start: frame.1,
         end: frame.2,
+        exclusion: FrameExclusion::NoOthers,
         filter: None,
         ty,
         physical: ty.physical(),
@@ -324,6 +327,9 @@ fn within(
     };
     let (distance, limit) = match (bound, units) {
         (FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing, _) => return true,
+        (FrameBound::Key(_) | FrameBound::OuterPreceding(_) | FrameBound::OuterFollowing(_), _) => {
+            panic!("nothing is computed of rows here")
+        }
         (FrameBound::CurrentRow, FrameUnits::Rows) => (rows, 0),
         (FrameBound::CurrentRow, _) => (peers, 0),
         (FrameBound::Preceding(e), FrameUnits::Rows) => (rows, -offset(e)),

@@ -21,7 +21,7 @@ use kernels::hash::hash_columns;
 use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder};
 use plan::physical::{Expr, ExprKind, FrameBound, Node, Operator, Window};
 use sql::algebra::{FrameUnits, WindowFunction};
-use types::{Error, Result, SqlState, Value};
+use types::{Error, Result};
 
 use crate::aggregate::Inputs;
 use crate::flow::Flow;
@@ -30,7 +30,7 @@ use crate::pipeline::Stream;
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load};
 use aggregates::FrameAggregate;
-use frames::{Bound, FrameSpec};
+use frames::{Bound, Distance, FrameSpec, Offset};
 use order::{OrderSpec, Ordered};
 
 /// Rows that a work order computes, at least; always whole partitions.
@@ -197,8 +197,9 @@ fn plan_call(
     };
     let frame = FrameSpec {
         units: call.units,
-        start: bound(opener, &call.start, "starting", call.units)?,
-        end: bound(opener, &call.end, "ending", call.units)?,
+        start: bound(opener, inputs, (&call.start, "starting"), call.units)?,
+        end: bound(opener, inputs, (&call.end, "ending"), call.units)?,
+        exclusion: call.exclusion,
     };
     Ok(Call {
         function: call.function,
@@ -210,36 +211,29 @@ fn plan_call(
     })
 }
 
-/// A frame end with its offset evaluated.
-fn bound(opener: &Opener, bound: &FrameBound, end: &str, units: FrameUnits) -> Result<Bound> {
-    let offset = |expr| -> Result<(Value, types::DataType)> {
-        let expr: &plan::physical::Expr = expr;
-        let value = opener.constant(expr)?;
-        if value.is_null() {
-            let message = format!("frame {end} offset must not be null");
-            return Err(Error::new(SqlState(*b"22004"), message));
-        }
-        let negative = match &value {
-            Value::F64(v) => *v < 0.0 || v.is_nan(),
-            Value::Interval(v) => v.comparable() < 0,
-            other => other.as_integer().is_some_and(|v| v < 0),
-        };
-        if negative && units == FrameUnits::Range {
-            let message = "invalid preceding or following size in window function";
-            return Err(Error::new(SqlState(*b"22013"), message));
-        }
-        if negative {
-            let message = format!("frame {end} offset must not be negative");
-            return Err(Error::new(SqlState(*b"22013"), message));
-        }
-        Ok((value, expr.ty))
-    };
+/// A frame end with its offset evaluated, or the input that has it.
+fn bound(
+    opener: &Opener,
+    inputs: &mut Inputs,
+    (bound, end): (&FrameBound, &'static str),
+    units: FrameUnits,
+) -> Result<Bound> {
+    let same =
+        |expr: &Expr| Offset::new(opener.constant(expr)?, expr.ty, end, units).map(Distance::Same);
     Ok(match bound {
         FrameBound::UnboundedPreceding => Bound::UnboundedPreceding,
-        FrameBound::Preceding(expr) => Bound::Preceding(offset(expr)?.into()),
+        FrameBound::Preceding(expr) => Bound::Preceding(same(expr)?),
         FrameBound::CurrentRow => Bound::CurrentRow,
-        FrameBound::Following(expr) => Bound::Following(offset(expr)?.into()),
+        FrameBound::Following(expr) => Bound::Following(same(expr)?),
         FrameBound::UnboundedFollowing => Bound::UnboundedFollowing,
+        FrameBound::Key(expr) => Bound::Key(inputs.add(opener, expr)?),
+        FrameBound::OuterPreceding(expr) | FrameBound::OuterFollowing(expr) => {
+            let distance = Distance::Input { number: inputs.add(opener, expr)?, ty: expr.ty, end };
+            match bound {
+                FrameBound::OuterPreceding(_) => Bound::Preceding(distance),
+                _ => Bound::Following(distance),
+            }
+        }
     })
 }
 

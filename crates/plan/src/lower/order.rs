@@ -189,6 +189,7 @@ impl Lowering<'_, '_> {
             units: call.frame.units,
             start: self.frame_bound(&call.frame.start, lowered)?,
             end: self.frame_bound(&call.frame.end, lowered)?,
+            exclusion: call.frame.exclusion,
             filter,
             ty: call.ty,
             physical,
@@ -198,10 +199,17 @@ impl Lowering<'_, '_> {
     fn frame_bound(&mut self, bound: &LogicalBound, lowered: &Lowered) -> Result<FrameBound> {
         Ok(match bound {
             LogicalBound::UnboundedPreceding => FrameBound::UnboundedPreceding,
+            LogicalBound::Preceding(e) if !tree::mentioned(e).is_empty() => {
+                FrameBound::OuterPreceding(self.expr(e, lowered)?)
+            }
+            LogicalBound::Following(e) if !tree::mentioned(e).is_empty() => {
+                FrameBound::OuterFollowing(self.expr(e, lowered)?)
+            }
             LogicalBound::Preceding(e) => FrameBound::Preceding(self.expr(e, lowered)?),
             LogicalBound::CurrentRow => FrameBound::CurrentRow,
             LogicalBound::Following(e) => FrameBound::Following(self.expr(e, lowered)?),
             LogicalBound::UnboundedFollowing => FrameBound::UnboundedFollowing,
+            LogicalBound::Key(e) => FrameBound::Key(self.expr(e, lowered)?),
         })
     }
 }

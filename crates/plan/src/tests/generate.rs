@@ -271,7 +271,12 @@ impl Generator<'_> {
             partition_by.push(self.value(0, &columns, outer));
         }
         let numbers = self.one_in(2);
-        let whole = |start, end| WindowFrame { units: FrameUnits::Range, start, end };
+        let whole = |start, end| WindowFrame {
+            units: FrameUnits::Range,
+            start,
+            end,
+            exclusion: sql::algebra::FrameExclusion::NoOthers,
+        };
         let call = if numbers {
             WindowCall {
                 function: WindowFunction::RowNumber,

@@ -15,8 +15,8 @@
 use hashbrown::HashMap;
 use sql::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, CteId, Duplicates, Expr, FrameBound,
-    FrameUnits, Function, JoinKind, Plan, SetOperator, SortKey, WindowCall, WindowFrame,
-    WindowFunction,
+    FrameExclusion, FrameUnits, Function, JoinKind, Plan, SetOperator, SortKey, WindowCall,
+    WindowFrame, WindowFunction,
 };
 use types::{DataType, Error, Result, Value};
 
@@ -638,6 +638,7 @@ fn row_number(keys: Vec<Expr>, order_by: Vec<SortKey>) -> WindowCall {
             units: FrameUnits::Range,
             start: FrameBound::UnboundedPreceding,
             end: FrameBound::CurrentRow,
+            exclusion: FrameExclusion::NoOthers,
         },
         filter: None,
         ty: DataType::BigInt,

@@ -366,7 +366,17 @@ impl Binder<'_> {
     /// GROUPING(a, b ...): a column stands for it until the grouping sets are known.
     fn grouping(&mut self, arguments: Vec<Bound>, at: Place) -> Result<Bound> {
         let id = self.fresh();
-        let level = self.level()?;
+        // Of the level whose columns are named, like an aggregate.
+        let mut columns = Vec::new();
+        arguments.iter().for_each(|bound| bound.expr.each_column(&mut |id| columns.push(id)));
+        let names = |level: &super::scope::Level| {
+            level.references.iter().any(|(id, _)| columns.contains(id))
+        };
+        let depth = self.levels.iter().rposition(names);
+        let top = self.levels.len().saturating_sub(1);
+        let Some(level) = self.levels.get_mut(depth.unwrap_or(top)) else {
+            return fail(SqlState::GROUPING_ERROR, "grouping operations are not allowed here", at);
+        };
         if !level.clause.takes_aggregates() {
             let message = format!("grouping operations are not allowed in {}", level.clause.name());
             return fail(SqlState::GROUPING_ERROR, message, at);

@@ -11,13 +11,14 @@ use super::order::{OrderItem, target_named};
 use super::recursion::refuse_aggregates;
 use super::scope::{Clause, Scope, Series};
 use super::select::{Clauses, Distinct, Target};
+use super::series::is_volatile;
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction, ColumnId, CompareOp, Duplicates, Expr, ExprKind, Place, Plan,
     WindowCall,
 };
 use crate::catalog::{Catalog, TableRef};
-use crate::parse::too_deep;
+use crate::parse::{DISTINCT_SETS, GROUPING_SETS, too_deep};
 
 /// Grouping sets that one GROUP BY may make.
 const SETS_MAX: usize = 4096;
@@ -27,9 +28,31 @@ const CUBE_MAX: usize = 12;
 
 /// GROUP BY, bound: the product of its items.
 pub(super) struct GroupBy {
-    /// Expressions of each grouping set.
-    sets: Vec<Vec<Expr>>,
+    /// Keys of each grouping set.
+    sets: Vec<Vec<GroupKey>>,
     kind: GroupKind,
+}
+
+/// A grouping expression. Two that are equal are one key, unless each is an item of the select list
+/// by itself.
+#[derive(Clone, Debug)]
+struct GroupKey {
+    /// The item of the select list that it is.
+    target: Option<usize>,
+    expr: Expr,
+}
+
+impl GroupKey {
+    fn same(&self, other: &Self) -> bool {
+        self.target == other.target && (self.target.is_some() || self.expr == other.expr)
+    }
+}
+
+/// A key of an aggregation: its column and expression, and the item of the select list that it is.
+struct Key {
+    id: ColumnId,
+    expr: Expr,
+    target: Option<usize>,
 }
 
 /// Whether there are grouping sets or one plain list.
@@ -39,12 +62,20 @@ enum GroupKind {
     Sets,
 }
 
-/// What replaces the columns below an aggregation in expressions above it.
-struct Regrouper<'s> {
-    keys: Vec<(ColumnId, Expr)>,
-    kind: GroupKind,
+/// The keys of an aggregation and the numbers of those in each grouping set.
+struct Grouped {
+    keys: Vec<Key>,
+    sets: Vec<Vec<usize>>,
     /// GROUPING() calls and what they mean.
     groupings: Vec<(ColumnId, Expr)>,
+}
+
+/// Keys with their columns, and their numbers in each grouping set.
+type FinalKeys = (Vec<(ColumnId, Expr)>, Vec<Vec<usize>>);
+
+/// What replaces the columns below an aggregation in expressions above it.
+struct Regrouper<'s> {
+    grouped: Grouped,
     /// Columns that only exist below.
     inputs: HashSet<ColumnId>,
     scope: &'s Scope,
@@ -70,7 +101,12 @@ impl Binder<'_> {
         if items.is_empty() {
             return Ok(None);
         }
-        self.in_clause(Clause::GroupBy, |binder| {
+        let distinct = matches!(
+            items.first(),
+            Some(ast::Expr::Identifier(ident)) if ident.value == DISTINCT_SETS
+        );
+        let items = items.get(usize::from(distinct)..).unwrap_or_default();
+        let mut group = self.in_clause(Clause::GroupBy, |binder| {
             let mut group = GroupBy { sets: vec![Vec::new()], kind: GroupKind::Plain };
             for item in items {
                 let (sets, kind) = binder.group_item(item, targets)?;
@@ -80,13 +116,17 @@ impl Binder<'_> {
                 if group.sets.len() * sets.len() > SETS_MAX {
                     return Err(Error::new(SqlState(*b"54001"), "too many grouping sets present"));
                 }
-                let concatenated = |a: &Vec<Expr>| -> Vec<Vec<Expr>> {
+                let concatenated = |a: &Vec<GroupKey>| -> Vec<Vec<GroupKey>> {
                     sets.iter().map(|b| a.iter().chain(b).cloned().collect()).collect()
                 };
                 group.sets = group.sets.iter().flat_map(concatenated).collect();
             }
-            Ok(Some(group))
-        })
+            Ok(group)
+        })?;
+        if distinct {
+            group.sets = distinct_sets(group.sets);
+        }
+        Ok(Some(group))
     }
 
     /// The alternatives that one item of GROUP BY stands for.
@@ -94,7 +134,7 @@ impl Binder<'_> {
         &mut self,
         item: &ast::Expr,
         targets: &[Target],
-    ) -> Result<(Vec<Vec<Expr>>, GroupKind)> {
+    ) -> Result<(Vec<Vec<GroupKey>>, GroupKind)> {
         self.nested(|binder| binder.group_item_here(item, targets))
     }
 
@@ -102,74 +142,75 @@ impl Binder<'_> {
         &mut self,
         item: &ast::Expr,
         targets: &[Target],
-    ) -> Result<(Vec<Vec<Expr>>, GroupKind)> {
+    ) -> Result<(Vec<Vec<GroupKey>>, GroupKind)> {
         match item {
-            ast::Expr::GroupingSets(list) => {
-                let mut sets = Vec::new();
-                for set in list {
-                    match set.as_slice() {
-                        [only] => sets.extend(self.group_item(only, targets)?.0),
-                        several => sets.push(self.group_list(several, targets)?),
+            ast::Expr::Function(function) => match sets_of(function) {
+                Some((name, elements)) if name == GROUPING_SETS => {
+                    let mut sets = Vec::new();
+                    for element in elements {
+                        sets.extend(self.group_item(element, targets)?.0);
                     }
+                    Ok((sets, GroupKind::Sets))
                 }
-                Ok((sets, GroupKind::Sets))
-            }
-            ast::Expr::Rollup(list) => {
-                Ok((rollup(&self.group_lists(list, targets)?), GroupKind::Sets))
-            }
-            ast::Expr::Cube(list) => {
-                Ok((cube(&self.group_lists(list, targets)?)?, GroupKind::Sets))
-            }
-            // Inside GROUPING SETS the parser takes ROLLUP and CUBE for functions.
-            ast::Expr::Function(function) => match nested_sets(function) {
-                Some((name, list)) => {
-                    let lists = self.group_lists(&list, targets)?;
+                Some((_, elements)) if elements.is_empty() => {
+                    Ok((vec![Vec::new()], GroupKind::Plain))
+                }
+                Some((name, elements)) => {
+                    let list = |binder: &mut Self, element| binder.group_list(element, targets);
+                    let lists = elements.into_iter().map(|element| list(self, element));
+                    let lists = lists.collect::<Result<Vec<_>>>()?;
                     let sets = if name == "rollup" { rollup(&lists) } else { cube(&lists)? };
                     Ok((sets, GroupKind::Sets))
                 }
                 None => Ok((vec![vec![self.group_expr(item, targets)?]], GroupKind::Plain)),
             },
-            ast::Expr::Tuple(list) => Ok((vec![self.group_list(list, targets)?], GroupKind::Plain)),
             ast::Expr::Nested(inner) => self.group_item(inner, targets),
-            _ => Ok((vec![vec![self.group_expr(item, targets)?]], GroupKind::Plain)),
+            _ => Ok((vec![self.group_list(item, targets)?], GroupKind::Plain)),
         }
     }
 
-    fn group_lists(
-        &mut self,
-        lists: &[Vec<ast::Expr>],
-        targets: &[Target],
-    ) -> Result<Vec<Vec<Expr>>> {
-        lists.iter().map(|list| self.group_list(list, targets)).collect()
-    }
-
-    fn group_list(&mut self, list: &[ast::Expr], targets: &[Target]) -> Result<Vec<Expr>> {
-        list.iter().map(|expr| self.group_expr(expr, targets)).collect()
+    /// The keys of one element: those of a list in parentheses, and of lists in it.
+    fn group_list(&mut self, item: &ast::Expr, targets: &[Target]) -> Result<Vec<GroupKey>> {
+        match item {
+            ast::Expr::Tuple(list) => self.nested(|binder| {
+                let mut keys = Vec::with_capacity(list.len());
+                for item in list {
+                    keys.extend(binder.group_list(item, targets)?);
+                }
+                Ok(keys)
+            }),
+            ast::Expr::Nested(inner) => self.nested(|binder| binder.group_list(inner, targets)),
+            _ => Ok(vec![self.group_expr(item, targets)?]),
+        }
     }
 
     /// A grouping expression: an ordinal, an input column, an output name, or any expression.
-    fn group_expr(&mut self, expr: &ast::Expr, targets: &[Target]) -> Result<Expr> {
+    fn group_expr(&mut self, expr: &ast::Expr, targets: &[Target]) -> Result<GroupKey> {
+        let mut local = None;
         let target = match self.output_ordinal(expr, targets.len(), Clause::GroupBy)? {
             Some(ordinal) => Some(ordinal),
             None => match expr {
                 ast::Expr::Identifier(ident) => {
-                    if let Some(bound) = self.find_local(&folded(ident), ident_at(ident))? {
-                        comparable(bound.expr.clone(), Comparison::Equality, bound.at)?;
-                        return Ok(bound.expr);
+                    local = self.find_local(&folded(ident), ident_at(ident))?;
+                    match local {
+                        Some(_) => None,
+                        None => target_named(ident, targets, Clause::GroupBy)?,
                     }
-                    target_named(ident, targets, Clause::GroupBy)?
                 }
                 _ => None,
             },
         };
-        let mut bound = match target.and_then(|target| targets.get(target)) {
-            Some(target) => target.bound.clone(),
-            None => self.bind_expr(expr)?,
+        let mut bound = match (local, target.and_then(|target| targets.get(target))) {
+            (Some(column), _) => column,
+            (None, Some(target)) => target.bound.clone(),
+            (None, None) => self.bind_expr(expr)?,
         };
         self.settle(&mut bound)?;
         self.refuse_calls(&bound, expr)?;
         comparable(bound.expr.clone(), Comparison::Equality, expr_at(expr))?;
-        Ok(bound.expr)
+        let same = |target: &Target| target.bound.expr == bound.expr;
+        let target = target.or_else(|| targets.iter().position(same));
+        Ok(GroupKey { target, expr: bound.expr })
     }
 
     /// An output name may stand for an expression with aggregates or windows: not in GROUP BY.
@@ -204,19 +245,21 @@ impl Binder<'_> {
             return Ok(plan);
         }
         let group = group_by.unwrap_or(GroupBy { sets: vec![Vec::new()], kind: GroupKind::Plain });
-        let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
+        let mut keys: Vec<Key> = Vec::new();
+        let mut known: Vec<GroupKey> = Vec::new();
         let mut sets = Vec::with_capacity(group.sets.len());
         for set in group.sets {
             let mut indexes = Vec::with_capacity(set.len());
-            for expr in set {
-                let known = keys.iter().position(|(_, key)| *key == expr);
-                let index = known.unwrap_or(keys.len());
-                if known.is_none() {
+            for key in set {
+                let found = known.iter().position(|known| known.same(&key));
+                let index = found.unwrap_or(keys.len());
+                if found.is_none() {
                     let id = self.fresh();
-                    if let ExprKind::Column(of) = expr.kind {
+                    if let ExprKind::Column(of) = key.expr.kind {
                         self.copy_origin(of, id);
                     }
-                    keys.push((id, expr));
+                    keys.push(Key { id, expr: key.expr.clone(), target: key.target });
+                    known.push(key);
                 }
                 if !indexes.contains(&index) {
                     indexes.push(index);
@@ -224,18 +267,22 @@ impl Binder<'_> {
             }
             sets.push(indexes);
         }
+        if group.kind == GroupKind::Sets {
+            drop_redundant(clauses);
+        }
         let set_column = (group.kind == GroupKind::Sets).then(|| self.fresh());
         let groupings = self.grouping_results(&keys, &sets, set_column)?;
         let kind = group.kind;
-        if kind == GroupKind::Sets && keys.iter().any(|(_, key)| has_key(key.ty)) {
+        if kind == GroupKind::Sets && keys.iter().any(|key| has_key(key.expr.ty)) {
             return unsupported("a grouping set of jsonb", None);
         }
         let mut aggregates = std::mem::take(&mut self.level()?.aggregates);
         if self.level()?.reads_itself && !aggregates.is_empty() {
             return refuse_aggregates();
         }
-        let series = self.series_of_keys(&keys)?;
-        let mut keys = self.regroup(keys, kind, groupings, clauses)?;
+        let series = self.series_of(keys.iter().map(|key| &key.expr))?;
+        let grouped = Grouped { keys, sets, groupings };
+        let (mut keys, sets) = self.regroup(grouped, clauses)?;
         let plan = self.expand_keys(plan, &mut keys, series)?;
         self.group_by_keys(&mut keys, &mut aggregates)?;
         let grouping_sets = (kind == GroupKind::Sets).then_some(sets);
@@ -270,14 +317,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Rewrites everything that stands above the aggregation; gives its final keys.
-    fn regroup(
-        &mut self,
-        keys: Vec<(ColumnId, Expr)>,
-        kind: GroupKind,
-        groupings: Vec<(ColumnId, Expr)>,
-        clauses: &mut Clauses,
-    ) -> Result<Vec<(ColumnId, Expr)>> {
+    /// Rewrites everything that stands above the aggregation; gives its final keys and sets.
+    fn regroup(&mut self, grouped: Grouped, clauses: &mut Clauses) -> Result<FinalKeys> {
         let next_column = self.next_column;
         let level = self.level()?;
         let scope = std::mem::take(&mut level.scope);
@@ -291,9 +332,7 @@ impl Binder<'_> {
             });
         }
         let mut regrouper = Regrouper {
-            keys,
-            kind,
-            groupings,
+            grouped,
             inputs,
             scope: &scope,
             references: &references,
@@ -311,20 +350,21 @@ impl Binder<'_> {
             result?;
         }
         regrouper.series(clauses, &windows, &mut series)?;
-        let (keys, next_column) = (regrouper.keys, regrouper.next_column);
+        let (grouped, next_column) = (regrouper.grouped, regrouper.next_column);
         self.next_column = next_column;
         let level = self.level()?;
         level.windows = windows;
         level.series = series;
         level.scope = scope;
-        Ok(keys)
+        let keys = grouped.keys.into_iter().map(|key| (key.id, key.expr)).collect();
+        Ok((keys, grouped.sets))
     }
 
     /// What each GROUPING(...) of the level means: one bit per argument, set where the argument is
     /// not in the row's grouping set.
     fn grouping_results(
         &mut self,
-        keys: &[(ColumnId, Expr)],
+        keys: &[Key],
         sets: &[Vec<usize>],
         set_column: Option<ColumnId>,
     ) -> Result<Vec<(ColumnId, Expr)>> {
@@ -333,7 +373,7 @@ impl Binder<'_> {
         for (id, arguments, at) in calls {
             let mut indexes = Vec::with_capacity(arguments.len());
             for argument in &arguments {
-                match keys.iter().position(|(_, key)| key == argument) {
+                match keys.iter().position(|key| key.expr == *argument) {
                     Some(index) => indexes.push(index),
                     None => {
                         let message = "arguments to GROUPING must be grouping expressions of the \
@@ -372,8 +412,12 @@ impl Binder<'_> {
 
 impl Regrouper<'_> {
     fn clauses(&mut self, clauses: &mut Clauses) -> Result<()> {
-        for target in &mut clauses.targets {
-            self.expr(&mut target.bound.expr)?;
+        for (number, target) in clauses.targets.iter_mut().enumerate() {
+            let own = self.grouped.keys.iter().find(|key| key.target == Some(number));
+            match own {
+                Some(key) => target.bound.expr = Expr::column(key.id, key.expr.ty),
+                None => self.expr(&mut target.bound.expr)?,
+            }
         }
         if let Some(having) = &mut clauses.having {
             self.expr(having)?;
@@ -434,9 +478,9 @@ impl Regrouper<'_> {
     /// Replaces keys by their columns; 42803 when a column from below is left.
     fn expr(&mut self, expr: &mut Expr) -> Result<()> {
         if !matches!(expr.kind, ExprKind::Literal(_))
-            && let Some((id, _)) = self.keys.iter().find(|(_, key)| key == expr)
+            && let Some(key) = self.grouped.keys.iter().find(|key| key.expr == *expr)
         {
-            *expr = Expr::column(*id, expr.ty);
+            *expr = Expr::column(key.id, expr.ty);
             return Ok(());
         }
         if let ExprKind::Column(id) = expr.kind {
@@ -471,20 +515,20 @@ impl Regrouper<'_> {
     }
 
     fn column(&mut self, id: ColumnId, expr: &mut Expr) -> Result<()> {
-        if let Some((_, meaning)) = self.groupings.iter().find(|(known, _)| *known == id) {
+        if let Some((_, meaning)) = self.grouped.groupings.iter().find(|(known, _)| *known == id) {
             *expr = meaning.clone();
             return Ok(());
         }
         if !self.inputs.contains(&id) {
             return Ok(());
         }
-        if self.kind == GroupKind::Plain
-            && let Some(table) = self.depends_on_keys(id)
-        {
+        if let Some(table) = self.depends_on_keys(id) {
             self.catalog.relies_on_key(table.name());
             let key = ColumnId(self.next_column);
             self.next_column += 1;
-            self.keys.push((key, expr.clone()));
+            let number = self.grouped.keys.len();
+            self.grouped.keys.push(Key { id: key, expr: expr.clone(), target: None });
+            self.grouped.sets.iter_mut().for_each(|set| set.push(number));
             *expr = Expr::column(key, expr.ty);
             return Ok(());
         }
@@ -496,9 +540,14 @@ impl Regrouper<'_> {
         Err(place(Error::new(SqlState::GROUPING_ERROR, message), at))
     }
 
-    /// The column's table, when it is grouped by its whole primary key, so that one row is left.
+    /// The column's table, when all sets have its whole primary key, so that one row is left.
     fn depends_on_keys(&self, id: ColumnId) -> Option<&TableRef> {
-        let grouped = |id: ColumnId| self.keys.iter().any(|(_, key)| key.as_column() == Some(id));
+        let Grouped { keys, sets, .. } = &self.grouped;
+        let grouped = |id: ColumnId| {
+            keys.iter().enumerate().any(|(number, key)| {
+                key.expr.as_column() == Some(id) && sets.iter().all(|set| set.contains(&number))
+            })
+        };
         self.scope.relations.iter().find_map(|relation| {
             let table = relation.table.as_ref()?;
             let whole = relation.columns.iter().any(|column| column.expr.as_column() == Some(id))
@@ -528,53 +577,80 @@ impl Regrouper<'_> {
     }
 }
 
-fn rollup(lists: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+fn rollup(lists: &[Vec<GroupKey>]) -> Vec<Vec<GroupKey>> {
     (0..=lists.len())
         .rev()
         .map(|count| lists.iter().take(count).flatten().cloned().collect())
         .collect()
 }
 
-fn cube(lists: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>> {
+fn cube(lists: &[Vec<GroupKey>]) -> Result<Vec<Vec<GroupKey>>> {
     if lists.len() > CUBE_MAX {
         return Err(too_deep().with_detail("CUBE is limited to 12 elements."));
     }
     let subset = |mask: u32| {
         let member =
-            |(at_idx, _): &(usize, &Vec<Expr>)| mask >> (lists.len() - 1 - at_idx) & 1 == 1;
+            |(at_idx, _): &(usize, &Vec<GroupKey>)| mask >> (lists.len() - 1 - at_idx) & 1 == 1;
         lists.iter().enumerate().filter(member).flat_map(|(_, list)| list).cloned().collect()
     };
     Ok((0..1u32 << lists.len()).rev().map(subset).collect())
 }
 
-/// ROLLUP(...) or CUBE(...) parsed as a function call.
-fn nested_sets(function: &ast::Function) -> Option<(String, Vec<Vec<ast::Expr>>)> {
+/// Drops the sort keys that would decide nothing without grouping sets, constants and repetitions:
+/// PostgreSQL does so even where the sets make NULLs of them.
+fn drop_redundant(clauses: &mut Clauses) {
+    let Clauses { targets, order, .. } = clauses;
+    let mut seen: Vec<Expr> = Vec::new();
+    order.retain(|(item, _)| {
+        let OrderItem::Target(target) = item else { return true };
+        let Some(target) = targets.get(*target) else { return true };
+        let expr = &target.bound.expr;
+        let decides = !matches!(expr.kind, ExprKind::Literal(_)) && !seen.contains(expr);
+        seen.push(expr.clone());
+        decides || is_volatile(expr)
+    });
+}
+
+/// The sets without those that have the keys of one before.
+fn distinct_sets(sets: Vec<Vec<GroupKey>>) -> Vec<Vec<GroupKey>> {
+    let within =
+        |a: &[GroupKey], b: &[GroupKey]| a.iter().all(|key| b.iter().any(|other| key.same(other)));
+    let mut left: Vec<Vec<GroupKey>> = Vec::with_capacity(sets.len());
+    for set in sets {
+        if !left.iter().any(|known| within(known, &set) && within(&set, known)) {
+            left.push(set);
+        }
+    }
+    left
+}
+
+/// ROLLUP, CUBE or GROUPING SETS, which the parser takes for functions, and their elements.
+fn sets_of(function: &ast::Function) -> Option<(String, Vec<&ast::Expr>)> {
     let [ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else {
         return None;
     };
     let name = folded(ident);
-    if name != "rollup" && name != "cube" {
+    if !["rollup", "cube", GROUPING_SETS].contains(&name.as_str()) {
         return None;
     }
     let ast::FunctionArguments::List(list) = &function.args else {
         return None;
     };
-    let element = |arg: &ast::FunctionArg| match arg {
-        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Tuple(list))) => {
-            Some(list.clone())
+    fn element(arg: &ast::FunctionArg) -> Option<&ast::Expr> {
+        match arg {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+            _ => None,
         }
-        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(vec![expr.clone()]),
-        _ => None,
-    };
-    let lists: Option<Vec<Vec<ast::Expr>>> = list.args.iter().map(element).collect();
-    Some((name, lists?))
+    }
+    let elements: Option<Vec<&ast::Expr>> = list.args.iter().map(element).collect();
+    Some((name, elements?))
 }
 
 /// Whether GROUP BY names grouping sets.
 pub(super) fn has_sets(group_by: &ast::GroupByExpr) -> bool {
     fn is_set(item: &ast::Expr) -> bool {
         match item {
-            ast::Expr::GroupingSets(_) | ast::Expr::Rollup(_) | ast::Expr::Cube(_) => true,
+            ast::Expr::Function(function) => sets_of(function).is_some(),
             ast::Expr::Nested(inner) => is_set(inner),
             _ => false,
         }

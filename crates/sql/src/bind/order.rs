@@ -1,10 +1,10 @@
 //! ORDER BY and DISTINCT ON items: ordinals, output names, expressions.
 
 use sqlparser::ast;
-use types::{Result, SqlState};
+use types::{DataType, Result, SqlState};
 
 use super::json::{Comparison, comparable};
-use super::name::{expr_at, folded, ident_at};
+use super::name::{expr_at, folded, ident_at, object_parts};
 use super::scope::Clause;
 use super::select::Target;
 use super::{Binder, Bound, fail, place};
@@ -129,15 +129,40 @@ pub(super) fn target_named(
     Ok(found)
 }
 
+/// The direction of ORDER BY ... USING `operator`.
+///
+/// # Errors
+/// 42809 for an operator that is neither "less than" nor "greater than", 42883 for others.
+fn ordering_of(operator: &ast::ObjectName, ty: DataType, at: Place) -> Result<Direction> {
+    let parts = object_parts(operator)?;
+    let symbol = parts.last().map_or("", String::as_str);
+    let of_patterns = matches!(symbol, "~<~" | "~>~" | "~<=~" | "~>=~") && ty.is_text();
+    match symbol {
+        "<" => Ok(Direction::Ascending),
+        ">" => Ok(Direction::Descending),
+        "~<~" if of_patterns => Ok(Direction::Ascending),
+        "~>~" if of_patterns => Ok(Direction::Descending),
+        "=" | "<>" | "!=" | "<=" | ">=" | "~<=~" | "~>=~" | "+" | "-" | "*" | "/" | "||" => {
+            let message = format!("operator {symbol} is not a valid ordering operator");
+            let error = types::Error::new(SqlState::WRONG_OBJECT_TYPE, message).with_hint(
+                "Ordering operators must be \"<\" or \">\" members of btree operator families.",
+            );
+            Err(place(error, at))
+        }
+        _ => Err(super::operators::no_operator(symbol, ty, ty, at)),
+    }
+}
+
 /// A sort key with PostgreSQL's default: NULLs are larger than everything.
 ///
 /// # Errors
-/// 42883 for JSON, which has no order.
+/// 42883 for JSON, which has no order; those of an operator that gives none.
 pub(super) fn sort_key(expr: Expr, options: &ast::OrderByOptions, at: Place) -> Result<SortKey> {
     let expr = comparable(expr, Comparison::Order, at)?;
     let direction = match &options.sort {
         Some(ast::OrderBySort::Desc) => Direction::Descending,
-        _ => Direction::Ascending,
+        Some(ast::OrderBySort::Using(operator)) => ordering_of(operator, expr.ty, at)?,
+        Some(ast::OrderBySort::Asc) | None => Direction::Ascending,
     };
     let nulls = match (options.nulls_first, direction) {
         (Some(true), _) | (None, Direction::Descending) => NullsOrder::First,

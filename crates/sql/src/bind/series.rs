@@ -81,7 +81,10 @@ impl Binder<'_> {
     }
 
     /// The calls of the level that `exprs` read, with those that their arguments read.
-    fn series_of<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr>) -> Result<Vec<Series>> {
+    pub(super) fn series_of<'e>(
+        &mut self,
+        exprs: impl Iterator<Item = &'e Expr>,
+    ) -> Result<Vec<Series>> {
         let level = self.level()?;
         let mut wanted = HashSet::new();
         exprs.for_each(|expr| {
@@ -90,7 +93,7 @@ impl Binder<'_> {
             });
         });
         // A call comes behind those that its arguments read.
-        for call in level.series.iter().rev().filter(|call| call.arguments.len() > 0) {
+        for call in level.series.iter().rev() {
             if wanted.contains(&call.id) {
                 call.arguments.iter().for_each(|expr| {
                     expr.each_column(&mut |id| {
@@ -118,11 +121,6 @@ impl Binder<'_> {
         let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
         arguments.chain(keys.iter_mut().map(|(_, key)| key)).for_each(|e| rename(e, &own));
         self.expanded_calls(plan, calls)
-    }
-
-    /// The calls that the keys of a grouping read.
-    pub(super) fn series_of_keys(&mut self, keys: &[(ColumnId, Expr)]) -> Result<Vec<Series>> {
-        self.series_of(keys.iter().map(|(_, key)| key))
     }
 
     /// Puts the level's window calls on top of `plan`, above the calls that their keys read.

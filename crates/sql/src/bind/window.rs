@@ -7,13 +7,14 @@ use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::json::{Comparison, JsonAggregate, comparable};
 use super::name::{folded, ident_at, object_at};
 use super::scope::Clause;
-use super::types::{Category, Context, category};
+use super::types::{Category, Context, as_numeric, can_cast, category};
 use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
-    Duplicates, Expr, FrameBound, FrameUnits, Place, SortKey, WindowCall, WindowFrame,
-    WindowFunction,
+    Direction, Duplicates, Expr, FrameBound, FrameExclusion, FrameUnits, Function, Place, SortKey,
+    WindowCall, WindowFrame, WindowFunction,
 };
+use crate::parse::EXCLUDE;
 
 /// SQLSTATE of misused windows.
 const WINDOWING_ERROR: SqlState = SqlState(*b"42P20");
@@ -81,7 +82,9 @@ impl Binder<'_> {
         };
         let base = self.named_window(ident)?;
         let (name, at) = (folded(ident), ident_at(ident));
-        if !spec.partition_by.is_empty() {
+        let (own, others): (Vec<ast::Expr>, Vec<ast::Expr>) =
+            spec.partition_by.iter().cloned().partition(|expr| exclusion_of(expr).is_some());
+        if !others.is_empty() {
             let message = format!("cannot override PARTITION BY clause of window \"{name}\"");
             return fail(WINDOWING_ERROR, message, at);
         }
@@ -95,7 +98,7 @@ impl Binder<'_> {
         }
         Ok(ast::WindowSpec {
             window_name: None,
-            partition_by: base.partition_by,
+            partition_by: own.into_iter().chain(base.partition_by).collect(),
             order_by: match spec.order_by.is_empty() {
                 true => base.order_by,
                 false => spec.order_by.clone(),
@@ -125,6 +128,7 @@ impl Binder<'_> {
             ast::WindowType::WindowSpec(spec) => self.complete_window(spec)?,
         };
         let series = self.series_mark()?;
+        let (spec, exclusion) = without_exclusion(spec);
         let mut call = self.window_function(function, name, at)?;
         let message = "window function calls cannot contain set-returning function calls";
         self.refuse_series_since(series, message)?;
@@ -137,6 +141,7 @@ impl Binder<'_> {
         call.order_by = self.bind_sort_keys(&spec.order_by)?;
         if let Some(frame) = &spec.window_frame {
             call.frame = self.bind_frame(frame, &call.order_by, at)?;
+            call.frame.exclusion = exclusion;
         }
         let level = self.level()?;
         let mut nested = false;
@@ -206,7 +211,7 @@ impl Binder<'_> {
         let mut list = Vec::with_capacity(written.list.len());
         for arg in &written.list {
             let mut bound = self.bind_plain_argument(arg)?;
-            if list.is_empty() {
+            if list.is_empty() && kind != WindowFunction::Ntile {
                 self.settle(&mut bound)?;
             }
             list.push(bound);
@@ -299,25 +304,32 @@ impl Binder<'_> {
             let message = "GROUPS mode requires an ORDER BY clause";
             return Err(misplaced(WINDOWING_ERROR, message, at));
         }
+        self.check_ends(frame, at)?;
         let start = self.bind_frame_bound(&frame.start_bound, units, order_by, at)?;
         let end = match &frame.end_bound {
             Some(bound) => self.bind_frame_bound(bound, units, order_by, at)?,
             None => FrameBound::CurrentRow,
         };
-        let order = |bound: &FrameBound| match bound {
-            FrameBound::UnboundedPreceding => 0,
-            FrameBound::Preceding(_) => 1,
-            FrameBound::CurrentRow => 2,
-            FrameBound::Following(_) => 3,
-            FrameBound::UnboundedFollowing => 4,
-        };
-        let message = match (&start, &end) {
-            (FrameBound::UnboundedFollowing, _) => "frame start cannot be UNBOUNDED FOLLOWING",
-            (_, FrameBound::UnboundedPreceding) => "frame end cannot be UNBOUNDED PRECEDING",
-            (start, end) if order(start) > order(end) => {
-                "frame starting from a later row cannot end at an earlier one"
+        Ok(WindowFrame { units, start, end, exclusion: FrameExclusion::NoOthers })
+    }
+
+    /// Refuses frames that end before they start.
+    fn check_ends(&self, frame: &ast::WindowFrame, at: Place) -> Result<()> {
+        use ast::WindowFrameBound as B;
+        let end = frame.end_bound.as_ref().unwrap_or(&B::CurrentRow);
+        let message = match (&frame.start_bound, end) {
+            (B::Following(None), _) => "frame start cannot be UNBOUNDED FOLLOWING",
+            (_, B::Preceding(None)) => "frame end cannot be UNBOUNDED PRECEDING",
+            (B::CurrentRow, B::Preceding(_)) => {
+                "frame starting from current row cannot have preceding rows"
             }
-            _ => return Ok(WindowFrame { units, start, end }),
+            (B::Following(_), B::CurrentRow | B::Preceding(_)) => match frame.end_bound {
+                Some(B::Preceding(_)) => {
+                    "frame starting from following row cannot have preceding rows"
+                }
+                _ => "frame starting from following row cannot end with current row",
+            },
+            _ => return Ok(()),
         };
         Err(misplaced(WINDOWING_ERROR, message, at))
     }
@@ -354,36 +366,96 @@ impl Binder<'_> {
                                    ORDER BY column";
                     return Err(misplaced(WINDOWING_ERROR, message, at));
                 };
-                match category(key.expr.ty) {
-                    // As PostgreSQL, which has offsets of all widths.
-                    _ if matches!(key.expr.ty, DataType::SmallInt | DataType::Integer) => {
-                        DataType::BigInt
-                    }
-                    Category::Number => key.expr.ty,
-                    Category::Time | Category::Span => DataType::Interval,
-                    _ => {
-                        let message = format!(
-                            "RANGE with offset PRECEDING/FOLLOWING is not supported for column \
-                             type {}",
-                            key.expr.ty.name()
-                        );
-                        return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
-                    }
-                }
+                self.range_offset_type(&key.expr, &distance, at)?
             }
         };
         let place = distance.at;
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
-        let is_zoned = order_by.first().is_some_and(|key| key.expr.ty.is_timestamptz());
-        if units == FrameUnits::Range && is_zoned && self.has_zone() && !is_of_hours(&expr) {
-            let what = "RANGE with days or months over TIMESTAMPTZ in a time zone other than UTC";
-            return unsupported(what, place);
-        }
-        if is_negative(&expr) {
-            let message = "frame starting or ending offset must not be negative";
-            return Err(misplaced(SqlState(*b"22013"), message, place));
+        let zoned = order_by.first().filter(|key| key.expr.ty.is_timestamptz());
+        if let (FrameUnits::Range, Some(key)) = (units, zoned)
+            && self.has_zone()
+            && !is_of_hours(&expr)
+        {
+            return self.key_in_zone(key, expr, preceding, place);
         }
         Ok(if preceding { FrameBound::Preceding(expr) } else { FrameBound::Following(expr) })
+    }
+
+    /// The type of an offset of RANGE over `key`.
+    ///
+    /// # Errors
+    /// 0A000 for keys and offsets of types that PostgreSQL has no such frames for.
+    fn range_offset_type(&mut self, key: &Expr, offset: &Bound, at: Place) -> Result<DataType> {
+        let ty = match category(key.ty) {
+            // As PostgreSQL, which has offsets of all widths.
+            _ if matches!(key.ty, DataType::SmallInt | DataType::Integer) => DataType::BigInt,
+            _ if key.ty == DataType::Real => DataType::Double,
+            // Digits beyond those of the key count, too.
+            Category::Number => match (key.ty, as_numeric(offset.ty())) {
+                (DataType::Numeric(_), Some(own)) => DataType::Numeric(own),
+                _ => super::coerce::literal_target(offset, key.ty),
+            },
+            Category::Time | Category::Span => DataType::Interval,
+            _ => {
+                let message = format!(
+                    "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
+                    key.ty.name()
+                );
+                return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
+            }
+        };
+        let offset_ty = self.retyped(offset.clone()).ty();
+        if can_cast(offset_ty, ty, Context::Implicit) {
+            return Ok(ty);
+        }
+        let message = format!(
+            "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {} and offset \
+             type {}",
+            key.ty.name(),
+            offset_ty.name()
+        );
+        let error = types::Error::new(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .with_hint("Cast the offset value to an appropriate type.");
+        Err(super::place(error, offset.at))
+    }
+
+    /// The key at an end of a frame, by the clocks of the session: `key - offset` or
+    /// `key + offset`, whichever is towards that end.
+    fn key_in_zone(
+        &mut self,
+        key: &SortKey,
+        offset: Expr,
+        preceding: bool,
+        at: Place,
+    ) -> Result<FrameBound> {
+        if is_negative(&offset) {
+            let message = "invalid preceding or following size in window function";
+            return Err(misplaced(SqlState(*b"22013"), message, at));
+        }
+        let back = preceding == (key.direction == Direction::Ascending);
+        let function = if back { Function::TimestampSubtract } else { Function::TimestampAdd };
+        let start = self.refreshed(&Bound::new(key.expr.clone(), at)).expr;
+        let ty = DataType::TIMESTAMPTZ;
+        Ok(FrameBound::Key(self.call_in_zone(function, vec![start, offset], ty)))
+    }
+}
+
+/// The window without the name that EXCLUDE became, and what that leaves out.
+fn without_exclusion(mut spec: ast::WindowSpec) -> (ast::WindowSpec, FrameExclusion) {
+    let exclusion = spec.partition_by.first().and_then(exclusion_of);
+    if exclusion.is_some() {
+        spec.partition_by.remove(0);
+    }
+    (spec, exclusion.unwrap_or_default())
+}
+
+fn exclusion_of(expr: &ast::Expr) -> Option<FrameExclusion> {
+    let ast::Expr::Identifier(ident) = expr else { return None };
+    match ident.value.strip_prefix(EXCLUDE)? {
+        "current row" => Some(FrameExclusion::CurrentRow),
+        "group" => Some(FrameExclusion::Group),
+        "ties" => Some(FrameExclusion::Ties),
+        _ => None,
     }
 }
 
@@ -423,5 +495,6 @@ fn whole_frame() -> WindowFrame {
         units: FrameUnits::Range,
         start: FrameBound::UnboundedPreceding,
         end: FrameBound::CurrentRow,
+        exclusion: FrameExclusion::NoOthers,
     }
 }

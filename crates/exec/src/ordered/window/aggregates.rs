@@ -153,8 +153,17 @@ fn prefix(
 }
 
 fn differences(prefix: &[i128], frames: &Frames) -> Vec<i128> {
-    let ends = frames.start.iter().zip(&frames.end);
-    ends.map(|(&s, &e)| prefix[e as usize].wrapping_sub(prefix[s as usize])).collect()
+    let mut whole: Vec<i128> = Vec::new();
+    for piece in &frames.pieces {
+        let ends = piece.start.iter().zip(&piece.end);
+        let own = ends.map(|(&s, &e)| prefix[e as usize].wrapping_sub(prefix[s as usize]));
+        if whole.is_empty() {
+            whole.extend(own);
+        } else {
+            whole.iter_mut().zip(own).for_each(|(sum, own)| *sum = sum.wrapping_add(own));
+        }
+    }
+    whole
 }
 
 fn sums(spec: &StateSpec, part: &Part, frames: &Frames) -> SumStates {
@@ -176,8 +185,10 @@ const UPDATE_ROWS: usize = 1 << 14;
 fn heavy(state: &mut dyn States, spec: &StateSpec, part: &Part, frames: &Frames) -> Result<()> {
     state.resize(part.rows);
     let (mut rows, mut groups) = (Vec::new(), Vec::new());
-    for (group, (&start, &end)) in frames.start.iter().zip(&frames.end).enumerate() {
-        rows.extend(start..end);
+    for group in 0..part.rows {
+        for piece in &frames.pieces {
+            rows.extend(piece.start[group]..piece.end[group]);
+        }
         groups.resize(rows.len(), group as u32);
         if rows.len() >= UPDATE_ROWS {
             update(state, spec, part, &rows, &groups)?;
@@ -198,25 +209,27 @@ fn tree(spec: &StateSpec, part: &Part, frames: &Frames) -> Result<Box<dyn States
     update(&mut *level, spec, part, &all, &all)?;
     let mut result = spec.states(Coverage::Sparse);
     result.resize(part.rows);
-    let (mut left, mut right) = (frames.start.clone(), frames.end.clone());
+    let mut pieces = frames.pieces.clone();
     let mut count = part.rows;
     loop {
         let (mut source, mut target) = (Vec::new(), Vec::new());
         let mut open = false;
-        for (row, (left, right)) in left.iter_mut().zip(&mut right).enumerate() {
-            if left < right && *left % 2 == 1 {
-                source.push(*left);
-                target.push(row as u32);
-                *left += 1;
+        for piece in &mut pieces {
+            for (row, (left, right)) in piece.start.iter_mut().zip(&mut piece.end).enumerate() {
+                if left < right && *left % 2 == 1 {
+                    source.push(*left);
+                    target.push(row as u32);
+                    *left += 1;
+                }
+                if left < right && *right % 2 == 1 {
+                    *right -= 1;
+                    source.push(*right);
+                    target.push(row as u32);
+                }
+                *left /= 2;
+                *right /= 2;
+                open |= left < right;
             }
-            if left < right && *right % 2 == 1 {
-                *right -= 1;
-                source.push(*right);
-                target.push(row as u32);
-            }
-            *left /= 2;
-            *right /= 2;
-            open |= left < right;
         }
         result.merge(&*level, Mapping { source: &source, target: &target })?;
         if !open {

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use kernels::{Vector, VectorData};
-use sql::algebra::{Direction, FrameUnits};
-use types::{DataType, Error, Interval, Result, Value, calendar, decimal};
+use sql::algebra::{Direction, FrameExclusion, FrameUnits};
+use types::{DataType, Error, Interval, Result, SqlState, Value, calendar, decimal};
 
 use super::order::Part;
 
@@ -15,16 +15,60 @@ pub(super) struct Offset {
     ty: DataType,
 }
 
-impl From<(Value, DataType)> for Offset {
-    fn from((value, ty): (Value, DataType)) -> Self {
-        Self { value, ty }
-    }
-}
-
 impl Offset {
+    /// # Errors
+    /// 22004 for NULL, 22013 for what is negative.
+    pub(super) fn new(value: Value, ty: DataType, end: &str, units: FrameUnits) -> Result<Self> {
+        if value.is_null() {
+            let message = format!("frame {end} offset must not be null");
+            return Err(Error::new(SqlState(*b"22004"), message));
+        }
+        let negative = match &value {
+            Value::F64(v) => *v < 0.0 || v.is_nan(),
+            Value::Interval(v) => v.comparable() < 0,
+            other => other.as_integer().is_some_and(|v| v < 0),
+        };
+        if negative && units == FrameUnits::Range {
+            let message = "invalid preceding or following size in window function";
+            return Err(Error::new(SqlState(*b"22013"), message));
+        }
+        if negative {
+            let message = format!("frame {end} offset must not be negative");
+            return Err(Error::new(SqlState(*b"22013"), message));
+        }
+        Ok(Self { value, ty })
+    }
+
     /// As a number of rows or peer groups.
     fn count(&self) -> usize {
         self.value.as_integer().map_or(0, |v| v.clamp(0, i128::from(u32::MAX)) as usize)
+    }
+}
+
+/// How far away an end is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Distance {
+    /// The same everywhere.
+    Same(Offset),
+    /// The same for all rows of a partition: that in an input.
+    Input {
+        /// The input's number.
+        number: usize,
+        /// Its type.
+        ty: DataType,
+        /// `starting` or `ending`.
+        end: &'static str,
+    },
+}
+
+impl Distance {
+    fn of(&self, part: &Part, partition: &Range<usize>, units: FrameUnits) -> Result<Offset> {
+        match self {
+            Self::Same(offset) => Ok(offset.clone()),
+            Self::Input { number, ty, end } => {
+                Offset::new(part.values[*number].value(partition.start), *ty, end, units)
+            }
+        }
     }
 }
 
@@ -34,13 +78,15 @@ pub(super) enum Bound {
     /// UNBOUNDED PRECEDING
     UnboundedPreceding,
     /// n PRECEDING
-    Preceding(Offset),
+    Preceding(Distance),
     /// CURRENT ROW
     CurrentRow,
     /// n FOLLOWING
-    Following(Offset),
+    Following(Distance),
     /// UNBOUNDED FOLLOWING
     UnboundedFollowing,
+    /// The key at the end, by the number of the input that has it.
+    Key(usize),
 }
 
 /// A frame clause.
@@ -52,14 +98,44 @@ pub(super) struct FrameSpec {
     pub(super) start: Bound,
     /// Last row.
     pub(super) end: Bound,
+    /// Rows in between that do not count.
+    pub(super) exclusion: FrameExclusion,
 }
 
-/// The frame of every row of a part: rows `start[i]..end[i]`, empty when not ascending.
-pub(super) struct Frames {
+/// Parts of the frames of all rows: rows `start[i]..end[i]` are in that of row `i`.
+#[derive(Clone)]
+pub(super) struct Piece {
     /// First rows.
     pub(super) start: Vec<u32>,
     /// One past the last rows, not before the first.
     pub(super) end: Vec<u32>,
+}
+
+/// The frame of every row of a part, in pieces that follow each other.
+pub(super) struct Frames {
+    /// One, or those before and behind what is left out, with the row itself in between.
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Frames {
+    /// Row number `n`, from 0, of the frame of row `i`.
+    pub(super) fn row(&self, i: usize, mut n: usize) -> Option<usize> {
+        for piece in &self.pieces {
+            let (start, end) = (piece.start[i] as usize, piece.end[i] as usize);
+            if n < end - start {
+                return Some(start + n);
+            }
+            n -= end - start;
+        }
+        None
+    }
+
+    /// The last row of the frame of row `i`.
+    pub(super) fn last(&self, i: usize) -> Option<usize> {
+        let filled = |piece: &&Piece| piece.start[i] < piece.end[i];
+        let last = self.pieces.iter().rev().find(filled);
+        last.map(|piece| piece.end[i] as usize - 1)
+    }
 }
 
 /// Which end is looked for.
@@ -72,7 +148,9 @@ enum Side {
 impl FrameSpec {
     /// True when every frame is the whole partition.
     pub(super) fn is_whole(&self) -> bool {
-        self.start == Bound::UnboundedPreceding && self.end == Bound::UnboundedFollowing
+        self.start == Bound::UnboundedPreceding
+            && self.end == Bound::UnboundedFollowing
+            && self.exclusion == FrameExclusion::NoOthers
     }
 
     /// The frames of all rows of `part`.
@@ -87,7 +165,42 @@ impl FrameSpec {
             self.side(part, &partition, &self.end, Side::End, &mut end)?;
         }
         end.iter_mut().zip(&start).for_each(|(end, &start)| *end = start.max(*end));
-        Ok(Frames { start, end })
+        let whole = Piece { start, end };
+        Ok(Frames { pieces: self.without_excluded(part, whole) })
+    }
+
+    /// The pieces of `whole` that EXCLUDE leaves.
+    fn without_excluded(&self, part: &Part, whole: Piece) -> Vec<Piece> {
+        let mut gone = Piece { start: Vec::new(), end: Vec::new() };
+        match self.exclusion {
+            FrameExclusion::NoOthers => return vec![whole],
+            FrameExclusion::CurrentRow => {
+                gone.start.extend(0..part.rows as u32);
+                gone.end.extend(1..=part.rows as u32);
+            }
+            FrameExclusion::Group | FrameExclusion::Ties => {
+                for partition in part.ranges() {
+                    groups(part, &partition, 0, Side::Start, &mut gone.start);
+                    groups(part, &partition, 0, Side::End, &mut gone.end);
+                }
+            }
+        }
+        let (mut before, mut behind) = (whole.clone(), whole.clone());
+        for row in 0..part.rows {
+            before.end[row] = whole.end[row].min(gone.start[row]).max(whole.start[row]);
+            behind.start[row] = whole.start[row].max(gone.end[row]).min(whole.end[row]);
+        }
+        if self.exclusion != FrameExclusion::Ties {
+            return vec![before, behind];
+        }
+        let mut own = whole.clone();
+        for row in 0..part.rows {
+            let place = row as u32;
+            let inside = whole.start[row] <= place && place < whole.end[row];
+            own.start[row] = place;
+            own.end[row] = place + u32::from(inside);
+        }
+        vec![before, own, behind]
     }
 
     /// Appends one end of the frames of a partition.
@@ -106,27 +219,34 @@ impl FrameSpec {
             Bound::UnboundedFollowing => {
                 out.extend(partition.clone().map(|_| partition.end as u32));
             }
-            _ if self.units == FrameUnits::Rows => rows(partition, bound, side, out),
+            Bound::CurrentRow if self.units == FrameUnits::Rows => rows(partition, 0, side, out),
             Bound::CurrentRow => groups(part, partition, 0, side, out),
-            Bound::Preceding(n) if self.units == FrameUnits::Groups => {
-                groups(part, partition, -(n.count() as i64), side, out);
+            Bound::Preceding(n) | Bound::Following(n) => {
+                let offset = n.of(part, partition, self.units)?;
+                let sign = match bound {
+                    Bound::Preceding(_) => Sign::Minus,
+                    _ => Sign::Plus,
+                };
+                let shift = match sign {
+                    Sign::Minus => -(offset.count() as i64),
+                    Sign::Plus => offset.count() as i64,
+                };
+                match self.units {
+                    FrameUnits::Rows => rows(partition, shift, side, out),
+                    FrameUnits::Groups => groups(part, partition, shift, side, out),
+                    FrameUnits::Range => {
+                        range(part, partition, End::Far(&offset, sign), side, out)?;
+                    }
+                }
             }
-            Bound::Following(n) if self.units == FrameUnits::Groups => {
-                groups(part, partition, n.count() as i64, side, out);
-            }
-            Bound::Preceding(n) => range(part, partition, n, Sign::Minus, side, out)?,
-            Bound::Following(n) => range(part, partition, n, Sign::Plus, side, out)?,
+            Bound::Key(input) => range(part, partition, End::At(*input), side, out)?,
         }
         Ok(())
     }
 }
 
-fn rows(partition: &Range<usize>, bound: &Bound, side: Side, out: &mut Vec<u32>) {
-    let shift = match bound {
-        Bound::Preceding(n) => -(n.count() as i64),
-        Bound::Following(n) => n.count() as i64,
-        _ => 0,
-    } + i64::from(side == Side::End);
+fn rows(partition: &Range<usize>, shift: i64, side: Side, out: &mut Vec<u32>) {
+    let shift = shift + i64::from(side == Side::End);
     let (low, high) = (partition.start as i64, partition.end as i64);
     out.extend(partition.clone().map(|i| (i as i64 + shift).clamp(low, high) as u32));
 }
@@ -150,12 +270,19 @@ enum Sign {
     Minus,
 }
 
+/// Where the key at an end of a frame is.
+enum End<'o> {
+    /// At a distance from the row's.
+    Far(&'o Offset, Sign),
+    /// In an input.
+    At(usize),
+}
+
 /// Ends at a distance in the ORDER BY key.
 fn range(
     part: &Part,
     partition: &Range<usize>,
-    offset: &Offset,
-    sign: Sign,
+    end: End<'_>,
     side: Side,
     out: &mut Vec<u32>,
 ) -> Result<()> {
@@ -168,6 +295,10 @@ fn range(
     let first = partition.clone().find(|&i| valid(i)).unwrap_or(partition.end);
     let last = (first..partition.end).find(|&i| !valid(i)).unwrap_or(partition.end);
     let line = Line { ty, descending: direction == Direction::Descending };
+    let ends = match end {
+        End::At(input) => Some(part.values[input].to_vector()),
+        End::Far(..) => None,
+    };
     let keys = (first..last).map(|i| line.key(&column, i)).collect::<Result<Vec<i128>>>()?;
     // Descending keys are negated, so "preceding" is always towards smaller ones.
     let mut place = 0;
@@ -177,7 +308,11 @@ fn range(
             out.push(if side == Side::Start { nulls.start } else { nulls.end } as u32);
             continue;
         }
-        let wanted = line.shifted(&column, i, offset, sign, side)?;
+        let wanted = match (&end, &ends) {
+            (End::Far(offset, sign), _) => line.shifted(&column, i, offset, *sign, side)?,
+            (End::At(_), Some(ends)) => line.key(ends, i)?,
+            (End::At(_), None) => return Err(Error::internal("keys at the ends are there")),
+        };
         // Bounds ascend with rows, so each search goes on where the last one ended.
         while place > 0 && beyond(keys[place - 1], wanted, side) {
             place -= 1;
@@ -238,6 +373,13 @@ impl Line {
         let add = (sign == Sign::Plus) != self.descending;
         if let (VectorData::F64(v), Value::F64(n)) = (&column.data, &offset.value) {
             let shifted = if add { v[i] + n } else { v[i] - n };
+            // From one infinity as far as to the other: all numbers are between.
+            let is_lower = (side == Side::Start) != self.descending;
+            let shifted = match (shifted.is_nan() && !v[i].is_nan(), is_lower) {
+                (false, _) => shifted,
+                (true, true) => f64::NEG_INFINITY,
+                (true, false) => f64::INFINITY,
+            };
             return Ok(self.directed(ordered_bits(shifted)));
         }
         let key = self.directed(self.key(column, i)?);

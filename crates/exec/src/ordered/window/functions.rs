@@ -1,7 +1,5 @@
 //! Functions of a row's place, and values of other rows.
 
-use std::ops::Range;
-
 use kernels::{Vector, VectorBuilder, VectorData};
 use sql::algebra::WindowFunction as F;
 use types::{Error, PhysicalType, Result, SqlState, Value};
@@ -180,13 +178,12 @@ fn framed(function: F, arguments: &[usize], part: &Part, frame: &FrameSpec) -> R
     let numbers = (function == F::NthValue).then(|| argument(arguments, 1, part)).transpose()?;
     let frames = frame.frames(part)?;
     let mut places = Vec::with_capacity(part.rows);
-    for (i, (&start, &end)) in frames.start.iter().zip(&frames.end).enumerate() {
-        let rows: Range<usize> = start as usize..end as usize;
+    for i in 0..part.rows {
         let row = match (function, &numbers) {
-            (F::FirstValue, _) => rows.clone().next(),
-            (F::LastValue, _) => rows.clone().next_back(),
+            (F::FirstValue, _) => frames.row(i, 0),
+            (F::LastValue, _) => frames.last(i),
             (_, Some(numbers)) => match positive(numbers, i, "nth_value", *b"22016")? {
-                Some(n) => rows.clone().nth(n - 1),
+                Some(n) => frames.row(i, n - 1),
                 None => None,
             },
             _ => None,
