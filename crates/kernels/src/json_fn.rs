@@ -1,6 +1,7 @@
 //! Functions on JSON and JSONB. Argument convention: see `text_fn`; NULL arguments give NULL where
 //! nothing else is said. Values inside are parts of the text they are read from.
 
+mod object;
 mod record;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use types::{DataType, ElementType, Error, Result, SqlState};
 use crate::rows::{Texts, Values, count, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
 
+pub use object::{ObjectOf, object_of};
 pub use record::{Records, array_text, column, records};
 
 /// How a value inside of another one is given.

@@ -1,5 +1,9 @@
 //! What the binder asks of the catalog. `engine` implements it.
 
+mod foreign_key;
+
+pub use foreign_key::{ForeignKeyDef, KeyMatch, ReferentialAction};
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -92,22 +96,6 @@ impl Validity {
     }
 }
 
-/// What happens to referring rows when a referenced key goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ReferentialAction {
-    /// NO ACTION: 23503 at the end of the statement.
-    #[default]
-    NoAction,
-    /// RESTRICT: 23503 at once.
-    Restrict,
-    /// CASCADE: they go or change too.
-    Cascade,
-    /// SET NULL.
-    SetNull,
-    /// SET DEFAULT.
-    SetDefault,
-}
-
 /// Whether a constraint can wait for the end of the transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Deferral {
@@ -134,28 +122,6 @@ impl Deferral {
             Self::Deferred => " DEFERRABLE INITIALLY DEFERRED",
         }
     }
-}
-
-/// FOREIGN KEY, MATCH SIMPLE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignKeyDef {
-    /// Constraint name.
-    pub name: String,
-    /// Ordinals of the referring columns.
-    pub columns: Vec<usize>,
-    /// The referenced table, which may be the referring one, as the catalog calls it
-    /// ([`RelationName::key`]).
-    pub table: RelationName,
-    /// Ordinals there, by position in `columns`; together they are a key of that table.
-    pub references: Vec<usize>,
-    /// ON DELETE.
-    pub on_delete: ReferentialAction,
-    /// ON UPDATE.
-    pub on_update: ReferentialAction,
-    /// When new keys are looked for, and keys that are gone unless an action follows.
-    pub deferral: Deferral,
-    /// Whether all rows satisfy it.
-    pub validity: Validity,
 }
 
 /// What a wide table holds: for each row of a fact table, the values of the rows that its foreign

@@ -180,6 +180,7 @@ impl Altering {
             }
             AlterAction::DropIdentity { column } => self.drop_identity(*column),
             AlterAction::AddKey(key) => self.add_key(session, key)?,
+            AlterAction::AdoptIndex { index, key } => self.adopt_index(session, index, key)?,
             AlterAction::AddCheck(check) => {
                 def.checks.push(check.clone());
                 self.checks.extend((check.validity == Validity::Valid).then(|| check.clone()));
@@ -244,6 +245,26 @@ impl Altering {
             key.columns.iter().for_each(|&column| self.set_not_null(column, true));
         }
         self.add_last_key(session)
+    }
+
+    /// Makes an index that of a key, whose name it gets.
+    fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
+        if index != key.name {
+            session.notice(
+                "00000",
+                format!(
+                    "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \
+                     \"{}\"",
+                    key.name
+                ),
+            );
+            self.rename_constraint(session, index, &key.name)?;
+        }
+        if key.primary {
+            key.columns.iter().for_each(|&column| self.set_not_null(column, true));
+        }
+        self.table.def.keys.push(key.clone());
+        Ok(())
     }
 
     /// Gives the key added last a free name and its index.

@@ -2,7 +2,7 @@
 //! statement changed it, run by all workers.
 
 use kernels::Batch;
-use sql::catalog::{CheckDef, ForeignKeyDef};
+use sql::catalog::{CheckDef, ForeignKeyDef, KeyMatch};
 use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
@@ -11,6 +11,7 @@ use crate::Session;
 use crate::catalog::TableDef;
 use crate::session::Run;
 use crate::work::stale;
+use crate::write::foreign::mixed;
 use crate::write::rows::{Rows, key_of, newest};
 
 /// A query written by this module of parts of definitions, bound to the catalog as it is now.
@@ -76,6 +77,15 @@ pub(super) fn foreign_key(session: &mut Session, def: &TableDef, fk: &ForeignKey
         quoted_relation(&fk.table.name),
         equal.join(" AND "),
     );
+    if fk.matching == KeyMatch::Full {
+        let relation = quoted_relation(&def.name);
+        let nulls: Vec<String> = columns.iter().map(|c| format!("{c} IS NULL")).collect();
+        let (any, all) = (nulls.join(" OR "), nulls.join(" AND "));
+        let text = format!("SELECT 1 FROM {relation} AS f WHERE ({any}) AND NOT ({all}) LIMIT 1");
+        if first_row(session, &text)?.is_some() {
+            return Err(mixed(def, fk));
+        }
+    }
     let Some(batch) = first_row(session, &text)? else { return Ok(()) };
     let message = format!(
         "insert or update on table \"{}\" violates foreign key constraint \"{}\"",

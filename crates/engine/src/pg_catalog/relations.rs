@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
-    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyNulls, ReferentialAction,
-    Uniqueness, Validity,
+    Deferral, ForeignKeyDef, IdentityKind, IndexColumn, IndexMeta, KeyMatch, KeyNulls,
+    ReferentialAction, Uniqueness, Validity,
 };
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
@@ -342,6 +342,7 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         subject.shown(&key.table.name),
         target.unwrap_or_default()
     );
+    text.push_str(key.matching.sql());
     for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
         if let (_, name @ ("RESTRICT" | "CASCADE" | "SET NULL" | "SET DEFAULT")) = action(what) {
             text.push_str(&format!(" ON {when} {name}"));
@@ -357,7 +358,7 @@ fn foreign_key(subject: &Subject<'_>, def: &TableDef, key: &ForeignKeyDef) -> Ro
         .text("condef", &text)
         .text("confupdtype", action(key.on_update).0)
         .text("confdeltype", action(key.on_delete).0)
-        .text("confmatchtype", "s")
+        .text("confmatchtype", if key.matching == KeyMatch::Full { "f" } else { "s" })
         .list("conkey", ElementType::SmallInt, &list(&key.columns))
         .list("confkey", ElementType::SmallInt, &list(&key.references))
 }

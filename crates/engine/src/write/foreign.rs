@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kernels::{Batch, Column, Vector, VectorBuilder};
-use sql::catalog::{ForeignKeyDef, TableMeta, Uniqueness};
+use sql::catalog::{ForeignKeyDef, KeyMatch, TableMeta, Uniqueness};
 use sql::statement::RelationName;
 use storage::{Datum, KeyBuffer, RowBuffer, Tid};
 use types::cast::assign_value;
@@ -26,7 +26,7 @@ use super::deferred::{self, Side};
 use super::fitted::fit;
 use super::rows::{RowError, Rows, attempt, index_number, key_of, newest};
 use crate::Session;
-use crate::catalog::TableEntry;
+use crate::catalog::{TableDef, TableEntry};
 
 /// True when a foreign key of the table is over one of `columns`.
 pub(crate) fn refers_by(entry: &TableEntry, columns: &[usize]) -> bool {
@@ -154,6 +154,7 @@ pub(super) fn look_for(
             let key: Vec<Datum<'_>> =
                 positions.iter().map(|&p| rows.get(fk.columns[p], row)).collect();
             if key.iter().any(Datum::is_null) {
+                refuse_mixed(entry, fk, &key)?;
                 continue;
             }
             let from = positions.iter().map(|&p| entry.def.columns[fk.columns[p]].ty);
@@ -190,8 +191,9 @@ fn note_keys(
     for row in 0..rows.count {
         key.clear();
         key.extend(fk.columns.iter().map(|&c| rows.get(c, row)));
-        if !key.iter().any(Datum::is_null) {
-            deferred::note(session, waiting, &key)?;
+        match key.iter().any(Datum::is_null) {
+            true => refuse_mixed(entry, fk, &key)?,
+            false => deferred::note(session, waiting, &key)?,
         }
     }
     Ok(())
@@ -282,6 +284,27 @@ fn refuse_gone(
         return Ok(());
     }
     Err(still_referenced(entry, child, fk, key))
+}
+
+/// # Errors
+/// 23503 for a key of NULLs and values under MATCH FULL.
+fn refuse_mixed(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Result<()> {
+    if fk.matching == KeyMatch::Simple || key.iter().all(Datum::is_null) {
+        return Ok(());
+    }
+    Err(mixed(&entry.def, fk))
+}
+
+/// 23503 for NULLs and values in one key.
+pub(crate) fn mixed(def: &TableDef, fk: &ForeignKeyDef) -> Error {
+    let message = format!(
+        "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+        def.bare_name(),
+        fk.name
+    );
+    let detail = "MATCH FULL does not allow mixing of null and nonnull key values.";
+    let about = def.about_constraint(&fk.name);
+    Error::new(SqlState(*b"23503"), message).with_detail(detail).about_part(about)
 }
 
 fn missing(entry: &TableEntry, fk: &ForeignKeyDef, key: &[Datum<'_>]) -> Error {

@@ -40,6 +40,10 @@ pub enum JsonFunction {
     Pretty,
     /// json_build_object(TEXT key, JSON value, ...).
     BuildObject,
+    /// json_object of one or two arrays of texts, as JSON.
+    ObjectOfTexts,
+    /// json_build_object of a JSON array of its arguments.
+    ObjectOfArguments,
     /// json_build_array(JSON, ...).
     BuildArray,
     /// row_to_json: TEXT name, JSON value, ...
@@ -96,6 +100,8 @@ impl JsonFunction {
             Self::StripNulls => "json_strip_nulls",
             Self::Pretty => "jsonb_pretty",
             Self::BuildObject => "json_build_object",
+            Self::ObjectOfTexts => "json_object",
+            Self::ObjectOfArguments => "json_build_object",
             Self::BuildArray => "json_build_array",
             Self::BuildRow => "row_to_json",
             Self::Pair => "json_pair",

@@ -68,6 +68,8 @@ impl JsonFunction {
             | J::WithoutPath
             | J::Set
             | J::Insert
+            | J::ObjectOfTexts
+            | J::ObjectOfArguments
             | J::TypeOf
             | J::ArrayLength
             | J::StripNulls

@@ -5,11 +5,11 @@ use sqlparser::ast::{self, AlterColumnOperation as ColumnOp, AlterTableOperation
 use types::{DataType, Error, Result, SqlState};
 
 use super::constraint::{Definition, deferral_of, identity_kind, renamed_column};
-use super::index_terms;
 use super::name::{folded, ident_at, object_at, object_parts};
 use super::scope::{Clause, Scope};
 use super::types::{Context, can_cast, data_type};
 use super::{Binder, Bound, fail, place, unsupported};
+use super::{adopted_index, index_terms};
 use crate::algebra::{Expr, Place};
 use crate::catalog::{
     ColumnDef, Identity, IdentityKind, IndexMeta, IndexTerms, Relation, TableRef, Validity,
@@ -155,6 +155,17 @@ impl Binder<'_> {
         match operation {
             Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
                 self.add_column(altered, column_def, *if_not_exists)
+            }
+            Op::AddConstraint {
+                constraint:
+                    constraint @ (ast::TableConstraint::UniqueUsingIndex(using)
+                    | ast::TableConstraint::PrimaryKeyUsingIndex(using)),
+                ..
+            } => {
+                let primary = matches!(constraint, ast::TableConstraint::PrimaryKeyUsingIndex(_));
+                let (definition, table) = (&mut altered.definition, &altered.table);
+                altered.actions.push(adopted_index::adopt(definition, table, using, primary)?);
+                Ok(())
             }
             Op::AddConstraint { constraint, not_valid } => {
                 let before = altered.constraints();

@@ -14,7 +14,7 @@ use super::types::{comparison_type, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
-    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyNulls,
+    CheckDef, ColumnDef, Deferral, ForeignKeyDef, IdentityKind, KeyDef, KeyMatch, KeyNulls,
     ReferentialAction, Relation, TableRef, Uniqueness, Validity,
 };
 use crate::parse::visit::rewrite_expressions;
@@ -500,12 +500,11 @@ impl Binder<'_> {
     ) -> Result<()> {
         let at = object_at(&key.foreign_table);
         let deferral = deferral_of(key.characteristics.as_ref())?;
-        match key.match_kind {
-            None | Some(ast::ConstraintReferenceMatchKind::Simple) => {}
-            Some(ast::ConstraintReferenceMatchKind::Full) if columns.len() == 1 => {}
-            Some(ast::ConstraintReferenceMatchKind::Full) => return unsupported("MATCH FULL", at),
+        let matching = match key.match_kind {
+            None | Some(ast::ConstraintReferenceMatchKind::Simple) => KeyMatch::Simple,
+            Some(ast::ConstraintReferenceMatchKind::Full) => KeyMatch::Full,
             Some(_) => return unsupported("MATCH PARTIAL", at),
-        }
+        };
         refuse_actions(definition, &columns, key)?;
         let names = definition.names(&columns);
         let name = definition.constraint_name(key.name.as_ref().map(folded), &names, "fkey", at)?;
@@ -557,6 +556,7 @@ impl Binder<'_> {
             on_update: referential_action(key.on_update.as_ref()),
             deferral,
             validity: Validity::Valid,
+            matching,
         });
         Ok(())
     }
@@ -716,7 +716,7 @@ fn refuse_actions(
     fail(SqlState::SYNTAX_ERROR, message, object_at(&key.foreign_table))
 }
 
-fn refuse_key_options(
+pub(super) fn refuse_key_options(
     include: &[ast::Ident],
     characteristics: Option<&ast::ConstraintCharacteristics>,
 ) -> Result<()> {

@@ -51,9 +51,7 @@ pub(super) fn made(name: &str) -> DataType {
 }
 
 /// Functions on JSON that are not there.
-const MISSING: [&str; 24] = [
-    "json_object",
-    "jsonb_object",
+const MISSING: [&str; 21] = [
     "json_populate_record",
     "jsonb_populate_record",
     "json_populate_recordset",
@@ -62,7 +60,6 @@ const MISSING: [&str; 24] = [
     "jsonb_to_record",
     "json_to_recordset",
     "jsonb_to_recordset",
-    "jsonb_set_lax",
     "jsonb_path_exists",
     "jsonb_path_match",
     "jsonb_path_query",
@@ -291,7 +288,7 @@ impl Binder<'_> {
             | "jsonb_extract_path_text" => self.extracted(name, list, at)?,
             _ => match signature(name) {
                 Some(signature) => self.signed(name, signature, list, at)?,
-                None => return Ok(None),
+                None => return self.json_called(name, arguments, at),
             },
         };
         Ok(Some(Bound::new(expr, at)))

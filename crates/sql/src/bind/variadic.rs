@@ -69,18 +69,10 @@ impl Binder<'_> {
                 let call = Expr::call(Function::FormatArray, vec![template, array], DataType::Text);
                 Bound::new(call, at)
             }
-            (
-                "json_build_array"
-                | "jsonb_build_array"
-                | "json_build_object"
-                | "jsonb_build_object"
-                | "json_extract_path"
-                | "jsonb_extract_path"
-                | "json_extract_path_text"
-                | "jsonb_extract_path_text",
-                _,
-            ) => return unsupported(format!("VARIADIC in {name}"), at),
-            _ => return Err(no_function(missing, at)),
+            _ => match self.json_variadic(name, &list, &array, at)? {
+                Some(bound) => bound,
+                None => return Err(no_function(missing, at)),
+            },
         };
         Ok(Some(bound))
     }

@@ -55,6 +55,21 @@ impl Dialect for TesseraDialect {
         Some(operand.map(|expr| ast::Expr::UnaryOp { op, expr: Box::new(expr) }))
     }
 
+    /// COLLATE behind what is no plain operand: `'a'::text COLLATE "C"`.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &ast::Expr,
+        precedence: u8,
+    ) -> Option<Result<ast::Expr, ParserError>> {
+        if !parser.parse_keyword(Keyword::COLLATE) {
+            return BASE.parse_infix(parser, expr, precedence);
+        }
+        let expr = Box::new(expr.clone());
+        let name = parser.parse_object_name(false);
+        Some(name.map(|collation| ast::Expr::Collate { expr, collation }))
+    }
+
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
         BASE.identifier_quote_style(identifier)
     }

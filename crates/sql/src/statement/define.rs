@@ -341,6 +341,13 @@ pub enum AlterAction {
     },
     /// ADD PRIMARY KEY or UNIQUE. Columns of a primary key become NOT NULL.
     AddKey(KeyDef),
+    /// ADD PRIMARY KEY or UNIQUE USING INDEX: the index gets the name of the key.
+    AdoptIndex {
+        /// Its name until then.
+        index: String,
+        /// The key that it serves.
+        key: KeyDef,
+    },
     /// ADD CHECK.
     AddCheck(CheckDef),
     /// ADD FOREIGN KEY.

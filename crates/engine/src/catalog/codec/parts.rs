@@ -6,8 +6,9 @@ use parking_lot::Mutex;
 use sql::algebra::{Direction, NullsOrder};
 use sql::catalog::{
     CheckDef, ColumnDef, Deferral, ForeignKeyDef, Identity, IdentityKind, IndexColumn,
-    IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyNulls, ReferentialAction,
-    SequenceDef, SequenceWrap, Uniqueness, Validity, WeaveForm, WideDef, WideLink, WideNode,
+    IndexExpression, IndexKind, IndexMeta, IndexTerms, KeyDef, KeyMatch, KeyNulls,
+    ReferentialAction, SequenceDef, SequenceWrap, Uniqueness, Validity, WeaveForm, WideDef,
+    WideLink, WideNode,
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
@@ -21,6 +22,41 @@ use crate::rights::{DefaultsOf, Grant, Membership, Rights, SCHEMA_NAME};
 /// A struct is its fields in this order; what stands behind `;` is written only where it, or what
 /// follows it, is not the default, and so may be missing.
 macro_rules! record {
+    ($ty:ident { $($field:ident),*; $first:ident, $second:ident, $last:ident }) => {
+        impl Codec for $ty {
+            fn put(&self, out: &mut Writer<'_>) {
+                $(out.field(&self.$field);)*
+                let has_last = !is_default(&self.$last);
+                let has_second = has_last || !is_default(&self.$second);
+                if has_second || !is_default(&self.$first) {
+                    out.field(&self.$first);
+                }
+                if has_second {
+                    out.field(&self.$second);
+                }
+                if has_last {
+                    out.field(&self.$last);
+                }
+            }
+        }
+
+        impl Decode for $ty {
+            fn get(from: &mut Reader<'_>) -> Result<Self> {
+                let ($first, $second, $last) = Default::default();
+                let mut record = Self { $($field: from.field()?,)* $first, $second, $last };
+                if from.end().is_err() {
+                    record.$first = from.field()?;
+                }
+                if from.end().is_err() {
+                    record.$second = from.field()?;
+                }
+                if from.end().is_err() {
+                    record.$last = from.field()?;
+                }
+                Ok(record)
+            }
+        }
+    };
     ($ty:ident { $($field:ident),*; $first:ident, $last:ident }) => {
         impl Codec for $ty {
             fn put(&self, out: &mut Writer<'_>) {
@@ -124,7 +160,7 @@ record!(ColumnDef { name, ty, not_null, default; generated });
 record!(KeyDef { name, columns, primary, nulls });
 record!(CheckDef { name, sql; validity });
 record!(ForeignKeyDef {
-    name, columns, table, references, on_delete, on_update; deferral, validity
+    name, columns, table, references, on_delete, on_update; deferral, validity, matching
 });
 record!(Identity { kind, sequence });
 record!(IndexMeta { name, columns, unique, kind; terms });
@@ -146,6 +182,7 @@ variants!(ReferentialAction {
     SetDefault = 4
 });
 variants!(Deferral { Never = 0, Immediate = 1, Deferred = 2 });
+variants!(KeyMatch { Simple = 0, Full = 1 });
 variants!(Validity { Valid = 0, NotValid = 1 });
 variants!(IdentityKind { Always = 0, ByDefault = 1 });
 variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });

@@ -81,8 +81,9 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
     let action = || select(vec![NoAction, Restrict, Cascade, SetNull, SetDefault]);
     let pairs = vec((0..4usize, any::<u16>()), 0..4);
     let deferral = select(vec![Deferral::Never, Deferral::Immediate, Deferral::Deferred]);
-    (text(), pairs, name(), action(), action(), (deferral, validity())).prop_map(
-        |(name, pairs, table, on_delete, on_update, (deferral, validity))| {
+    let matching = select(vec![KeyMatch::Simple, KeyMatch::Full]);
+    (text(), pairs, name(), action(), action(), (deferral, validity(), matching)).prop_map(
+        |(name, pairs, table, on_delete, on_update, (deferral, validity, matching))| {
             let (columns, references) = pairs.iter().map(|&(a, b)| (a, usize::from(b))).unzip();
             ForeignKeyDef {
                 name,
@@ -93,6 +94,7 @@ fn foreign_key() -> impl Strategy<Value = ForeignKeyDef> {
                 on_update,
                 deferral,
                 validity,
+                matching,
             }
         },
     )

@@ -1,7 +1,7 @@
 //! Functions on JSON.
 
 use kernels::Vector;
-use kernels::json_fn::{self, Form, Parts, Records, Wanted};
+use kernels::json_fn::{self, Form, ObjectOf, Parts, Records, Wanted};
 use sql::algebra::JsonFunction as J;
 use types::json::PathChange;
 use types::{DataType, Result, array};
@@ -67,6 +67,8 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
         | J::BuildObject
         | J::BuildArray
         | J::BuildRow
+        | J::ObjectOfTexts
+        | J::ObjectOfArguments
         | J::Pair
         | J::AggregateArray
         | J::AggregateObject => made(function, signature)?,
@@ -92,6 +94,12 @@ fn made(function: J, signature: &Signature) -> Result<Kernel> {
             Box::new(move |a: &[&Vector], _| json_fn::from_value(a[0], from, a.get(1).copied()))
         }
         J::BuildObject => Box::new(move |a: &[&Vector], rows| json_fn::build_object(a, rows, ty)),
+        J::ObjectOfTexts => {
+            Box::new(move |a: &[&Vector], _| json_fn::object_of(ObjectOf::Texts, a, ty))
+        }
+        J::ObjectOfArguments => {
+            Box::new(move |a: &[&Vector], _| json_fn::object_of(ObjectOf::Arguments, a, ty))
+        }
         J::BuildArray => Box::new(json_fn::build_array),
         J::BuildRow => Box::new(json_fn::build_row),
         J::Pair => two(json_fn::pair),

@@ -1,0 +1,65 @@
+//! Foreign keys: what they refer to, and what follows when it goes. Read by the binder, kept and
+//! obeyed by `engine`.
+
+use super::{Deferral, Validity};
+use crate::statement::RelationName;
+
+/// What happens to referring rows when a referenced key goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReferentialAction {
+    /// NO ACTION: 23503 at the end of the statement.
+    #[default]
+    NoAction,
+    /// RESTRICT: 23503 at once.
+    Restrict,
+    /// CASCADE: they go or change too.
+    Cascade,
+    /// SET NULL.
+    SetNull,
+    /// SET DEFAULT.
+    SetDefault,
+}
+
+/// Which keys with NULLs refer to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeyMatch {
+    /// MATCH SIMPLE: all keys with a NULL.
+    #[default]
+    Simple,
+    /// MATCH FULL: keys of nothing but NULLs; those with some are refused.
+    Full,
+}
+
+impl KeyMatch {
+    /// What a definition of the foreign key has behind the columns that it refers to.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Simple => "",
+            Self::Full => " MATCH FULL",
+        }
+    }
+}
+
+/// FOREIGN KEY.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyDef {
+    /// Constraint name.
+    pub name: String,
+    /// Ordinals of the referring columns.
+    pub columns: Vec<usize>,
+    /// The referenced table, which may be the referring one, as the catalog calls it
+    /// ([`RelationName::key`]).
+    pub table: RelationName,
+    /// Ordinals there, by position in `columns`; together they are a key of that table.
+    pub references: Vec<usize>,
+    /// ON DELETE.
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE.
+    pub on_update: ReferentialAction,
+    /// When new keys are looked for, and keys that are gone unless an action follows.
+    pub deferral: Deferral,
+    /// Whether all rows satisfy it.
+    pub validity: Validity,
+    /// Which keys with NULLs refer to nothing.
+    pub matching: KeyMatch,
+}
