@@ -275,7 +275,11 @@ impl Database {
     /// A new session.
     pub fn session(&self) -> Session {
         let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
-        let info = Arc::new(SessionInfo { id, ..SessionInfo::default() });
+        let info = Arc::new(SessionInfo {
+            id,
+            began_micros: crate::work::now_micros(),
+            ..SessionInfo::default()
+        });
         let mut sessions = self.0.sessions.lock();
         sessions.retain(|_, known| known.strong_count() > 0);
         sessions.insert(id, Arc::downgrade(&info));

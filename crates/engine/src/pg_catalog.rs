@@ -10,6 +10,7 @@
 //! does not show.
 
 mod activity;
+mod builtin;
 mod catalogs;
 mod columns;
 mod counts;
@@ -126,6 +127,32 @@ impl Subject<'_> {
     }
 }
 
+/// What columns have of which nothing is said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// NULL.
+    Null,
+    /// 0, false, NULL of other types.
+    Nothing,
+}
+
+impl Missing {
+    /// In the rows of a table that is written with its schema.
+    fn of(name: &str) -> Self {
+        const VIEWS: [&str; 5] = [
+            "pg_catalog.pg_stat_activity",
+            "pg_catalog.pg_locks",
+            "pg_catalog.pg_settings",
+            "pg_catalog.pg_roles",
+            "pg_catalog.pg_stat_ssl",
+        ];
+        match name.starts_with("information_schema.") || VIEWS.contains(&name) {
+            true => Self::Null,
+            false => Self::Nothing,
+        }
+    }
+}
+
 /// A row being made: values by column name; the others have their type's nothing.
 #[derive(Default)]
 struct Row(Vec<(&'static str, Value)>);
@@ -186,30 +213,41 @@ impl Row {
     }
 
     /// Its values in the order of `columns`.
-    fn finish(&self, columns: &[(&str, DataType)]) -> Vec<Value> {
+    fn finish(&self, columns: &[(&str, DataType)], missing: Missing) -> Vec<Value> {
         let value = |(name, ty): &(&str, DataType)| {
-            let found = self.0.iter().find(|(column, _)| column == name);
+            // What was set last counts.
+            let found = self.0.iter().rfind(|(column, _)| column == name);
             match (found.map(|(_, value)| value.clone()), ty) {
                 (Some(Value::I64(n)), DataType::Integer | DataType::SmallInt) => {
                     Value::I32(i32::try_from(n).unwrap_or(i32::MAX))
                 }
                 (Some(Value::I64(n)), DataType::Real) => Value::F64(n as f64),
                 (Some(Value::Str(name)), DataType::Reg(RegKind::Proc)) => {
-                    objects::function_named(&String::from_utf8_lossy(&name))
+                    builtin::function_named(&String::from_utf8_lossy(&name))
                 }
                 (Some(Value::I64(number)), DataType::Reg(kind)) => {
                     types::object_value(number as u32, kind.nothing())
                 }
                 (Some(value), _) => value,
-                (None, DataType::BigInt | DataType::Oid | DataType::Xid) => Value::I64(0),
-                (None, DataType::Reg(kind)) => types::object_value(0, kind.nothing()),
-                (None, DataType::Integer | DataType::SmallInt) => Value::I32(0),
-                (None, DataType::Real) => Value::F64(0.0),
-                (None, DataType::Boolean) => Value::Bool(false),
-                (None, _) => Value::Null,
+                (None, ty) => match missing {
+                    Missing::Null => Value::Null,
+                    Missing::Nothing => nothing(*ty),
+                },
             }
         };
         columns.iter().map(value).collect()
+    }
+}
+
+/// What a column of type `ty` has where nothing is said.
+fn nothing(ty: DataType) -> Value {
+    match ty {
+        DataType::BigInt | DataType::Oid | DataType::Xid => Value::I64(0),
+        DataType::Reg(kind) => types::object_value(0, kind.nothing()),
+        DataType::Integer | DataType::SmallInt => Value::I32(0),
+        DataType::Real | DataType::Double => Value::F64(0.0),
+        DataType::Boolean => Value::Bool(false),
+        _ => Value::Null,
     }
 }
 
@@ -239,6 +277,26 @@ pub(crate) fn as_function(name: &str, arguments: &Arguments) -> Option<String> {
     (is_meant && schema::find("pg_catalog", name).is_some()).then(|| format!("pg_catalog.{name}"))
 }
 
+/// The rows that PostgreSQL's own catalog has in a table, with these columns.
+fn builtin_rows(
+    name: &str,
+    subject: &Subject<'_>,
+    columns: &[(&str, DataType)],
+) -> impl Iterator<Item = Vec<Value>> {
+    let name = name.strip_prefix("pg_catalog.").unwrap_or_default();
+    let number = Value::I64(catalogs::number(name));
+    let is_owner = |(column, _): &(&str, DataType)| column.ends_with("owner");
+    let owner = columns.iter().position(is_owner).map(|at| (at, Value::I64(subject.owner())));
+    builtin::rows(name).iter().map(move |row| {
+        let mut row = row.clone();
+        row.push(number.clone());
+        if let Some((at, owner)) = &owner {
+            row[*at].clone_from(owner);
+        }
+        row
+    })
+}
+
 /// The rows of a table of the catalog, named with its schema.
 ///
 /// # Errors
@@ -257,8 +315,9 @@ pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef
     if name == "pg_catalog.pg_authid" && !subject.state.is_superuser(subject.settings.who()) {
         return Err(denied("permission denied for table pg_authid"));
     }
-    let rows = tables::rows(name, subject).into_iter();
-    let rows: Vec<Vec<Value>> =
-        rows.map(|row| row.number(TABLE_NUMBER, number).finish(&columns)).collect();
+    let own = tables::rows(name, subject).into_iter();
+    let missing = Missing::of(name);
+    let own = own.map(|row| row.number(TABLE_NUMBER, number).finish(&columns, missing));
+    let rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
     Ok(rows_function(FUNCTION, &columns, &rows))
 }

@@ -152,6 +152,8 @@ pub struct Session {
 pub(crate) struct SessionInfo {
     /// Its number.
     pub(crate) id: u64,
+    /// When it began: microseconds since 1970.
+    pub(crate) began_micros: i64,
     /// A statement runs.
     pub(crate) active: AtomicBool,
     /// Its transaction; 0 without one.

@@ -92,7 +92,20 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
             Some((text, start)) => (Value::text(text), Value::I64(*start)),
             None => (Value::text(""), Value::Null),
         };
+        let xid = info.txn.load(Ordering::Relaxed);
+        let row = match in_transaction {
+            true => {
+                row.number("backend_xid", i64::from(xid as u32)).set("xact_start", start.clone())
+            }
+            false => row,
+        };
+        let row = match is_active {
+            true => row,
+            false => row.text("wait_event_type", "Client").text("wait_event", "ClientRead"),
+        };
         row.text("state", state)
+            .set("backend_start", Value::I64(info.began_micros))
+            .set("state_change", start.clone())
             .set("query", query)
             .set("query_start", start)
             .text("backend_type", "client backend")

@@ -1,7 +1,7 @@
 //! The information schema.
 
-use sql::catalog::{Deferral, IdentityKind};
-use sql::statement::RelationName;
+use sql::catalog::{Deferral, Identity, IdentityKind};
+use sql::statement::{Persistence, RelationName};
 use types::{DataType, NumericDisplay, Value};
 
 use super::{Row, SYSTEM_SCHEMAS, Subject, numbers, relations};
@@ -26,6 +26,20 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "information_schema.referential_constraints" => references(subject),
         "information_schema.check_constraints" => checks(subject),
         "information_schema.sequences" => sequences(subject),
+        "information_schema.character_sets" => vec![
+            Row::default()
+                .text("character_set_name", "UTF8")
+                .text("character_repertoire", "UCS")
+                .text("form_of_use", "UTF8")
+                .text("default_collate_catalog", DATABASE)
+                .text("default_collate_schema", "pg_catalog")
+                .text("default_collate_name", "C"),
+        ],
+        "information_schema.information_schema_catalog_name" => {
+            vec![Row::default().text("catalog_name", DATABASE)]
+        }
+        "information_schema.constraint_table_usage" => used_tables(subject),
+        "information_schema.view_table_usage" => tables_of_views(subject),
         _ => Vec::new(),
     }
 }
@@ -38,7 +52,9 @@ fn placed(name: &str) -> Row {
 
 fn tables(subject: &Subject<'_>) -> Vec<Row> {
     let table = |name: &String| {
-        let row = placed(name).text("table_type", "BASE TABLE").text("is_typed", "NO");
+        let is_temporary = subject.state.persistence_of(name) == Some(Persistence::Temporary);
+        let kind = if is_temporary { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+        let row = placed(name).text("table_type", kind).text("is_typed", "NO");
         row.text("is_insertable_into", "YES")
     };
     let view = |name: &String| {
@@ -50,46 +66,85 @@ fn tables(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
-    let entry = numbers::entry(ty);
-    let udt_name = format!("{}{}", if ty.is_array() { "_" } else { "" }, entry.name);
+    let entry = numbers::own_entry(ty);
     let row = placed(table)
         .text("column_name", name)
         .number("ordinal_position", ordinal as i64 + 1)
+        .text("dtd_identifier", &(ordinal + 1).to_string())
         .text("data_type", if ty.is_array() { "ARRAY" } else { entry.formatted })
         .text("udt_catalog", DATABASE)
         .text("udt_schema", "pg_catalog")
-        .text("udt_name", &udt_name);
+        .text("udt_name", entry.name)
+        .text("is_self_referencing", "NO")
+        .text("is_identity", "NO")
+        .text("identity_cycle", "NO");
+    // A name is compared by its bytes.
+    let row = match ty {
+        DataType::Name => row
+            .text("collation_catalog", DATABASE)
+            .text("collation_schema", "pg_catalog")
+            .text("collation_name", "C"),
+        _ => row,
+    };
     let precision = |bits: i64, radix: i64, row: Row| {
         row.number("numeric_precision", bits).number("numeric_precision_radix", radix)
     };
-    let without = |row: Row, columns: &[&'static str]| {
-        columns.iter().fold(row, |row, column| row.set(column, Value::Null))
-    };
-    let numeric = ["numeric_precision", "numeric_precision_radix", "numeric_scale"];
-    let row = match ty {
-        DataType::SmallInt => precision(16, 2, row),
-        DataType::Integer => precision(32, 2, row),
-        DataType::BigInt => precision(64, 2, row),
-        DataType::Real => without(precision(24, 2, row), &numeric[2..]),
-        DataType::Double => without(precision(53, 2, row), &numeric[2..]),
-        DataType::Numeric(n) if n.display == NumericDisplay::Fixed => {
-            precision(n.precision.into(), 10, row).number("numeric_scale", n.scale.into())
-        }
-        _ => without(row, &numeric),
-    };
-    let row = match ty {
-        DataType::Char(n) | DataType::Varchar(Some(n)) => {
-            row.number("character_maximum_length", n.into())
-        }
-        _ => without(row, &["character_maximum_length"]),
-    };
+    let whole = |bits: i64, row: Row| precision(bits, 2, row).number("numeric_scale", 0);
     match ty {
+        DataType::SmallInt => whole(16, row),
+        DataType::Integer => whole(32, row),
+        DataType::BigInt => whole(64, row),
+        DataType::Real => precision(24, 2, row),
+        DataType::Double => precision(53, 2, row),
+        DataType::Numeric(_) => match numeric_digits(ty) {
+            Some((digits, scale)) => precision(digits, 10, row).number("numeric_scale", scale),
+            None => row.number("numeric_precision_radix", 10),
+        },
+        DataType::Char(n) | DataType::Varchar(Some(n)) => {
+            let row = row.number("character_maximum_length", n.into());
+            row.number("character_octet_length", (i64::from(n) * 4).min(OCTETS_MAX))
+        }
+        DataType::Text | DataType::Varchar(None) => {
+            row.number("character_octet_length", OCTETS_MAX)
+        }
+        DataType::Date => row.number("datetime_precision", 0),
         DataType::Time(digits) | DataType::Timestamp(digits) | DataType::TimestampTz(digits) => {
             row.number("datetime_precision", digits.unwrap_or(6).into())
         }
         DataType::Interval => row.number("datetime_precision", 6),
-        _ => without(row, &["datetime_precision"]),
+        _ => row,
     }
+}
+
+/// The most bytes of a text, as PostgreSQL says it.
+const OCTETS_MAX: i64 = 1 << 30;
+
+/// The precision and the scale of a NUMERIC that has them.
+fn numeric_digits(ty: DataType) -> Option<(i64, i64)> {
+    match ty {
+        DataType::Numeric(n) if n.display == NumericDisplay::Fixed => {
+            Some((n.precision.into(), n.scale.into()))
+        }
+        _ => None,
+    }
+}
+
+/// How the sequence of an identity column counts.
+fn with_identity(row: Row, subject: &Subject<'_>, identity: &Identity) -> Row {
+    let row = row.text("is_identity", "YES").text(
+        "identity_generation",
+        match identity.kind {
+            IdentityKind::Always => "ALWAYS",
+            IdentityKind::ByDefault => "BY DEFAULT",
+        },
+    );
+    let Some(sequence) = subject.state.sequences.get(&identity.sequence.key()) else { return row };
+    let def = &sequence.def;
+    row.text("identity_start", &def.start.to_string())
+        .text("identity_increment", &def.increment.to_string())
+        .text("identity_maximum", &def.max.to_string())
+        .text("identity_minimum", &def.min.to_string())
+        .text("identity_cycle", yes(def.wrap == sql::catalog::SequenceWrap::Cycle))
 }
 
 fn yes(is: bool) -> &'static str {
@@ -102,21 +157,16 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
         let def = &entry.def;
         for (ordinal, of) in def.columns.iter().enumerate() {
             let identity = def.identities.iter().find(|(column, _)| *column == ordinal);
-            let generation = match identity.map(|(_, identity)| identity.kind) {
-                Some(IdentityKind::Always) => Value::text("ALWAYS"),
-                Some(IdentityKind::ByDefault) => Value::text("BY DEFAULT"),
-                None => Value::Null,
-            };
-            let row = column(name, &of.name, of.ty, ordinal)
-                .text("is_nullable", yes(!of.not_null))
-                .text("is_identity", yes(identity.is_some()))
-                .set("identity_generation", generation)
-                .text("is_updatable", "YES");
+            let mut row = column(name, &of.name, of.ty, ordinal);
+            if let Some((_, identity)) = identity {
+                row = with_identity(row, subject, identity);
+            }
+            let row = row.text("is_nullable", yes(!of.not_null)).text("is_updatable", "YES");
             let row = match &of.generated {
                 Some(expr) => {
                     row.text("is_generated", "ALWAYS").text("generation_expression", expr)
                 }
-                None => row.text("is_generated", "NEVER").set("generation_expression", Value::Null),
+                None => row.text("is_generated", "NEVER"),
             };
             rows.push(match relations::default_of(def, ordinal) {
                 Some(default) => {
@@ -129,8 +179,7 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
     for (name, view) in &subject.state.views {
         for (ordinal, (of, ty)) in view.output.iter().enumerate() {
             let row = column(name, of, *ty, ordinal).text("is_nullable", "YES");
-            let row = row.text("is_identity", "NO").text("is_generated", "NEVER");
-            rows.push(row.set("generation_expression", Value::Null));
+            rows.push(row.text("is_updatable", "NO").text("is_generated", "NEVER"));
         }
     }
     rows
@@ -139,7 +188,10 @@ fn columns(subject: &Subject<'_>) -> Vec<Row> {
 fn views(subject: &Subject<'_>) -> Vec<Row> {
     let row = |(name, view): (&String, &crate::catalog::View)| {
         let query = relations::view_query(subject, name, view);
-        placed(name).text("view_definition", &query).text("is_updatable", "NO")
+        let row = placed(name).text("view_definition", &query).text("is_updatable", "NO");
+        let row = row.text("check_option", "NONE").text("is_insertable_into", "NO");
+        let row = row.text("is_trigger_updatable", "NO").text("is_trigger_deletable", "NO");
+        row.text("is_trigger_insertable_into", "NO")
     };
     subject.state.views.iter().map(row).collect()
 }
@@ -163,7 +215,8 @@ fn constraints(subject: &Subject<'_>) -> Vec<Row> {
             let row = constrained(def, name).text("constraint_type", kind);
             rows.push(
                 row.text("is_deferrable", yes(deferral.is_deferrable()))
-                    .text("initially_deferred", yes(deferral == Deferral::Deferred)),
+                    .text("initially_deferred", yes(deferral == Deferral::Deferred))
+                    .text("enforced", "YES"),
             );
         };
         for key in &def.keys {
@@ -221,6 +274,33 @@ fn used_columns(subject: &Subject<'_>) -> Vec<Row> {
     rows
 }
 
+/// The tables of keys, and those that foreign keys refer to.
+fn used_tables(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for entry in subject.state.tables.values() {
+        let def = &entry.def;
+        let keys = def.keys.iter().map(|key| (def.name.clone(), &key.name));
+        let foreign = def.foreign_keys.iter().map(|key| (key.table.key(), &key.name));
+        for (table, name) in keys.chain(foreign) {
+            rows.push(with_constraint(placed(&table), &def.name, name));
+        }
+    }
+    rows
+}
+
+/// The relations that views read.
+fn tables_of_views(subject: &Subject<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, view) in &subject.state.views {
+        for read in view.depends_on.iter().filter(|read| subject.state.contains(read)) {
+            let row = placed(read).text("view_catalog", DATABASE);
+            let row = row.text("view_schema", RelationName::schema_of_key(name));
+            rows.push(row.text("view_name", RelationName::name_of_key(name)));
+        }
+    }
+    rows
+}
+
 fn references(subject: &Subject<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for entry in subject.state.tables.values() {
@@ -265,6 +345,9 @@ fn sequences(subject: &Subject<'_>) -> Vec<Row> {
             .text("sequence_schema", RelationName::schema_of_key(name))
             .text("sequence_name", RelationName::name_of_key(name))
             .text("data_type", def.ty.name().as_ref())
+            .number("numeric_precision", numbers::own_entry(def.ty).bytes * 8)
+            .number("numeric_precision_radix", 2)
+            .number("numeric_scale", 0)
             .text("start_value", &def.start.to_string())
             .text("minimum_value", &def.min.to_string())
             .text("maximum_value", &def.max.to_string())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sql::statement::RelationName;
 use types::calendar::TimeZone;
-use types::{Interval, Value};
+use types::{ElementType, Interval, RegKind, Value, array};
 
 use super::{Row, Subject, keywords, numbers};
 use crate::KeptStatement;
@@ -34,6 +34,17 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
             let started = subject.database.inner().opened_micros;
             vec![Row::default().set("started", Value::I64(started))]
         }
+        "pg_catalog.pg_stat_database" => {
+            let sessions = subject.database.sessions().len() as i64;
+            let row = Row::default().number("datid", numbers::DATABASE).text("datname", "tessera");
+            vec![row.number("numbackends", sessions).number("sessions", sessions)]
+        }
+        "pg_catalog.pg_stat_bgwriter"
+        | "pg_catalog.pg_stat_archiver"
+        | "pg_catalog.pg_stat_wal" => {
+            vec![Row::default()]
+        }
+        "pg_catalog.pg_shadow" => super::tables::shadows(subject),
         "pg_catalog.pg_extension" => {
             let row = Row::default().number("oid", 13_559).text("extname", "plpgsql");
             let row = row.number("extowner", subject.owner()).text("extversion", "1.0");
@@ -107,12 +118,14 @@ fn prepared(subject: &Subject<'_>) -> Vec<Row> {
     let mut all: Vec<_> = subject.prepared.all().collect();
     all.sort_by_key(|(name, _)| name.as_str());
     let row = |(name, kept): (&String, &Arc<KeptStatement>)| {
-        let types: Vec<String> = kept.parameters().iter().map(|t| t.name().to_string()).collect();
+        let types = kept.parameters().iter().map(|ty| subject.seen().type_value(*ty));
+        let types: Vec<Value> = types.collect();
+        let types = array::from_values(&types, ElementType::Reg(RegKind::Type));
         Row::default()
             .text("name", name)
             .text("statement", kept.text())
             .set("prepare_time", Value::I64(kept.prepared_micros))
-            .texts("parameter_types", &types)
+            .set("parameter_types", types.unwrap_or(Value::Null))
             .flag("from_sql", kept.by == PreparedBy::Sql)
             .number("generic_plans", 0)
             .number("custom_plans", 0)

@@ -163,6 +163,22 @@ const CONSTRAINT_DEFINITION: &str = lookup!("pg_constraint", "oid", "condef");
 
 const VIEW_DEFINITION: &str = lookup!("pg_class", "oid", "viewdef", "($1)::regclass");
 
+/// The value that a sequence gave last; NULL when it gave none.
+const LAST_VALUE: &str = lookup!("pg_sequence", "seqrelid", "last", "($1)::regclass");
+
+/// Which commands a relation takes: tables INSERT, UPDATE and DELETE, others none.
+const UPDATABLE: &str = lookup!(
+    "pg_class",
+    "oid",
+    "CASE WHEN relkind IN ('r', 'p') THEN 28 ELSE 0 END",
+    "($1)::regclass"
+);
+
+/// The place of a column of a table in the key of an index.
+const INDEX_POSITION: &str = "(SELECT pgc.pgc_place FROM (SELECT indexrelid AS pgc_index, \
+     array_position(indkey, $2::smallint) + 1 AS pgc_place FROM pg_catalog.pg_index) AS pgc \
+     WHERE pgc.pgc_index = $1)";
+
 /// When the database was opened.
 const STARTED: &str = "(SELECT max(pgc.started) FROM pg_catalog.tessera_server AS pgc)";
 
@@ -234,6 +250,30 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_conf_load_time", &[0], STARTED),
     ("pg_opclass_is_visible", &[1], "true"),
     ("pg_operator_is_visible", &[1], "true"),
+    ("pg_sequence_last_value", &[1], LAST_VALUE),
+    ("pg_relation_is_updatable", &[2], UPDATABLE),
+    ("pg_column_is_updatable", &[3], "(pg_relation_is_updatable($1, $3) & 28 = 28)"),
+    ("pg_relation_filenode", &[1], lookup!("pg_class", "oid", "relfilenode", "($1)::regclass")),
+    ("pg_get_function_sqlbody", &[1], "NULL::text"),
+    ("pg_get_partition_constraintdef", &[1], "NULL::text"),
+    ("pg_get_statisticsobjdef", &[1], "NULL::text"),
+    ("pg_get_statisticsobjdef_expressions", &[1], "NULL::text[]"),
+    ("pg_blocking_pids", &[1], "'{}'::int[]"),
+    ("pg_stat_get_numscans", &[1], "0::bigint"),
+    ("row_security_active", &[1], "false"),
+    ("pg_is_wal_replay_paused", &[0], "false"),
+    ("_pg_char_max_length", &[2], "(CASE WHEN $2 > 4 AND $1 IN (1042, 1043) THEN $2 - 4 END)"),
+    (
+        "_pg_truetypid",
+        &[2],
+        "(CASE WHEN ($2).typtype = 'd' THEN ($2).typbasetype ELSE ($1).atttypid END)",
+    ),
+    (
+        "_pg_truetypmod",
+        &[2],
+        "(CASE WHEN ($2).typtype = 'd' THEN ($2).typtypmod ELSE ($1).atttypmod END)",
+    ),
+    ("_pg_index_position", &[2], INDEX_POSITION),
     ("format_type", &[2], FORMAT_TYPE),
     ("pg_get_expr", &[2, 3], "$1"),
     ("pg_get_indexdef", &[1], INDEX_DEFINITION),

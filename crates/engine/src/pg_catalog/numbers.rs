@@ -8,6 +8,7 @@ use sql::catalog::IndexKind;
 use sql::statement::RelationName;
 use types::{DataType, ElementType, NumericDisplay, NumericType};
 
+use super::builtin::{self, TypeEntry};
 use crate::catalog::State;
 
 pub(super) const PG_CATALOG: i64 = 11;
@@ -144,99 +145,6 @@ impl State {
     }
 }
 
-/// A type in PostgreSQL's catalog.
-pub(super) struct PgType {
-    pub(super) number: i64,
-    pub(super) name: &'static str,
-    pub(super) formatted: &'static str,
-    pub(super) bytes: i64,
-    pub(super) category: &'static str,
-    pub(super) array: i64,
-}
-
-impl PgType {
-    /// Its alignment as the catalog has it.
-    pub(super) fn align(&self) -> &'static str {
-        match (self.bytes, self.name) {
-            (1 | 64 | -2, _) | (_, "uuid") => "c",
-            (2, _) => "s",
-            (8 | 16, _) => "d",
-            _ => "i",
-        }
-    }
-
-    /// That of arrays of it.
-    pub(super) fn array_align(&self) -> &'static str {
-        if self.align() == "d" { "d" } else { "i" }
-    }
-
-    /// How values that are large would be kept.
-    pub(super) fn storage(&self) -> &'static str {
-        match (self.bytes, self.name) {
-            (_, "numeric") => "m",
-            (-1, _) => "x",
-            _ => "p",
-        }
-    }
-}
-
-const fn known(
-    (number, array): (i64, i64),
-    name: &'static str,
-    formatted: &'static str,
-    bytes: i64,
-    category: &'static str,
-) -> PgType {
-    PgType { number, name, formatted, bytes, category, array }
-}
-
-/// The place of `text` among [`TYPES`].
-const TEXT: usize = 9;
-
-/// The types there are, and those that drivers ask for by number.
-pub(super) const TYPES: &[PgType] = &[
-    known((16, 1000), "bool", "boolean", 1, "B"),
-    known((17, 1001), "bytea", "bytea", -1, "U"),
-    known((18, 1002), "char", "\"char\"", 1, "Z"),
-    known((19, 1003), "name", "name", 64, "S"),
-    known((20, 1016), "int8", "bigint", 8, "N"),
-    known((21, 1005), "int2", "smallint", 2, "N"),
-    known((22, 1006), "int2vector", "int2vector", -1, "A"),
-    known((23, 1007), "int4", "integer", 4, "N"),
-    known((24, 1008), "regproc", "regproc", 4, "N"),
-    known((25, 1009), "text", "text", -1, "S"),
-    known((26, 1028), "oid", "oid", 4, "N"),
-    known((27, 1010), "tid", "tid", 6, "U"),
-    known((28, 1011), "xid", "xid", 4, "U"),
-    known((30, 1013), "oidvector", "oidvector", -1, "A"),
-    known((114, 199), "json", "json", -1, "U"),
-    known((700, 1021), "float4", "real", 4, "N"),
-    known((701, 1022), "float8", "double precision", 8, "N"),
-    known((705, 0), "unknown", "unknown", -2, "X"),
-    known((1033, 1034), "aclitem", "aclitem", 12, "U"),
-    known((1042, 1014), "bpchar", "character", -1, "S"),
-    known((1043, 1015), "varchar", "character varying", -1, "S"),
-    known((1082, 1182), "date", "date", 4, "D"),
-    known((1083, 1183), "time", "time without time zone", 8, "D"),
-    known((1114, 1115), "timestamp", "timestamp without time zone", 8, "D"),
-    known((1184, 1185), "timestamptz", "timestamp with time zone", 8, "D"),
-    known((1186, 1187), "interval", "interval", 16, "T"),
-    known((1700, 1231), "numeric", "numeric", -1, "N"),
-    known((2202, 2207), "regprocedure", "regprocedure", 4, "N"),
-    known((2203, 2208), "regoper", "regoper", 4, "N"),
-    known((2204, 2209), "regoperator", "regoperator", 4, "N"),
-    known((2205, 2210), "regclass", "regclass", 4, "N"),
-    known((2206, 2211), "regtype", "regtype", 4, "N"),
-    known((2249, 2287), "record", "record", -1, "P"),
-    known((2950, 2951), "uuid", "uuid", 16, "U"),
-    known((3734, 3735), "regconfig", "regconfig", 4, "N"),
-    known((3769, 3770), "regdictionary", "regdictionary", 4, "N"),
-    known((3802, 3807), "jsonb", "jsonb", -1, "U"),
-    known((4089, 4090), "regnamespace", "regnamespace", 4, "N"),
-    known((4096, 4097), "regrole", "regrole", 4, "N"),
-    known((4191, 4192), "regcollation", "regcollation", 4, "N"),
-];
-
 /// The number and modifier of a type.
 pub(super) fn of_type(ty: DataType) -> (i64, i64) {
     match ty {
@@ -274,14 +182,28 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Array(ElementType::VectorOid) => (30, -1),
         DataType::Array(element) => {
             let (number, modifier) = of_type(element.data_type());
-            let known = TYPES.iter().find(|known| known.number == number);
-            (known.map_or(1009, |known| known.array), modifier)
+            (array_of(number), modifier)
         }
     }
 }
 
-/// The entry of a type; of an array that of its elements.
-pub(super) fn entry(ty: DataType) -> &'static PgType {
+/// The number of the type of arrays of the type `number`.
+fn array_of(number: i64) -> i64 {
+    let is_array = |ty: &&TypeEntry| {
+        i64::from(ty.element) == number && ty.name.starts_with('_') && ty.bytes == -1
+    };
+    builtin::types().iter().find(is_array).map_or(1009, |ty| i64::from(ty.number))
+}
+
+/// The entry of a type; of an array that of its elements, of what there is none TEXT.
+pub(super) fn entry(ty: DataType) -> &'static TypeEntry {
     let (number, _) = of_type(ty.element().unwrap_or(ty));
-    TYPES.iter().find(|known| known.number == number).unwrap_or(&TYPES[TEXT])
+    let known = u32::try_from(number).ok().and_then(builtin::type_numbered);
+    known.unwrap_or_else(|| builtin::type_numbered(25).expect("there is TEXT"))
+}
+
+/// The entry of a type, of arrays their own.
+pub(super) fn own_entry(ty: DataType) -> &'static TypeEntry {
+    let (number, _) = of_type(ty);
+    u32::try_from(number).ok().and_then(builtin::type_numbered).unwrap_or_else(|| entry(ty))
 }

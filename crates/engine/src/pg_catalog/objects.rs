@@ -3,6 +3,7 @@
 use sql::statement::{Persistence, RelationName};
 use types::{DataType, Error, RegKind, Result, SqlState, Value, object_value};
 
+use super::builtin::{self, Callable};
 use super::{SYSTEM_SCHEMAS, catalogs, full_name, numbers, relations, schema};
 use crate::catalog::State;
 use crate::rights::SCHEMA_NAME;
@@ -52,13 +53,8 @@ impl Seen<'_> {
                     false => Err(missing(SqlState::UNDEFINED_OBJECT, "role", &name)),
                 }
             }
-            RegKind::Proc | RegKind::Procedure => {
-                Err(missing(SqlState::UNDEFINED_FUNCTION, "function", text))
-            }
-            RegKind::Oper | RegKind::Operator => {
-                let message = format!("operator does not exist: {text}");
-                Err(Error::new(SqlState::UNDEFINED_FUNCTION, message))
-            }
+            RegKind::Proc | RegKind::Procedure => self.function_named(kind, text),
+            RegKind::Oper | RegKind::Operator => self.operator_named(kind, text),
             RegKind::Collation => match single(text)?.as_str() {
                 name @ ("C" | "default" | "POSIX") => Ok(value(collation(name), &quoted(name))),
                 name => {
@@ -87,6 +83,22 @@ impl Seen<'_> {
                 found.map(|(_, name)| relations::quoted(name).into_owned())
             }
             (_, RegKind::Role) => self.role_numbered(number),
+            (_, RegKind::Proc) => builtin::function_shown(number),
+            (_, RegKind::Procedure) => {
+                let found = builtin::functions().numbered(number);
+                found.map(|found| self.signature(found, &quoted(found.name), "-"))
+            }
+            (_, RegKind::Oper) => {
+                let found = builtin::operators().numbered(number);
+                found.map(|found| match builtin::operators().named(found.name).nth(1) {
+                    None => found.name.to_owned(),
+                    Some(_) => format!("pg_catalog.{}", found.name),
+                })
+            }
+            (_, RegKind::Operator) => {
+                let found = builtin::operators().numbered(number);
+                found.map(|found| self.signature(found, found.name, "NONE"))
+            }
             (_, RegKind::Collation) => {
                 let known = ["default", "C", "POSIX"].into_iter();
                 known
@@ -203,18 +215,103 @@ impl Seen<'_> {
         })
     }
 
+    /// A callable with the types of its arguments.
+    fn signature(self, callable: &Callable, name: &str, missing: &str) -> String {
+        let ty = |number: &u32| match number {
+            0 => missing.to_owned(),
+            number => self.type_numbered(*number).unwrap_or_else(|| number.to_string()),
+        };
+        let types: Vec<String> = callable.arguments.iter().map(ty).collect();
+        format!("{name}({})", types.join(","))
+    }
+
+    /// The numbers of types between parentheses behind a name, and the name.
+    fn split(self, text: &str) -> Result<(&str, Vec<u32>)> {
+        let Some((name, rest)) = text.split_once('(') else {
+            return Err(Error::new(SqlState::INVALID_TEXT, "expected a left parenthesis"));
+        };
+        let Some(list) = rest.trim_end().strip_suffix(')') else {
+            return Err(Error::new(SqlState::INVALID_TEXT, "expected a right parenthesis"));
+        };
+        let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let number = |word: &str| match word.eq_ignore_ascii_case("none") {
+            true => Ok(0),
+            false => match self.type_named(word)? {
+                Value::Str(bytes) => Ok(types::object_number(&bytes)),
+                _ => Ok(0),
+            },
+        };
+        Ok((name.trim(), words.map(number).collect::<Result<_>>()?))
+    }
+
+    fn function_named(self, kind: RegKind, text: &str) -> Result<Value> {
+        let (name, arguments) = match kind {
+            RegKind::Procedure => {
+                let (name, arguments) = self.split(text)?;
+                (name, Some(arguments))
+            }
+            _ => (text, None),
+        };
+        let parsed = RelationName::parse(name)?;
+        let is_here = parsed.schema.as_deref().is_none_or(|schema| schema == "pg_catalog");
+        let found = builtin::functions().named(&parsed.name).filter(|function| {
+            is_here && arguments.as_ref().is_none_or(|types| *types == function.arguments)
+        });
+        self.only(found, kind, text, "function")
+    }
+
+    fn operator_named(self, kind: RegKind, text: &str) -> Result<Value> {
+        let (name, operands) = match kind {
+            RegKind::Operator => {
+                let (name, operands) = self.split(text)?;
+                if operands.len() != 2 {
+                    let message = match operands.len() {
+                        0 | 1 => "missing argument",
+                        _ => "too many arguments",
+                    };
+                    return Err(Error::new(SqlState(*b"42P02"), message));
+                }
+                (name, Some(operands))
+            }
+            _ => (text, None),
+        };
+        let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        let found = builtin::operators()
+            .named(name)
+            .filter(|operator| operands.as_ref().is_none_or(|types| *types == operator.arguments));
+        self.only(found, kind, text, "operator")
+    }
+
+    /// The only one of `found`.
+    fn only<'f>(
+        self,
+        mut found: impl Iterator<Item = &'f Callable>,
+        kind: RegKind,
+        text: &str,
+        what: &str,
+    ) -> Result<Value> {
+        let state = SqlState::UNDEFINED_FUNCTION;
+        match (found.next(), found.next()) {
+            (Some(only), None) => Ok(self.numbered(kind, only.number)),
+            (Some(_), Some(_)) => {
+                let message = format!("more than one {what} named {}", shown_name(what, text));
+                Err(Error::new(SqlState(*b"42725"), message))
+            }
+            (None, _) if what == "operator" => {
+                Err(Error::new(state, format!("operator does not exist: {text}")))
+            }
+            (None, _) => Err(missing(state, what, text)),
+        }
+    }
+
     /// The number of a type of the catalog alone, or of a relation's rows.
     fn type_number(&self, text: &str) -> Option<i64> {
         let name = RelationName::parse(text).ok()?;
         let bare = name.name.as_str();
         if name.schema.as_deref().is_none_or(|schema| schema == "pg_catalog") {
-            for ty in numbers::TYPES {
-                if ty.name == bare {
-                    return Some(ty.number);
-                }
-                if bare.strip_prefix('_') == Some(ty.name) && ty.array != 0 {
-                    return Some(ty.array);
-                }
+            let found = builtin::types().iter().find(|ty| ty.name == bare);
+            if let Some(ty) = found {
+                return Some(i64::from(ty.number));
             }
         }
         match self.find(&name)? {
@@ -224,15 +321,10 @@ impl Seen<'_> {
     }
 
     fn type_numbered(self, number: u32) -> Option<String> {
-        let number = i64::from(number);
-        for ty in numbers::TYPES {
-            if ty.number == number {
-                return Some(ty.formatted.to_owned());
-            }
-            if ty.array == number && number != 0 {
-                return Some(format!("{}[]", ty.formatted));
-            }
+        if let Some(ty) = builtin::type_numbered(number) {
+            return Some(ty.formatted.to_owned());
         }
+        let number = i64::from(number);
         let mut relations = self.state.tables.keys().chain(self.state.views.keys());
         let key = relations.find(|key| i64::from(numbers::row_type(key)) == number)?;
         Some(self.shown(key))
@@ -256,9 +348,9 @@ impl Seen<'_> {
     }
 }
 
-/// A built-in function by its name.
-pub(super) fn function_named(name: &str) -> Value {
-    object_value(0, name)
+/// A name in messages: operators have no quotes.
+fn shown_name(what: &str, text: &str) -> String {
+    if what == "operator" { text.to_owned() } else { format!("\"{text}\"") }
 }
 
 /// The number of a collation.

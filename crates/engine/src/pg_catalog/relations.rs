@@ -10,7 +10,7 @@ use sql::catalog::{
 use sql::statement::{Persistence, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, full_name, numbers, rights};
+use super::{Row, Subject, builtin, full_name, numbers, rights};
 use crate::catalog::{TableDef, View};
 use crate::rights::{Object, SCHEMA_NAME};
 
@@ -135,7 +135,7 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
     let number = |name: &str| numbers.get(name).copied().unwrap_or(0);
     let attribute = |relation: i64, name: &str, ty: types::DataType, ordinal: usize| {
         let (type_number, modifier) = numbers::of_type(ty);
-        let entry = numbers::entry(ty);
+        let entry = numbers::own_entry(ty);
         Row::default()
             .number("attrelid", relation)
             .text("attname", name)
@@ -145,8 +145,10 @@ pub(super) fn attributes(subject: &Subject<'_>) -> Vec<Row> {
             .number("attnum", ordinal as i64 + 1)
             .number("attcacheoff", -1)
             .number("atttypmod", modifier)
-            .text("attalign", if ty.is_array() { entry.array_align() } else { entry.align() })
-            .text("attstorage", if ty.is_array() { "x" } else { entry.storage() })
+            .text("attalign", entry.align)
+            .text("attstorage", entry.storage)
+            .flag("attbyval", entry.is_by_value)
+            .number("attcollation", entry.collation)
             .text("attcompression", "")
             .flag("attislocal", true)
     };
@@ -278,7 +280,21 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
     for (name, entry) in &subject.state.tables {
         for index in entry.def.visible_indexes() {
             let primary = entry.def.keys.iter().any(|key| key.primary && key.name == index.name);
-            let zeros = vec![0; index.columns.len()];
+            let ty = |column: &IndexColumn| match column.expression() {
+                Some(number) => index.terms.expressions[number].ty,
+                None => entry.def.columns[column.ordinal].ty,
+            };
+            let method = match index.kind.method() {
+                "hash" => 405,
+                _ => numbers::METHODS[0].0,
+            };
+            let class = |column: &IndexColumn| {
+                let (number, _) = numbers::of_type(ty(column));
+                builtin::operator_class(method, u32::try_from(number).unwrap_or_default())
+            };
+            let collation = |column: &IndexColumn| numbers::own_entry(ty(column)).collation;
+            let classes: Vec<i64> = index.columns.iter().map(class).collect();
+            let collations: Vec<i64> = index.columns.iter().map(collation).collect();
             let option = |column: &IndexColumn| {
                 let descending = i64::from(column.direction == Direction::Descending);
                 let first = i64::from(column.nulls == NullsOrder::First);
@@ -312,8 +328,8 @@ pub(super) fn index_rows(subject: &Subject<'_>) -> Vec<Row> {
                 .flag("indisready", true)
                 .flag("indislive", true)
                 .vector("indkey", ElementType::SmallInt, &places)
-                .vector("indcollation", ElementType::Oid, &zeros)
-                .vector("indclass", ElementType::Oid, &zeros)
+                .vector("indcollation", ElementType::Oid, &collations)
+                .vector("indclass", ElementType::Oid, &classes)
                 .vector("indoption", ElementType::SmallInt, &options)
                 .text("indexdef", &index_definition(&entry.def, index));
             rows.push(row);
@@ -433,8 +449,9 @@ pub(super) fn constraints(subject: &Subject<'_>) -> Vec<Row> {
 pub(super) fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
     let row = |(name, sequence): (&String, &std::sync::Arc<crate::catalog::Sequence>)| {
-        let def = &sequence.def;
+        let (def, value) = (&sequence.def, *sequence.value.lock());
         let row = Row::default();
+        let row = row.set("last", if value.called { Value::I64(value.last) } else { Value::Null });
         let row = match &sequence.owner {
             Some((table, column)) => {
                 let row = row.text("owner_table", &full_name(table));

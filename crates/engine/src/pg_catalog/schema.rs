@@ -131,7 +131,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_sequence",
         "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l \
-         seqcycle:b name:n owner_table:n owner_shown:n owner_column:n",
+         seqcycle:b name:n owner_table:n owner_shown:n owner_column:n last:l",
     ),
     (
         "pg_catalog.pg_tables",
@@ -386,7 +386,15 @@ const TABLES: &[(&str, &str)] = &[
 
 /// Schema and name of each table and view.
 pub(super) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TABLES.iter().filter_map(|(name, _)| name.split_once('.'))
+    let all = TABLES.iter().map(|(name, _)| *name).chain(views().map(|(name, _)| name));
+    all.filter_map(|name| name.split_once('.'))
+}
+
+/// Name and columns of more views, most of them empty: a line for each.
+const VIEWS: &str = include_str!("data/views.tsv");
+
+fn views() -> impl Iterator<Item = (&'static str, &'static str)> {
+    VIEWS.lines().filter_map(|line| line.split_once('\t'))
 }
 
 /// The columns of a table; None when there is none of that name.
@@ -399,7 +407,10 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
     };
     let columns = match TABLES.iter().find(is_meant) {
         Some((_, columns)) => *columns,
-        None => CATALOGS.iter().find(is_empty)?.2,
+        None => match CATALOGS.iter().find(is_empty) {
+            Some((.., columns)) => columns,
+            None => views().map(|(name, columns)| (name, columns)).find(|view| is_meant(&view))?.1,
+        },
     };
     let column = |column: &'static str| {
         let (name, ty) = column.split_once(':')?;

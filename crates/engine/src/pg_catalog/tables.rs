@@ -21,7 +21,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "pg_catalog.pg_index" => relations::index_rows(subject),
         "pg_catalog.pg_constraint" => relations::constraints(subject),
         "pg_catalog.pg_sequence" => relations::sequences(subject),
-        "pg_catalog.pg_type" => types(subject),
+        "pg_catalog.pg_type" => row_types(subject),
         "pg_catalog.pg_roles" => roles(subject),
         "pg_catalog.pg_user" => users(subject),
         "pg_catalog.pg_database" => databases(subject),
@@ -51,16 +51,6 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Vec<Row> {
         "information_schema.enabled_roles" => rights::enabled(subject),
         "information_schema.applicable_roles" => rights::applicable(subject),
         "pg_catalog.pg_cursors" => cursors(subject),
-        "pg_catalog.pg_language" => {
-            let row = Row::default().number("oid", 14).text("lanname", "sql");
-            vec![row.number("lanowner", subject.owner()).flag("lanpltrusted", true)]
-        }
-        "pg_catalog.pg_collation" => {
-            let row = Row::default().number("oid", 950).text("collname", "C");
-            let row = row.number("collnamespace", numbers::PG_CATALOG).text("collprovider", "c");
-            let row = row.number("collowner", subject.owner()).flag("collisdeterministic", true);
-            vec![row.number("collencoding", -1).text("collcollate", "C").text("collctype", "C")]
-        }
         "pg_catalog.pg_authid" => authid(subject),
         "pg_catalog.pg_db_role_setting" => role_settings(subject),
         "pg_catalog.pg_depend" => depends::rows(subject),
@@ -132,54 +122,6 @@ fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
             .set("nspacl", rights::list(subject, &object))
     });
     system.map(|row| row.number("nspowner", subject.owner())).chain(own).collect()
-}
-
-fn types(subject: &Subject<'_>) -> Vec<Row> {
-    let scalar = |ty: &numbers::PgType| {
-        Row::default()
-            .number("oid", ty.number)
-            .text("typname", ty.name)
-            .number("typnamespace", numbers::PG_CATALOG)
-            .number("typowner", subject.owner())
-            .number("typlen", ty.bytes)
-            .text("typtype", if matches!(ty.category, "X" | "P") { "p" } else { "b" })
-            .text("typcategory", ty.category)
-            .flag("typisdefined", true)
-            .text("typdelim", ",")
-            .number("typarray", ty.array)
-            .text("typinput", &format!("{}in", ty.name))
-            .text("typoutput", &format!("{}out", ty.name))
-            .text("typreceive", &format!("{}recv", ty.name))
-            .text("typsend", &format!("{}send", ty.name))
-            .number("typtypmod", -1)
-            .text("typalign", ty.align())
-            .text("typstorage", ty.storage())
-            .text("formatted", ty.formatted)
-    };
-    let array = |ty: &numbers::PgType| {
-        Row::default()
-            .number("oid", ty.array)
-            .text("typname", &format!("_{}", ty.name))
-            .number("typnamespace", numbers::PG_CATALOG)
-            .number("typowner", subject.owner())
-            .number("typlen", -1)
-            .text("typtype", "b")
-            .text("typcategory", "A")
-            .flag("typisdefined", true)
-            .text("typdelim", ",")
-            .number("typelem", ty.number)
-            .text("typinput", "array_in")
-            .text("typoutput", "array_out")
-            .text("typreceive", "array_recv")
-            .text("typsend", "array_send")
-            .number("typtypmod", -1)
-            .text("typalign", ty.array_align())
-            .text("typstorage", "x")
-            .text("formatted", &format!("{}[]", ty.formatted))
-    };
-    let arrays = numbers::TYPES.iter().filter(|ty| ty.array != 0).map(array);
-    let rows = row_types(subject);
-    numbers::TYPES.iter().map(scalar).chain(arrays).chain(rows).collect()
 }
 
 /// The types of rows of tables and views.
@@ -273,6 +215,19 @@ fn users(subject: &Subject<'_>) -> Vec<Row> {
     logins.map(row).collect()
 }
 
+/// pg_shadow: who may log in, with what is kept of passwords.
+pub(super) fn shadows(subject: &Subject<'_>) -> Vec<Row> {
+    let logins = subject.roles().into_iter().filter(|(_, role)| role.can_login);
+    let row = |(name, role): (String, crate::Role)| {
+        let row = Row::default().text("usename", &name).number("usesysid", numbers::role(&name));
+        let row = row.flag("usesuper", role.is_superuser);
+        let row = row.flag("usecreatedb", role.can_create_databases || role.is_superuser);
+        let row = row.set("passwd", role.password.as_deref().map_or(Value::Null, Value::text));
+        row.set("valuntil", role.valid_until.map_or(Value::Null, Value::I64))
+    };
+    logins.map(row).collect()
+}
+
 fn databases(subject: &Subject<'_>) -> Vec<Row> {
     let row = Row::default()
         .number("oid", numbers::DATABASE)
@@ -318,6 +273,7 @@ fn settings(subject: &Subject<'_>) -> Vec<Row> {
             .text("category", "Tessera")
             .text("context", "user")
             .text("source", source)
+            .flag("pending_restart", false)
             .text("boot_val", &reset)
             .text("reset_val", &reset)
     };
