@@ -292,6 +292,7 @@ impl fmt::Display for TypeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             DataType::Numeric(n) => write!(f, "numeric({},{})", n.precision, n.scale),
+            DataType::Char(0) => f.write_str("bpchar"),
             DataType::Char(n) => write!(f, "char({n})"),
             DataType::Varchar(Some(n)) => write!(f, "varchar({n})"),
             DataType::Varchar(None) => f.write_str("varchar"),

@@ -65,7 +65,8 @@ pub enum DataType {
     /// NUMERIC.
     Numeric(NumericType),
     /// CHAR(n): blank padded to n characters when printed, trailing blanks never significant.
-    /// Stored without its trailing blanks.
+    /// Stored without its trailing blanks. CHAR(0) has any length, and is printed as it is stored:
+    /// what values of several lengths become together.
     Char(u32),
     /// VARCHAR, at most n characters when given.
     Varchar(Option<u32>),

@@ -88,7 +88,7 @@ impl fmt::Display for DataType {
             Self::Numeric(n) if n.display == NumericDisplay::Fixed => {
                 write!(f, "({},{})", n.precision, n.scale)
             }
-            Self::Char(n) | Self::Varchar(Some(n)) => write!(f, "({n})"),
+            Self::Char(n @ 1..) | Self::Varchar(Some(n)) => write!(f, "({n})"),
             _ => Ok(()),
         }
     }

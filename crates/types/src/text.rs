@@ -217,11 +217,14 @@ pub fn fit_varchar(text: &str, count: u32, excess: Excess) -> Result<&str> {
     fit(text, count, excess, "character varying")
 }
 
-/// `text` as CHAR(`count`) is stored: without trailing blanks.
+/// `text` as CHAR(`count`) is stored: without trailing blanks; 0 is any length.
 ///
 /// # Errors
 /// 22001.
 pub fn fit_char(text: &str, count: u32, excess: Excess) -> Result<&str> {
+    if count == 0 {
+        return Ok(text.trim_end_matches(' '));
+    }
     fit(text, count, excess, "character").map(|text| text.trim_end_matches(' '))
 }
 

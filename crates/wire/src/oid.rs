@@ -21,6 +21,7 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Unknown | DataType::Text => (25, -1, -1),
         DataType::Real => (700, 4, -1),
         DataType::Double => (701, 8, -1),
+        DataType::Char(0) => (1042, -1, -1),
         DataType::Char(n) => (1042, -1, with_length(n)),
         DataType::Varchar(n) => (1043, -1, n.map_or(-1, with_length)),
         DataType::Date => (1082, 4, -1),

@@ -100,7 +100,7 @@ fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
             Some((digits, scale)) => precision(digits, 10, row).number("numeric_scale", scale),
             None => row.number("numeric_precision_radix", 10),
         },
-        DataType::Char(n) | DataType::Varchar(Some(n)) => {
+        DataType::Char(n @ 1..) | DataType::Varchar(Some(n)) => {
             let row = row.number("character_maximum_length", n.into());
             row.number("character_octet_length", (i64::from(n) * 4).min(OCTETS_MAX))
         }

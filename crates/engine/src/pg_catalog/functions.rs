@@ -121,6 +121,7 @@ pub(crate) fn template(name: &str, count: usize) -> Option<&'static str> {
 const FORMAT_TYPE: &str = concat!(
     "CASE \
     WHEN $1 = 1043 AND $2 > 4 THEN 'character varying(' || ($2 - 4)::text || ')' \
+    WHEN $1 = 1042 AND $2 = -1 THEN 'bpchar' \
     WHEN $1 = 1042 AND $2 > 4 THEN 'character(' || ($2 - 4)::text || ')' \
     WHEN $1 = 1700 AND $2 > 4 THEN 'numeric(' || (($2 - 4) / 65536)::text || ',' || \
     (($2 - 4) % 65536)::text || ')' \

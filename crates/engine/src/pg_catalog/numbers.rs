@@ -163,6 +163,7 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Unknown | DataType::Text => (25, -1),
         DataType::Real => (700, -1),
         DataType::Double => (701, -1),
+        DataType::Char(0) => (1042, -1),
         DataType::Char(n) => (1042, i64::from(n) + 4),
         DataType::Varchar(n) => (1043, n.map_or(-1, |n| i64::from(n) + 4)),
         DataType::Date => (1082, -1),

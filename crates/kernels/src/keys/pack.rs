@@ -36,7 +36,7 @@ impl KeyField {
             (PhysicalType::I32, _) => 32,
             (PhysicalType::I64 | PhysicalType::F64, _) => 64,
             // A character has up to 4 bytes; 4 bits hold the length.
-            (PhysicalType::Str, DataType::Char(n) | DataType::Varchar(Some(n))) if n <= 3 => {
+            (PhysicalType::Str, DataType::Char(n @ 1..=3) | DataType::Varchar(Some(n @ 0..=3))) => {
                 n * 32 + 4
             }
             _ => return None,

@@ -213,6 +213,7 @@ fn compare_name(op: CompareOp) -> &'static str {
 fn type_name(ty: DataType) -> String {
     match ty {
         DataType::Numeric(n) => format!("numeric({},{})", n.precision, n.scale),
+        DataType::Char(0) => "bpchar".into(),
         DataType::Char(n) => format!("char({n})"),
         DataType::Varchar(Some(n)) => format!("varchar({n})"),
         DataType::Varchar(None) => "varchar".into(),

@@ -9,6 +9,7 @@ use super::scope::Clause;
 use super::series::is_volatile;
 use super::types::{
     Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
+    unmodified,
 };
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
@@ -328,7 +329,7 @@ impl Binder<'_> {
             };
             call.arguments.push(fraction);
         }
-        call.ty = key.ty;
+        call.ty = unmodified(key.ty);
         if call.function == A::PercentileCont {
             let ty = match category(key.ty) {
                 Category::Number => DataType::Double,
@@ -439,12 +440,12 @@ fn result_type(function: A, ty: DataType) -> Option<DataType> {
                 return None;
             }
             ty if has_key(ty) => return None,
-            ty if ty.is_plain_text() => DataType::Text,
-            ty => ty,
+            ty if ty.is_plain_text() || matches!(ty, DataType::Varchar(_)) => DataType::Text,
+            ty => unmodified(ty),
         },
         A::BitAnd | A::BitOr | A::BitXor if ty.is_integer() => ty,
-        A::AnyValue => ty,
-        A::ArrayAgg => return DataType::array_of(ty),
+        A::AnyValue => unmodified(ty),
+        A::ArrayAgg => return DataType::array_of(unmodified(ty)),
         _ => return None,
     })
 }

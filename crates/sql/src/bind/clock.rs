@@ -53,6 +53,12 @@ impl Binder<'_> {
         if digits >= 6 {
             return Ok(Bound::new(clock, at));
         }
+        let own = u8::try_from(digits).ok();
+        let ty = match ty {
+            DataType::TimestampTz(_) => DataType::TimestampTz(own),
+            DataType::Timestamp(_) => DataType::Timestamp(own),
+            _ => DataType::Time(own),
+        };
         let list = vec![clock, Expr::integer(i32::try_from(digits).unwrap_or(6))];
         Ok(Bound::new(Expr::call(Function::RoundSeconds, list, ty), at))
     }

@@ -335,7 +335,7 @@ pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
         // Operators take numbers of objects as OIDs.
         DataType::Reg(_) => DataType::Oid,
         // The literal may be longer than the column: it is then equal to none of its values.
-        DataType::Char(n) => {
+        DataType::Char(n @ 1..) => {
             let length = unknown_text(&literal.expr).map_or(0, |text| text.chars().count());
             DataType::Char(n.max(u32::try_from(length).unwrap_or(u32::MAX)))
         }
@@ -430,11 +430,11 @@ fn needs_length_check(from: DataType, to: DataType) -> bool {
         return category(from) == Category::Text && needs_length_check(from, to);
     }
     let limit = match to {
-        DataType::Char(n) | DataType::Varchar(Some(n)) => n,
+        DataType::Char(n @ 1..) | DataType::Varchar(Some(n)) => n,
         _ => return false,
     };
     match from {
-        DataType::Char(n) | DataType::Varchar(Some(n)) => n > limit,
+        DataType::Char(n @ 1..) | DataType::Varchar(Some(n)) => n > limit,
         _ => true,
     }
 }

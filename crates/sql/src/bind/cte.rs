@@ -10,7 +10,7 @@ use super::json::has_key;
 use super::name::{folded, ident_at};
 use super::recursion::{check_term, in_order};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
-use super::types::Context;
+use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
 use crate::parse::visit::names_relation;
@@ -201,16 +201,23 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
         for (ordinal, (column, ty)) in step.columns.iter().zip(types).enumerate() {
-            let same = column.ty == DataType::Unknown
-                || std::mem::discriminant(&column.ty) == std::mem::discriminant(ty)
-                || super::types::can_cast(column.ty, *ty, Context::Implicit);
-            if !same {
+            // Digits of numbers are those of each value.
+            let numbers = matches!((column.ty, ty), (DataType::Numeric(_), DataType::Numeric(_)));
+            let candidates = [*ty, column.ty].map(|ty| Candidate { ty, constant: false });
+            let overall = common_type(&candidates).unwrap_or(column.ty);
+            let nested = matches!(ty, DataType::Array(_) | DataType::Record(_))
+                && std::mem::discriminant(&column.ty) == std::mem::discriminant(ty);
+            let fits = overall == *ty
+                || numbers
+                || nested
+                || matches!((overall, ty), (DataType::Numeric(_), DataType::Numeric(_)));
+            if !fits {
                 let message = format!(
                     "recursive query \"{name}\" column {} has type {} in non-recursive term but \
                      type {} overall",
                     ordinal + 1,
                     ty.name(),
-                    column.ty.name()
+                    overall.name()
                 );
                 let error = types::Error::new(SqlState::DATATYPE_MISMATCH, message)
                     .with_hint("Cast the output of the non-recursive term to the correct type.");

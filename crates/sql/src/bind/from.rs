@@ -10,7 +10,7 @@ use super::cte::renamed;
 use super::json::{Comparison, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
-use super::types::{Context, comparison_type};
+use super::types::{Context, comparison_type, unmodified};
 use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
 use crate::algebra::{
     ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
@@ -181,7 +181,10 @@ impl Binder<'_> {
     }
 
     fn merged_column(&mut self, a: Expr, b: Expr, kind: JoinKind, at: Place) -> Result<Expr> {
-        let ty = comparison_type(a.ty, b.ty).unwrap_or(a.ty);
+        let ty = match comparison_type(a.ty, b.ty) {
+            Some(ty) if a.ty != b.ty => unmodified(ty),
+            _ => a.ty,
+        };
         let a = self.coerce(Bound::new(a, at), ty, Context::Implicit)?;
         let b = self.coerce(Bound::new(b, at), ty, Context::Implicit)?;
         Ok(match kind {

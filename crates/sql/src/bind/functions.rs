@@ -10,7 +10,7 @@ use super::json::{Comparison, comparable, has_key, refuse_missing, takes_rows};
 use super::name::{object_at, object_parts};
 use super::parameter_names::in_order;
 use super::scope::Series;
-use super::types::{Context, can_cast, numeric_rounded, type_called};
+use super::types::{Context, as_numeric, can_cast, numeric_rounded, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
@@ -355,9 +355,16 @@ impl Binder<'_> {
             Some((a, b)) => {
                 let ty = a.ty;
                 let result = Expr::call(Function::NullIf, vec![a, b], ty);
-                // As in PostgreSQL, which compares integers of two widths as they are.
-                let narrower = x.is_integer() && ty.is_integer() && x != ty;
-                Ok(Bound::new(if narrower { result.cast(x) } else { result }, at))
+                // As in PostgreSQL, which compares integers of two widths as they are, and numbers
+                // of two scales.
+                let own = match (ty, as_numeric(x)) {
+                    (DataType::Numeric(_), Some(own)) => DataType::Numeric(own),
+                    (ty, Some(_)) if ty.is_integer() => x,
+                    (DataType::Varchar(_), None) => DataType::Text,
+                    (DataType::Char(_), None) if matches!(x, DataType::Char(_)) => x,
+                    (ty, _) => ty,
+                };
+                Ok(Bound::new(if own == ty { result } else { result.cast(own) }, at))
             }
             None => Err(super::operators::no_operator("=", x, y, at)),
         }

@@ -273,6 +273,9 @@ impl Binder<'_> {
             return self.coerce(bound, DataType::Text, Context::Implicit);
         };
         let text = self.coerce(bound, DataType::Text, Context::Implicit)?;
+        if length == 0 {
+            return Ok(text);
+        }
         let length = Expr::integer(i32::try_from(length).unwrap_or(i32::MAX));
         let list = vec![text, length, Expr::text(" ")];
         Ok(Expr::call(Function::PadRight, list, DataType::Text))

@@ -87,12 +87,7 @@ impl Binder<'_> {
 
 fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
     let candidate = |column: &BoundColumn| Candidate { ty: column.ty, constant: false };
-    let literal = a.ty == DataType::Unknown || b.ty == DataType::Unknown;
-    let ty = common_type(&[candidate(a), candidate(b)]).map(|ty| match ty {
-        // An untyped literal beside text of limited length must not be cut.
-        DataType::Varchar(Some(_)) | DataType::Char(_) if literal => DataType::Text,
-        ty => ty,
-    });
+    let ty = common_type(&[candidate(a), candidate(b)]);
     ty.or_else(|(a, other)| {
         let message = format!("{name} types {} and {} cannot be matched", a.name(), other.name());
         fail(SqlState::DATATYPE_MISMATCH, message, b.at)

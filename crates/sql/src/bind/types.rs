@@ -364,8 +364,21 @@ pub(super) struct Candidate {
     pub(super) constant: bool,
 }
 
+/// The type without its length, or its digits of a second: what values of several have in common.
+pub(super) fn unmodified(ty: DataType) -> DataType {
+    match ty {
+        DataType::Varchar(_) => DataType::Varchar(None),
+        DataType::Char(_) => DataType::Char(0),
+        DataType::Array(element) => {
+            DataType::array_of(unmodified(element.data_type())).unwrap_or(ty)
+        }
+        ty => ty.of_all_digits(),
+    }
+}
+
 /// The type that all `candidates` can take, as PostgreSQL resolves UNION, CASE and related
-/// constructs. An error names the two types that do not fit.
+/// constructs: with a length only where all have it, and no literal has one. An error names the two
+/// types that do not fit.
 pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataType, DataType)> {
     let mut known = candidates.iter().filter(|c| c.ty != DataType::Unknown);
     let Some(first) = known.next() else {
@@ -374,6 +387,9 @@ pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataTyp
     let mut ty = first.ty;
     for candidate in known {
         ty = pair_type(ty, candidate.ty).ok_or((ty, candidate.ty))?;
+    }
+    if candidates.iter().any(|candidate| candidate.ty != ty) {
+        ty = unmodified(ty);
     }
     match ty {
         DataType::Numeric(numeric) => Ok(DataType::Numeric(union_display(numeric, candidates))),

@@ -7,7 +7,7 @@ use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::json::{Comparison, JsonAggregate, comparable};
 use super::name::{folded, ident_at, object_at};
 use super::scope::Clause;
-use super::types::{Category, Context, as_numeric, can_cast, category};
+use super::types::{Category, Context, as_numeric, can_cast, category, unmodified};
 use super::zone::is_of_hours;
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{
@@ -254,7 +254,7 @@ impl Binder<'_> {
                 Some((vec![buckets], DataType::Integer))
             }
             (W::FirstValue | W::LastValue, 1) => {
-                let ty = list.first().map_or(DataType::Unknown, Bound::ty);
+                let ty = unmodified(list.first().map_or(DataType::Unknown, Bound::ty));
                 Some((list.into_iter().map(|bound| bound.expr).collect(), ty))
             }
             (W::NthValue, 2) => {
@@ -262,7 +262,7 @@ impl Binder<'_> {
                     return Ok(None);
                 };
                 let number = self.coerce(number, DataType::Integer, Context::Implicit)?;
-                let ty = value.ty();
+                let ty = unmodified(value.ty());
                 Some((vec![value.expr, number], ty))
             }
             (W::Lag | W::Lead, 1..=3) => {
@@ -283,7 +283,7 @@ impl Binder<'_> {
                 let offset = self.coerce(offset, DataType::Integer, Context::Implicit)?;
                 let (mut united, ty) = self.unite(vec![value, default], "LAG")?;
                 united.insert(1, offset);
-                Some((united, ty))
+                Some((united, unmodified(ty)))
             }
             _ => None,
         })
