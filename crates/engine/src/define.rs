@@ -26,6 +26,7 @@ use types::{Error, Result, SqlState};
 
 use crate::catalog::State;
 use crate::channels::Pending;
+use crate::prepared;
 use crate::work::Begun;
 use crate::{QueryResult, Session};
 
@@ -41,6 +42,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
     match statement {
         Statement::CreateTable(create) => table::create(session, *create),
         Statement::CreateTableAs(create) => table::create_as(session, *create),
+        Statement::CreateExecuted(create) => prepared::create_executed(session, &create),
         Statement::CreateView(create) => view::create(session, *create),
         Statement::RenameView(rename) => view::rename(session, &rename),
         Statement::CreateIndex(create) => index::create(session, *create),
@@ -70,7 +72,7 @@ pub(crate) fn run(session: &mut Session, statement: Statement) -> Result<QueryRe
 fn command_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::CreateTable(_) => "CREATE TABLE",
-        Statement::CreateTableAs(_) => "CREATE TABLE AS",
+        Statement::CreateTableAs(_) | Statement::CreateExecuted(_) => "CREATE TABLE AS",
         Statement::CreateView(_) => "CREATE VIEW",
         Statement::RenameView(_) => "ALTER VIEW",
         Statement::CreateIndex(_) => "CREATE INDEX",

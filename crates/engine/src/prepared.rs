@@ -6,7 +6,7 @@ mod kept;
 use std::sync::Arc;
 
 use sql::ParsedStatement;
-use sql::statement::{Execute, Prepare, Statement};
+use sql::statement::{CreateExecuted, Execute, Prepare, Statement};
 use storage::Datum;
 use types::calendar::TimeZone;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -123,6 +123,33 @@ pub(crate) fn with_values(
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = work(session, bound);
+    session.parameters = outer;
+    result
+}
+
+/// CREATE TABLE AS EXECUTE: CREATE TABLE AS of the prepared text, with its values as parameters.
+///
+/// # Errors
+/// 42809 when the statement is no query.
+pub(crate) fn create_executed(
+    session: &mut Session,
+    create: &CreateExecuted,
+) -> Result<QueryResult> {
+    let execute = &create.execute;
+    let kept = session.kept_statement(&execute.name).ok_or_else(|| unknown(&execute.name))?;
+    let not_query = || Error::new(SqlState(*b"42809"), "prepared statement is not a SELECT");
+    let query = kept.statement().ok_or_else(not_query)?;
+    let catalog = session.catalog();
+    if !matches!(sql::bind(query, &catalog, kept.parameters())?, Statement::Query(_)) {
+        return Err(not_query());
+    }
+    drop(catalog);
+    let text = format!("{}{} {}", create.head, query.text, create.tail);
+    let parsed = sql::parse(&text)?.pop().ok_or_else(|| Error::internal("a statement"))?;
+    let bound = sql::bind(&parsed, &session.catalog(), kept.parameters())?;
+    let values = values_of(session, execute)?;
+    let outer = std::mem::replace(&mut session.parameters, values);
+    let result = session.run(bound);
     session.parameters = outer;
     result
 }

@@ -269,6 +269,23 @@ pub fn change_path(
     })
 }
 
+/// A JSONB after an assignment to its part at a TEXT[] path: see [`json::assigned`].
+///
+/// # Errors
+/// Those of it.
+pub fn assign(json: &Vector, path: &Vector, value: &Vector) -> Result<Vector> {
+    let (values, paths, parts) = (Texts::new(json), Texts::new(path), Texts::new(value));
+    let mut loose = Vec::new();
+    write_rows(&[json, path, value], |i, out| {
+        let path = steps(paths.bytes(i));
+        let path: Vec<Option<&[u8]>> = path.iter().map(Option::as_deref).collect();
+        loose.clear();
+        json::assigned(&mut loose, values.bytes(i), &path, parts.bytes(i))?;
+        out.extend_from_slice(&json::canonical(&loose)?);
+        Ok(true)
+    })
+}
+
 /// json_typeof(json) -> TEXT.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod dialect;
 mod effect;
 mod effectless;
 mod elements;
+mod executed;
 mod followed;
 mod forms;
 mod grant;
@@ -165,6 +166,13 @@ pub(crate) enum SessionTree {
     Execute {
         name: ast::Ident,
         arguments: Vec<ast::Expr>,
+    },
+    /// CREATE TABLE ... AS EXECUTE: the text before EXECUTE, and the text behind it.
+    CreateExecuted {
+        head: String,
+        name: ast::Ident,
+        arguments: Vec<ast::Expr>,
+        tail: String,
     },
     Comment(Box<CommentTree>),
     /// CREATE SCHEMA with what it is to hold.

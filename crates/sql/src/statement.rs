@@ -26,8 +26,8 @@ pub use privilege::{
 pub use role::{PasswordChange, RoleOptions, RoleStatement, Secret};
 pub use schema::{SchemaElements, SchemaStatement};
 pub use transaction::{
-    AccessMode, Chain, ConstraintMode, Deferral, Discard, Execute, Isolation, LockTable, Prepare,
-    SetConstraints, TableLockMode, TransactionModes,
+    AccessMode, Chain, ConstraintMode, CreateExecuted, Deferral, Discard, Execute, Isolation,
+    LockTable, Prepare, SetConstraints, TableLockMode, TransactionModes,
 };
 pub use write::{
     ConflictAction, ConflictTarget, Delete, Insert, LockWait, Matches, Merge, MergeAction,
@@ -430,6 +430,8 @@ pub enum Statement {
     Prepare(Box<Prepare>),
     /// EXECUTE.
     Execute(Execute),
+    /// CREATE TABLE AS EXECUTE.
+    CreateExecuted(Box<CreateExecuted>),
     /// DEALLOCATE; None for ALL.
     Deallocate(Option<String>),
     /// DISCARD.

@@ -14,6 +14,7 @@
 //! [`NESTING_MAX`], but for containment and paths: those end at [`RECURSION_MAX`].
 //! Elsewhere: columns (`kernels::json_fn`). Decision: docs/decisions/025-json.md.
 
+mod assign;
 mod canonical;
 mod change;
 mod contain;
@@ -25,6 +26,7 @@ mod show;
 mod string;
 mod value;
 
+pub use assign::assigned;
 pub use canonical::{Canonical, canonical};
 pub use change::{PathChange, change_path, concatenated, without_index, without_key, without_keys};
 pub use contain::{contains, has_key};

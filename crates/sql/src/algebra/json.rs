@@ -30,6 +30,8 @@ pub enum JsonFunction {
     Set,
     /// jsonb_insert(JSONB, TEXT[] path, JSONB, BOOLEAN after).
     Insert,
+    /// JSONB, TEXT[] path, JSONB: the first one after an assignment to its part.
+    Assign,
     /// json_typeof(JSON) -> TEXT.
     TypeOf,
     /// json_array_length(JSON) -> INTEGER.
@@ -95,6 +97,7 @@ impl JsonFunction {
             Self::WithoutPath => "jsonb_delete_path",
             Self::Set => "jsonb_set",
             Self::Insert => "jsonb_insert",
+            Self::Assign => "jsonb_assign",
             Self::TypeOf => "json_typeof",
             Self::ArrayLength => "json_array_length",
             Self::StripNulls => "json_strip_nulls",

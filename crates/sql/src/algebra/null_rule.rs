@@ -70,6 +70,7 @@ impl JsonFunction {
             | J::Insert
             | J::ObjectOfTexts
             | J::ObjectOfArguments
+            | J::Assign
             | J::TypeOf
             | J::ArrayLength
             | J::StripNulls

@@ -15,25 +15,21 @@ use crate::catalog::{ColumnDef, TableRef};
 
 impl Binder<'_> {
     /// The subscript under which the column `name` is assigned to, if there is one.
-    pub(super) fn subscript_of(&self, name: &ast::Ident) -> Result<Option<ast::Subscript>> {
+    pub(super) fn subscript_of(&self, name: &ast::Ident) -> Result<Option<Vec<ast::Subscript>>> {
         let found = self.subscripted.iter().find(|known| known.span == name.span);
-        match found.map(|known| known.subscripts.as_slice()) {
-            None => Ok(None),
-            Some([subscript]) => Ok(Some(subscript.clone())),
-            Some(_) => {
-                let what = "several subscripts: arrays have one dimension; this assignment";
-                unsupported(what, super::name::ident_at(name))
-            }
-        }
+        Ok(found.map(|known| known.subscripts.clone()))
     }
 
     /// What is assigned under a subscript, as a column: an element or an array of `column`.
     pub(super) fn target_part(
         &self,
         column: &ColumnDef,
-        subscript: &ast::Subscript,
+        subscripts: &[ast::Subscript],
         at: Place,
     ) -> Result<ColumnDef> {
+        if column.ty == DataType::Jsonb {
+            return Ok(ColumnDef { default: None, generated: None, ..column.clone() });
+        }
         let Some(element) = column.ty.element() else {
             let message = format!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -41,9 +37,13 @@ impl Binder<'_> {
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, at);
         };
-        let ty = match subscript {
-            ast::Subscript::Index { .. } => element,
-            ast::Subscript::Slice { .. } => column.ty,
+        let ty = match subscripts {
+            [ast::Subscript::Index { .. }] => element,
+            [ast::Subscript::Slice { .. }] => column.ty,
+            _ => {
+                let what = "several subscripts: arrays have one dimension; this assignment";
+                return unsupported(what, at);
+            }
         };
         Ok(ColumnDef { ty, default: None, generated: None, ..column.clone() })
     }
@@ -52,10 +52,16 @@ impl Binder<'_> {
     pub(super) fn array_with(
         &mut self,
         array: Expr,
-        subscript: &ast::Subscript,
+        subscripts: &[ast::Subscript],
         value: Expr,
     ) -> Result<Expr> {
         let ty = array.ty;
+        if ty == DataType::Jsonb {
+            return self.json_with(array, subscripts, value);
+        }
+        let Some(subscript) = subscripts.first() else {
+            return Err(Error::internal("an assignment under subscripts"));
+        };
         match subscript {
             ast::Subscript::Index { index } => {
                 let index = self.bind_subscript(index)?;
@@ -82,12 +88,12 @@ impl Binder<'_> {
         &mut self,
         table: &TableRef,
         ordinal: usize,
-        subscript: &ast::Subscript,
+        subscripts: &[ast::Subscript],
         value: &ast::Expr,
         before: Option<Expr>,
     ) -> Result<Expr> {
         let at = super::name::expr_at(value);
-        let part = self.target_part(column_at(table, ordinal)?, subscript, at)?;
+        let part = self.target_part(column_at(table, ordinal)?, subscripts, at)?;
         if super::insert::is_default(value) {
             return fail(
                 SqlState::FEATURE_NOT_SUPPORTED,
@@ -106,7 +112,7 @@ impl Binder<'_> {
                 column.expr.clone()
             }
         };
-        self.array_with(array, subscript, value)
+        self.array_with(array, subscripts, value)
     }
 
     /// `bound` as a value for a part of an array.
@@ -135,7 +141,7 @@ impl Binder<'_> {
         &mut self,
         table: &TableRef,
         ordinals: Vec<usize>,
-        parts: &[Option<ast::Subscript>],
+        parts: &[Option<Vec<ast::Subscript>>],
         source: BoundQuery,
     ) -> Result<(Vec<usize>, BoundQuery)> {
         if parts.iter().all(Option::is_none) {

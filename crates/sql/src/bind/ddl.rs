@@ -290,6 +290,7 @@ fn refuse_table_extensions(create: &ast::CreateTable, at: Place) -> Result<()> {
 }
 
 /// The query of a CREATE VIEW as the user wrote it: what follows the first AS outside parentheses.
+/// None for a RECURSIVE view, whose query is a part of the view's.
 fn query_text(text: &str) -> Option<String> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().ok()?;
@@ -298,6 +299,7 @@ fn query_text(text: &str) -> Option<String> {
         match &token.token {
             Token::LParen => depth += 1,
             Token::RParen => depth -= 1,
+            Token::Word(word) if word.keyword == Keyword::RECURSIVE => return None,
             Token::Word(word) if word.keyword == Keyword::AS && depth == 0 => {
                 let line = usize::try_from(token.span.end.line.checked_sub(1)?).ok()?;
                 let column = usize::try_from(token.span.end.column.checked_sub(1)?).ok()?;

@@ -164,7 +164,7 @@ impl Binder<'_> {
         &self,
         table: &TableRef,
         columns: &[ast::ObjectName],
-    ) -> Result<(Vec<usize>, Vec<Option<ast::Subscript>>)> {
+    ) -> Result<(Vec<usize>, Vec<Option<Vec<ast::Subscript>>>)> {
         let mut parts = Vec::with_capacity(columns.len());
         for name in columns {
             parts.push(match name.0.as_slice() {
@@ -197,10 +197,10 @@ impl Binder<'_> {
         &self,
         table: &TableRef,
         ordinals: &[usize],
-        parts: &[Option<ast::Subscript>],
+        parts: &[Option<Vec<ast::Subscript>>],
         at: Place,
     ) -> Result<Vec<ColumnDef>> {
-        let wanted = |(ordinal, part): (&usize, &Option<ast::Subscript>)| {
+        let wanted = |(ordinal, part): (&usize, &Option<Vec<ast::Subscript>>)| {
             let column = column_at(table, *ordinal)?;
             match part {
                 Some(subscript) => self.target_part(column, subscript, at),
@@ -216,7 +216,7 @@ impl Binder<'_> {
         table: &TableRef,
         ordinals: &[usize],
         wanted: &[ColumnDef],
-        parts: &[Option<ast::Subscript>],
+        parts: &[Option<Vec<ast::Subscript>>],
         values: &ast::Values,
     ) -> Result<BoundQuery> {
         let clause = if values.rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
@@ -295,7 +295,7 @@ impl Binder<'_> {
     fn assigned(
         &mut self,
         wanted: &[ColumnDef],
-        parts: &[Option<ast::Subscript>],
+        parts: &[Option<Vec<ast::Subscript>>],
         source: BoundQuery,
     ) -> Result<BoundQuery> {
         let mut types = Vec::with_capacity(source.columns.len());

@@ -234,34 +234,54 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let mut value = json;
         for subscript in subscripts {
-            let ast::Subscript::Index { index } = subscript else {
-                let at = None;
-                return fail(
-                    SqlState::DATATYPE_MISMATCH,
-                    "jsonb subscript does not support slices",
-                    at,
-                );
-            };
-            let bound = self.bind_expr(index)?;
-            let bound = self.retyped(bound);
-            let at = bound.at;
-            let ty = match bound.ty() {
-                DataType::SmallInt | DataType::Integer => DataType::Integer,
-                ty if ty.is_text() => DataType::Text,
-                ty => {
-                    let message = format!("subscript type {} is not supported", ty.name());
-                    let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
-                        .with_hint("jsonb subscript must be coercible to either integer or text.");
-                    return Err(place(error, at));
-                }
-            };
-            let index = self.coerce(bound, ty, Context::Implicit)?;
-            // As a step of a path: a text may be an index, too, and an index a key.
-            let index = index.cast(DataType::Text);
-            let path = Expr::call(Function::ArrayMake, vec![index], TEXTS);
+            let (step, _) = self.json_step(subscript)?;
+            let path = Expr::call(Function::ArrayMake, vec![step], TEXTS);
             value = call(J::Path, vec![value, path], DataType::Jsonb);
         }
         Ok(value)
+    }
+
+    /// A subscript as a step of a path, and its type. A text may be an index, too, and an index a
+    /// key.
+    fn json_step(&mut self, subscript: &ast::Subscript) -> Result<(Expr, DataType)> {
+        let ast::Subscript::Index { index } = subscript else {
+            let message = "jsonb subscript does not support slices";
+            return fail(SqlState::DATATYPE_MISMATCH, message, None);
+        };
+        let bound = self.bind_expr(index)?;
+        let bound = self.retyped(bound);
+        let at = bound.at;
+        let ty = match bound.ty() {
+            DataType::SmallInt | DataType::Integer => DataType::Integer,
+            ty if ty.is_text() => DataType::Text,
+            DataType::Unknown => DataType::Text,
+            ty => {
+                let message = format!("subscript type {} is not supported", ty.name());
+                let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
+                    .with_hint("jsonb subscript must be coercible to either integer or text.");
+                return Err(place(error, at));
+            }
+        };
+        let index = self.coerce(bound, ty, Context::Implicit)?;
+        Ok((index.cast(DataType::Text), ty))
+    }
+
+    /// `json` after `value` was assigned under subscripts; NULLs are what is made first, and null.
+    pub(super) fn json_with(
+        &mut self,
+        json: Expr,
+        subscripts: &[ast::Subscript],
+        value: Expr,
+    ) -> Result<Expr> {
+        let steps: Result<Vec<_>> = subscripts.iter().map(|s| self.json_step(s)).collect();
+        let (steps, types): (Vec<Expr>, Vec<DataType>) = steps?.into_iter().unzip();
+        let empty = if types.first() == Some(&DataType::Integer) { "[]" } else { "{}" };
+        let or = |expr: Expr, text: &str| {
+            let usual = Expr::text(text).cast(DataType::Jsonb);
+            Expr::call(Function::Coalesce, vec![expr, usual], DataType::Jsonb)
+        };
+        let path = Expr::call(Function::ArrayMake, steps, TEXTS);
+        Ok(call(J::Assign, vec![or(json, empty), path, or(value, "null")], DataType::Jsonb))
     }
 
     /// A call of a function on JSON; None when `name` is another.

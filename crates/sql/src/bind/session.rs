@@ -12,9 +12,9 @@ use crate::catalog::TableRef;
 use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    ConstraintMode, CreateWideTable, Declare, DropRelations, Execute, Extent, LockTable,
-    Persistence, Prepare, Privileges, SchemaElements, SetConstraints, SetValue, Statement,
-    TableLockMode,
+    ConstraintMode, CreateExecuted, CreateWideTable, Declare, DropRelations, Execute, Extent,
+    LockTable, Persistence, Prepare, Privileges, SchemaElements, SetConstraints, SetValue,
+    Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -50,6 +50,7 @@ impl Binder<'_> {
             }
             SessionTree::Comment(_)
             | SessionTree::SchemaElements(..)
+            | SessionTree::CreateExecuted { .. }
             | SessionTree::Effectless(_)
             | SessionTree::RenameView { .. }
             | SessionTree::Absent(_) => self.bind_definition(tree)?,
@@ -95,6 +96,13 @@ impl Binder<'_> {
             SessionTree::SchemaElements(schema, elements) => {
                 let (schema, elements) = (schema.clone(), elements.clone());
                 Ok(Statement::SchemaElements(Box::new(SchemaElements { schema, elements })))
+            }
+            SessionTree::CreateExecuted { head, name, arguments, tail } => {
+                let Statement::Execute(execute) = self.bind_execute(name, arguments)? else {
+                    return Err(Error::internal("EXECUTE is bound to itself"));
+                };
+                let (head, tail) = (head.clone(), tail.clone());
+                Ok(Statement::CreateExecuted(Box::new(CreateExecuted { head, execute, tail })))
             }
             SessionTree::Effectless(tree) => self.bind_effectless(tree),
             SessionTree::Absent(absent) => self.bind_absent(absent),

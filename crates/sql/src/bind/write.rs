@@ -238,7 +238,7 @@ impl Binder<'_> {
     fn subscripted_target<'t>(
         &self,
         target: &'t ast::AssignmentTarget,
-    ) -> Result<Option<(&'t ast::ObjectName, ast::Subscript)>> {
+    ) -> Result<Option<(&'t ast::ObjectName, Vec<ast::Subscript>)>> {
         let names = match target {
             ast::AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
             ast::AssignmentTarget::Tuple(names) => names.as_slice(),

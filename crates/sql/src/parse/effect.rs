@@ -92,6 +92,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::Absent(_)
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
+        | SessionTree::CreateExecuted { .. }
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }
         | SessionTree::RenameSequence { .. }

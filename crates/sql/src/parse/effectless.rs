@@ -173,7 +173,20 @@ pub(super) fn take_actions(
     let mut parser = super::parser(tokens.to_vec());
     let Some((kind, name, if_missing)) = head(&mut parser) else { return Ok(None) };
     let begin = parser.index();
-    let (mut actions, mut kept) = (Vec::new(), tokens[..begin].to_vec());
+    let mut head = tokens[..begin].to_vec();
+    // Of an index, the grammar does not know IF EXISTS.
+    let is_asked = (kind, if_missing) == (Altered::Index, IfMissing::Skip);
+    if is_asked {
+        let place = |text| {
+            let is_it = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if super::is_word(word, text));
+            head.iter().position(is_it)
+        };
+        let (at, end) = (place("if"), place("exists"));
+        if let (Some(at), Some(end)) = (at, end) {
+            head.drain(at..=end);
+        }
+    }
+    let (mut actions, mut kept) = (Vec::new(), head);
     let rest = tokens.get(begin..).unwrap_or_default();
     let mut is_first = true;
     for part in split(rest) {
@@ -187,7 +200,7 @@ pub(super) fn take_actions(
             }
         }
     }
-    if actions.is_empty() {
+    if actions.is_empty() && !is_asked {
         return Ok(None);
     }
     let rest = if is_first { None } else { Some(Box::new(parse_rest(kept)?)) };

@@ -8,7 +8,8 @@ use super::{LineIndex, ParsedStatement, SessionTree, Tree, is_word, parse_statem
 /// Kinds of elements, in the order in which they are made.
 const KINDS: [&str; 5] = ["sequence", "table", "view", "index", "grant"];
 
-/// `CREATE SCHEMA ... element ...`; None for other statements, and without elements.
+/// `CREATE SCHEMA ... element ...`, and a table of what EXECUTE gives; None for other statements,
+/// and without elements.
 pub(super) fn parse(
     text: &str,
     index: &LineIndex<'_>,
@@ -22,7 +23,7 @@ pub(super) fn parse(
         matches!(token, Some(Token::Word(word)) if is_word(word, text))
     };
     if !(word(0, "create") && word(1, "schema")) {
-        return Ok(None);
+        return super::executed::parse(text, index, tokens);
     }
     let (mut depth, mut starts) = (0_usize, Vec::new());
     for at in 2..places.len() {

@@ -6,6 +6,10 @@
 //! - `TYPE text COLLATE "C"` to `TYPE text`,
 //! - `INTERVAL(2) '...'` to `INTERVAL '...' SECOND(2)`,
 //! - `INTERVAL '2' days` to `INTERVAL '2' AS days`: only six words are fields,
+//! - `CREATE INDEX ON ONLY t` to `ON t`, `CREATE UNLOGGED SEQUENCE` to `CREATE SEQUENCE`,
+//! - `CREATE RECURSIVE VIEW v (a) AS q` to a view of `WITH RECURSIVE v (a) AS (q) SELECT a FROM v`,
+//! - `name 'a'` to `'a'::name`, likewise bpchar and "char",
+//! - `INSERT DEFAULT VALUES` of MERGE to `INSERT VALUES (DEFAULT)`,
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
@@ -65,6 +69,8 @@ fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
 pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     interval_digits(tokens);
     interval_names(tokens);
+    typed_texts(tokens);
+    definitions(tokens);
     explained_query(tokens);
     join_names(tokens);
     similar_parts(tokens);
@@ -354,4 +360,110 @@ pub(super) fn put_fetched(statement: &mut ast::Statement, fetched: &[ast::Expr])
             *quantity = ast::Expr::Nested(Box::new(expr.clone()));
         }
     });
+}
+
+/// Types whose names may stand before a text that is one of them, and no others do.
+const TEXT_TYPES: [&str; 2] = ["name", "bpchar"];
+
+/// Puts the types of texts behind them.
+fn typed_texts(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    for at in (0..places.len().saturating_sub(1)).rev() {
+        let Token::Word(word) = &tokens[places[at]].token else { continue };
+        let is_type = match word.quote_style {
+            Some(_) => word.value == "char",
+            None => TEXT_TYPES.iter().any(|name| word.value.eq_ignore_ascii_case(name)),
+        };
+        let is_text = matches!(tokens[places[at + 1]].token, Token::SingleQuotedString(_));
+        let begins = at == 0 || begins_value(&tokens[places[at - 1]].token);
+        if is_type && is_text && begins {
+            let mut ty = tokens[places[at]].clone();
+            if ty.token == Token::make_word("char", Some('"')) {
+                ty.token = name_token("name");
+            }
+            let cast = TokenWithSpan { token: Token::DoubleColon, span: ty.span };
+            let behind = places[at + 1] + 1;
+            tokens.splice(behind..behind, [cast, ty]);
+            tokens.remove(places[at]);
+        }
+    }
+}
+
+/// True for what a value may follow, and no name of a column.
+fn begins_value(before: &Token) -> bool {
+    match before {
+        Token::Word(word) => {
+            [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE].contains(&word.keyword)
+        }
+        Token::LParen | Token::Comma | Token::Eq | Token::Neq | Token::Lt | Token::Gt => true,
+        Token::LtEq | Token::GtEq | Token::StringConcat => true,
+        _ => false,
+    }
+}
+
+/// Rewrites forms of CREATE, ALTER and MERGE.
+fn definitions(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
+    if word(0, "merge") {
+        let is_all =
+            |at: &usize| word(*at, "insert") && word(at + 1, "default") && word(at + 2, "values");
+        if let Some(at) = (1..places.len()).rev().find(is_all) {
+            let (from, to) = (places[at + 1], places[at + 2]);
+            let default = keyword_token("DEFAULT", Keyword::DEFAULT);
+            let values = keyword_token("VALUES", Keyword::VALUES);
+            let row = [values, Token::LParen, default, Token::RParen];
+            let row = super::spelled(row, tokens[from].span).collect::<Vec<_>>();
+            tokens.splice(from..=to, row);
+        }
+        return;
+    }
+    if !word(0, "create") {
+        return;
+    }
+    if word(1, "unlogged") && word(2, "sequence") {
+        tokens.remove(places[1]);
+        return;
+    }
+    let head = (1..7.min(places.len())).find(|at| word(*at, "index") || word(*at, "view"));
+    match head {
+        Some(at) if word(at, "index") => {
+            let is_only = |at: &usize| word(*at, "on") && word(at + 1, "only");
+            if let Some(on) = (at..(at + 8).min(places.len())).find(is_only) {
+                tokens.remove(places[on + 1]);
+            }
+        }
+        Some(at) if word(at - 1, "recursive") => recursive_view(tokens, &places, at),
+        _ => {}
+    }
+}
+
+/// Writes a view that reads itself as one of a recursive query; VIEW is at `at`.
+fn recursive_view(tokens: &mut Vec<TokenWithSpan>, places: &[usize], at: usize) {
+    let token = |at: usize| places.get(at).map(|place| &tokens[*place].token);
+    let open = (at + 1..places.len()).find(|at| token(*at) == Some(&Token::LParen));
+    let Some(open) = open else { return };
+    let close = (open..places.len()).find(|at| token(*at) == Some(&Token::RParen));
+    let Some(close) = close.filter(|close| places.get(close + 2).is_some()) else { return };
+    let name = tokens[places[open - 1]].clone();
+    let columns = tokens[places[open]..=places[close]].to_vec();
+    let inner = columns.get(1..columns.len() - 1).unwrap_or_default().to_vec();
+    let query = tokens[places[close + 1] + 1..].to_vec();
+    let span = name.span;
+    let spelled = |list: Vec<Token>| super::spelled(list, span).collect::<Vec<_>>();
+    let word = |text: &str, keyword: Keyword| keyword_token(text, keyword);
+    let as_word = word("AS", Keyword::AS);
+    let mut made =
+        spelled(vec![word("WITH", Keyword::WITH), word("RECURSIVE", Keyword::RECURSIVE)]);
+    made.push(name.clone());
+    made.extend(columns);
+    made.extend(spelled(vec![as_word, Token::LParen]));
+    made.extend(query.into_iter().filter(|token| token.token != Token::EOF));
+    made.extend(spelled(vec![Token::RParen, word("SELECT", Keyword::SELECT)]));
+    made.extend(inner);
+    made.extend(spelled(vec![word("FROM", Keyword::FROM)]));
+    made.push(name);
+    tokens.truncate(places[close + 1] + 1);
+    tokens.extend(made);
+    tokens.remove(places[at - 1]);
 }

@@ -172,8 +172,10 @@ fn alter_sequence(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
         let to = name(parser)?;
         return Ok(SessionTree::RenameSequence { name: sequence, if_missing, to });
     }
+    // All are written to the log with what changes them.
+    let is_logged = words(parser, &["set", "logged"]) || words(parser, &["set", "unlogged"]);
     let options = sequence_options(parser)?;
-    if options.is_empty() {
+    if options.is_empty() && !is_logged {
         return parser.expected_ref("sequence options", parser.peek_token_ref());
     }
     Ok(SessionTree::AlterSequence { name: sequence, if_missing, options })
@@ -339,7 +341,7 @@ fn lock_table(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     Ok(SessionTree::LockTable { tables, mode, wait })
 }
 
-fn execute(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
+pub(super) fn execute(parser: &mut Parser<'_>) -> Parsed<SessionTree> {
     parser.next_token();
     let ident = parser.parse_identifier()?;
     let mut arguments = Vec::new();

@@ -129,6 +129,17 @@ pub struct Execute {
     pub arguments: Option<Box<Query>>,
 }
 
+/// CREATE TABLE AS EXECUTE.
+#[derive(Clone, Debug)]
+pub struct CreateExecuted {
+    /// The text before EXECUTE.
+    pub head: String,
+    /// What gives the rows.
+    pub execute: Execute,
+    /// The text behind it.
+    pub tail: String,
+}
+
 /// DISCARD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {

@@ -52,6 +52,7 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
                 false => PathChange::InsertBefore(value),
             })
         }),
+        J::Assign => Box::new(|a: &[&Vector], _| json_fn::assign(a[0], a[1], a[2])),
         J::Elements => parts(Parts::Elements, signature)?,
         J::ElementTexts => parts(Parts::ElementTexts, signature)?,
         J::Keys => parts(Parts::Keys, signature)?,
