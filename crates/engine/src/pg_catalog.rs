@@ -7,7 +7,7 @@
 //! Numbers (oid) are BIGINT and come from names, so that they stay while a client asks on. Lists
 //! are arrays; those of pg_index begin at 0. Tables that would be empty here exist and are
 //! (`catalogs`). PostgreSQL's own tables have a column behind the others, `tableoid`, which `*`
-//! does not show.
+//! does not show, nor those for functions, whose names begin with a point until they are bound.
 
 mod activity;
 mod builtin;
@@ -22,6 +22,7 @@ pub(crate) mod objects;
 mod relations;
 mod rights;
 mod schema;
+mod system;
 mod tables;
 
 use sql::catalog::{Arguments, TableFunctionRef};
@@ -37,7 +38,7 @@ use crate::cursor::Cursors;
 use crate::prepared::PreparedStatements;
 use crate::rights::{Object, SCHEMA_NAME, Who, denied};
 use crate::settings::Settings;
-use crate::system::rows_function;
+use crate::system::counted_function;
 
 /// The function behind all tables of the catalog.
 pub(crate) const FUNCTION: &str = "pg_catalog_rows";
@@ -216,7 +217,8 @@ impl Row {
     fn finish(&self, columns: &[(&str, DataType)], missing: Missing) -> Vec<Value> {
         let value = |(name, ty): &(&str, DataType)| {
             // What was set last counts.
-            let found = self.0.iter().rfind(|(column, _)| column == name);
+            let name = name.trim_start_matches('.');
+            let found = self.0.iter().rfind(|(column, _)| *column == name);
             match (found.map(|(_, value)| value.clone()), ty) {
                 (Some(Value::I64(n)), DataType::Integer | DataType::SmallInt) => {
                     Value::I32(i32::try_from(n).unwrap_or(i32::MAX))
@@ -319,5 +321,16 @@ pub(crate) fn rows(name: &str, subject: &Subject<'_>) -> Result<TableFunctionRef
     let missing = Missing::of(name);
     let own = own.map(|row| row.number(TABLE_NUMBER, number).finish(&columns, missing));
     let rows: Vec<Vec<Value>> = builtin_rows(name, subject, &columns).chain(own).collect();
-    Ok(rows_function(FUNCTION, &columns, &rows))
+    // Joins look others up in these tables, so that rows come in the order of those: columns of a
+    // table in theirs, which clients count on without asking for it.
+    let is_looked_up = [
+        "pg_catalog.pg_type",
+        "pg_catalog.pg_namespace",
+        "pg_catalog.pg_proc",
+        "pg_catalog.pg_collation",
+        "pg_catalog.pg_operator",
+    ]
+    .contains(&name);
+    let count = if is_looked_up { 1 } else { rows.len() as u64 };
+    Ok(counted_function(FUNCTION, &columns, &rows, count))
 }

@@ -41,6 +41,16 @@ pub(crate) fn rows_function(
     columns: &[(&str, DataType)],
     rows: &[Vec<Value>],
 ) -> TableFunctionRef {
+    counted_function(name, columns, rows, rows.len() as u64)
+}
+
+/// [`rows_function`], of which the planner takes so many rows for granted.
+pub(crate) fn counted_function(
+    name: &str,
+    columns: &[(&str, DataType)],
+    rows: &[Vec<Value>],
+    count: u64,
+) -> TableFunctionRef {
     let column = |(i, (_, ty)): (usize, &(&str, DataType))| {
         let mut builder = VectorBuilder::new(ty.physical());
         rows.iter().for_each(|row| builder.push_value(&row[i]));
@@ -49,8 +59,7 @@ pub(crate) fn rows_function(
     let vectors = columns.iter().enumerate().map(column).collect();
     let batches = if rows.is_empty() { vec![] } else { vec![Batch::new(vectors, rows.len())] };
     let columns = columns.iter().map(|(name, ty)| ((*name).to_owned(), *ty)).collect();
-    let count = Some(rows.len() as u64);
-    let file = OpenedFile { columns, rows: count, source: Arc::new(Rows(batches)) };
+    let file = OpenedFile { columns, rows: Some(count), source: Arc::new(Rows(batches)) };
     SourceFunction::bound(format!("{name}()"), file)
 }
 

@@ -74,7 +74,7 @@ fn convert(
         (T::Numeric(n), T::Real) => numeric_to_float(vector, |v| decimal::to_f32(v, n.scale)),
         (T::SmallInt | T::Integer, T::Double) => Ok(map(vector, |v: i32| f64::from(v))),
         (T::SmallInt | T::Integer, T::Real) => Ok(map(vector, |v: i32| f64::from(v as f32))),
-        (T::Oid | T::Xid, T::BigInt) | (T::Xid, T::Oid) => Ok(vector.clone()),
+        (T::Oid | T::Xid, T::BigInt) | (T::Xid, T::Oid) | (T::BigInt, T::Tid) => Ok(vector.clone()),
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
         (T::Real | T::Double, _) if to.is_number() => float_to_number(vector, from, to, physical),

@@ -37,6 +37,7 @@ mod index;
 mod index_terms;
 mod comment;
 mod row_expr;
+mod row_place;
 mod generated;
 mod state;
 mod query;
@@ -210,6 +211,8 @@ struct Binder<'a> {
     changes: changes::Changes,
     /// Where columns come from that the statement itself reads of relations.
     origins: HashMap<ColumnId, Origin>,
+    /// Where `ctid` and `tableoid` come from.
+    row_places: row_place::RowPlaces,
     /// The session's time zone.
     zone: zone::SessionZone,
     /// Relations that the search path found in other schemas than `public`, by their places.
@@ -247,6 +250,7 @@ impl<'a> Binder<'a> {
             on_behalf: None,
             changes: changes::Changes::default(),
             origins: HashMap::new(),
+            row_places: row_place::RowPlaces::default(),
             zone: zone::SessionZone::of(catalog),
             placed: Vec::new(),
             stars: None,
@@ -322,6 +326,7 @@ impl<'a> Binder<'a> {
 
     /// The query as the caller of [`bind`] gets it.
     fn finish(&mut self, query: BoundQuery) -> Result<Query> {
+        self.check_row_places()?;
         let unknown = self.parameters.iter().position(|ty| *ty == DataType::Unknown);
         // What is bound after a part may tell the types of its parameters.
         if let Some(at) = unknown.filter(|_| !self.changes.is_part) {

@@ -146,8 +146,9 @@ impl RelationName {
                 return Err(invalid());
             }
             parts.push(part);
+            let after = after.trim_start();
             match after.strip_prefix('.') {
-                Some(after) => rest = after,
+                Some(after) => rest = after.trim_start(),
                 None if after.is_empty() => break,
                 None => return Err(invalid()),
             }

@@ -128,6 +128,11 @@ pub(crate) fn no_files(what: &str) -> Error {
     )
 }
 
+/// Whether a relation of the system may have this name, and be meant by it alone.
+fn is_system_name(name: &str) -> bool {
+    name.starts_with("pg_")
+}
+
 /// What the catalog calls a relation; None for those of the system and of no schema.
 fn key_in(schema: Option<&str>, name: &str) -> Option<String> {
     match schema {
@@ -148,6 +153,12 @@ impl Catalog for StatementCatalog<'_> {
         let Some(key) = key_in(schema, name) else {
             return pg_catalog::view(schema, name).map(system_view);
         };
+        if schema.is_none()
+            && is_system_name(name)
+            && let Some(sql) = pg_catalog::view(None, name)
+        {
+            return Some(system_view(sql));
+        }
         let (asked, name) = (name, key.as_str());
         if let Some(entry) = self.state.tables.get(name) {
             let table = TableRef(Arc::clone(entry) as Arc<dyn TableMeta>);
@@ -197,6 +208,11 @@ impl Catalog for StatementCatalog<'_> {
         if self.state.has_temporary() && is_in("pg_temp") {
             return Some("pg_temp".to_owned());
         }
+        // Tables of the catalog come before all schemas of a path that does not name theirs.
+        let is_system = is_system_name(name) && pg_catalog::view(None, name).is_some();
+        if is_system && !self.settings.schemas().any(|schema| schema == "pg_catalog") {
+            return Some("pg_catalog".to_owned());
+        }
         if self.is_usual() {
             return None;
         }
@@ -210,7 +226,8 @@ impl Catalog for StatementCatalog<'_> {
                 schema => is_in(schema),
             };
             if is_here {
-                return (schema != SCHEMA_NAME).then(|| schema.to_owned());
+                let is_plain = schema == SCHEMA_NAME && !is_system;
+                return (!is_plain).then(|| schema.to_owned());
             }
         }
         if has_public || pg_catalog::view(None, name).is_some() {

@@ -146,8 +146,10 @@ fn of_table(subject: &Subject<'_>, def: &TableDef, depends: &mut Depends) {
 /// pg_rewrite: the rule of each view.
 pub(super) fn rules(subject: &Subject<'_>) -> Vec<Row> {
     let numbers = numbers::relations(subject.state);
-    let row = |name: &String| {
+    let row = |(name, view): (&String, &crate::catalog::View)| {
         Row::default()
+            .text("ev_qual", "<>")
+            .text("ev_action", &query_tree(view.output.len()))
             .number("oid", numbers::rule(name))
             .text("rulename", "_RETURN")
             .number("ev_class", numbers.get(name).copied().unwrap_or(0))
@@ -155,5 +157,13 @@ pub(super) fn rules(subject: &Subject<'_>) -> Vec<Row> {
             .text("ev_enabled", "O")
             .flag("is_instead", true)
     };
-    subject.state.views.keys().map(row).collect()
+    subject.state.views.iter().map(row).collect()
+}
+
+/// A query of so many columns as PostgreSQL keeps it, as far as clients take it apart: none of them
+/// says which column of a table it is.
+fn query_tree(columns: usize) -> String {
+    let entry = |number| format!("{{TARGETENTRY :resno {number} :resorigtbl 0 :resorigcol 0}}");
+    let entries: Vec<String> = (1..=columns).map(entry).collect();
+    format!("({{QUERY :commandType 1 :targetList ({}) :stmt_len 0}})", entries.join(" "))
 }

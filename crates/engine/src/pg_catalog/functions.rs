@@ -334,7 +334,12 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("pg_partition_ancestors", &[1], "$1::bigint"),
     ("pg_is_in_recovery", &[0], "false"),
     ("pg_is_other_temp_schema", &[1], "false"),
-    ("pg_my_temp_schema", &[0], "0::bigint"),
+    (
+        "pg_my_temp_schema",
+        &[0],
+        "coalesce((SELECT max(pgc.oid) FROM pg_catalog.pg_namespace AS pgc \
+         WHERE pgc.nspname = 'pg_temp'), 0::oid)",
+    ),
     ("inet_server_addr", &[0], "NULL::text"),
     ("inet_client_addr", &[0], "NULL::text"),
     ("has_table_privilege", &[2], held!("relation", "current_user", "$1", "$2")),

@@ -112,7 +112,8 @@ impl Seen<'_> {
 
     /// A type as a value of `regtype`.
     pub(crate) fn type_value(self, ty: DataType) -> Value {
-        let (number, _) = numbers::of_type(ty);
+        // What has no type yet has one in the catalog.
+        let number = if ty == DataType::Unknown { 705 } else { numbers::of_type(ty).0 };
         match u32::try_from(number) {
             Ok(number) => {
                 let name = self.type_numbered(number).unwrap_or_else(|| ty.name().to_owned());
@@ -126,7 +127,8 @@ impl Seen<'_> {
     fn schemas(&self) -> impl Iterator<Item = (i64, &str)> {
         let own = self.state.schemas.keys().map(String::as_str);
         let own = std::iter::once(SCHEMA_NAME).chain(own).map(|name| (numbers::schema(name), name));
-        SYSTEM_SCHEMAS.into_iter().chain(own)
+        let temporary = (numbers::schema("pg_temp"), "pg_temp");
+        SYSTEM_SCHEMAS.into_iter().chain(own).chain([temporary])
     }
 
     fn has_role(&self, name: &str) -> bool {

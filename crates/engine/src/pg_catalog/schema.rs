@@ -30,22 +30,22 @@ const INDEX_READS: &str = "\
 /// Columns of pg_statio_all_sequences and its kin.
 const SEQUENCE_READS: &str = "relid:o schemaname:n relname:n blks_read:l blks_hit:l";
 
-/// Name and columns: `name:type`, where the type is o (oid), n (text), b (boolean), l (bigint),
-/// i (integer), s (smallint), f (real), t (timestamptz), v (interval), m (name), c ("char"),
-/// x (xid), p (regproc), y (regtype), w (varchar), d (double precision), a (bytea); F, S, O, N, M,
-/// C and R are arrays of f, s, o, n, m, c and y, A is one of aclitem; sv and ov are int2vector and
-/// oidvector.
+/// Name and columns: `name:type`, a point before the name of one that `*` does not show. The type
+/// is o (oid), n (text), b (boolean), l (bigint), i (integer), s (smallint), f (real),
+/// t (timestamptz), v (interval), m (name), c ("char"), x (xid), p (regproc), y (regtype),
+/// w (varchar), d (double precision), a (bytea); F, S, O, N, M, C and R are arrays of f, s, o, n,
+/// m, c and y, A is one of aclitem; sv and ov are int2vector and oidvector.
 const TABLES: &[(&str, &str)] = &[
     ("pg_catalog.pg_namespace", "oid:o nspname:m nspowner:o nspacl:A"),
     (
         "pg_catalog.pg_class",
-        "oid:o relname:m relnamespace:o reltype:o reloftype:o relowner:o relam:o relfilenode:o \
-         reltablespace:o relpages:i reltuples:f relallvisible:i reltoastrelid:o relhasindex:b \
-         relisshared:b relpersistence:c relkind:c relnatts:s relchecks:s relhasrules:b \
-         relhastriggers:b relhassubclass:b relrowsecurity:b relforcerowsecurity:b \
-         relispopulated:b relreplident:c relispartition:b relrewrite:o relfrozenxid:x \
-         relminmxid:x relacl:A reloptions:N relpartbound:n bytes:l viewdef:n shown:n fullname:n \
-         visible:b",
+        "oid:o relname:m relnamespace:o reltype:o reloftype:o relowner:o relam:o \
+         relfilenode:o reltablespace:o relpages:i reltuples:f relallvisible:i reltoastrelid:o \
+         relhasindex:b relisshared:b relpersistence:c relkind:c relnatts:s relchecks:s \
+         relhasrules:b relhastriggers:b relhassubclass:b relrowsecurity:b \
+         relforcerowsecurity:b relispopulated:b relreplident:c relispartition:b relrewrite:o \
+         relfrozenxid:x relminmxid:x relacl:A reloptions:N relpartbound:n .bytes:l .viewdef:n \
+         .shown:n .fullname:n .visible:b",
     ),
     // The search path, for functions.
     ("pg_catalog.tessera_search_path", "place:l name:m implied:b"),
@@ -55,29 +55,31 @@ const TABLES: &[(&str, &str)] = &[
          attcacheoff:i atttypmod:i attbyval:b attalign:c attstorage:c attcompression:c \
          attnotnull:b atthasdef:b atthasmissing:b attidentity:c attgenerated:c attisdropped:b \
          attislocal:b attinhcount:i attcollation:o attacl:A attoptions:N attfdwoptions:N \
-         attmissingval:n attindexdef:n",
+         attmissingval:n .attindexdef:n",
     ),
     (
         "pg_catalog.pg_type",
-        "oid:o typname:m typnamespace:o typowner:o typlen:s typbyval:b typtype:c typcategory:c \
-         typispreferred:b typisdefined:b typdelim:c typrelid:o typsubscript:p typelem:o \
-         typarray:o typinput:p typoutput:p typreceive:p typsend:p typmodin:p typmodout:p \
-         typanalyze:p typalign:c typstorage:c typnotnull:b typbasetype:o typtypmod:i typndims:i \
-         typcollation:o typdefaultbin:n typdefault:n typacl:A formatted:n",
+        "oid:o typname:m typnamespace:o typowner:o typlen:s typbyval:b typtype:c \
+         typcategory:c typispreferred:b typisdefined:b typdelim:c typrelid:o typsubscript:p \
+         typelem:o typarray:o typinput:p typoutput:p typreceive:p typsend:p typmodin:p \
+         typmodout:p typanalyze:p typalign:c typstorage:c typnotnull:b typbasetype:o \
+         typtypmod:i typndims:i typcollation:o typdefaultbin:n typdefault:n typacl:A \
+         .formatted:n",
     ),
     (
         "pg_catalog.pg_index",
         "indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indnullsnotdistinct:b \
          indisprimary:b indisexclusion:b indimmediate:b indisclustered:b indisvalid:b \
          indcheckxmin:b indisready:b indislive:b indisreplident:b indkey:sv indcollation:ov \
-         indclass:ov indoption:sv indexprs:n indpred:n indexdef:n",
+         indclass:ov indoption:sv indexprs:n indpred:n .indexdef:n",
     ),
     (
         "pg_catalog.pg_constraint",
-        "oid:o conname:m connamespace:o contype:c condeferrable:b condeferred:b convalidated:b \
-         conrelid:o contypid:o conindid:o conparentid:o confrelid:o confupdtype:c confdeltype:c \
-         confmatchtype:c conislocal:b coninhcount:i connoinherit:b conkey:S confkey:S \
-         conpfeqop:O conppeqop:O conffeqop:O confdelsetcols:S conexclop:O conbin:n condef:n",
+        "oid:o conname:m connamespace:o contype:c condeferrable:b condeferred:b \
+         convalidated:b conrelid:o contypid:o conindid:o conparentid:o confrelid:o \
+         confupdtype:c confdeltype:c confmatchtype:c conislocal:b coninhcount:i \
+         connoinherit:b conkey:S confkey:S conpfeqop:O conppeqop:O conffeqop:O \
+         confdelsetcols:S conexclop:O conbin:n .condef:n",
     ),
     ("pg_catalog.pg_attrdef", "oid:o adrelid:o adnum:s adbin:n"),
     (
@@ -131,7 +133,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "pg_catalog.pg_sequence",
         "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l \
-         seqcycle:b name:n owner_table:n owner_shown:n owner_column:n last:l",
+         seqcycle:b .name:n .owner_table:n .owner_shown:n .owner_column:n .last:l",
     ),
     (
         "pg_catalog.pg_tables",
@@ -156,8 +158,8 @@ const TABLES: &[(&str, &str)] = &[
         "pg_catalog.tessera_work_orders",
         "session_id:l usename:n priority:l orders:l begun:l running:l predicted_us:l",
     ),
-    ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n class:n"),
-    ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n class:n"),
+    ("pg_catalog.pg_description", "objoid:o classoid:o objsubid:i description:n .class:n"),
+    ("pg_catalog.pg_shdescription", "objoid:o classoid:o description:n .class:n"),
     (
         "pg_catalog.pg_language",
         "oid:o lanname:m lanowner:o lanispl:b lanpltrusted:b lanplcallfoid:o laninline:o \
@@ -174,7 +176,8 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "pg_catalog.pg_rewrite",
-        "oid:o rulename:m ev_class:o ev_type:c ev_enabled:c is_instead:b ev_qual:n ev_action:n",
+        "oid:o rulename:m ev_class:o ev_type:c ev_enabled:c is_instead:b ev_qual:n \
+         ev_action:n",
     ),
     ("pg_catalog.pg_stat_all_tables", TABLE_COUNTS),
     ("pg_catalog.pg_statio_all_tables", TABLE_READS),
@@ -217,8 +220,9 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "pg_catalog.pg_locks",
-        "locktype:n database:o relation:o page:i tuple:s virtualxid:n transactionid:x classid:o \
-         objid:o objsubid:s virtualtransaction:n pid:i mode:n granted:b fastpath:b waitstart:t",
+        "locktype:n database:o relation:o page:i tuple:s virtualxid:n transactionid:x \
+         classid:o objid:o objsubid:s virtualtransaction:n pid:i mode:n granted:b fastpath:b \
+         waitstart:t",
     ),
     ("pg_catalog.pg_prepared_xacts", "transaction:x gid:n prepared:t owner:m database:m"),
     (
@@ -243,15 +247,15 @@ const TABLES: &[(&str, &str)] = &[
         "information_schema.columns",
         "table_catalog:m table_schema:m table_name:m column_name:m ordinal_position:i \
          column_default:w is_nullable:w data_type:w character_maximum_length:i \
-         character_octet_length:i numeric_precision:i numeric_precision_radix:i numeric_scale:i \
-         datetime_precision:i interval_type:w interval_precision:i character_set_catalog:m \
-         character_set_schema:m character_set_name:m collation_catalog:m collation_schema:m \
-         collation_name:m domain_catalog:m domain_schema:m domain_name:m udt_catalog:m \
-         udt_schema:m udt_name:m scope_catalog:m scope_schema:m scope_name:m \
-         maximum_cardinality:i dtd_identifier:m is_self_referencing:w is_identity:w \
-         identity_generation:w identity_start:w identity_increment:w identity_maximum:w \
-         identity_minimum:w identity_cycle:w is_generated:w generation_expression:w \
-         is_updatable:w",
+         character_octet_length:i numeric_precision:i numeric_precision_radix:i \
+         numeric_scale:i datetime_precision:i interval_type:w interval_precision:i \
+         character_set_catalog:m character_set_schema:m character_set_name:m \
+         collation_catalog:m collation_schema:m collation_name:m domain_catalog:m \
+         domain_schema:m domain_name:m udt_catalog:m udt_schema:m udt_name:m scope_catalog:m \
+         scope_schema:m scope_name:m maximum_cardinality:i dtd_identifier:m \
+         is_self_referencing:w is_identity:w identity_generation:w identity_start:w \
+         identity_increment:w identity_maximum:w identity_minimum:w identity_cycle:w \
+         is_generated:w generation_expression:w is_updatable:w",
     ),
     (
         "information_schema.views",
@@ -300,9 +304,9 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "information_schema.referential_constraints",
-        "constraint_catalog:m constraint_schema:m constraint_name:m unique_constraint_catalog:m \
-         unique_constraint_schema:m unique_constraint_name:m match_option:w update_rule:w \
-         delete_rule:w",
+        "constraint_catalog:m constraint_schema:m constraint_name:m \
+         unique_constraint_catalog:m unique_constraint_schema:m unique_constraint_name:m \
+         match_option:w update_rule:w delete_rule:w",
     ),
     (
         "information_schema.check_constraints",
@@ -359,13 +363,13 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "information_schema.domains",
-        "domain_catalog:m domain_schema:m domain_name:m data_type:w character_maximum_length:i \
-         character_octet_length:i character_set_catalog:m character_set_schema:m \
-         character_set_name:m collation_catalog:m collation_schema:m collation_name:m \
-         numeric_precision:i numeric_precision_radix:i numeric_scale:i datetime_precision:i \
-         interval_type:w interval_precision:i domain_default:w udt_catalog:m udt_schema:m \
-         udt_name:m scope_catalog:m scope_schema:m scope_name:m maximum_cardinality:i \
-         dtd_identifier:m",
+        "domain_catalog:m domain_schema:m domain_name:m data_type:w \
+         character_maximum_length:i character_octet_length:i character_set_catalog:m \
+         character_set_schema:m character_set_name:m collation_catalog:m collation_schema:m \
+         collation_name:m numeric_precision:i numeric_precision_radix:i numeric_scale:i \
+         datetime_precision:i interval_type:w interval_precision:i domain_default:w \
+         udt_catalog:m udt_schema:m udt_name:m scope_catalog:m scope_schema:m scope_name:m \
+         maximum_cardinality:i dtd_identifier:m",
     ),
     ("pg_catalog.pg_rules", "schemaname:m tablename:m rulename:m definition:n"),
     (

@@ -121,7 +121,12 @@ fn namespaces(subject: &Subject<'_>) -> Vec<Row> {
             .number("nspowner", numbers::role(&subject.owner_of(&object)))
             .set("nspacl", rights::list(subject, &object))
     });
-    system.map(|row| row.number("nspowner", subject.owner())).chain(own).collect()
+    let temporary = subject
+        .state
+        .has_temporary()
+        .then(|| row((numbers::schema("pg_temp"), "pg_temp")).number("nspowner", subject.owner()));
+    let system = system.map(|row| row.number("nspowner", subject.owner()));
+    system.chain(own).chain(temporary).collect()
 }
 
 /// The types of rows of tables and views.

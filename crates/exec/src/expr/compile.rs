@@ -161,7 +161,9 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         (a, b) if a == b => true,
         (DataType::SmallInt, DataType::Integer) | (DataType::Real, DataType::Double) => true,
         (from, DataType::Text | DataType::Varchar(None)) if from.is_text() => true,
-        (DataType::Oid | DataType::Xid, DataType::BigInt) | (DataType::Xid, DataType::Oid) => true,
+        (DataType::Oid | DataType::Xid, DataType::BigInt)
+        | (DataType::Xid, DataType::Oid)
+        | (DataType::BigInt, DataType::Tid) => true,
         (DataType::Array(from), DataType::Array(to)) => {
             let limited = matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
                 || matches!(to, ElementType::Name | ElementType::InternalChar);

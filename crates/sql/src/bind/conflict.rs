@@ -193,7 +193,7 @@ fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
         name: "excluded".to_owned(),
         schema: None,
         columns: table.columns().iter().zip(ids).map(column).collect(),
-        system: None,
+        system: Vec::new(),
         table: None,
         whole: Whole::Row,
         at: None,

@@ -267,7 +267,7 @@ impl Binder<'_> {
             name: name.to_owned(),
             schema: None,
             columns: scope_columns,
-            system: None,
+            system: Vec::new(),
             table: None,
             whole: Whole::Row,
             at,

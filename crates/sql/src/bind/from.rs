@@ -324,9 +324,15 @@ impl Binder<'_> {
             column.name = name;
         }
         let mut columns = scope_columns(&bound, &full.name);
-        let mut system = None;
+        let mut system = Vec::new();
         if is_system {
-            system = columns.pop_if(|last| last.name == "tableoid");
+            let is_hidden = |column: &mut ScopeColumn| {
+                column.name == "tableoid" || column.name.starts_with('.')
+            };
+            system = columns.extract_if(.., is_hidden).collect();
+            for column in &mut system {
+                column.name = column.name.trim_start_matches('.').to_owned();
+            }
         }
         for (ordinal, column) in columns.iter_mut().enumerate() {
             column.source = access.map(|access| Source { access, ordinal });
@@ -410,7 +416,7 @@ impl Binder<'_> {
             name: name.to_owned(),
             schema: None,
             columns: scope_columns,
-            system: None,
+            system: Vec::new(),
             table: Some(table.clone()),
             whole: Whole::Row,
             at: None,
@@ -498,7 +504,7 @@ pub(super) fn aliased(
         .map(|(column, (given, _))| ScopeColumn { name: given, relation: name.clone(), ..column })
         .collect();
     let (whole, at) = (Whole::Row, ident_at(&alias.name));
-    Ok(ScopeRelation { name, schema: None, columns, system: None, table, whole, at })
+    Ok(ScopeRelation { name, schema: None, columns, system: Vec::new(), table, whole, at })
 }
 
 fn with_alias(relation: ScopeRelation, alias: Option<&ast::TableAlias>) -> Result<ScopeRelation> {
@@ -543,7 +549,8 @@ fn named_join(scope: &Scope, alias: &ast::Ident, count: usize) -> Scope {
     let merged = scope.columns.iter().take(count).cloned();
     let columns = merged.map(|column| ScopeColumn { relation: name.clone(), ..column }).collect();
     let (whole, table) = (Whole::Row, None);
-    let relation = ScopeRelation { name, schema: None, columns, system: None, table, whole, at };
+    let relation =
+        ScopeRelation { name, schema: None, columns, system: Vec::new(), table, whole, at };
     Scope { relations: vec![relation], columns: Vec::new() }
 }
 

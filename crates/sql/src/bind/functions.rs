@@ -14,6 +14,18 @@ use super::types::{Context, as_numeric, can_cast, numeric_rounded, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
+/// An argument that is an expression; the row of a relation is its name.
+fn plain_argument(arg: &ast::FunctionArg) -> Option<ast::Expr> {
+    match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(name)) => {
+            let ident = name.0.last().and_then(|part| part.as_ident());
+            ident.cloned().map(ast::Expr::Identifier)
+        }
+        _ => None,
+    }
+}
+
 /// A name that is known.
 pub(super) fn name_of(name: &str) -> Expr {
     Expr::literal(Value::text(name), DataType::Name)
@@ -57,19 +69,23 @@ impl Binder<'_> {
             }
             ast::FunctionArguments::List(list) => &list.args,
         };
-        let plain = |arg: &ast::FunctionArg| match arg {
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-            _ => None,
-        };
         let row = ast::Expr::Function(function.clone());
         if name == "row" && super::row::is_row(&row) {
             return self.bind_row(&row);
         }
         if self.catalog.template(&name, args.len()).is_some()
-            && let Some(list) = args.iter().map(plain).collect::<Option<Vec<_>>>()
+            && let Some(list) = args.iter().map(plain_argument).collect::<Option<Vec<_>>>()
             && let Some(bound) = self.system_call(&name, &list.iter().collect::<Vec<_>>())?
         {
             return Ok(bound);
+        }
+        if name == "pg_typeof"
+            && let [arg] = args.as_slice()
+            && let Some(expr) = plain_argument(arg)
+        {
+            // A literal has no type yet.
+            let bound = self.bind_expr(&expr)?;
+            return self.call(&name, vec![bound], at);
         }
         if let Some(bound) = self.variadic_call(&name, args, at)? {
             return Ok(bound);

@@ -119,7 +119,7 @@ fn row_scope(table: &str, columns: &[ColumnDef]) -> Scope {
         name: table.to_owned(),
         schema: None,
         columns: columns.iter().enumerate().map(column).collect(),
-        system: None,
+        system: Vec::new(),
         table: None,
         whole: Whole::Row,
         at: None,

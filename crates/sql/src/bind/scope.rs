@@ -37,8 +37,8 @@ pub(super) struct ScopeRelation {
     /// The schema, for names like `public.t.a`; None for an alias, and for what has none.
     pub(super) schema: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
-    /// The number of the table that a row of the system is of; `*` does not show it.
-    pub(super) system: Option<ScopeColumn>,
+    /// What `*` does not show of rows of the system: the number of their table, and more.
+    pub(super) system: Vec<ScopeColumn>,
     /// The table behind it, whose columns are the first of `columns`, by ordinal.
     pub(super) table: Option<TableRef>,
     pub(super) whole: Whole,
@@ -330,12 +330,18 @@ impl Binder<'_> {
             let Some(level) = self.levels.get(depth) else {
                 continue;
             };
-            let system = level.scope.relations.iter().filter_map(|r| r.system.as_ref());
+            let system = level.scope.relations.iter().flat_map(|relation| &relation.system);
             let system = || system.clone().find(|column| column.name == name);
             if let Some(column) = find_column(&level.scope.columns, name, at)?.or_else(system) {
                 let column = column.clone();
                 return Ok(Some(self.named_column(depth, column, at)));
             }
+            if let Some(bound) = self.row_place_of_level(depth, name, at)? {
+                return Ok(Some(bound));
+            }
+            let Some(level) = self.levels.get(depth) else {
+                continue;
+            };
             let whole = level.scope.relation(None, name, at)?.filter(|r| r.whole == Whole::Value);
             if let Some(column) = whole.and_then(|relation| relation.columns.first()) {
                 let expr = column.expr.clone();
@@ -382,13 +388,17 @@ impl Binder<'_> {
             let Some(found) = level.scope.relation(schema.as_deref(), &table, at)? else {
                 continue;
             };
-            let system = || found.system.as_ref().filter(|column| column.name == name);
+            let system = || found.system.iter().find(|column| column.name == name);
             return match find_column(&found.columns, &name, at)?.or_else(system) {
                 Some(column) => {
                     let column = column.clone();
                     Ok(self.named_column(depth, column, at))
                 }
                 None => {
+                    let found = found.clone();
+                    if let Some(bound) = self.row_place(depth, &found, &name, at)? {
+                        return Ok(bound);
+                    }
                     let message = format!("column {table}.{name} does not exist");
                     fail(SqlState::UNDEFINED_COLUMN, message, at)
                 }

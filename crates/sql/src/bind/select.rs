@@ -104,6 +104,7 @@ impl Binder<'_> {
         let distinct = self.bind_distinct(select.distinct.as_ref(), &targets, &order)?;
         let sets = self.bind_group_by(&select.group_by, &targets)?;
         targets.extend(self.lock_targets()?);
+        self.place_rows(&mut plan);
         let mut clauses = Clauses { targets, having, order, distinct };
         plan = self.aggregate(plan, sets, &mut clauses)?;
         if let Some(having) = clauses.having.take() {

@@ -416,7 +416,7 @@ pub(super) fn named_relation(
     match alias {
         Some(alias) => aliased(columns, None, alias),
         None => {
-            let (schema, system, table, whole) = (None, None, None, Whole::Row);
+            let (schema, system, table, whole) = (None, Vec::new(), None, Whole::Row);
             Ok(ScopeRelation { name, schema, columns, system, table, whole, at })
         }
     }

@@ -124,7 +124,6 @@ pub(super) fn can_cast(from: DataType, to: DataType, context: Context) -> bool {
         (T::Timestamp(_) | T::TimestampTz(_), T::Date | T::Time(_))
         | (T::TimestampTz(_), T::Timestamp(_))
         | (T::Interval, T::Time(_)) => context >= Context::Assignment,
-        (T::Xid, T::Oid) => true,
         (T::InternalChar, T::Integer) | (T::Integer, T::InternalChar) => {
             context == Context::Explicit
         }
@@ -153,7 +152,7 @@ fn can_cast_object(from: DataType, to: DataType, context: Context) -> Option<boo
                         | (K::Operator, K::Oper)
                 )
         }
-        (T::Reg(_), T::Oid) | (T::Oid, T::Reg(_)) => true,
+        (T::Reg(_) | T::Xid, T::Oid) | (T::Oid, T::Reg(_)) => true,
         (T::Reg(_), T::Integer | T::BigInt) => context >= Context::Assignment,
         (T::SmallInt | T::Integer | T::BigInt, T::Reg(_)) => true,
         (T::Reg(_), to) => category(to) == Category::Text && context >= Context::Assignment,
@@ -432,7 +431,7 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     match (a, b) {
         (T::Char(n), T::Char(m)) => Some(T::Char(n.max(m))),
         (T::Varchar(_), T::Varchar(_)) => Some(T::Varchar(None)),
-        (T::Name, T::Char(_) | T::Varchar(_)) | (T::Char(_) | T::Varchar(_), T::Name) => {
+        (T::Name, T::Char(_) | T::Varchar(_) | T::Text) | (T::Char(_) | T::Varchar(_), T::Name) => {
             Some(T::Name)
         }
         (a, b) if a.is_text() && b.is_text() => Some(T::Text),

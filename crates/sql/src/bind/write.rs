@@ -170,6 +170,9 @@ impl Binder<'_> {
         let mut ids = Vec::new();
         if let Plan::Scan { columns, .. } = &mut plan {
             ids = columns.iter().map(|(id, _)| *id).collect();
+            if let Some(first) = ids.first() {
+                self.row_places.note(*first, tid);
+            }
             columns.insert(0, (tid, TID_COLUMN));
         }
         let relation = match scope.relations.pop() {
@@ -390,6 +393,9 @@ impl Binder<'_> {
         let mut project = Vec::with_capacity(items.len());
         for item in items {
             let (ty, at, id) = (item.bound.ty(), item.bound.at, self.fresh());
+            if let Some(from) = item.bound.expr.as_column() {
+                self.copy_origin(from, id);
+            }
             project.push((id, item.bound.expr));
             columns.push(BoundColumn { name: item.name, ty, id, at });
         }
@@ -412,7 +418,8 @@ impl Binder<'_> {
     }
 
     /// `exprs` over `input`; those that are columns keep their ids.
-    pub(super) fn projected_exprs(&mut self, input: Plan, exprs: Vec<Expr>) -> BoundQuery {
+    pub(super) fn projected_exprs(&mut self, mut input: Plan, exprs: Vec<Expr>) -> BoundQuery {
+        self.place_rows(&mut input);
         let mut project: Vec<(ColumnId, Expr)> = Vec::with_capacity(exprs.len());
         let mut columns = Vec::with_capacity(exprs.len());
         for expr in exprs {

@@ -1,0 +1,144 @@
+//! `ctid` and `tableoid` of users' tables: columns that `*` does not show, and that scans give only
+//! where a statement names them.
+//!
+//! ```text
+//! name found --> the scan's TID gets a column id, noted --> the scan gets the column behind WHERE
+//! ```
+
+use types::{DataType, RegKind, Result, SqlState, Value};
+
+use super::scope::{Clause, ScopeRelation};
+use super::{Binder, Bound, fail, unsupported};
+use crate::algebra::{ColumnId, Expr, ExprKind, Place, Plan};
+use crate::catalog::TID_COLUMN;
+use crate::statement::RelationName;
+
+/// Column ids of TIDs, by the id of the first column of a scan.
+#[derive(Default)]
+pub(super) struct RowPlaces {
+    known: Vec<(ColumnId, ColumnId)>,
+    /// Those whose scans have no such column yet.
+    wanted: Vec<(ColumnId, ColumnId)>,
+}
+
+impl RowPlaces {
+    /// A scan that has its TID already.
+    pub(super) fn note(&mut self, first: ColumnId, tid: ColumnId) {
+        self.known.push((first, tid));
+    }
+}
+
+impl Binder<'_> {
+    /// The column `name` that each table has, of the relations of the level at `depth`; None for
+    /// other names.
+    pub(super) fn row_place_of_level(
+        &mut self,
+        depth: usize,
+        name: &str,
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        if !matches!(name, "ctid" | "tableoid") {
+            return Ok(None);
+        }
+        let Some(level) = self.levels.get(depth) else { return Ok(None) };
+        let mut tables = level.scope.relations.iter().filter(|relation| relation.table.is_some());
+        let (first, second) = (tables.next().cloned(), tables.next());
+        if second.is_some() {
+            let message = format!("column reference \"{name}\" is ambiguous");
+            return fail(SqlState(*b"42702"), message, at);
+        }
+        match first {
+            Some(relation) => self.row_place(depth, &relation, name, at),
+            None => Ok(None),
+        }
+    }
+
+    /// The same of one relation.
+    pub(super) fn row_place(
+        &mut self,
+        depth: usize,
+        relation: &ScopeRelation,
+        name: &str,
+        at: Place,
+    ) -> Result<Option<Bound>> {
+        let is_meant = matches!(name, "ctid" | "tableoid");
+        let first = relation.columns.first().and_then(|column| column.expr.as_column());
+        let (Some(table), Some(first), true) = (&relation.table, first, is_meant) else {
+            return Ok(None);
+        };
+        let clause = self.levels.get(depth).map(|level| level.clause);
+        match clause {
+            Some(Clause::Returning) if name == "tableoid" => {
+                return Ok(Some(Bound::new(self.number_of_table(table.name())?, at)));
+            }
+            Some(Clause::Returning) => return unsupported("ctid in RETURNING", at),
+            Some(
+                Clause::Default
+                | Clause::Check
+                | Clause::Generated
+                | Clause::IndexExpression
+                | Clause::IndexPredicate,
+            ) => return Ok(None),
+            _ => {}
+        }
+        let found = self.row_places.known.iter().find(|(scan, _)| *scan == first);
+        let tid = match found {
+            Some((_, tid)) => *tid,
+            None => {
+                let tid = self.fresh();
+                self.row_places.known.push((first, tid));
+                self.row_places.wanted.push((first, tid));
+                tid
+            }
+        };
+        self.note_read(relation.columns.first().and_then(|column| column.source));
+        let tid = Expr::column(tid, DataType::BigInt);
+        self.note_reference(depth, &tid, at);
+        let expr = match name {
+            "ctid" => tid.cast(DataType::Tid),
+            _ => {
+                // NULL where an outer join has no row.
+                let number = self.number_of_table(table.name())?;
+                let branches = vec![(tid.is_null(), Expr::null(DataType::Oid))];
+                let kind = ExprKind::Case { branches, otherwise: Box::new(number) };
+                Expr { kind, ty: DataType::Oid }
+            }
+        };
+        Ok(Some(Bound::new(expr, at)))
+    }
+
+    fn number_of_table(&self, key: &str) -> Result<Expr> {
+        let schema = Some(RelationName::schema_of_key(key).to_owned());
+        let full = RelationName { schema, name: RelationName::name_of_key(key).to_owned() };
+        let number = match self.catalog.object(RegKind::Class, &full.quoted())? {
+            Value::Str(bytes) => i64::from(types::object_number(&bytes)),
+            _ => 0,
+        };
+        Ok(Expr::literal(Value::I64(number), DataType::Oid))
+    }
+
+    /// Refuses what no scan gives: a column of a table that a join has merged with another.
+    pub(super) fn check_row_places(&self) -> Result<()> {
+        match self.row_places.wanted.is_empty() {
+            true => Ok(()),
+            false => unsupported("ctid and tableoid of a table in this place", None),
+        }
+    }
+
+    /// Gives the scans of `plan` the columns that were asked for.
+    pub(super) fn place_rows(&mut self, plan: &mut Plan) {
+        if self.row_places.wanted.is_empty() {
+            return;
+        }
+        if let Plan::Scan { columns, .. } = plan
+            && let Some((first, _)) = columns.first()
+            && let Some(at) = self.row_places.wanted.iter().position(|(scan, _)| scan == first)
+        {
+            let (_, tid) = self.row_places.wanted.swap_remove(at);
+            columns.push((tid, TID_COLUMN));
+        }
+        for input in plan.inputs_mut() {
+            self.place_rows(input);
+        }
+    }
+}
