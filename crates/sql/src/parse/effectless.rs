@@ -178,8 +178,8 @@ pub(super) fn take_actions(
     let is_asked = (kind, if_missing) == (Altered::Index, IfMissing::Skip);
     if is_asked {
         let place = |text| {
-            let is_it = |token: &TokenWithSpan| matches!(&token.token, Token::Word(word) if super::is_word(word, text));
-            head.iter().position(is_it)
+            let mut tokens = head.iter().map(|token| &token.token);
+            tokens.position(|token| matches!(token, Token::Word(w) if super::is_word(w, text)))
         };
         let (at, end) = (place("if"), place("exists"));
         if let (Some(at), Some(end)) = (at, end) {
