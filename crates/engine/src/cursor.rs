@@ -11,16 +11,23 @@ use std::sync::Arc;
 
 use exec::ResultSet;
 use kernels::{Batch, Column};
-use sql::statement::{CursorForm, CursorHold, CursorScroll, Declare, Fetch, FetchAction, FetchTo};
-use types::{DataType, Error, Result, SqlState};
+use sql::algebra::{CompareOp, Expr, Plan};
+use sql::statement::{
+    AtCursor, CursorForm, CursorHold, CursorRows, CursorScroll, Declare, Fetch, FetchAction,
+    FetchTo, RelationName, SelectForUpdate, Statement,
+};
+use types::{DataType, Error, Result, SqlState, Value};
 
 use crate::session::Run;
 use crate::work::Begun;
+use crate::write::lock;
 use crate::{QueryResult, Session};
 
 /// A cursor of a session.
 pub(crate) struct Cursor {
     rows: ResultSet,
+    /// The tables that rows are of, as the catalog calls them, with the place of each row.
+    places: Vec<(String, Vec<Option<i64>>)>,
     count: i64,
     position: i64,
     scroll: CursorScroll,
@@ -85,7 +92,7 @@ fn unknown(name: &str) -> Error {
 
 /// DECLARE.
 pub(crate) fn declare(session: &mut Session, declare: Declare) -> Result<QueryResult> {
-    let Declare { name, options, query, text } = declare;
+    let Declare { name, options, rows, text } = declare;
     let is_alone = session.work().begun == Begun::ForOneStatement;
     if is_alone && options.hold == CursorHold::Transaction {
         let message = "DECLARE CURSOR can only be used in transaction blocks";
@@ -95,15 +102,82 @@ pub(crate) fn declare(session: &mut Session, declare: Declare) -> Result<QueryRe
         let message = format!("cursor \"{name}\" already exists");
         return Err(Error::new(SqlState(*b"42P03"), message));
     }
-    let rows = session.run_query(&query, Run::default())?;
+    let (rows, places) = match &rows {
+        CursorRows::Plain(query) => (session.run_query(query, Run::default())?, Vec::new()),
+        CursorRows::Placed(select) => {
+            split(session.run_query(&select.query, Run::default())?, select)
+        }
+        CursorRows::Locked(select) => {
+            let width = select.width + select.locks.len();
+            split(lock::locked(session, select, width)?, select)
+        }
+    };
     let work = session.work_mut();
     let number = Some(work.cursors);
     work.cursors += 1;
     let count = i64::try_from(rows.rows()).unwrap_or(i64::MAX - 1);
     let (scroll, hold, form) = (options.scroll, options.hold, options.form);
-    let cursor = Cursor { rows, count, position: 0, scroll, hold, form, text, number };
+    let cursor = Cursor { rows, places, count, position: 0, scroll, hold, form, text, number };
     session.cursors.0.insert(name, cursor);
     Ok(QueryResult::command("DECLARE CURSOR"))
+}
+
+/// The places of rows by table: see [`Cursor`].
+type Places = Vec<(String, Vec<Option<i64>>)>;
+
+/// The client's columns, and the places of the rows, which are behind them.
+fn split(all: ResultSet, select: &SelectForUpdate) -> (ResultSet, Places) {
+    let place = |number: usize| {
+        let rows = all.batches.iter().flat_map(|batch| {
+            let column = &batch.columns[select.width + number];
+            (0..batch.rows).map(|row| match column.value(row) {
+                Value::I64(place) => Some(place),
+                _ => None,
+            })
+        });
+        rows.collect()
+    };
+    let tables = select.locks.iter().enumerate();
+    let places = tables.map(|(number, lock)| (lock.table.name().to_owned(), place(number)));
+    let places = places.collect();
+    let kept = |batch: &Batch| Batch::new(batch.columns[..select.width].to_vec(), batch.rows);
+    let batches = all.batches.iter().map(kept).collect();
+    let columns = all.columns[..select.width].to_vec();
+    (ResultSet::from_batches(columns, batches), places)
+}
+
+/// UPDATE or DELETE of the row that a cursor is on.
+///
+/// # Errors
+/// 34000 for no cursor, 24000 for one that is on no row of the table.
+pub(crate) fn run_at(session: &mut Session, at: AtCursor) -> Result<QueryResult> {
+    let AtCursor { cursor: name, mut statement } = at;
+    let (table, source) = match &mut statement {
+        Statement::Update(update) => (update.table.name().to_owned(), &mut update.source),
+        Statement::Delete(delete) => (delete.table.name().to_owned(), &mut delete.source),
+        _ => return Err(Error::unsupported("WHERE CURRENT OF in this statement")),
+    };
+    let cursor = session.cursors.get_mut(&name)?;
+    let invalid = |message: String| Err(Error::new(SqlState(*b"24000"), message));
+    let mut known = cursor.places.iter().filter(|(known, _)| *known == table);
+    let (Some((_, places)), None) = (known.next(), known.next()) else {
+        let table = RelationName::name_of_key(&table);
+        return invalid(format!(
+            "cursor \"{name}\" is not a simply updatable scan of table \"{table}\""
+        ));
+    };
+    let row = usize::try_from(cursor.position - 1).ok().and_then(|row| places.get(row));
+    let Some(Some(place)) = row else {
+        return invalid(format!("cursor \"{name}\" is not positioned on a row"));
+    };
+    let Some(column) = source.columns.first() else {
+        return Err(Error::internal("a change knows the places of rows"));
+    };
+    let wanted = Expr::literal(Value::I64(*place), column.ty);
+    let predicate = Expr::compare(CompareOp::Equal, Expr::column(column.id, column.ty), wanted);
+    let input = Box::new(std::mem::replace(&mut source.plan, Plan::one_row()));
+    source.plan = Plan::Filter { input, predicate };
+    session.run(statement)
 }
 
 /// CLOSE.

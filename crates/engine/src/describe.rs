@@ -31,6 +31,7 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
         Statement::Delete(delete) => returning(&delete.returning),
         Statement::Merge(merge) => returning(&merge.returning),
         Statement::WithChanges(with) => columns(session, &with.main)?,
+        Statement::AtCursor(at) => columns(session, &at.statement)?,
         Statement::Explain { format: ExplainFormat::Json, .. } => {
             Some(vec![("QUERY PLAN".to_owned(), DataType::Json)])
         }

@@ -19,7 +19,7 @@ use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
 use sql::catalog::TableRef;
-use sql::statement::{AccessMode, Deferral, SetScope, SetValue, Skipped, Statement};
+use sql::statement::{AccessMode, Deferral, SetValue, Skipped, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
 use types::{DataType, Error, Result, SqlState, Value};
@@ -684,16 +684,7 @@ impl Session {
                 Ok(QueryResult::command("SET"))
             }
             Statement::Show { name } => self.show(&name),
-            Statement::Reset { name } => {
-                match name {
-                    Some(name) => self.set_within(&name, None, SetScope::Session)?,
-                    None => {
-                        self.remember_settings();
-                        self.settings.reset();
-                    }
-                }
-                Ok(QueryResult::command("RESET"))
-            }
+            Statement::Reset { name } => self.reset(name.as_deref()),
             Statement::Skipped(skipped) => Ok(self.skipped(skipped)),
             Statement::SchemaElements(statement) => self.schema_with(*statement),
             Statement::Effectless(statement) => self.effectless(statement),
@@ -712,6 +703,7 @@ impl Session {
             Statement::Backup(directory) => self.backup(&directory),
             Statement::Declare(declare) => cursor::declare(self, *declare),
             Statement::Fetch(fetch) => cursor::fetch(self, &fetch),
+            Statement::AtCursor(at) => cursor::run_at(self, *at),
             Statement::CloseCursor(name) => cursor::close(self, name.as_deref()),
             Statement::Listen(channel) => {
                 self.work_mut().pending.push(Pending::Listen(channel));

@@ -9,6 +9,7 @@ mod clauses;
 mod comment;
 mod conflict;
 mod copy;
+mod current;
 mod cursor;
 mod dialect;
 mod effect;
@@ -166,6 +167,11 @@ pub(crate) enum SessionTree {
     Execute {
         name: ast::Ident,
         arguments: Vec<ast::Expr>,
+    },
+    /// UPDATE or DELETE WHERE CURRENT OF a cursor: the statement without that.
+    AtCursor {
+        name: String,
+        tree: Box<Tree>,
     },
     /// CREATE TABLE ... AS EXECUTE: the text before EXECUTE, and the text behind it.
     CreateExecuted {

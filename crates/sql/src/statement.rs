@@ -11,7 +11,8 @@ mod transaction;
 
 pub use comment::{Comment, CommentTarget};
 pub use cursor::{
-    CursorForm, CursorHold, CursorOptions, CursorScroll, Declare, Fetch, FetchAction, FetchTo,
+    AtCursor, CursorForm, CursorHold, CursorOptions, CursorRows, CursorScroll, Declare, Fetch,
+    FetchAction, FetchTo,
 };
 pub use define::{
     AlterAction, AlterSequence, AlterTable, ColumnSequence, CreateIndex, CreateSequence,
@@ -431,6 +432,8 @@ pub enum Statement {
     Prepare(Box<Prepare>),
     /// EXECUTE.
     Execute(Execute),
+    /// UPDATE or DELETE WHERE CURRENT OF.
+    AtCursor(Box<AtCursor>),
     /// CREATE TABLE AS EXECUTE.
     CreateExecuted(Box<CreateExecuted>),
     /// DEALLOCATE; None for ALL.
@@ -490,7 +493,8 @@ impl Statement {
             Self::Merge(merge) => &merge.source.parameters,
             Self::WithChanges(with) => with.main.parameters(),
             Self::CreateTableAs(create) => &create.query.parameters,
-            Self::Declare(declare) => &declare.query.parameters,
+            Self::Declare(declare) => &declare.rows.query().parameters,
+            Self::AtCursor(at) => at.statement.parameters(),
             Self::Explain { statement, .. } => statement.parameters(),
             Self::Copy(copy) => match &copy.item {
                 CopyItem::Query(query) => &query.parameters,

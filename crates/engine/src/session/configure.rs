@@ -21,6 +21,18 @@ impl Session {
         }
     }
 
+    /// RESET of one setting, or of all.
+    pub(super) fn reset(&mut self, name: Option<&str>) -> Result<QueryResult> {
+        match name {
+            Some(name) => self.set_within(name, None, SetScope::Session)?,
+            None => {
+                self.remember_settings();
+                self.settings.reset();
+            }
+        }
+        Ok(QueryResult::command("RESET"))
+    }
+
     /// SET, SET LOCAL and, without a value, RESET.
     pub(crate) fn set_within(
         &mut self,

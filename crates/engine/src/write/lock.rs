@@ -27,6 +27,16 @@ enum Locked {
 }
 
 pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<QueryResult> {
+    locked(session, select, select.width).map(QueryResult::from_rows)
+}
+
+/// The first `width` columns of the rows, which are locked; the places of the rows in tables are
+/// behind those that the client asked for.
+pub(crate) fn locked(
+    session: &mut Session,
+    select: &SelectForUpdate,
+    width: usize,
+) -> Result<ResultSet> {
     session.work().check_writable("SELECT FOR UPDATE")?;
     let mut entries = Vec::with_capacity(select.locks.len());
     for lock in &select.locks {
@@ -38,10 +48,12 @@ pub(crate) fn select(session: &mut Session, select: &SelectForUpdate) -> Result<
     let mut query = select.first.as_deref().unwrap_or(&select.query);
     loop {
         let result = session.run_query(query, Run::default())?;
-        if let Some((rows, taken)) = lock_rows(session, select, &entries, &result, offset..end)? {
+        let wanted = offset..end;
+        let met = lock_rows(session, (select, width), &entries, &result, wanted)?;
+        if let Some((rows, taken)) = met {
             let is_all = std::ptr::eq(query, &raw const select.query);
             if is_all || taken >= end || taken == result.rows() as u64 {
-                return Ok(QueryResult::from_rows(rows));
+                return Ok(rows);
             }
             // Rows were left out: there may be others.
             query = &select.query;
@@ -68,7 +80,7 @@ fn bound(session: &mut Session, query: Option<&Query>) -> Result<Option<u64>> {
 /// locked; None when one changed after the snapshot.
 fn lock_rows(
     session: &mut Session,
-    select: &SelectForUpdate,
+    (select, width): (&SelectForUpdate, usize),
     entries: &[Arc<TableEntry>],
     result: &ResultSet,
     wanted: Range<u64>,
@@ -93,11 +105,10 @@ fn lock_rows(
                 }
             }
         }
-        let columns: Vec<Column> =
-            batch.columns[..select.width].iter().map(|c| c.gather(&kept)).collect();
+        let columns: Vec<Column> = batch.columns[..width].iter().map(|c| c.gather(&kept)).collect();
         batches.push(Batch::new(columns, kept.len()));
     }
-    let columns = result.columns[..select.width].to_vec();
+    let columns = result.columns[..width].to_vec();
     Ok(Some((ResultSet::from_batches(columns, batches), taken)))
 }
 

@@ -493,10 +493,11 @@ impl Binder<'_> {
     fn row_object(&mut self, depth: usize, relation: ScopeRelation, at: Place) -> Result<Bound> {
         let mut list = Vec::with_capacity(relation.columns.len() * 2);
         let mut absent = Vec::new();
-        for column in relation.columns {
+        let names = relation.field_names();
+        for (column, name) in relation.columns.into_iter().zip(names) {
             self.note_reference(depth, &column.expr, at);
             absent.push(column.expr.clone().is_null());
-            list.push(Expr::text(&column.name));
+            list.push(Expr::text(&name));
             list.push(self.json_value(Bound::new(column.expr, at))?);
         }
         let object = call(J::BuildRow, list, DataType::Json);

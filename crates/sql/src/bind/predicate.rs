@@ -427,11 +427,20 @@ pub(super) fn similar_regex(pattern: &str, escape: Option<char>, at: Place) -> R
     let mut separators = ["){1,1}?(", "){1,1}(?:"].into_iter();
     let mut characters = pattern.chars();
     let mut in_class = false;
+    // Where quantifiers end that are before the first separator: what is before it is as short as
+    // can be.
+    let mut quantifiers = Vec::new();
     while let Some(c) = characters.next() {
         if Some(c) == escape {
             match (characters.next(), in_class) {
                 (Some('"'), false) => match separators.next() {
-                    Some(separator) => out.push_str(separator),
+                    Some(separator) => {
+                        let is_first = separators.len() == 1;
+                        for end in quantifiers.drain(..).rev().filter(|_| is_first) {
+                            out.insert(end, '?');
+                        }
+                        out.push_str(separator);
+                    }
                     None => {
                         let message = "SQL regular expression may not contain more than two \
                                        escape-double-quote separators";
@@ -454,9 +463,16 @@ pub(super) fn similar_regex(pattern: &str, escape: Option<char>, at: Place) -> R
                 in_class = true;
                 out.push(c);
             }
-            '%' => out.push_str("(?s:.)*"),
+            '%' => {
+                out.push_str("(?s:.)*");
+                quantifiers.push(out.len());
+            }
             '_' => out.push_str("(?s:.)"),
-            '|' | '*' | '+' | '?' | '{' | '}' | ')' | ']' => out.push(c),
+            '*' | '+' | '?' | '}' => {
+                out.push(c);
+                quantifiers.push(out.len());
+            }
+            '|' | '{' | ')' | ']' => out.push(c),
             '(' => out.push_str("(?:"),
             other => push_literal(&mut out, other),
         }

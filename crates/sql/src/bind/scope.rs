@@ -45,6 +45,18 @@ pub(super) struct ScopeRelation {
     pub(super) at: Place,
 }
 
+impl ScopeRelation {
+    /// The names of a row's fields: those of the table behind it, whatever an alias calls them.
+    pub(super) fn field_names(&self) -> Vec<String> {
+        let own = self.table.as_ref().map(|table| table.columns()).unwrap_or_default();
+        let named = self.columns.iter().enumerate();
+        let name = |(at, column): (usize, &ScopeColumn)| {
+            own.get(at).map_or_else(|| column.name.clone(), |own| own.name.clone())
+        };
+        named.map(name).collect()
+    }
+}
+
 /// What the bare name of a relation means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whole {

@@ -9,12 +9,12 @@ use super::types::{Context, can_cast, data_type};
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::{Expr, Plan, Query};
 use crate::catalog::TableRef;
-use crate::parse::{DeclareTree, PrepareTree, SessionTree, Tree};
+use crate::parse::{DeclareTree, LockTree, PrepareTree, SessionTree, Tree};
 use crate::statement::Privilege as P;
 use crate::statement::{
-    ConstraintMode, CreateExecuted, CreateWideTable, Declare, DropRelations, Execute, Extent,
-    LockTable, Persistence, Prepare, Privileges, SchemaElements, SetConstraints, SetValue,
-    Statement, TableLockMode,
+    AtCursor, ConstraintMode, CreateExecuted, CreateWideTable, CursorRows, Declare, DropRelations,
+    Execute, Extent, LockTable, LockWait, Persistence, Prepare, Privileges, RowLockStrength,
+    SchemaElements, SelectForUpdate, SetConstraints, SetValue, Statement, TableLockMode,
 };
 
 impl Binder<'_> {
@@ -29,18 +29,7 @@ impl Binder<'_> {
             SessionTree::SetTransaction(modes) => Statement::SetTransaction(*modes),
             SessionTree::SetSessionTransaction(modes) => Statement::SetSessionTransaction(*modes),
             SessionTree::LockTable { tables, mode, wait } => {
-                let tables = self.tables_named(tables)?;
-                let any_of = match mode {
-                    TableLockMode::AccessShare => {
-                        &[P::Select, P::Update, P::Delete, P::Truncate][..]
-                    }
-                    TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],
-                    _ => &[P::Update, P::Delete, P::Truncate],
-                };
-                for table in &tables {
-                    self.require_any(table.name(), Privileges::of(any_of), Extent::Whole);
-                }
-                Statement::LockTable(LockTable { tables, mode: *mode, wait: *wait })
+                self.bind_lock_table(tables, *mode, *wait)?
             }
             SessionTree::SetConstraints { names, mode } => {
                 self.bind_set_constraints(names.as_deref(), *mode)?
@@ -51,6 +40,7 @@ impl Binder<'_> {
             SessionTree::Comment(_)
             | SessionTree::SchemaElements(..)
             | SessionTree::CreateExecuted { .. }
+            | SessionTree::AtCursor { .. }
             | SessionTree::Effectless(_)
             | SessionTree::RenameView { .. }
             | SessionTree::Absent(_) => self.bind_definition(tree)?,
@@ -96,6 +86,10 @@ impl Binder<'_> {
             SessionTree::SchemaElements(schema, elements) => {
                 let (schema, elements) = (schema.clone(), elements.clone());
                 Ok(Statement::SchemaElements(Box::new(SchemaElements { schema, elements })))
+            }
+            SessionTree::AtCursor { name, tree } => {
+                let (cursor, statement) = (name.clone(), self.bind_tree(tree, "")?);
+                Ok(Statement::AtCursor(Box::new(AtCursor { cursor, statement })))
             }
             SessionTree::CreateExecuted { head, name, arguments, tail } => {
                 let Statement::Execute(execute) = self.bind_execute(name, arguments)? else {
@@ -160,6 +154,24 @@ impl Binder<'_> {
         })
     }
 
+    fn bind_lock_table(
+        &mut self,
+        tables: &[ast::ObjectName],
+        mode: TableLockMode,
+        wait: LockWait,
+    ) -> Result<Statement> {
+        let tables = self.tables_named(tables)?;
+        let any_of = match mode {
+            TableLockMode::AccessShare => &[P::Select, P::Update, P::Delete, P::Truncate][..],
+            TableLockMode::RowExclusive => &[P::Insert, P::Update, P::Delete, P::Truncate],
+            _ => &[P::Update, P::Delete, P::Truncate],
+        };
+        for table in &tables {
+            self.require_any(table.name(), Privileges::of(any_of), Extent::Whole);
+        }
+        Ok(Statement::LockTable(LockTable { tables, mode, wait }))
+    }
+
     fn tables_named(&self, names: &[ast::ObjectName]) -> Result<Vec<TableRef>> {
         names.iter().map(|name| self.table_named(name)).collect()
     }
@@ -168,18 +180,47 @@ impl Binder<'_> {
     pub(super) fn bind_declare(&mut self, tree: &DeclareTree, text: &str) -> Result<Statement> {
         let at = Some(tree.statement.start);
         match self.bind_tree(&tree.statement.tree, &tree.statement.text)? {
-            Statement::Query(query) => Ok(Statement::Declare(Box::new(Declare {
-                name: tree.name.clone(),
-                options: tree.options,
-                query,
-                text: text.to_owned(),
-            }))),
-            Statement::SelectForUpdate(_) => unsupported("a cursor FOR UPDATE", at),
+            Statement::Query(query) => {
+                let rows = match self.placed(tree) {
+                    Some(select) => CursorRows::Placed(select),
+                    None => CursorRows::Plain(query),
+                };
+                Ok(declared(tree, rows, text))
+            }
+            Statement::SelectForUpdate(select) => {
+                Ok(declared(tree, CursorRows::Locked(select), text))
+            }
             Statement::WithChanges(_) => {
                 let message = "DECLARE CURSOR must not contain data-modifying statements in WITH";
                 fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)
             }
             _ => fail(SqlState::SYNTAX_ERROR, "a cursor needs a query", at),
+        }
+    }
+
+    /// The cursor's query with the places of the rows of tables that it reads, as a query has them
+    /// that locks these; None for what has no such rows.
+    fn placed(&self, tree: &DeclareTree) -> Option<Box<SelectForUpdate>> {
+        let mut statement = tree.statement.clone();
+        let Tree::Sql(sql) = &mut statement.tree else { return None };
+        if !reads_one_table(&sql.statement) {
+            return None;
+        }
+        sql.locks.push(LockTree {
+            strength: RowLockStrength::KeyShare,
+            of: Vec::new(),
+            wait: LockWait::Wait,
+            at: None,
+            select: None,
+            is_inner: false,
+        });
+        match super::bind(&statement, self.catalog, &[]) {
+            Ok(Statement::SelectForUpdate(select))
+                if select.limit.is_none() && select.offset.is_none() =>
+            {
+                Some(select)
+            }
+            _ => None,
         }
     }
 
@@ -278,4 +319,20 @@ impl Binder<'_> {
         let query = self.projected_exprs(Plan::one_row(), exprs);
         self.finish(query)
     }
+}
+
+/// Whether a query is one of a single relation, in no order: only such cursors are on rows of
+/// tables unless they lock them.
+fn reads_one_table(statement: &ast::Statement) -> bool {
+    let ast::Statement::Query(query) = statement else { return false };
+    let ast::SetExpr::Select(select) = &*query.body else { return false };
+    let is_table = |item: &ast::TableWithJoins| {
+        item.joins.is_empty() && matches!(item.relation, ast::TableFactor::Table { .. })
+    };
+    query.order_by.is_none() && matches!(select.from.as_slice(), [item] if is_table(item))
+}
+
+fn declared(tree: &DeclareTree, rows: CursorRows, text: &str) -> Statement {
+    let (name, options) = (tree.name.clone(), tree.options);
+    Statement::Declare(Box::new(Declare { name, options, rows, text: text.to_owned() }))
 }

@@ -154,7 +154,13 @@ impl Binder<'_> {
         };
         let pattern = category(from.ty()) == Category::Text
             || super::literal::unknown_text(&from.expr).is_some();
-        if let (true, Some(escape)) = (pattern, count) {
+        let is_text = |count: &Ast| match count {
+            Ast::Value(value) => matches!(value.value, ast::Value::SingleQuotedString(_)),
+            _ => false,
+        };
+        let no_pattern = from.expr.as_literal() == Some(&types::Value::Null);
+        let is_similar = pattern || (no_pattern && count.is_some_and(is_text));
+        if let (true, Some(escape)) = (is_similar, count) {
             return self.similar_part(text, from, escape);
         }
         let mut arguments = vec![text, from];

@@ -93,6 +93,7 @@ fn effect_of_session(tree: &SessionTree) -> Effect {
         | SessionTree::RenameView { .. }
         | SessionTree::Execute { .. }
         | SessionTree::CreateExecuted { .. }
+        | SessionTree::AtCursor { .. }
         | SessionTree::CreateSequence { .. }
         | SessionTree::AlterSequence { .. }
         | SessionTree::RenameSequence { .. }

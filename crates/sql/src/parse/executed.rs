@@ -5,7 +5,7 @@ use types::Result;
 
 use super::{LineIndex, SessionTree, Tree, is_word, session, syntax_error};
 
-/// The statement; None for others.
+/// The statement, or one at a cursor; None for others.
 pub(super) fn parse(
     text: &str,
     index: &LineIndex<'_>,
@@ -19,7 +19,7 @@ pub(super) fn parse(
         matches!(token, Some(Token::Word(word)) if is_word(word, text))
     };
     if !(word(0, "create") && (1..4).any(|at| word(at, "table"))) {
-        return Ok(None);
+        return super::current::parse(tokens);
     }
     let begins = |at: &usize| word(*at, "as") && word(at + 1, "execute");
     let Some(at) = (2..places.len()).find(begins) else { return Ok(None) };

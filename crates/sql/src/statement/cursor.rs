@@ -1,5 +1,6 @@
 //! Cursors.
 
+use super::{SelectForUpdate, Statement};
 use crate::algebra::Query;
 
 /// Whether a cursor goes back.
@@ -53,9 +54,39 @@ pub struct Declare {
     /// What is said of it.
     pub options: CursorOptions,
     /// Its rows.
-    pub query: Query,
+    pub rows: CursorRows,
     /// The whole text.
     pub text: String,
+}
+
+/// Where a cursor's rows come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CursorRows {
+    /// A query over whose rows nothing is known.
+    Plain(Query),
+    /// A query with the places of its rows in tables, none of which are locked.
+    Placed(Box<SelectForUpdate>),
+    /// FOR UPDATE and its kin: all rows are locked when the cursor is declared.
+    Locked(Box<SelectForUpdate>),
+}
+
+impl CursorRows {
+    /// The query.
+    pub fn query(&self) -> &Query {
+        match self {
+            Self::Plain(query) => query,
+            Self::Placed(select) | Self::Locked(select) => &select.query,
+        }
+    }
+}
+
+/// UPDATE or DELETE of the row that a cursor is on.
+#[derive(Clone, Debug)]
+pub struct AtCursor {
+    /// The cursor.
+    pub cursor: String,
+    /// The statement, of all rows.
+    pub statement: Statement,
 }
 
 /// FETCH or MOVE.
