@@ -6,6 +6,7 @@ mod kept;
 use std::sync::Arc;
 
 use sql::ParsedStatement;
+use sql::catalog::Digits;
 use sql::statement::{CreateExecuted, Execute, Prepare, Statement};
 use storage::Datum;
 use types::calendar::TimeZone;
@@ -171,7 +172,10 @@ fn run_compiled(session: &mut Session, prepared: &mut PreparedStatement) -> Resu
     if let Some(boundary) = prepared.boundary {
         return boundary.run(session);
     }
-    prepared.compiled = prepared.compiled.take().filter(|compiled| compiled.is_current(session));
+    prepared.compiled = prepared
+        .compiled
+        .take()
+        .filter(|compiled| compiled.is_current(session) && session.digits == Digits::Likely);
     let compiled = match &prepared.compiled {
         Some(compiled) => Arc::clone(compiled),
         None => match session.compile(prepared)? {

@@ -4,6 +4,7 @@
 //! text -> statements -> Work (BEGIN's, or one of its own) -> bind -> run -> commit | go back
 //! ```
 
+mod attempts;
 mod binding;
 mod configure;
 mod elements;
@@ -18,7 +19,7 @@ use exec::context::Progress;
 use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
-use sql::catalog::TableRef;
+use sql::catalog::{Digits, TableRef};
 use sql::statement::{AccessMode, Deferral, SetValue, Skipped, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
@@ -37,7 +38,7 @@ use crate::registry::{CopyClient, Outside};
 use crate::rights::denied;
 use crate::sequence::SequenceMemory;
 use crate::settings::Settings;
-use crate::work::{Before, Begun, Durability, Health, Modes, STALE, Work, stale};
+use crate::work::{Before, Begun, Durability, Health, Modes, Work, stale};
 use crate::write::at_end::AtEnd;
 use crate::write::parts::Parts;
 use crate::{Commits, Database, QueryResult, copy, cursor, define, prepared, transaction, write};
@@ -114,6 +115,8 @@ pub struct Session {
     /// The transaction that runs; always there while a statement does.
     pub(crate) work: Option<Work>,
     pub(crate) prepared: PreparedStatements,
+    /// How exact results are typed: as wide decimals once 38 digits did not do for the statement.
+    pub(crate) digits: Digits,
     /// The prepared statement that runs: it keeps the plans of its queries.
     pub(crate) compiled: Option<Arc<Compiled>>,
     /// Values of `$1`... of the statement that runs.
@@ -198,6 +201,7 @@ impl Session {
             inbox: Arc::default(),
             work: None,
             prepared: PreparedStatements::default(),
+            digits: Digits::Likely,
             compiled: None,
             parameters: Vec::new(),
             parts: None,
@@ -309,55 +313,6 @@ impl Session {
         match result {
             Ok(result) if !self.notices.is_empty() => Ok(result.with_notices(self.take_notices())),
             result => result,
-        }
-    }
-
-    /// Runs one statement, again as long as tables change under it.
-    fn try_statement(
-        &mut self,
-        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
-    ) -> Result<QueryResult> {
-        let mut tries = 0;
-        loop {
-            let begun = self.begin_statement()?;
-            let limit = self.settings.lock_limit();
-            self.work_mut().txn.limit_waits(limit);
-            self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
-            let is_inside = begun == Begun::Explicitly;
-            let place = is_inside.then(|| self.work_mut().place());
-            let outcome = self.cancel.check().and_then(|()| run(self));
-            let outcome = match outcome {
-                Ok(result) if self.work.is_some() => self.do_asked().map(|()| result),
-                other => other,
-            };
-            tries += 1;
-            match outcome {
-                Ok(result) => {
-                    let zone = self.settings.time_zone().clone();
-                    let style = self.settings.text_style();
-                    self.end_statement()?;
-                    return Ok(result.shown_in(zone, style));
-                }
-                Err(error) => {
-                    self.forget_asked();
-                    let again = error.state() == STALE && tries < STALE_MAX;
-                    match (&mut self.work, &place) {
-                        (Some(work), Some(place)) => {
-                            let before = work.go_back(place);
-                            self.go_back(before);
-                            if !again {
-                                self.fail()?;
-                            }
-                        }
-                        // What it waited for is its own: it begins again with its locks.
-                        (Some(work), None) if again && work.has_only_read() => {}
-                        _ => self.rollback_work(),
-                    }
-                    if !again {
-                        return Err(error);
-                    }
-                }
-            }
         }
     }
 

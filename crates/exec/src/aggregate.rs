@@ -41,8 +41,8 @@ mod variance;
 use std::sync::Arc;
 
 use plan::physical::{Aggregate, AggregateMode, Expr, ExprKind, Node, Operator, OutputColumn};
-use sql::algebra::{AggregateFunction, Duplicates};
-use types::{Error, PhysicalType, Result};
+use sql::algebra::{AggregateFunction, Duplicates, Function};
+use types::{DataType, Error, PhysicalType, Result};
 
 use crate::open::{Opener, PushedFilter, column};
 use crate::pipeline::{Stream, drive};
@@ -161,21 +161,35 @@ fn outer_node(node: &Node, inner: &Node) -> Result<Node> {
     Ok(Node { operator, ..node.clone() })
 }
 
+/// What equal values of `key` have in common: wide decimals that are equal may differ in their
+/// bytes.
+pub(crate) fn keyed(key: &Expr) -> Expr {
+    match key.ty.has_wide() {
+        true => Expr {
+            kind: ExprKind::Call(Function::NumericKey, vec![key.clone()]),
+            ty: DataType::Bytea,
+            physical: PhysicalType::Str,
+        },
+        false => key.clone(),
+    }
+}
+
 /// Groups the rows of `stream`.
 fn group(opener: &Opener, node: &Node, stream: Stream) -> Result<Stream> {
     let Operator::Aggregate { keys, aggregates, grouping_sets, .. } = &node.operator else {
         return Err(Error::internal("not an aggregation"));
     };
     let mut inputs = Inputs::default();
-    let key_inputs = keys.iter().map(|k| inputs.add(opener, k)).collect::<Result<Vec<_>>>()?;
+    let key_inputs =
+        keys.iter().map(|k| inputs.add(opener, &keyed(k))).collect::<Result<Vec<_>>>()?;
     let mut plan = StatePlan::default();
     let mut replaced = vec![None; keys.len()];
     for (i, key) in keys.iter().enumerate() {
-        if key.physical == PhysicalType::Interval {
+        if key.physical == PhysicalType::Interval || key.ty.has_wide() {
             replaced[i] = Some(plan.state(StateSpec {
                 kind: StateKind::Any(Rows::Many),
-                arguments: vec![key_inputs[i]],
-                physical: vec![PhysicalType::Interval],
+                arguments: vec![inputs.add(opener, key)?],
+                physical: vec![key.physical],
                 filter: None,
             }));
         }

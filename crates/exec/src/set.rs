@@ -14,10 +14,10 @@ use std::sync::Arc;
 use kernels::hash::hash_columns;
 use kernels::join_table::{Candidates, NullCode, Pairs};
 use kernels::{BATCH_ROWS, Batch, Column, Vector};
-use plan::physical::{JoinMethod, Node, Operator};
+use plan::physical::{JoinMethod, Node, Operator, OutputColumn};
 use sql::algebra::{Duplicates, SetOperator};
 use storage::{MemoryCategory, Positions, Reservation};
-use types::{Error, Result};
+use types::{DataType, Error, Result};
 
 use crate::context::QueryContext;
 use crate::flow::{Flow, RowSource};
@@ -66,26 +66,30 @@ pub(crate) fn open_set_operation(
         // Equal rows pass or fail together, on both sides.
         let stream = opener.open(input, filters.to_vec())?;
         // Rows without columns have no hash.
-        let hashes = (!input.output.is_empty()).then(|| Arc::new(row_hashes) as Hashes);
+        let types = types_of(&node.output);
+        let hashes = move |batch: &Batch| row_hashes(batch, &types);
+        let hashes = (!input.output.is_empty()).then(|| Arc::new(hashes) as Hashes);
         gather(&context, &stream, (&input.output, node.id), hashes)
     };
+    let types = types_of(&node.output);
     let (left_rows, right_rows) = (store(left)?, store(right)?);
     let operation = (*operator, *duplicates);
     let (left_rows, right_rows) = match (left_rows, right_rows) {
         (Gathered::Memory(left), Gathered::Memory(right)) => {
-            let chosen = choose(&context, &left, &right, operation)?;
+            let chosen = choose(&context, &left, &right, operation, &types)?;
             let rows = Arc::new(left);
             return Ok(Stream::new(Arc::new(Chosen { rows, chosen, context }), Some(node.id)));
         }
         sides => sides,
     };
-    let left_disk = on_disk(&context, node.id, left_rows, &row_hashes)?;
-    let right_disk = on_disk(&context, node.id, right_rows, &row_hashes)?;
+    let hashes = |batch: &Batch| row_hashes(batch, &types);
+    let left_disk = on_disk(&context, node.id, left_rows, &hashes)?;
+    let right_disk = on_disk(&context, node.id, right_rows, &hashes)?;
     let mut results = Results::new(&context, node.id)?;
     for partition in 0..1 << PARTITION_BITS {
         let left = load(&context, &left_disk, partition, &left.output)?;
         let right = load(&context, &right_disk, partition, &right.output)?;
-        let chosen = choose(&context, &left, &right, operation)?;
+        let chosen = choose(&context, &left, &right, operation, &types)?;
         for rows in chosen.chunks(BATCH_ROWS) {
             results.write(&left.batch().gather(rows))?;
         }
@@ -93,10 +97,24 @@ pub(crate) fn open_set_operation(
     Ok(Stream::new(results.source(), Some(node.id)))
 }
 
+fn types_of(output: &[OutputColumn]) -> Vec<DataType> {
+    output.iter().map(|column| column.ty).collect()
+}
+
+/// What equal values of the columns have in common.
+fn keyed(columns: &[Column], types: &[DataType]) -> Result<Vec<Column>> {
+    let key = |(column, ty): (&Column, &DataType)| match ty.has_wide() {
+        true => Ok(Column::plain(kernels::wide::key(&column.to_vector(), *ty)?)),
+        false => Ok(column.clone()),
+    };
+    columns.iter().zip(types).map(key).collect()
+}
+
 /// The hash of each row over all columns.
-fn row_hashes(batch: &Batch) -> Result<Vec<u64>> {
+fn row_hashes(batch: &Batch, types: &[DataType]) -> Result<Vec<u64>> {
     let mut hashes = Vec::new();
-    hash_columns(&batch.columns.iter().collect::<Vec<_>>(), batch.rows, &mut hashes);
+    let columns = keyed(&batch.columns, types)?;
+    hash_columns(&columns.iter().collect::<Vec<_>>(), batch.rows, &mut hashes);
     Ok(hashes)
 }
 
@@ -112,8 +130,8 @@ struct Rows {
 const LOOKUP_ROWS: usize = 1 << 14;
 
 impl Rows {
-    fn new(context: &Arc<QueryContext>, rows: &StoredRows) -> Result<Self> {
-        let mut columns = rows.batch().columns.clone();
+    fn new(context: &Arc<QueryContext>, rows: &StoredRows, types: &[DataType]) -> Result<Self> {
+        let mut columns = keyed(&rows.batch().columns, types)?;
         if columns.is_empty() {
             // Rows without columns are all equal: one column makes them so.
             let zero = Vector::new(kernels::VectorData::I32(vec![0; rows.rows()]));
@@ -170,8 +188,9 @@ fn choose(
     left: &StoredRows,
     right: &StoredRows,
     (operator, duplicates): (SetOperator, Duplicates),
+    types: &[DataType],
 ) -> Result<Vec<u32>> {
-    let (left, right) = (Rows::new(context, left)?, Rows::new(context, right)?);
+    let (left, right) = (Rows::new(context, left, types)?, Rows::new(context, right, types)?);
     // How often the right side has each left row, counted at the first of its equals.
     let mut counts = vec![0u32; left.count];
     right.look_up(context, &left, |_, pairs| {

@@ -7,6 +7,7 @@ use kernels::{BATCH_ROWS, Batch, Column, Vector, VectorBuilder, VectorData, arra
 use plan::physical::{Expr, ExprKind, Node, Operator as PlanOperator, OperatorId};
 use sql::algebra::SeriesFunction;
 use types::calendar::TimeZone;
+use types::wide::Wide;
 use types::{DataType, ElementType, Error, Interval, PhysicalType, Result, SqlState, Value};
 
 use crate::expr::Evaluator;
@@ -220,6 +221,7 @@ pub(crate) fn open_values(opener: &mut Opener, node: &Node) -> Result<Stream> {
 enum Series {
     Integer { start: i128, stop: i128, step: i128 },
     Time { start: i64, stop: i64, step: Interval, zone: TimeZone },
+    Wide { start: Wide, stop: Wide, step: Wide },
     Empty,
 }
 
@@ -244,6 +246,15 @@ impl Series {
             }
             return Ok(Self::Time { start: *start, stop: *stop, step: *interval, zone });
         }
+        if let (Value::Str(start), Value::Str(stop), Value::Str(step)) = (start, stop, step) {
+            let decode = |bytes: &[u8], what| finite(Wide::decode(bytes), what);
+            let (start, stop) = (decode(start, "start value")?, decode(stop, "stop value")?);
+            let step = decode(step, "step size")?;
+            if step.signum() == Some(0) {
+                return Err(zero_step());
+            }
+            return Ok(Self::Wide { start, stop, step });
+        }
         match (start.as_integer(), stop.as_integer(), step.as_integer()) {
             (Some(_), Some(_), Some(0)) => Err(zero_step()),
             (Some(start), Some(stop), Some(step)) => Ok(Self::Integer { start, stop, step }),
@@ -260,24 +271,46 @@ impl Series {
                 Some(if none { 0 } else { span as u64 + 1 })
             }
             Self::Empty => Some(0),
-            Self::Time { .. } => None,
+            Self::Time { .. } | Self::Wide { .. } => None,
         }
     }
 
-    /// All values of a time series.
-    fn times(&self) -> Result<Vec<i64>> {
-        let Self::Time { start, stop, step, zone } = self else {
-            return Ok(Vec::new());
-        };
-        let ascending = step.comparable() > 0;
-        let mut values = Vec::new();
-        let mut at = *start;
-        while if ascending { at <= *stop } else { at >= *stop } {
-            values.push(at);
-            at = step.add_in(at, zone)?;
+    /// All values of a series of times or wide decimals.
+    fn values(&self) -> Result<Vector> {
+        match self {
+            Self::Time { start, stop, step, zone } => {
+                let ascending = step.comparable() > 0;
+                let mut values = Vec::new();
+                let mut at = *start;
+                while if ascending { at <= *stop } else { at >= *stop } {
+                    values.push(at);
+                    at = step.add_in(at, zone)?;
+                }
+                Ok(Vector::new(VectorData::I64(values)))
+            }
+            Self::Wide { start, stop, step } => {
+                let ascending = step.signum() == Some(1);
+                let mut values = VectorBuilder::new(PhysicalType::Str);
+                let mut at = start.clone();
+                while if ascending { at <= *stop } else { at >= *stop } {
+                    values.push_value(&at.value());
+                    at = at.add(step)?;
+                }
+                Ok(values.finish())
+            }
+            Self::Integer { .. } | Self::Empty => Err(Error::internal("a series of numbers")),
         }
-        Ok(values)
     }
+}
+
+/// 22023 for NaN and the infinities.
+fn finite(value: Wide, what: &str) -> Result<Wide> {
+    let is = match &value {
+        Wide::Finite(_) => return Ok(value),
+        Wide::NaN => "NaN",
+        _ => "infinity",
+    };
+    Err(Error::new(SqlState::INVALID_PARAMETER, format!("{what} cannot be {is}")))
 }
 
 fn zero_step() -> Error {
@@ -362,12 +395,13 @@ pub(crate) fn open_series(opener: &mut Opener, node: &Node) -> Result<Stream> {
     let source: Arc<dyn Source> = match series.count() {
         Some(count) => Arc::new(SeriesSource { series, count, physical }),
         None => {
-            let times = series.times()?;
-            let batch = |part: &[i64]| {
-                let column = Column::from(VectorData::I64(part.to_vec()));
-                Batch::new(vec![column], part.len())
+            let values = series.values()?;
+            let batch = |start: usize| {
+                let rows = BATCH_ROWS.min(values.len() - start);
+                Batch::new(vec![Column::plain(values.slice(start, rows))], rows)
             };
-            Arc::new(BatchesSource(times.chunks(BATCH_ROWS).map(batch).collect()))
+            let starts = (0..values.len()).step_by(BATCH_ROWS);
+            Arc::new(BatchesSource(starts.map(batch).collect()))
         }
     };
     Ok(Stream::new(source, Some(node.id)))
@@ -396,7 +430,7 @@ impl LateralSeries {
     fn values(&self, series: &Series) -> Result<Vector> {
         match series {
             Series::Empty => Ok(Vector::empty(self.physical)),
-            Series::Time { .. } => Ok(Vector::new(VectorData::I64(series.times()?))),
+            Series::Time { .. } | Series::Wide { .. } => series.values(),
             Series::Integer { start, step, .. } => {
                 integers(*start, *step, 0, series.count().unwrap_or(0), self.physical)
             }

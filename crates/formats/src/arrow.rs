@@ -47,7 +47,9 @@ fn arrow_type(ty: DataType) -> Arrow {
             Arrow::List(Arc::new(Field::new_list_field(arrow_type(element.data_type()), true)))
         }
         DataType::Record(record) => Arrow::Struct(struct_fields(record)),
+        // The digits of each value are its own.
         DataType::Unknown
+        | DataType::WideNumeric(_)
         | DataType::Char(_)
         | DataType::Varchar(_)
         | DataType::Text
@@ -142,6 +144,9 @@ fn array_of(vector: &Vector, ty: DataType) -> Result<ArrayRef> {
     let nulls = nulls(vector);
     Ok(match (&vector.data, ty) {
         (_, DataType::Numeric(n)) => return numeric(vector, n.precision, n.scale),
+        (_, DataType::WideNumeric(_)) => {
+            return text_array(&kernels::cast::cast(vector, ty, DataType::Text)?);
+        }
         (VectorData::Bool(v), _) => {
             let mut builder = BooleanBuilder::with_capacity(v.len());
             (0..v.len()).for_each(|i| {

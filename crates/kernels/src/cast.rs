@@ -19,6 +19,7 @@ use types::{
 use crate::json_fn;
 use crate::numeric::{Operand, Target, rescale};
 use crate::rows::{Fixed, Texts, map, try_format, try_map, try_narrow, utf8};
+use crate::wide;
 use crate::{Vector, VectorBuilder, VectorData};
 
 /// `vector` of type `from` as `to`, by the rules of an explicit cast, in `to.physical()` form. The
@@ -63,6 +64,9 @@ fn convert(
     match (from, to) {
         (T::Numeric(a), T::Numeric(_)) => to_numeric(vector, a, to, physical),
         _ if from == to => Ok(vector.clone()),
+        (T::Numeric(n), T::WideNumeric(None)) => wide::from_scaled(Operand { vector, ty: n }),
+        (T::SmallInt | T::Integer | T::BigInt, T::WideNumeric(None)) => wide::from_whole(vector),
+        (T::WideNumeric(_), T::WideNumeric(None)) => Ok(vector.clone()),
         (T::SmallInt | T::Integer | T::BigInt, T::Numeric(_)) => {
             to_numeric(vector, NumericType::fixed(19, 0), to, physical)
         }
@@ -77,7 +81,9 @@ fn convert(
         (T::Oid | T::Xid, T::BigInt) | (T::Xid, T::Oid) | (T::BigInt, T::Tid) => Ok(vector.clone()),
         (T::BigInt, T::Double) => Ok(map(vector, |v: i64| v as f64)),
         (T::BigInt, T::Real) => Ok(map(vector, |v: i64| f64::from(v as f32))),
-        (T::Real | T::Double, _) if to.is_number() => float_to_number(vector, from, to, physical),
+        (T::Real | T::Double, _) if to.is_number() && !matches!(to, T::WideNumeric(_)) => {
+            float_to_number(vector, from, to, physical)
+        }
         (T::Date, T::Timestamp(_) | T::TimestampTz(_)) => {
             try_map(vector, calendar::date_to_timestamp)
         }

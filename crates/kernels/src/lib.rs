@@ -44,6 +44,7 @@ pub mod print;
 pub mod regexp;
 pub mod text_fn;
 pub mod time_fn;
+pub mod wide;
 
 pub use batch::{BATCH_ROWS, Batch, Column};
 pub use bitmap::Bitmap;

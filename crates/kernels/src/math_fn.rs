@@ -14,7 +14,7 @@ pub use degrees::{acosd, asind, atan2d, atand, cosd, cotd, sind, tand};
 pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 pub use random::{random, random_uuid};
 
-use types::{DataType, Error, PhysicalType, Result, SqlState, decimal};
+use types::{DataType, Error, PhysicalType, Result, SqlState};
 
 use crate::rows::{Fixed, Values, map, try_build, try_map, try_zip};
 use crate::{Vector, VectorData};
@@ -327,22 +327,6 @@ pub fn lcm(a: &Vector, b: &Vector, ty: DataType) -> Result<Vector> {
             if x == 0 || y == 0 { 0 } else { (x / greatest_divisor(x, y) * y).abs() }
         },
     )
-}
-
-/// factorial(I64) -> I128, NUMERIC(38, 0).
-///
-/// # Errors
-/// 22003 when negative, and from 34 on, where it has more than 38 digits.
-pub fn factorial(number: &Vector) -> Result<Vector> {
-    try_map(number, |v: i64| {
-        if v < 0 {
-            return Err(out_of_range("factorial of a negative number is undefined"));
-        }
-        (1..=i128::from(v))
-            .try_fold(1i128, |product, factor| product.checked_mul(factor))
-            .filter(|&product| decimal::fits(product, 38))
-            .ok_or_else(decimal::overflow)
-    })
 }
 
 /// width_bucket(DOUBLE operand, low, high, I32 count) -> I32.

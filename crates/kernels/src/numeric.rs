@@ -5,17 +5,11 @@
 //! whether one failed; only then rows are looked at one by one, because a NULL row never fails. A
 //! result that exceeds its precision is 22003.
 //!
-//! exp, ln, log and power (unless its exponent is a whole number and the result exact) go through
-//! `f64` and have 16 significant digits, of which the last may differ from PostgreSQL's by one.
-//!
-//! Elsewhere: one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
+//! Elsewhere: quotients, roots and powers (`wide`), one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
 #![expect(clippy::useless_conversion, reason = "one loop for all widths of integers")]
 
-mod power;
 #[cfg(test)]
 mod tests;
-
-pub use power::{exp, ln, log, log10, power, sqrt};
 
 use std::cmp::Ordering;
 
@@ -252,16 +246,6 @@ fn zero_divisor(_: i128, divisor: i128) -> Option<Error> {
     (divisor == 0).then(decimal::division_by_zero)
 }
 
-/// a / b, rounded as PostgreSQL rounds ([`types::decimal::divide`]).
-///
-/// # Errors
-/// 22012, 22003.
-pub fn divide(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
-    let (a_ty, b_ty, scale) = (a.ty, b.ty, to.ty.scale);
-    let f = move |x, y| decimal::divide(x, a_ty, y, b_ty, scale).ok();
-    binary(a, b, to, f, zero_divisor)
-}
-
 /// a % b with the sign of a.
 ///
 /// # Errors
@@ -271,19 +255,6 @@ pub fn modulo(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
     let f = move |x, y: i128| {
         let rest = if y == 0 { None } else { decimal::modulo(x, p, y, q) };
         decimal::rescale(rest?, p.max(q), scale)
-    };
-    binary(a, b, to, f, zero_divisor)
-}
-
-/// div(a, b): the quotient without fraction.
-///
-/// # Errors
-/// 22012, 22003.
-pub fn divide_integer(a: Operand<'_>, b: Operand<'_>, to: Target) -> Result<Vector> {
-    let (p, q, scale) = (a.ty.scale, b.ty.scale, to.ty.scale);
-    let f = move |x, y: i128| {
-        let whole = if y == 0 { None } else { decimal::divide_integer(x, p, y, q) };
-        decimal::rescale(whole?, 0, scale)
     };
     binary(a, b, to, f, zero_divisor)
 }
@@ -353,25 +324,6 @@ pub fn ceil(a: Operand<'_>, to: Target) -> Result<Vector> {
     let (from, scale) = (a.ty.scale, to.ty.scale);
     let f = move |v| decimal::rescale(decimal::ceil(v, from)?, from, scale);
     unary(a, to, f, no_reason)
-}
-
-/// min_scale(a) -> I32: the fewest digits after the point that hold it.
-///
-/// # Errors
-/// None.
-pub fn min_scale(a: Operand<'_>) -> Result<Vector> {
-    let scale = i32::from(a.ty.scale);
-    let digits = |mut value: i128| {
-        let mut digits = if value == 0 { 0 } else { scale };
-        while digits > 0 && value % 10 == 0 {
-            value /= 10;
-            digits -= 1;
-        }
-        digits
-    };
-    let values = for_integers!(a.vector, v => v.iter().map(|&x| digits(i128::from(x))).collect());
-    let validity = a.vector.validity.clone();
-    Ok(Vector::with_validity(VectorData::I32(values), validity))
 }
 
 /// The same number at another scale, rounded half away from zero: numeric casts, and changes of the

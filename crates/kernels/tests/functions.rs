@@ -6,9 +6,10 @@
 use kernels::like::Case;
 use kernels::numeric::{self, Operand, Target};
 use kernels::text_fn::Side;
-use kernels::{Vector, VectorBuilder, cast, math_fn, regexp, text_fn, time_fn};
+use kernels::{Vector, VectorBuilder, cast, math_fn, regexp, text_fn, time_fn, wide};
 use types::calendar::{EXTRACT_TYPE, Field};
-use types::{DataType, NumericDisplay, NumericType, PhysicalType, Result, SqlState, Value, text};
+use types::wide::Wide;
+use types::{DataType, NumericType, PhysicalType, Result, SqlState, Value, text};
 
 fn data_type(name: &str) -> DataType {
     if let Some(rest) = name.strip_prefix("numeric(") {
@@ -80,14 +81,22 @@ fn parse_call(expression: &str) -> (String, Vec<(Value, DataType)>) {
     (name.trim_matches('"').to_owned(), arguments)
 }
 
-const UNCONSTRAINED: NumericType = NumericType::UNCONSTRAINED;
-
 fn numeric_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<(Vector, DataType)>> {
     let operand = |i: usize| match ty.get(i) {
         Some(DataType::Numeric(n)) => Some(Operand { vector: v[i], ty: *n }),
         _ => None,
     };
     let a = operand(0)?;
+    let widened = |v: Operand<'_>| wide::from_scaled(v).expect("a wide decimal");
+    let result = match (name, operand(1)) {
+        ("numeric_div", Some(b)) => Some(wide::binary(&widened(a), &widened(b), Wide::divide)),
+        ("div", Some(b)) => Some(wide::binary(&widened(a), &widened(b), Wide::divide_integer)),
+        ("sqrt", None) => Some(wide::unary(&widened(a), Wide::sqrt)),
+        _ => None,
+    };
+    if let Some(result) = result {
+        return Some(result.map(|v| (v, DataType::NUMERIC)));
+    }
     let scale = a.ty.scale.max(operand(1).map_or(0, |b| b.ty.scale));
     let fixed = |scale: u8| Target::new(NumericType::fixed(38, scale));
     let (to, result) = match (name, operand(1)) {
@@ -97,25 +106,12 @@ fn numeric_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<(Ve
             let to = fixed(a.ty.scale + b.ty.scale);
             (to, numeric::multiply(a, b, to))
         }
-        ("numeric_div", Some(b)) => {
-            // As many digits as PostgreSQL shows for these operands, when they fit.
-            let (p, q) = (v[0].value(v[0].len() / 2), v[1].value(v[1].len() / 2));
-            let (p, q) = (p.as_integer().unwrap_or(0), q.as_integer().unwrap_or(1));
-            let shown = types::decimal::quotient_scale(p, a.ty, q, b.ty).min(38) as u8;
-            (fixed(shown), numeric::divide(a, b, fixed(shown)))
-        }
         ("numeric_mod", Some(b)) => (fixed(scale), numeric::modulo(a, b, fixed(scale))),
-        ("div", Some(b)) => (fixed(0), numeric::divide_integer(a, b, fixed(0))),
         ("abs", None) => (fixed(scale), numeric::abs(a, fixed(scale))),
         ("sign", None) => (fixed(0), numeric::sign(a, fixed(0))),
         ("floor", None) => (fixed(0), numeric::floor(a, fixed(0))),
         ("ceil", None) => (fixed(0), numeric::ceil(a, fixed(0))),
         ("numeric_uminus", None) => (fixed(scale), numeric::negate(a, fixed(scale))),
-        ("sqrt", None) => {
-            let value = v[0].value(v[0].len() / 2).as_integer().unwrap_or(0);
-            let shown = types::decimal::sqrt_scale(value, a.ty) as u8;
-            (fixed(shown), numeric::sqrt(a, fixed(shown)))
-        }
         ("round" | "trunc", None) => {
             let digits = v[1].value(v[1].len() / 2).as_integer().unwrap_or(0) as i32;
             let to = fixed(digits.max(0) as u8);
@@ -198,7 +194,7 @@ fn math_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<Vector
         ("power", [a, b]) => math_fn::power(a, b),
         ("gcd", [a, b]) => math_fn::gcd(a, b, ty[0]),
         ("lcm", [a, b]) => math_fn::lcm(a, b, ty[0]),
-        ("factorial", [a]) => math_fn::factorial(a),
+        ("factorial", [a]) => wide::factorial(a),
         ("width_bucket", [a, b, c, d]) => math_fn::width_bucket(a, b, c, d),
         _ => return None,
     })
@@ -245,8 +241,8 @@ fn time_call(name: &str, v: &[&Vector], ty: &[DataType]) -> Option<Result<Vector
 fn result_type(name: &str, ty: &[DataType], physical: PhysicalType) -> DataType {
     match name {
         "extract" => DataType::Numeric(EXTRACT_TYPE),
-        "to_number" => DataType::Numeric(UNCONSTRAINED),
-        "factorial" => DataType::numeric(38, 0),
+        "to_number" => DataType::NUMERIC,
+        "factorial" => DataType::NUMERIC,
         "decode" => DataType::Bytea,
         "substring" => ty[0],
         "make_date" | "to_date" | "date_pli" | "date_mii" => DataType::Date,
@@ -402,7 +398,6 @@ fn extraction_converts_to_double() {
     let year = time_fn::extract(Field::Year, &date, DataType::Date).expect("a year");
     let double = cast::cast(&year, DataType::Numeric(EXTRACT_TYPE), DataType::Double);
     assert_eq!(double.map(|v| v.value(0)), Ok(Value::F64(2020.0)));
-    assert_eq!(EXTRACT_TYPE.display, NumericDisplay::Trimmed);
     let none = Field::parse("parsec").map_err(|e| e.state());
     assert_eq!(none, Err(SqlState::INVALID_PARAMETER));
 }

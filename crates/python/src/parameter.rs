@@ -186,7 +186,7 @@ fn integer(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
             Ok(value) => Parameter { ty: DataType::Integer, value: Value::I32(value) },
             Err(_) => Parameter { ty: DataType::BigInt, value: Value::I64(value) },
         },
-        Err(_) => parsed(object, &object.str()?, DataType::numeric(NumericType::PRECISION_MAX, 0))?,
+        Err(_) => parsed(object, &object.str()?, DataType::NUMERIC)?,
     })
 }
 
@@ -259,12 +259,18 @@ fn other(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
 
 /// NUMERIC with the digits after the point that the decimal has.
 fn decimal(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
-    let exponent = object.call_method0("as_tuple")?.getattr("exponent")?;
-    // NaN and the infinities have a letter; the parser says what it thinks of them.
-    let scale = exponent.extract::<i64>().map_or(0, |exponent| (-exponent).max(0));
-    let scale = u8::try_from(scale).unwrap_or(u8::MAX).min(NumericType::PRECISION_MAX);
-    let plain = object.call_method1("__format__", ("f",))?;
-    parsed(object, plain.cast::<PyString>()?, DataType::numeric(NumericType::PRECISION_MAX, scale))
+    let parts = object.call_method0("as_tuple")?;
+    let count = parts.getattr("digits")?.len()? as i64;
+    // NaN and the infinities have a letter.
+    let ty = match parts.getattr("exponent")?.extract::<i64>() {
+        Ok(exponent @ -38..=0) if count <= 38 => {
+            // At most 38.
+            let scale = -exponent as u8;
+            DataType::Numeric(NumericType::computed(NumericType::PRECISION_MAX, scale))
+        }
+        _ => DataType::NUMERIC,
+    };
+    parsed(object, &object.str()?, ty)
 }
 
 fn parsed(

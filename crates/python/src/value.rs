@@ -27,7 +27,9 @@ pub(crate) fn cell<'py>(
         return Ok(py.None().into_bound(py));
     }
     Ok(match (&column.data, ty) {
-        (_, DataType::Numeric(_)) => decimal(py, &text::format(&column.value(row), ty))?,
+        (_, DataType::Numeric(_) | DataType::WideNumeric(_)) => {
+            decimal(py, &text::format(&column.value(row), ty))?
+        }
         (VectorData::Bool(v), _) => (v[row] != 0).into_bound_py_any(py)?,
         (VectorData::I32(v), DataType::Date) => date(py, v[row])?,
         (VectorData::I32(v), _) => v[row].into_bound_py_any(py)?,

@@ -221,6 +221,10 @@ struct Binder<'a> {
     stars: Option<Vec<stars::Star>>,
     /// Whether there were some without a place: of TABLE.
     has_unplaced: bool,
+    /// How the types of exact results are chosen.
+    digits: crate::catalog::Digits,
+    /// Set while the argument of a sum is bound: the scales of single values do not show.
+    summed: bool,
     /// What stands for the time, once it was asked for.
     clock: Option<Expr>,
     /// What stands for the time at which a condition over rows is tested.
@@ -255,6 +259,8 @@ impl<'a> Binder<'a> {
             placed: Vec::new(),
             stars: None,
             has_unplaced: false,
+            digits: catalog.digits(),
+            summed: false,
             clock: None,
             moment: None,
         }

@@ -616,6 +616,16 @@ pub struct Arguments {
     pub named: Vec<(String, Value, DataType)>,
 }
 
+/// How the types of exact results are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digits {
+    /// Scaled integers wherever all values have one scale: those of more than 38 digits, which few
+    /// programs ever compute, are an error at run time, and the statement is bound anew.
+    Likely,
+    /// Wide decimals wherever 38 digits may not do.
+    All,
+}
+
 /// A consistent view of what exists.
 pub trait Catalog {
     /// The relation called `name` (already case-folded), `schema` when qualified; without one it is
@@ -741,6 +751,11 @@ pub trait Catalog {
     /// The text that is bound reads the relation that the catalog calls `key` at this place.
     fn reads_at(&self, key: &str, at: Position) {
         let _ = (key, at);
+    }
+
+    /// How the types of exact results are chosen.
+    fn digits(&self) -> Digits {
+        Digits::Likely
     }
 
     /// The session's time zone.

@@ -291,6 +291,7 @@ struct TypeText(DataType);
 impl fmt::Display for TypeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            DataType::WideNumeric(_) => write!(f, "{}", self.0),
             DataType::Numeric(n) => write!(f, "numeric({},{})", n.precision, n.scale),
             DataType::Char(0) => f.write_str("bpchar"),
             DataType::Char(n) => write!(f, "char({n})"),

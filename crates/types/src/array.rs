@@ -65,7 +65,8 @@ fn value_bytes(element: ElementType, bytes: &[u8]) -> usize {
         E::Uuid => 16,
         E::Interval => 32,
         E::Numeric(_) => 1 + usize::from(bytes[0].abs_diff(0x80)),
-        E::Char(_)
+        E::WideNumeric(_)
+        | E::Char(_)
         | E::Varchar(_)
         | E::Text
         | E::Name
@@ -216,7 +217,8 @@ pub fn decode(raw: RawElement<'_>, element: ElementType) -> Value {
             days: i32::from_be_bytes(fixed(&raw[20..24])),
             micros: i64::from_be_bytes(fixed(&raw[24..])),
         }),
-        E::Char(_)
+        E::WideNumeric(_)
+        | E::Char(_)
         | E::Varchar(_)
         | E::Text
         | E::Name
@@ -453,6 +455,7 @@ pub fn same_form(a: ElementType, b: ElementType) -> bool {
         | (E::Oid | E::VectorOid, E::Oid | E::VectorOid)
         | (E::Char(_), E::Char(_)) => true,
         (E::Numeric(x), E::Numeric(y)) => x.scale == y.scale,
+        (E::WideNumeric(_), E::WideNumeric(_)) => true,
         (E::Record(x), E::Record(y)) => crate::record::same_form(x, y),
         (E::Time(_), E::Time(_))
         | (E::Timestamp(_), E::Timestamp(_))

@@ -28,7 +28,7 @@ use crate::{DataType, Error, NumericDisplay, NumericType, Result, SqlState};
 /// The type that extraction gives: microsecond resolution, held in 64 bits. Values of the largest
 /// timestamps have 19 digits.
 pub const EXTRACT_TYPE: NumericType =
-    NumericType { precision: 18, scale: 6, display: NumericDisplay::Trimmed };
+    NumericType { precision: 18, scale: 6, display: NumericDisplay::Computed };
 
 /// Microseconds in a second.
 pub const SECOND: i64 = 1_000_000;

@@ -7,6 +7,7 @@ use crate::calendar::{
 };
 use crate::decimal;
 use crate::text::{self, Excess};
+use crate::wide::Wide;
 use crate::{
     DataType, ElementType, Error, Interval, NumericType, PhysicalType, Result, SqlState, Value,
     array, catalog_type, json, record,
@@ -105,6 +106,9 @@ fn convert(
         (Value::Bool(v), T::Boolean) => Ok(Value::Bool(*v)),
         (Value::Bool(v), T::SmallInt | T::Integer) => Ok(Value::I32(i32::from(*v))),
         (Value::Bool(v), T::BigInt) => Ok(Value::I64(i64::from(*v))),
+        (Value::Str(bytes), _) if matches!(from, T::WideNumeric(_)) => {
+            from_wide(&Wide::decode(bytes), from, to)
+        }
         (Value::F64(v), _) => from_float(*v, from, to),
         (Value::Interval(v), T::Interval) => Ok(Value::Interval(*v)),
         (Value::Interval(v), T::Time(_)) => {
@@ -243,8 +247,22 @@ pub(crate) fn oid(value: i128) -> Option<i64> {
     }
 }
 
+/// A wide decimal as a number of another type.
+fn from_wide(value: &Wide, from: DataType, to: DataType) -> Result<Value> {
+    match to {
+        DataType::SmallInt | DataType::Integer => Ok(Value::I32(value.to_integer(to)? as i32)),
+        DataType::BigInt => Ok(Value::I64(value.to_integer(to)?)),
+        DataType::Real => Ok(Value::F64(value.to_real()?)),
+        DataType::Double => Ok(Value::F64(value.to_double()?)),
+        DataType::Numeric(n) => Ok(numeric_value(value.to_scaled(n)?, n)),
+        DataType::WideNumeric(digits) => Ok(value.clone().declared(digits)?.value()),
+        _ => Err(no_cast(from, to)),
+    }
+}
+
 fn from_integer(value: i128, to: DataType) -> Result<Value> {
     match to {
+        DataType::WideNumeric(digits) => Ok(Wide::new(value, 0).declared(digits)?.value()),
         DataType::SmallInt | DataType::Integer | DataType::BigInt => integer_value(value, to),
         DataType::Oid => match oid(value) {
             Some(number) => Ok(Value::I64(number)),
@@ -263,6 +281,9 @@ fn from_integer(value: i128, to: DataType) -> Result<Value> {
 
 fn from_numeric(value: i128, from: NumericType, to: DataType) -> Result<Value> {
     match to {
+        DataType::WideNumeric(digits) => {
+            Ok(Wide::from_scaled(value, from).declared(digits)?.value())
+        }
         DataType::SmallInt | DataType::Integer | DataType::BigInt => {
             let unit = decimal::pow10(u32::from(from.scale));
             integer_value(decimal::divide_round(value, unit), to)
@@ -322,6 +343,10 @@ fn from_float(value: f64, from: DataType, to: DataType) -> Result<Value> {
         DataType::BigInt => Ok(Value::I64(float_to_integer(value, to)?)),
         DataType::Double => Ok(Value::F64(value)),
         DataType::Real => Ok(Value::F64(double_to_real(value)?)),
+        DataType::WideNumeric(digits) => {
+            let significant = if from == DataType::Real { 6 } else { 15 };
+            Ok(Wide::from_f64(value, significant).declared(digits)?.value())
+        }
         DataType::Numeric(n) => {
             let digits = match from {
                 DataType::Real => decimal::from_f32(value, n)?,

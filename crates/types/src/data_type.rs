@@ -2,12 +2,15 @@
 
 use crate::{ElementType, RecordType, RegKind};
 
-/// How a NUMERIC is printed.
+/// Where the digits of a NUMERIC come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumericDisplay {
-    /// Exactly `scale` fractional digits, as PostgreSQL prints NUMERIC(p, s).
+    /// Declared: NUMERIC(p, s), printed with exactly `scale` fractional digits.
     Fixed,
-    /// Trailing fractional zeros are dropped: unconstrained NUMERIC, quotients and averages.
+    /// Computed: a NUMERIC without precision whose values all have `scale` fractional digits.
+    Computed,
+    /// NUMERIC without precision as builds before wide decimals stored it: trailing fractional
+    /// zeros are not shown.
     Trimmed,
 }
 
@@ -27,14 +30,33 @@ impl NumericType {
     pub const PRECISION_MAX: u8 = 38;
     /// The most digits held in 64 bits.
     pub const PRECISION_64: u8 = 18;
-    /// NUMERIC without precision and scale: 38 digits, 16 of them after the point.
-    pub const UNCONSTRAINED: Self =
-        Self { precision: 38, scale: 16, display: NumericDisplay::Trimmed };
+    /// NUMERIC without precision as builds before wide decimals stored it.
+    pub const TRIMMED: Self = Self { precision: 38, scale: 16, display: NumericDisplay::Trimmed };
 
     /// NUMERIC(`precision`, `scale`), printed with all its digits.
     pub const fn fixed(precision: u8, scale: u8) -> Self {
         Self { precision, scale, display: NumericDisplay::Fixed }
     }
+
+    /// A NUMERIC of at most `precision` digits that was computed with `scale` of them after the
+    /// point.
+    pub const fn computed(precision: u8, scale: u8) -> Self {
+        Self { precision, scale, display: NumericDisplay::Computed }
+    }
+
+    /// True when values show fewer digits than they are held with.
+    pub const fn is_trimmed(self) -> bool {
+        matches!(self.display, NumericDisplay::Trimmed)
+    }
+}
+
+/// The digits of a NUMERIC that was declared with more than scaled integers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WideDigits {
+    /// Decimal digits in all, 1 to 1000.
+    pub precision: u16,
+    /// Digits after the decimal point, -1000 to 1000; zeros before it when negative.
+    pub scale: i16,
 }
 
 /// A SQL type.
@@ -62,8 +84,10 @@ pub enum DataType {
     Real,
     /// DOUBLE PRECISION.
     Double,
-    /// NUMERIC.
+    /// NUMERIC of one scale, as scaled integers.
     Numeric(NumericType),
+    /// NUMERIC whose values have each a scale of their own: see [`crate::wide`].
+    WideNumeric(Option<WideDigits>),
     /// CHAR(n): blank padded to n characters when printed, trailing blanks never significant.
     /// Stored without its trailing blanks. CHAR(0) has any length, and is printed as it is stored:
     /// what values of several lengths become together.
@@ -115,13 +139,16 @@ pub enum PhysicalType {
     I128,
     /// DOUBLE PRECISION; REAL, rounded to 32 bits after each operation (exact for + - * / sqrt).
     F64,
-    /// Text of all types, BYTEA, JSON, arrays, records, `regclass` and its kin: a 16-byte view.
+    /// Text of all types, BYTEA, JSON, wide decimals, arrays, records, `regclass` and its kin: a
+    /// 16-byte view.
     Str,
     /// INTERVAL, 16 bytes.
     Interval,
 }
 
 impl DataType {
+    /// NUMERIC without precision.
+    pub const NUMERIC: Self = Self::WideNumeric(None);
     /// TIME of all digits.
     pub const TIME: Self = Self::Time(None);
     /// TIMESTAMP of all digits.
@@ -173,6 +200,7 @@ impl DataType {
             Self::Numeric(n) if n.precision <= NumericType::PRECISION_64 => PhysicalType::I64,
             Self::Numeric(_) | Self::Uuid => PhysicalType::I128,
             Self::Unknown
+            | Self::WideNumeric(_)
             | Self::Char(_)
             | Self::Varchar(_)
             | Self::Text
@@ -201,7 +229,23 @@ impl DataType {
 
     /// Integers, NUMERIC and floating point; an OID counts nothing.
     pub const fn is_number(self) -> bool {
-        self.is_integer() || matches!(self, Self::Numeric(_) | Self::Real | Self::Double)
+        self.is_integer() || self.is_numeric() || matches!(self, Self::Real | Self::Double)
+    }
+
+    /// NUMERIC in either form.
+    pub const fn is_numeric(self) -> bool {
+        matches!(self, Self::Numeric(_) | Self::WideNumeric(_))
+    }
+
+    /// A wide decimal, or an array or record with some: values that are equal may differ in their
+    /// bytes.
+    pub fn has_wide(self) -> bool {
+        match self {
+            Self::WideNumeric(_) => true,
+            Self::Array(element) => element.data_type().has_wide(),
+            Self::Record(record) => record.any_field(&|ty| ty.has_wide()),
+            _ => false,
+        }
     }
 
     /// JSON and JSONB.

@@ -192,71 +192,6 @@ fn multiply_wide(a: i128, b: i128, drop: u32) -> Option<i128> {
     signed(quotient.checked_add(u128::from(up))?, negative)
 }
 
-/// `a * 10^exponent / b`, rounded; `b` is not 0, `exponent` at most 76.
-pub fn divide_scaled(a: i128, b: i128, exponent: i32) -> Option<i128> {
-    if exponent < 0 {
-        let unit = pow10(exponent.unsigned_abs().min(EXPONENT_MAX));
-        // Rounding twice would be wrong: divide by b * 10^-exponent at once.
-        return match b.checked_mul(unit) {
-            Some(divisor) if exponent >= -(EXPONENT_MAX as i32) => Some(divide_round(a, divisor)),
-            _ if exponent < -(EXPONENT_MAX as i32) => Some(0),
-            // The divisor exceeds 2^127, so the quotient is less than one: half of it or more is
-            // rounded up. Beyond 2^128 no dividend is half of it.
-            _ => {
-                let (size, unit) = (a.unsigned_abs(), unit.unsigned_abs());
-                let divisor = b.unsigned_abs().checked_mul(unit);
-                let up = divisor.is_some_and(|divisor| size >= divisor - size);
-                signed(u128::from(up), (a < 0) != (b < 0))
-            }
-        };
-    }
-    let exponent = exponent as u32;
-    if exponent <= EXPONENT_MAX
-        && let Some(dividend) = a.checked_mul(pow10(exponent))
-    {
-        return Some(divide_round(dividend, b));
-    }
-    let negative = (a < 0) != (b < 0);
-    let divisor = b.unsigned_abs();
-    let first = exponent.min(EXPONENT_MAX);
-    let (high, low) = widening_multiply(a.unsigned_abs(), pow10(first).unsigned_abs());
-    let (mut quotient, mut rest) = wide_divide(high, low, divisor)?;
-    if exponent > first {
-        let unit = pow10(exponent - first).unsigned_abs();
-        let (high, low) = widening_multiply(rest, unit);
-        let (more, last) = wide_divide(high, low, divisor)?;
-        quotient = quotient.checked_mul(unit)?.checked_add(more)?;
-        rest = last;
-    }
-    let up = rest != 0 && rest >= divisor - rest;
-    signed(quotient.checked_add(u128::from(up))?, negative)
-}
-
-/// Position in base 10000 of the first digit of `value` at `scale`, and that digit.
-fn leading_digit(value: i128, scale: u8) -> (i32, u32) {
-    let digits = digit_count(value);
-    if digits == 0 {
-        return (0, 0);
-    }
-    let weight = (digits as i32 - 1 - i32::from(scale)).div_euclid(4);
-    let exponent = i32::from(scale) + 4 * weight;
-    let magnitude = value.unsigned_abs();
-    let digit = if exponent >= 0 {
-        magnitude / pow10(exponent as u32).unsigned_abs()
-    } else {
-        magnitude * pow10(exponent.unsigned_abs()).unsigned_abs()
-    };
-    (weight, digit as u32)
-}
-
-/// Digits after the point that `value` shows when printed as `ty` says.
-fn display_scale(value: i128, ty: NumericType) -> i32 {
-    match ty.display {
-        NumericDisplay::Fixed => i32::from(ty.scale),
-        NumericDisplay::Trimmed => i32::from(trimmed_scale(value, ty.scale)),
-    }
-}
-
 /// The smallest scale at which `value` of scale `scale` is exact.
 pub fn trimmed_scale(value: i128, scale: u8) -> u8 {
     let (mut value, mut scale) = (value, scale);
@@ -265,34 +200,6 @@ pub fn trimmed_scale(value: i128, scale: u8) -> u8 {
         scale -= 1;
     }
     scale
-}
-
-/// Digits after the point to which PostgreSQL rounds the quotient of `a` and `b`: at least 16
-/// significant ones.
-///
-/// Source: PostgreSQL 15, numeric.c, `select_div_scale`.
-pub fn quotient_scale(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType) -> u32 {
-    let (a_weight, a_first) = leading_digit(a, a_ty.scale);
-    let (b_weight, b_first) = leading_digit(b, b_ty.scale);
-    let weight = a_weight - b_weight - i32::from(a_first <= b_first);
-    let scale = (16 - weight * 4).max(display_scale(a, a_ty)).max(display_scale(b, b_ty));
-    scale.max(0).unsigned_abs()
-}
-
-/// `a / b` at scale `scale`: rounded to [`quotient_scale`] digits, or to `scale` when that is less.
-/// Equals PostgreSQL's quotient whenever that has at most `scale` digits after the point.
-///
-/// # Errors
-/// 22012 when `b` is 0, 22003 when the quotient exceeds 128 bits.
-pub fn divide(a: i128, a_ty: NumericType, b: i128, b_ty: NumericType, scale: u8) -> Result<i128> {
-    if b == 0 {
-        return Err(division_by_zero());
-    }
-    let shown = quotient_scale(a, a_ty, b, b_ty).min(u32::from(scale));
-    let exponent = shown as i32 + i32::from(b_ty.scale) - i32::from(a_ty.scale);
-    divide_scaled(a, b, exponent)
-        .and_then(|quotient| quotient.checked_mul(pow10(u32::from(scale) - shown)))
-        .ok_or_else(overflow)
 }
 
 /// `a % b` with the sign of `a`, at the larger of both scales; `b` is not 0.
@@ -309,70 +216,6 @@ pub fn modulo(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128> {
     let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
     let divisor = divisor.unsigned_abs();
     signed(wide_divide(high % divisor, low, divisor)?.1, a < 0)
-}
-
-/// The whole part of `a / b`, as an integer; `b` is not 0.
-pub fn divide_integer(a: i128, a_scale: u8, b: i128, b_scale: u8) -> Option<i128> {
-    if a_scale > b_scale {
-        let unit = pow10(u32::from(a_scale - b_scale));
-        // A divisor beyond 128 bits exceeds the dividend.
-        return Some(b.checked_mul(unit).map_or(0, |b| a / b));
-    }
-    let unit = pow10(u32::from(b_scale - a_scale));
-    if let Some(dividend) = a.checked_mul(unit) {
-        return dividend.checked_div(b);
-    }
-    let (high, low) = widening_multiply(a.unsigned_abs(), unit.unsigned_abs());
-    signed(wide_divide(high, low, b.unsigned_abs())?.0, (a < 0) != (b < 0))
-}
-
-/// Digits after the point to which PostgreSQL rounds the square root of `value`.
-///
-/// Source: PostgreSQL 15, numeric.c, `numeric_sqrt`.
-pub fn sqrt_scale(value: i128, ty: NumericType) -> u32 {
-    let (weight, _) = leading_digit(value, ty.scale);
-    (15 - 2 * weight).max(display_scale(value, ty)).max(0).unsigned_abs()
-}
-
-/// The whole square root of `high:low`, rounded down.
-fn wide_sqrt(high: u128, low: u128) -> u128 {
-    let (mut root, mut bit) = (0u128, 1u128 << 127);
-    while bit != 0 {
-        let candidate = root | bit;
-        if widening_multiply(candidate, candidate) <= (high, low) {
-            root = candidate;
-        }
-        bit >>= 1;
-    }
-    root
-}
-
-/// The square root of `value` of scale `scale`, at `result_scale`, rounded; `value` is not
-/// negative.
-pub fn sqrt(value: i128, scale: u8, result_scale: u8) -> Option<i128> {
-    // sqrt(v / 10^s) * 10^r = sqrt(v * 10^(2r - s)).
-    let exponent = 2 * i32::from(result_scale) - i32::from(scale);
-    let magnitude = value.unsigned_abs();
-    if exponent < 0 {
-        let unit = pow10(exponent.unsigned_abs()).unsigned_abs();
-        let (whole, rest) = (magnitude / unit, magnitude % unit);
-        let root = wide_sqrt(0, whole);
-        // Exact comparison with (root + 1/2)^2 = root^2 + root + 1/4.
-        let middle = root * root + root;
-        let up = whole > middle || whole == middle && rest >= unit.div_ceil(4);
-        return signed(root + u128::from(up), false);
-    }
-    let exponent = exponent as u32;
-    let first = exponent.min(EXPONENT_MAX);
-    let (high, low) = widening_multiply(magnitude, pow10(first).unsigned_abs());
-    let unit = pow10(exponent - first).unsigned_abs();
-    let (carry, low) = widening_multiply(low, unit);
-    let high = high.checked_mul(unit)?.checked_add(carry)?;
-    let root = wide_sqrt(high, low);
-    let (square_high, square_low) = widening_multiply(root, root);
-    let (square_low, carry) = square_low.overflowing_add(root);
-    let up = (high, low) > (square_high + u128::from(carry), square_low);
-    signed(root.checked_add(u128::from(up))?, false)
 }
 
 /// The nearest double.
@@ -445,7 +288,7 @@ pub fn check(value: Option<i128>, ty: NumericType) -> Result<i128> {
 /// 22003 with PostgreSQL's message for a value that NUMERIC(p, s) cannot hold.
 #[cold]
 pub fn field_overflow(ty: NumericType) -> Error {
-    if ty.precision == NumericType::PRECISION_MAX {
+    if ty.display != NumericDisplay::Fixed {
         return overflow();
     }
     let whole = ty.precision - ty.scale;
@@ -456,10 +299,10 @@ pub fn field_overflow(ty: NumericType) -> Error {
     ))
 }
 
-/// 22003 for a result of more than 38 digits.
+/// 22003 for a result of more than 38 digits: wide decimals may hold it.
 #[cold]
 pub fn overflow() -> Error {
-    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format")
+    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "value overflows numeric format").narrow()
 }
 
 /// 22012.

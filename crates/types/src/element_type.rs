@@ -1,6 +1,6 @@
 //! Types of array elements: every type of a single value.
 
-use crate::{DataType, NumericType, RecordType, RegKind};
+use crate::{DataType, NumericType, RecordType, RegKind, WideDigits};
 
 macro_rules! element_types {
     ($($name:ident $(($field:ident: $ty:ty))?),*) => {
@@ -50,6 +50,7 @@ element_types!(
     Real,
     Double,
     Numeric(numeric: NumericType),
+    WideNumeric(digits: Option<WideDigits>),
     Char(length: u32),
     Varchar(length: Option<u32>),
     Text,

@@ -179,6 +179,7 @@ struct ErrorFields {
     detail: Option<String>,
     hint: Option<String>,
     about: Option<Box<About>>,
+    is_narrow: bool,
 }
 
 impl Error {
@@ -186,7 +187,8 @@ impl Error {
     pub fn new(state: SqlState, message: impl Into<String>) -> Self {
         let message = message.into();
         let (position, detail, hint, about) = (None, None, None, None);
-        Self(Box::new(ErrorFields { state, message, position, detail, hint, about }))
+        let is_narrow = false;
+        Self(Box::new(ErrorFields { state, message, position, detail, hint, about, is_narrow }))
     }
 
     /// 0A000 for `what`, which is named in the message.
@@ -225,6 +227,18 @@ impl Error {
     pub fn about_part(mut self, about: About) -> Self {
         self.0.about = Some(Box::new(about));
         self
+    }
+
+    /// The same error, of a NUMERIC that more than 38 digits would hold.
+    #[must_use]
+    pub fn narrow(mut self) -> Self {
+        self.0.is_narrow = true;
+        self
+    }
+
+    /// Whether wide decimals would not meet the error.
+    pub fn is_narrow(&self) -> bool {
+        self.0.is_narrow
     }
 
     /// SQLSTATE.

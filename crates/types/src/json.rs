@@ -69,7 +69,10 @@ pub(crate) fn scalar(json: &[u8], to: DataType) -> Result<Value> {
         }
         Kind::Number if to.is_number() => {
             let text = String::from_utf8_lossy(json.bytes());
-            if let DataType::Real | DataType::Double | DataType::Numeric(_) = to {
+            if let DataType::Real | DataType::Double = to {
+                return crate::text::parse(&text, to);
+            }
+            if to.is_numeric() {
                 return crate::text::parse(&text, to);
             }
             let (value, ty) = number::integer_part(&text, to)?;

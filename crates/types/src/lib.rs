@@ -22,11 +22,12 @@ pub mod json;
 pub mod record;
 pub mod text;
 pub mod waiting;
+pub mod wide;
 
 pub use catalog_type::{
     NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, truncated_name,
 };
-pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType};
+pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType, WideDigits};
 pub use element_type::ElementType;
 pub use error::{About, Error, Position, Result, SqlState};
 pub use interval::Interval;

@@ -19,7 +19,7 @@ impl DataType {
             Self::Tid => "tid",
             Self::Real => "real",
             Self::Double => "double precision",
-            Self::Numeric(_) => "numeric",
+            Self::Numeric(_) | Self::WideNumeric(_) => "numeric",
             Self::Char(_) => "character",
             Self::Varchar(_) => "character varying",
             Self::Text => "text",
@@ -56,7 +56,7 @@ const fn array_name(element: ElementType) -> &'static str {
         E::VectorOid => "oidvector",
         E::Real => "real[]",
         E::Double => "double precision[]",
-        E::Numeric(_) => "numeric[]",
+        E::Numeric(_) | E::WideNumeric(_) => "numeric[]",
         E::Char(_) => "character[]",
         E::Varchar(_) => "character varying[]",
         E::Text => "text[]",
@@ -88,6 +88,7 @@ impl fmt::Display for DataType {
             Self::Numeric(n) if n.display == NumericDisplay::Fixed => {
                 write!(f, "({},{})", n.precision, n.scale)
             }
+            Self::WideNumeric(Some(digits)) => write!(f, "({},{})", digits.precision, digits.scale),
             Self::Char(n @ 1..) | Self::Varchar(Some(n)) => write!(f, "({n})"),
             _ => Ok(()),
         }

@@ -23,13 +23,14 @@ pub use style::{BytesForm, DateForm, TextStyle, append_styled};
 use std::fmt::{self, Write};
 
 use crate::calendar::TimeZone;
+use crate::wide::Wide;
 use crate::{DataType, Error, RegKind, Result, SqlState, Value, array, catalog_type, json, record};
 
 pub use bytes::{parse_escaped, parse_hex, push_escaped, push_hex};
 pub(crate) use datetime::parse_offset;
 pub(crate) use interval::parse_interval;
 pub use interval::parse_interval_of;
-pub(crate) use number::parse_decimal;
+pub(crate) use number::{parse_decimal, split_decimal};
 pub use print::{format_date, format_decimal, format_integer, format_timestamp};
 
 /// A short text built without allocation; what exceeds 80 bytes is dropped.
@@ -94,6 +95,7 @@ pub fn parse_in(text: &str, ty: DataType, zone: &TimeZone) -> Result<Value> {
         DataType::Real => Value::F64(number::parse_f32(text)?),
         DataType::Double => Value::F64(number::parse_f64(text)?),
         DataType::Numeric(n) => crate::cast::numeric_value(parse_decimal(text, n)?, n),
+        DataType::WideNumeric(digits) => Wide::parse(text)?.declared(digits)?.value(),
         DataType::Unknown | DataType::Text | DataType::Varchar(None) | DataType::AclItem => {
             Value::text(text)
         }
@@ -174,6 +176,7 @@ pub fn append_in(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone
         (Value::Str(v), DataType::Reg(_)) => {
             out.extend_from_slice(catalog_type::object_name(v));
         }
+        (Value::Str(v), DataType::WideNumeric(_)) => Wide::decode(v).format(out),
         (Value::Str(v), DataType::Bytea) => bytes::format_bytea(out, v),
         (Value::Str(v), DataType::Array(element)) => array::format_array(out, v, element, zone),
         (Value::Str(v), DataType::Record(ty)) => record::format_record(out, v, ty, zone),

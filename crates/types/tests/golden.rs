@@ -1,6 +1,6 @@
 //! `testdata/*.txt` against `types::text` and `types::cast`: the answers are PostgreSQL's.
 
-use types::{DataType, NumericType, Result, Value, cast, text};
+use types::{DataType, Result, Value, cast, text};
 
 fn data_type(name: &str) -> DataType {
     let (base, arguments) = match name.split_once('(') {
@@ -17,7 +17,7 @@ fn data_type(name: &str) -> DataType {
         "double precision" => DataType::Double,
         "numeric" => match number(0) {
             Some(p) => DataType::numeric(p as u8, number(1).unwrap_or(0u32) as u8),
-            None => DataType::Numeric(NumericType::UNCONSTRAINED),
+            None => DataType::NUMERIC,
         },
         "char" => DataType::Char(number(0).expect("a length")),
         "varchar" => DataType::Varchar(number(0)),

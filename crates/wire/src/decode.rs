@@ -77,6 +77,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Real => Value::F64(f64::from(f32::from_be_bytes(fixed(bytes)?))),
         DataType::Double => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
         DataType::Numeric(n) => types::cast::numeric_value(numeric::decode(bytes, n)?, n),
+        DataType::WideNumeric(digits) => numeric::decode_wide(bytes)?.declared(digits)?.value(),
         ty if ty.is_text() || ty == DataType::AclItem => text::parse(utf8(bytes)?, ty)?,
         DataType::Bytea => Value::Str(bytes.into()),
         DataType::Date => {
@@ -183,6 +184,5 @@ fn number(rest: &mut &[u8]) -> Result<i32, Failure> {
 /// True when both are text, or NUMERIC of whatever digits: the value says how it looks.
 fn is_text(given: ElementType, element: ElementType) -> bool {
     let (given, element) = (given.data_type(), element.data_type());
-    let numeric = |ty| matches!(ty, DataType::Numeric(_));
-    (given.is_text() && element.is_text()) || (numeric(given) && numeric(element))
+    (given.is_text() && element.is_text()) || (given.is_numeric() && element.is_numeric())
 }

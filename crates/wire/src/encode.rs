@@ -199,6 +199,7 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
         (Value::I32(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
         (Value::I64(v), DataType::Numeric(n)) => numeric::encode(out, i128::from(v), n),
         (Value::I128(v), DataType::Numeric(n)) => numeric::encode(out, v, n),
+        (Value::Str(v), DataType::WideNumeric(_)) => numeric::encode_wide(out, &v),
         (Value::Bool(v), _) => out.push(u8::from(v)),
         (Value::I32(v), DataType::SmallInt) => out.extend_from_slice(&(v as i16).to_be_bytes()),
         (Value::I32(v), DataType::Date) => {

@@ -5,10 +5,16 @@
 //! value = sign * sum of digit i * 10000 ^ (weight - i)
 //! ```
 
+use std::fmt::Write as _;
+
+use types::wide::Wide;
 use types::{Error, NumericDisplay, NumericType, Result, SqlState, decimal};
 
 const BASE: u128 = 10_000;
 const NEGATIVE: u16 = 0x4000;
+const NAN: u16 = 0xc000;
+const INFINITY: u16 = 0xd000;
+const MINUS_INFINITY: u16 = 0xf000;
 
 /// Quotient and rest; 64-bit division is several times faster than 128-bit.
 #[inline]
@@ -22,7 +28,7 @@ fn split(value: u128, by: u128) -> (u128, u128) {
 /// Appends `value`, an integer divided by 10 to the scale of `ty`.
 pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
     let scale = match ty.display {
-        NumericDisplay::Fixed => ty.scale,
+        NumericDisplay::Fixed | NumericDisplay::Computed => ty.scale,
         NumericDisplay::Trimmed => decimal::trimmed_scale(value, ty.scale),
     };
     // Whole digits of four on both sides of the point.
@@ -84,7 +90,9 @@ pub(crate) fn decode(bytes: &[u8], ty: NumericType) -> Result<i128> {
     let negative = match field(4) {
         0 => false,
         NEGATIVE => true,
-        0xc000 | 0xd000 | 0xf000 => return Err(Error::unsupported("NUMERIC NaN or infinity")),
+        NAN | INFINITY | MINUS_INFINITY => {
+            return Err(Error::unsupported("NUMERIC NaN or infinity"));
+        }
         _ => return Err(invalid()),
     };
     if digits.len() != usize::from(field(0)) * 2 {
@@ -116,6 +124,85 @@ pub(crate) fn decode(bytes: &[u8], ty: NumericType) -> Result<i128> {
     }
     let value = value.checked_add(half).ok_or_else(decimal::overflow)?;
     decimal::check(Some(if negative { -value } else { value }), ty)
+}
+
+/// Appends a wide decimal.
+pub(crate) fn encode_wide(out: &mut Vec<u8>, bytes: &[u8]) {
+    let value = Wide::decode(bytes);
+    let sign = match &value {
+        Wide::NaN => NAN,
+        Wide::Infinity => INFINITY,
+        Wide::MinusInfinity => MINUS_INFINITY,
+        Wide::Finite(number) => {
+            if let Some((integer, scale)) = number.short() {
+                return encode(out, integer, NumericType::fixed(NumericType::PRECISION_MAX, scale));
+            }
+            return encode_text(out, &value.to_string());
+        }
+    };
+    for field in [0, 0, sign, 0] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+}
+
+/// Appends a number that is given as its text.
+fn encode_text(out: &mut Vec<u8>, text: &str) {
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => (NEGATIVE, rest),
+        None => (0, text),
+    };
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let zeros = |length: usize| "0".repeat(length.next_multiple_of(4) - length);
+    let all = format!("{}{whole}{part}{}", zeros(whole.len()), zeros(part.len()));
+    let digits: Vec<u16> = all
+        .as_bytes()
+        .chunks(4)
+        .map(|four| four.iter().fold(0, |digit, c| digit * 10 + u16::from(c - b'0')))
+        .collect();
+    let first = digits.iter().position(|&digit| digit != 0).unwrap_or(digits.len());
+    let last = digits.iter().rposition(|&digit| digit != 0).map_or(first, |last| last + 1);
+    // At most 131,072 digits before the point.
+    let weight = match first == last {
+        true => 0,
+        false => whole.len().div_ceil(4) as i32 - 1 - first as i32,
+    };
+    for field in [(last - first) as u16, weight as i16 as u16, sign, part.len() as u16] {
+        out.extend_from_slice(&field.to_be_bytes());
+    }
+    digits[first..last].iter().for_each(|digit| out.extend_from_slice(&digit.to_be_bytes()));
+}
+
+/// The wide decimal of `bytes`; digits behind its scale are cut.
+///
+/// # Errors
+/// 22P03 for bytes that are no number, 22003.
+pub(crate) fn decode_wide(bytes: &[u8]) -> Result<Wide> {
+    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
+    let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let (weight, sign, scale) = (i64::from(field(2) as i16), field(4), field(6));
+    match sign {
+        0 | NEGATIVE => {}
+        NAN => return Ok(Wide::NaN),
+        INFINITY => return Ok(Wide::Infinity),
+        MINUS_INFINITY => return Ok(Wide::MinusInfinity),
+        _ => return Err(invalid()),
+    }
+    if digits.len() != usize::from(field(0)) * 2 || scale > 0x3fff {
+        return Err(invalid());
+    }
+    let mut text = String::with_capacity(digits.len() * 2 + 16);
+    text.push_str(if sign == NEGATIVE { "-0" } else { "0" });
+    for digit in digits.chunks_exact(2) {
+        let digit = u16::from_be_bytes([digit[0], digit[1]]);
+        if u128::from(digit) >= BASE {
+            return Err(invalid());
+        }
+        let _ = write!(text, "{digit:04}");
+    }
+    let exponent = (weight + 1 - digits.len() as i64 / 2) * 4;
+    let _ = write!(text, "e{exponent}");
+    Wide::parse(&text)?.trunc(i32::from(scale))
 }
 
 #[cfg(test)]
@@ -161,7 +248,7 @@ mod tests {
 
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let _ = decode(&bytes, NumericType::UNCONSTRAINED);
+            let _ = decode(&bytes, NumericType::TRIMMED);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! SQL types under PostgreSQL's numbers.
 
-use types::{DataType, ElementType, Error, NumericType, RegKind, Result, SqlState};
+use types::{DataType, ElementType, Error, RegKind, Result, SqlState};
 
 /// Its number, bytes (negative when they vary) and modifier (-1 without one).
 pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
@@ -29,12 +29,17 @@ pub(crate) fn of(ty: DataType) -> (u32, i16, i32) {
         DataType::Timestamp(digits) => (1114, 8, digits.map_or(-1, i32::from)),
         DataType::TimestampTz(digits) => (1184, 8, digits.map_or(-1, i32::from)),
         DataType::Interval => (1186, 16, -1),
-        DataType::Numeric(n) if n == NumericType::UNCONSTRAINED => (1700, -1, -1),
+        DataType::WideNumeric(Some(digits)) => {
+            // Eleven bits of the scale, whose sign is the highest.
+            let scale = i32::from(digits.scale) & 0x7ff;
+            (1700, -1, ((i32::from(digits.precision) << 16) | scale) + 4)
+        }
+        DataType::WideNumeric(None) => (1700, -1, -1),
         DataType::Numeric(n) => match n.display {
             types::NumericDisplay::Fixed => {
                 (1700, -1, ((i32::from(n.precision) << 16) | i32::from(n.scale)) + 4)
             }
-            types::NumericDisplay::Trimmed => (1700, -1, -1),
+            _ => (1700, -1, -1),
         },
         DataType::Uuid => (2950, 16, -1),
         DataType::Json => (114, -1, -1),
@@ -111,7 +116,7 @@ pub(crate) fn parameter(oid: u32) -> Result<DataType> {
         1114 => DataType::TIMESTAMP,
         1184 => DataType::TIMESTAMPTZ,
         1186 => DataType::Interval,
-        1700 => DataType::Numeric(NumericType::UNCONSTRAINED),
+        1700 => DataType::NUMERIC,
         2950 => DataType::Uuid,
         114 => DataType::Json,
         3802 => DataType::Jsonb,

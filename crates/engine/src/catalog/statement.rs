@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sql::catalog::{
-    Arguments, Catalog, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef, ViewRights,
+    Arguments, Catalog, Digits, Relation, SequenceDef, TableFunctionRef, TableMeta, TableRef,
+    ViewRights,
 };
 use sql::statement::{Access, Persistence, Privilege, Privileges, RelationName};
 use types::calendar::TimeZone;
@@ -31,6 +32,7 @@ pub(crate) struct StatementCatalog<'a> {
     pub(crate) now_micros: Option<i64>,
     /// The time zone in which literals are read.
     pub(crate) literal_zone: TimeZone,
+    pub(crate) digits: Digits,
     /// The time was asked for.
     pub(crate) asks_time: Cell<bool>,
     /// What names without a schema mean.
@@ -337,6 +339,10 @@ impl Catalog for StatementCatalog<'_> {
 
     fn time_zone(&self) -> TimeZone {
         self.settings.time_zone().clone()
+    }
+
+    fn digits(&self) -> Digits {
+        self.digits
     }
 
     fn literal_zone(&self) -> TimeZone {

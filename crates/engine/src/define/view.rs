@@ -65,7 +65,7 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
             return fail(format!("cannot change name of view column \"{name}\" to \"{new_name}\""));
         }
         // Digits of computed numbers, which PostgreSQL does not count, are no other type.
-        let numbers = matches!((ty, new_ty), (DataType::Numeric(_), DataType::Numeric(_)));
+        let numbers = ty.is_numeric() && new_ty.is_numeric();
         if ty != new_ty && !numbers {
             return fail(format!(
                 "cannot change data type of view column \"{name}\" from {ty} to {new_ty}"

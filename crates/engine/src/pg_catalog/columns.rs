@@ -96,7 +96,7 @@ fn column(table: &str, name: &str, ty: DataType, ordinal: usize) -> Row {
         DataType::BigInt => whole(64, row),
         DataType::Real => precision(24, 2, row),
         DataType::Double => precision(53, 2, row),
-        DataType::Numeric(_) => match numeric_digits(ty) {
+        ty if ty.is_numeric() => match numeric_digits(ty) {
             Some((digits, scale)) => precision(digits, 10, row).number("numeric_scale", scale),
             None => row.number("numeric_precision_radix", 10),
         },
@@ -125,6 +125,7 @@ fn numeric_digits(ty: DataType) -> Option<(i64, i64)> {
         DataType::Numeric(n) if n.display == NumericDisplay::Fixed => {
             Some((n.precision.into(), n.scale.into()))
         }
+        DataType::WideNumeric(Some(digits)) => Some((digits.precision.into(), digits.scale.into())),
         _ => None,
     }
 }

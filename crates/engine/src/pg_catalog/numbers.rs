@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use sql::catalog::IndexKind;
 use sql::statement::RelationName;
-use types::{DataType, ElementType, NumericDisplay, NumericType};
+use types::{DataType, ElementType, NumericDisplay, NumericType, WideDigits};
 
 use super::builtin::{self, TypeEntry};
 use crate::catalog::State;
@@ -174,7 +174,12 @@ pub(super) fn of_type(ty: DataType) -> (i64, i64) {
         DataType::Numeric(NumericType { precision, scale, display: NumericDisplay::Fixed }) => {
             (1700, ((i64::from(precision) << 16) | i64::from(scale)) + 4)
         }
-        DataType::Numeric(_) => (1700, -1),
+        DataType::WideNumeric(Some(WideDigits { precision, scale })) => {
+            // Eleven bits of the scale, whose sign is the highest.
+            let scale = i64::from(scale) & 0x7ff;
+            (1700, ((i64::from(precision) << 16) | scale) + 4)
+        }
+        DataType::Numeric(_) | DataType::WideNumeric(None) => (1700, -1),
         DataType::Uuid => (2950, -1),
         DataType::Json => (114, -1),
         DataType::Jsonb => (3802, -1),

@@ -111,7 +111,7 @@ impl KeptStatement {
         let (Some(told), true) = (&self.columns, result.has_rows()) else { return Ok(()) };
         let has = result.columns();
         let name_of = |ty: &DataType| match ty {
-            DataType::Numeric(_) => "numeric".to_owned(),
+            ty if ty.is_numeric() => "numeric".to_owned(),
             ty => ty.name().to_string(),
         };
         let is_same = |(told, has): (&(String, DataType), &(String, DataType))| {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use sql::catalog::Digits;
 use sql::statement::Statement;
 use sql::{Effect, ParsedStatement};
 use types::Result;
@@ -29,6 +30,7 @@ impl Session {
             registry: self.database.registry(),
             now_micros: Some(self.work.as_ref().map_or(0, |work| work.now_micros)),
             literal_zone,
+            digits: self.digits,
             names: Names::ByPath,
             asks_time: Cell::new(false),
             prepared: &self.prepared,
@@ -104,6 +106,7 @@ impl Session {
         );
         let asks_time = catalog.asks_time.get();
         let is_kept = is_about_rows
+            && self.digits == Digits::Likely
             && catalog.is_enough.get()
             && self.sees_committed_catalog()
             && (timing == Timing::AnyTime || !asks_time);

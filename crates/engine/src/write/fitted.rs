@@ -49,5 +49,12 @@ fn equal_value(value: &Value, from: DataType, to: DataType) -> Option<Value> {
     let there = cast_value(&value, from, to).ok()?;
     let back = cast_value(&there, to, from).ok()?;
     let back = Datum::from(&back).widened(from.physical())?.to_value();
-    (back == value).then_some(there)
+    let is_equal = match (from, &back, &value) {
+        // Equal decimals may differ in their scales.
+        (DataType::WideNumeric(_), Value::Str(a), Value::Str(b)) => {
+            types::wide::key(a) == types::wide::key(b)
+        }
+        _ => back == value,
+    };
+    is_equal.then_some(there)
 }

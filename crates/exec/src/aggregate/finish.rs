@@ -3,15 +3,18 @@
 use kernels::{Bitmap, Vector, VectorBuilder, VectorData};
 use plan::physical::{Aggregate, Expr};
 use sql::algebra::{AggregateFunction as F, Duplicates};
-use types::{DataType, Error, NumericType, PhysicalType, Result, SqlState, Value, decimal};
+use types::wide::{Total, Wide};
+use types::{DataType, Error, PhysicalType, Result, SqlState, Value, decimal};
 
 use super::input::Inputs;
+use super::states::moments::Exact;
+use super::states::wide::results;
 use super::states::{
     BitOperation, Collected, Collector, DistinctStates, End, ExactMoments, FloatMoments,
     FloatSumStates, IntervalStates, NullStates, RowStates, Rows, StateKind, StateSpec, States,
-    SumStates, downcast, sort_field,
+    SumStates, WideStates, downcast, sort_field,
 };
-use super::variance::{exact_variance, float_moment};
+use super::variance::float_moment;
 use crate::open::Opener;
 
 /// How a result column comes from states, given by number.
@@ -24,7 +27,7 @@ pub(crate) enum Finisher {
     /// An exact sum.
     Sum { sum: usize },
     /// An exact sum divided by a count.
-    Avg { sum: usize, rows: usize, nulls: Option<usize>, ty: NumericType },
+    Avg { sum: usize, rows: usize, nulls: Option<usize>, scale: u8 },
     /// A floating point sum.
     FloatSum { sum: usize },
     /// A floating point sum divided by a count.
@@ -33,6 +36,8 @@ pub(crate) enum Finisher {
     IntervalAvg { sum: usize },
     /// Variance or deviation of exact numbers.
     ExactVariance { moments: usize, function: F, scale: u8 },
+    /// Sum, average, variance or deviation of wide decimals.
+    Wide { total: usize, function: F },
     /// Variance, covariance, correlation of floating point numbers.
     FloatMoment { moments: usize, function: F },
 }
@@ -188,7 +193,10 @@ impl StatePlan {
                     let moments = self.over(call, StateKind::FloatMoments);
                     return Ok(Finisher::FloatMoment { moments, function });
                 }
-                let scale = numeric_type(call.first()?.ty).scale;
+                if call.first()?.physical == PhysicalType::Str {
+                    return Ok(self.wide(call));
+                }
+                let scale = scale_of(call.first()?.ty);
                 let moments = self.over(call, StateKind::ExactMoments);
                 Ok(Finisher::ExactVariance { moments, function, scale })
             }
@@ -214,8 +222,15 @@ impl StatePlan {
         Ok(match call.first()?.physical {
             PhysicalType::F64 => Finisher::FloatSum { sum: self.over(call, StateKind::FloatSum) },
             PhysicalType::Interval => Finisher::State(self.over(call, StateKind::IntervalSum)),
+            PhysicalType::Str => self.wide(call),
             _ => Finisher::Sum { sum: self.over(call, StateKind::Sum) },
         })
+    }
+
+    fn wide(&mut self, call: &Call<'_>) -> Finisher {
+        let function = call.aggregate.function;
+        let squares = !matches!(function, F::Sum | F::Avg);
+        Finisher::Wide { total: self.over(call, StateKind::WideTotal(squares)), function }
     }
 
     fn avg(&mut self, call: &Call<'_>) -> Result<Finisher> {
@@ -228,10 +243,11 @@ impl StatePlan {
             PhysicalType::Interval => {
                 Finisher::IntervalAvg { sum: self.over(call, StateKind::IntervalSum) }
             }
+            PhysicalType::Str => self.wide(call),
             _ => {
                 let (rows, nulls) = self.counts(call);
                 let sum = self.over(call, StateKind::Sum);
-                Finisher::Avg { sum, rows, nulls, ty: numeric_type(argument.ty) }
+                Finisher::Avg { sum, rows, nulls, scale: scale_of(argument.ty) }
             }
         })
     }
@@ -254,11 +270,11 @@ fn collected_plain(function: F) -> Option<Collected> {
     }
 }
 
-/// The NUMERIC that a sum of `ty` is.
-fn numeric_type(ty: DataType) -> NumericType {
+/// The digits after the point of exact numbers of type `ty`.
+fn scale_of(ty: DataType) -> u8 {
     match ty {
-        DataType::Numeric(ty) => NumericType { precision: NumericType::PRECISION_MAX, ..ty },
-        _ => NumericType::fixed(NumericType::PRECISION_MAX, 0),
+        DataType::Numeric(ty) => ty.scale,
+        _ => 0,
     }
 }
 
@@ -332,9 +348,13 @@ impl ResultColumn {
                 Vector::new(VectorData::I64(counts))
             }
             Finisher::Sum { sum } => self.sum(inner(&*states[*sum])?, groups)?,
-            Finisher::Avg { sum, rows, nulls, ty } => {
+            Finisher::Avg { sum, rows, nulls, scale } => {
                 let counts = Counts::new(states, *rows, *nulls)?;
-                self.avg(inner(&*states[*sum])?, &counts, *ty, groups)?
+                exact_avg(inner(&*states[*sum])?, &counts, *scale, groups)?
+            }
+            Finisher::Wide { total, function } => {
+                let totals: &WideStates = inner(&*states[*total])?;
+                totals.results(groups, |total| wide_result(total, *function))?
             }
             Finisher::FloatSum { sum } => states[*sum].finish(groups)?,
             Finisher::FloatAvg { sum, rows, nulls } => {
@@ -343,7 +363,7 @@ impl ResultColumn {
             }
             Finisher::IntervalAvg { sum } => interval_avg(inner(&*states[*sum])?, groups)?,
             Finisher::ExactVariance { moments, function, scale } => {
-                self.variance(inner(&*states[*moments])?, *function, *scale, groups)?
+                exact_variance(inner(&*states[*moments])?, *function, *scale, groups)?
             }
             Finisher::FloatMoment { moments, function } => {
                 let moments: &FloatMoments = inner(&*states[*moments])?;
@@ -356,24 +376,6 @@ impl ResultColumn {
             }
         };
         Ok(round_real(vector, self.ty))
-    }
-
-    fn variance(
-        &self,
-        moments: &ExactMoments,
-        function: F,
-        scale: u8,
-        groups: &[u32],
-    ) -> Result<Vector> {
-        let ty = numeric_type(self.ty);
-        let mut values = Vec::with_capacity(groups.len());
-        let mut valid = Bitmap::filled(groups.len(), true);
-        for (i, &group) in groups.iter().enumerate() {
-            let value = exact_variance(moments.get(group), function, scale, ty)?;
-            valid.set(i, value.is_some());
-            values.push(value.unwrap_or(0));
-        }
-        exact(values, Some(valid), self.ty, self.physical)
     }
 
     fn sum(&self, sums: &SumStates, groups: &[u32]) -> Result<Vector> {
@@ -390,31 +392,41 @@ impl ResultColumn {
         let values = groups.iter().map(|&g| sums.get(g).unwrap_or(0)).collect();
         exact(values, validity, self.ty, self.physical)
     }
+}
 
-    fn avg(
-        &self,
-        sums: &SumStates,
-        counts: &Counts<'_>,
-        ty: NumericType,
-        groups: &[u32],
-    ) -> Result<Vector> {
-        let DataType::Numeric(target) = self.ty else {
-            return Err(Error::internal("an exact average is NUMERIC"));
-        };
-        let count_ty = NumericType::fixed(19, 0);
-        let mut values = Vec::with_capacity(groups.len());
-        let mut valid = Bitmap::filled(groups.len(), true);
-        for (i, &group) in groups.iter().enumerate() {
-            let count = counts.get(group);
-            if count == 0 {
-                valid.set(i, false);
-                values.push(0);
-                continue;
-            }
-            let (sum, count) = (sums.total(group), i128::from(count));
-            values.push(decimal::divide(sum, ty, count, count_ty, target.scale)?);
+/// Averages of exact numbers of scale `scale`, as wide decimals.
+fn exact_avg(sums: &SumStates, counts: &Counts<'_>, scale: u8, groups: &[u32]) -> Result<Vector> {
+    results(groups.len(), |i| {
+        let (group, sum) = (groups[i], Wide::new(sums.total(groups[i]), scale.into()));
+        match counts.get(group) {
+            0 => Ok(None),
+            count => sum.divide(&Wide::new(count.into(), 0)).map(Some),
         }
-        exact(values, Some(valid), self.ty, self.physical)
+    })
+}
+
+/// Variances or deviations of exact numbers of scale `scale`, as wide decimals.
+fn exact_variance(
+    moments: &ExactMoments,
+    function: F,
+    scale: u8,
+    groups: &[u32],
+) -> Result<Vector> {
+    results(groups.len(), |i| {
+        let Exact { count, sum, squares } = moments.get(groups[i]);
+        let squares = (squares.high, squares.low);
+        wide_result(&Total::of_scaled(count, sum, squares, scale.into()), function)
+    })
+}
+
+fn wide_result(total: &Total, function: F) -> Result<Option<Wide>> {
+    match function {
+        F::Sum => total.sum(),
+        F::Avg => total.average(),
+        _ => {
+            let sample = matches!(function, F::StddevSamp | F::VarSamp);
+            total.deviation(sample, matches!(function, F::StddevPop | F::StddevSamp))
+        }
     }
 }
 

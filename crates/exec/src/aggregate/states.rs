@@ -20,6 +20,7 @@ mod float;
 mod interval;
 pub(crate) mod moments;
 mod sum;
+pub(crate) mod wide;
 
 use std::any::Any;
 
@@ -38,6 +39,7 @@ pub(crate) use float::FloatSumStates;
 pub(crate) use interval::IntervalStates;
 pub(crate) use moments::{ExactMoments, FloatMoments};
 pub(crate) use sum::SumStates;
+pub(crate) use wide::WideStates;
 
 /// Whether groups may exist that no update has touched, so that flags must be kept from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +135,8 @@ pub(crate) enum StateKind {
     FloatSum,
     /// Sum of intervals and their count.
     IntervalSum,
+    /// Sum and count of wide decimals; of their squares, too, when true.
+    WideTotal(bool),
     /// Least or greatest.
     Extreme(End),
     /// Bitwise combination.
@@ -177,6 +181,7 @@ fn make(kind: &StateKind, physical: &[PhysicalType], coverage: Coverage) -> Box<
         StateKind::Sum => Box::new(SumStates::new(coverage)),
         StateKind::FloatSum => Box::new(FloatSumStates::new(coverage)),
         StateKind::IntervalSum => Box::new(IntervalStates::default()),
+        StateKind::WideTotal(squares) => Box::new(WideStates::new(*squares)),
         StateKind::Extreme(end) => extreme::make(*end, first),
         StateKind::Bits(operation) => Box::new(BitStates::new(*operation, first, coverage)),
         StateKind::ExactMoments => Box::new(ExactMoments::default()),

@@ -1,67 +1,8 @@
-//! Variances, deviations, correlations from moments.
+//! Variances, deviations, correlations from floating point moments.
 
 use sql::algebra::AggregateFunction as F;
-use types::{NumericType, Result, decimal};
 
-use super::states::moments::{Exact, Float, Wide};
-
-/// The variance or deviation of exact values of scale `scale`, as `ty`; None when undefined.
-///
-/// Source: PostgreSQL 15, numeric.c, `numeric_stddev_internal`. Departure: a numerator of more than
-/// 127 bits is divided as a floating point number.
-///
-/// # Errors
-/// 22003 when the result does not fit.
-pub(crate) fn exact_variance(
-    moments: Exact,
-    function: F,
-    scale: u8,
-    ty: NumericType,
-) -> Result<Option<i128>> {
-    let sample = matches!(function, F::StddevSamp | F::VarSamp);
-    let root = matches!(function, F::StddevPop | F::StddevSamp);
-    if moments.count == 0 || sample && moments.count == 1 {
-        return Ok(None);
-    }
-    let count = u128::from(moments.count.unsigned_abs());
-    let squares = moments.squares.times(count).ok_or_else(decimal::overflow)?;
-    let sum = moments.sum.unsigned_abs();
-    let numerator = squares.minus(Wide::product(sum, sum));
-    let denominator = count * if sample { count - 1 } else { count };
-    let (Wide { high: 0, low }, true) = (numerator, 2 * scale <= NumericType::PRECISION_MAX) else {
-        return inexact(numerator, denominator as f64, root, scale, ty).map(Some);
-    };
-    let (Ok(numerator), Ok(denominator)) = (i128::try_from(low), i128::try_from(denominator))
-    else {
-        return inexact(numerator, denominator as f64, root, scale, ty).map(Some);
-    };
-    if numerator == 0 {
-        return Ok(Some(0));
-    }
-    let numerator_ty = NumericType::fixed(NumericType::PRECISION_MAX, 2 * scale);
-    let denominator_ty = NumericType::fixed(NumericType::PRECISION_MAX, 0);
-    let variance = decimal::divide(numerator, numerator_ty, denominator, denominator_ty, ty.scale)?;
-    if !root {
-        return Ok(Some(variance));
-    }
-    // The root has as many digits as PostgreSQL gives the variance before it.
-    let digits = decimal::quotient_scale(numerator, numerator_ty, denominator, denominator_ty);
-    let digits = digits.min(u32::from(ty.scale)) as u8;
-    let rooted = decimal::sqrt(variance, ty.scale, digits)
-        .and_then(|root| decimal::rescale(root, digits, ty.scale));
-    rooted.map(Some).ok_or_else(decimal::overflow)
-}
-
-fn inexact(
-    numerator: Wide,
-    denominator: f64,
-    root: bool,
-    scale: u8,
-    ty: NumericType,
-) -> Result<i128> {
-    let variance = numerator.to_f64() / denominator / 10f64.powi(2 * i32::from(scale));
-    decimal::from_f64(if root { variance.sqrt() } else { variance }, ty)
-}
+use super::states::moments::Float;
 
 /// The result of a function of floating point moments; None when undefined.
 ///

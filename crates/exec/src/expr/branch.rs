@@ -2,8 +2,8 @@
 
 use kernels::compare::{Comparison, compare, true_bits};
 use kernels::select::compose;
-use kernels::{Batch, Bitmap, Column, Vector, VectorBuilder, VectorData, blend, logic};
-use types::{PhysicalType, Result};
+use kernels::{Batch, Bitmap, Column, Vector, VectorBuilder, VectorData, blend, logic, wide};
+use types::{DataType, PhysicalType, Result};
 
 use super::evaluate::{null, operand, restrict};
 use super::node::{Node, column_of};
@@ -239,7 +239,11 @@ fn null_rows(column: &Column) -> Vec<u32> {
 }
 
 /// GREATEST and LEAST: the best so far gives way when it compares so with the next, or is NULL.
-pub(super) fn best(replaced_when: Comparison, parts: &[Node], batch: &Batch) -> Result<Column> {
+pub(super) fn best(
+    (replaced_when, ty): (Comparison, DataType),
+    parts: &[Node],
+    batch: &Batch,
+) -> Result<Column> {
     let mut best: Option<Vector> = None;
     for part in parts {
         let column = part.evaluate(batch)?;
@@ -247,7 +251,13 @@ pub(super) fn best(replaced_when: Comparison, parts: &[Node], batch: &Batch) -> 
         best = Some(match best {
             None => next.into_owned(),
             Some(old) => {
-                let worse = true_bits(&compare(replaced_when, &old, &next));
+                let worse = match ty.has_wide() {
+                    true => {
+                        let (old, next) = (wide::key(&old, ty)?, wide::key(&next, ty)?);
+                        true_bits(&compare(replaced_when, &old, &next))
+                    }
+                    false => true_bits(&compare(replaced_when, &old, &next)),
+                };
                 let replace = match &old.validity {
                     Some(valid) => worse.or(&valid.not()),
                     None => worse,

@@ -133,7 +133,7 @@ fn call(function: Function, arguments: &[Expr], expr: &Expr) -> Result<Node> {
                 Function::Greatest => Comparison::Less,
                 _ => Comparison::Greater,
             };
-            let kind = NodeKind::Best(replaced_when, all(arguments)?);
+            let kind = NodeKind::Best((replaced_when, expr.ty), all(arguments)?);
             Ok(Node::new(kind, physical, Traits::NONE))
         }
         Function::NullIf => {
@@ -154,7 +154,9 @@ fn call(function: Function, arguments: &[Expr], expr: &Expr) -> Result<Node> {
 /// True for a conversion that leaves values as they are held.
 fn is_relabelling(from: DataType, to: DataType) -> bool {
     let scale = |ty| match ty {
-        DataType::Numeric(NumericType { precision, scale, .. }) => Some((precision, scale)),
+        DataType::Numeric(n @ NumericType { precision, scale, .. }) if !n.is_trimmed() => {
+            Some((precision, scale))
+        }
         _ => None,
     };
     match (from, to) {
@@ -163,7 +165,8 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         (from, DataType::Text | DataType::Varchar(None)) if from.is_text() => true,
         (DataType::Oid | DataType::Xid, DataType::BigInt)
         | (DataType::Xid, DataType::Oid)
-        | (DataType::BigInt, DataType::Tid) => true,
+        | (DataType::BigInt, DataType::Tid)
+        | (DataType::WideNumeric(_), DataType::WideNumeric(None)) => true,
         (DataType::Array(from), DataType::Array(to)) => {
             let limited = matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
                 || matches!(to, ElementType::Name | ElementType::InternalChar);

@@ -4,12 +4,13 @@ mod arrays;
 mod json;
 mod numbers;
 mod text;
+mod wide;
 
 use kernels::{Vector, VectorBuilder, cast, math_fn, record_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::calendar::{EXTRACT_TYPE, Field};
-use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
+use types::{DataType, Error, PhysicalType, Result, Value};
 
 use super::node::{Kernel, Traits};
 
@@ -18,7 +19,9 @@ use super::node::{Kernel, Traits};
 pub(super) fn evaluated(function: Function, arguments: &[Expr]) -> &[Expr] {
     match (function, arguments) {
         (Function::Extract | Function::DateTrunc, [field, rest @ ..]) if is_literal(field) => rest,
-        (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _]) => {
+        (Function::Round | Function::Trunc | Function::RoundSeconds, [number, _])
+            if !matches!(number.ty, DataType::WideNumeric(_)) =>
+        {
             std::slice::from_ref(number)
         }
         _ => arguments,
@@ -247,12 +250,7 @@ fn typed_time(function: Function, signature: &Signature) -> Result<Kernel> {
                 time_fn::to_char(a[0], from, a[1], &zone.unwrap_or_default())
             })
         }
-        Function::ToNumber => {
-            let native = DataType::Numeric(NumericType::UNCONSTRAINED);
-            Box::new(move |a: &[&Vector], _| {
-                cast::cast_as(&time_fn::to_number(a[0], a[1])?, native, ty, physical)
-            })
-        }
+        Function::ToNumber => two(time_fn::to_number),
         _ => {
             let from = signature.of(1)?;
             Box::new(move |a: &[&Vector], _| time_fn::at_time_zone(a[0], a[1], from))

@@ -6,7 +6,7 @@ use kernels::compare::Comparison;
 use kernels::like::LikePattern;
 use kernels::{Column, Vector};
 use parking_lot::Mutex;
-use types::{PhysicalType, Result};
+use types::{DataType, PhysicalType, Result};
 
 use super::membership::Members;
 
@@ -66,8 +66,8 @@ pub(super) enum NodeKind {
     },
     Coalesce(Vec<Node>),
     NullIf(Box<Node>, Box<Node>),
-    /// GREATEST (Less: replaced when less) or LEAST (Greater).
-    Best(Comparison, Vec<Node>),
+    /// GREATEST (Less: replaced when less) or LEAST (Greater) of values of a type.
+    Best((Comparison, DataType), Vec<Node>),
     Member(Box<Node>, Members),
     Like(Box<Node>, LikePattern),
 }

@@ -6,7 +6,7 @@ use kernels::Column;
 use plan::physical::{Expr, ExprKind, Node, Operator};
 use types::{Error, Result};
 
-use crate::aggregate::{GroupKeys, Grouper};
+use crate::aggregate::{GroupKeys, Grouper, keyed};
 use crate::expr::Evaluator;
 use crate::open::{Opener, PushedFilter};
 use crate::pipeline::Stream;
@@ -31,7 +31,7 @@ pub(crate) fn open_distinct_on(
     let rows = ResultSet::collect(&opener.context, &stream, &input.output)?;
     let evaluators = on
         .iter()
-        .map(|e: &Expr| Evaluator::new(&opener.resolve(e)?))
+        .map(|e: &Expr| Evaluator::new(&opener.resolve(&keyed(e))?))
         .collect::<Result<Vec<_>>>()?;
     if on.is_empty() {
         let first = rows.batches.iter().find(|b| b.rows > 0).map(|b| b.gather(&[0]));

@@ -9,12 +9,13 @@ use kernels::{Column, Vector};
 use plan::physical::{Node, Operator};
 use sql::algebra::Duplicates;
 use storage::{MemoryCategory, Reservation};
-use types::{Error, Result};
+use types::{DataType, Error, Result};
 
 use crate::context::QueryContext;
 use crate::open::Opener;
 use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
+use crate::set::{keyed, types_of};
 
 /// Opens [`Operator::Recursive`]: a source that runs one round after the other while rows are
 /// wanted, so that a LIMIT above ends a recursion that would not end itself.
@@ -48,6 +49,7 @@ impl Source for Rounds {
         let mut opener = self.opener.clone();
         let context = Arc::clone(&opener.context);
         let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
+        let types = types_of(&self.node.output);
         let columns: Vec<usize> = (0..self.node.output.len()).collect();
         let mut last: Option<Arc<StoredRows>> = None;
         loop {
@@ -55,7 +57,7 @@ impl Source for Rounds {
             let input: &Node = if last.is_some() { step } else { base };
             let round = run_round(&mut opener, input, *number, last)?;
             let round = match &mut seen {
-                Some(seen) => seen.keep_new(&context, round)?,
+                Some(seen) => seen.keep_new(&context, round, &types)?,
                 None => round,
             };
             if round.rows() == 0 {
@@ -117,16 +119,22 @@ impl Seen {
     }
 
     /// The rows of `round` that no earlier round has, each once.
-    fn keep_new(&mut self, context: &QueryContext, round: StoredRows) -> Result<StoredRows> {
+    fn keep_new(
+        &mut self,
+        context: &QueryContext,
+        round: StoredRows,
+        types: &[DataType],
+    ) -> Result<StoredRows> {
         let batch = round.batch();
         let count = batch.rows;
         self.memory.resize((self.rows.len() + count) as u64 * SEEN_BYTES)?;
         let mut hashes = vec![0; count];
-        if !batch.columns.is_empty() {
-            let columns: Vec<&Column> = batch.columns.iter().collect();
+        let keys = keyed(&batch.columns, types)?;
+        if !keys.is_empty() {
+            let columns: Vec<&Column> = keys.iter().collect();
             hash_columns(&columns, count, &mut hashes);
         }
-        self.rounds.push(batch.columns.iter().map(Column::to_plain).collect());
+        self.rounds.push(keys.iter().map(Column::to_plain).collect());
         let number = self.rounds.len() as u32 - 1;
         let mut new = Vec::new();
         let mut renumbered = Vec::new();
@@ -146,7 +154,8 @@ impl Seen {
         let mut memory = Reservation::empty(&context.pool, MemoryCategory::Temporary);
         memory.resize((new.len() * batch.columns.len() * 16) as u64)?;
         // Only the kept rows stay, so entries number them from now on.
-        self.rounds[number as usize] = batch.columns.iter().map(Column::to_plain).collect();
+        let keys = keyed(&batch.columns, types)?;
+        self.rounds[number as usize] = keys.iter().map(Column::to_plain).collect();
         for (kept, entry) in renumbered.into_iter().enumerate() {
             self.rows[entry].row = kept as u32;
         }

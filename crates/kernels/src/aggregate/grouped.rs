@@ -63,12 +63,7 @@ pub fn sum_i128(values: &[i128], rows: Rows, groups: &[u32], state: &mut [i128])
         *sum = next;
         failed |= overflow;
     });
-    if failed { Err(numeric_overflow()) } else { Ok(()) }
-}
-
-/// 22003 for a NUMERIC that leaves 128 bits.
-pub(super) fn numeric_overflow() -> Error {
-    Error::new(SqlState::NUMERIC_OUT_OF_RANGE, "numeric field overflow")
+    if failed { Err(types::decimal::overflow()) } else { Ok(()) }
 }
 
 /// Sum of squares of integers, exact: for variances.
@@ -89,7 +84,7 @@ pub fn sum_squares<T: Copy + Into<i128>>(
             None => failed = true,
         }
     });
-    if failed { Err(numeric_overflow()) } else { Ok(()) }
+    if failed { Err(types::decimal::overflow()) } else { Ok(()) }
 }
 
 /// sum of F64.

@@ -3,7 +3,6 @@
 use types::Result;
 
 use super::Rows;
-use super::grouped::numeric_overflow;
 use crate::level::flavours;
 
 flavours! {
@@ -102,7 +101,7 @@ pub fn total_i128(start: i128, values: &[i128], rows: Rows) -> Result<i128> {
         sum = next;
         failed |= overflow;
     });
-    if failed { Err(numeric_overflow()) } else { Ok(sum) }
+    if failed { Err(types::decimal::overflow()) } else { Ok(sum) }
 }
 
 /// Sum of F64, in an order of its own.

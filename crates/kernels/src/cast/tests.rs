@@ -37,7 +37,7 @@ fn columns_equal_single_values() {
         T::numeric(18, 2),
         T::numeric(38, 10),
         T::numeric(5, 0),
-        T::Numeric(NumericType::UNCONSTRAINED),
+        T::Numeric(NumericType::TRIMMED),
         T::Text,
         T::Varchar(Some(3)),
         T::Char(4),

@@ -27,7 +27,7 @@ fn column(values: &[i64], valid: &[bool], physical: PhysicalType) -> Vector {
 type Binary = fn(Operand<'_>, Operand<'_>, Target) -> Result<Vector>;
 type Twin = fn(i128, u8, i128, u8, u8) -> Option<i128>;
 
-const OPERATORS: [(Binary, Twin); 5] = [
+const OPERATORS: [(Binary, Twin); 4] = [
     (add, |a, s, b, t, r| {
         let scale = s.max(t);
         let sum = decimal::rescale(a, s, scale)? + decimal::rescale(b, t, scale)?;
@@ -42,10 +42,6 @@ const OPERATORS: [(Binary, Twin); 5] = [
     (modulo, |a, s, b, t, r| {
         let rest = if b == 0 { None } else { decimal::modulo(a, s, b, t) };
         decimal::rescale(rest?, s.max(t), r)
-    }),
-    (divide, |a, s, b, t, r| {
-        let (a_ty, b_ty) = (NumericType::fixed(38, s), NumericType::fixed(38, t));
-        decimal::divide(a, a_ty, b, b_ty, r).ok()
     }),
 ];
 
@@ -126,7 +122,6 @@ fn errors_name_their_reason() {
     let ty = NumericType::fixed(18, 0);
     let (x, y) = (Operand { vector: &a, ty }, Operand { vector: &b, ty });
     let state = |result: Result<Vector>| result.map(|v| v.len()).map_err(|e| e.state());
-    assert_eq!(state(divide(x, y, Target::new(ty))), Err(SqlState::DIVISION_BY_ZERO));
     assert_eq!(state(modulo(x, y, Target::new(ty))), Err(SqlState::DIVISION_BY_ZERO));
     let large = column(&[10i64.pow(17)], &[true], PhysicalType::I64);
     let x = Operand { vector: &large, ty };
@@ -136,20 +131,4 @@ fn errors_name_their_reason() {
     let detail =
         "A field with precision 4, scale 2 must round to an absolute value less than 10^2.";
     assert_eq!(error, Err(Some(detail.to_owned())));
-}
-
-#[test]
-fn powers() {
-    let two = column(&[2], &[true], PhysicalType::I64);
-    let hundred = column(&[100], &[true], PhysicalType::I64);
-    let ty = NumericType::fixed(18, 0);
-    let (x, y) = (Operand { vector: &two, ty }, Operand { vector: &hundred, ty });
-    let exact = power(x, y, Target::new(NumericType::fixed(38, 0))).map(|v| v.value(0));
-    assert_eq!(exact, Ok(Value::I128(1 << 100)));
-    let to = Target::new(NumericType::fixed(38, 16));
-    let natural = ln(x, to).map(|v| v.value(0));
-    assert_eq!(natural, Ok(Value::I128(6_931_471_805_599_453)));
-    let reciprocal =
-        power(x, Operand { vector: &column(&[-1], &[true], PhysicalType::I64), ty }, to);
-    assert_eq!(reciprocal.map(|v| v.value(0)), Ok(Value::I128(5_000_000_000_000_000)));
 }

@@ -5,11 +5,12 @@
 //! ```
 //! Source: PostgreSQL 15, formatting.c, `NUM_processor`.
 
-use types::{Error, NumericType, Result, SqlState, decimal};
+use types::wide::Wide;
+use types::{DataType, Error, Result, SqlState, decimal};
 
 use super::write::scaled_text;
 use crate::Vector;
-use crate::rows::{Texts, try_build};
+use crate::rows::{Texts, try_write};
 
 /// One place of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +145,26 @@ impl NumberTemplate {
         fraction.extend(std::iter::repeat_n('0', missing));
         let zero = whole == "0" && fraction.bytes().all(|b| b == b'0');
         self.fill(&whole, &fraction, value < 0 && !zero, out);
+        Ok(())
+    }
+
+    /// Appends a wide decimal.
+    pub(super) fn write_wide(&self, value: &Wide, out: &mut String) -> Result<()> {
+        if let Some(lower) = self.roman {
+            let whole = value.to_integer(DataType::BigInt).ok();
+            self.write_roman(whole.map(i128::from), lower, out);
+            return Ok(());
+        }
+        let (Some(scale), false) = (value.scale(), self.scientific) else {
+            return self.write_float(value.to_f64(), 15, out);
+        };
+        let shifted = value.multiply(&Wide::new(decimal::pow10(self.shift.min(38) as u32), 0))?;
+        let digits = (self.fraction as u32).min(scale);
+        let text = shifted.round(digits as i32)?.abs().to_string();
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let fraction = format!("{fraction:0<width$}", width = self.fraction);
+        let zero = whole == "0" && fraction.bytes().all(|b| b == b'0');
+        self.fill(whole, &fraction, value.signum() == Some(-1) && !zero, out);
         Ok(())
     }
 
@@ -400,7 +421,7 @@ struct Filling {
 }
 
 /// The digits, sign and point of `text` that the template has places for.
-fn read_number(text: &str, template: &NumberTemplate) -> Result<i128> {
+fn read_number(text: &str, template: &NumberTemplate) -> Result<Wide> {
     let fail = || {
         let message = format!("invalid input syntax for type numeric: \"{text}\"");
         Error::new(SqlState::INVALID_TEXT, message)
@@ -431,24 +452,22 @@ fn read_number(text: &str, template: &NumberTemplate) -> Result<i128> {
     if whole + fraction == 0 {
         return Err(fail());
     }
-    let ty = NumericType::UNCONSTRAINED;
-    let types::Value::I128(value) = types::text::parse(&number, types::DataType::Numeric(ty))?
-    else {
-        return Err(fail());
+    let value = Wide::parse(&number)?;
+    let value = match template.shift.min(1000) {
+        0 => value,
+        shift => value.multiply(&Wide::new(1, shift as u32))?,
     };
-    let shift = decimal::pow10(template.shift.min(38) as u32);
-    let value = decimal::divide_round(value, shift);
-    Ok(if negative { -value } else { value })
+    Ok(if negative { value.negated() } else { value })
 }
 
-/// to_number(TEXT, format) -> I128 of type [`types::NumericType::UNCONSTRAINED`]. What the template
-/// has no digit for is skipped.
+/// to_number(TEXT, format) -> wide decimals. What the template has no digit for is skipped.
 ///
 /// # Errors
 /// 22P02 when there are no digits, 42601 for a malformed template.
 pub fn to_number(text: &Vector, format: &Vector) -> Result<Vector> {
     let (texts, formats) = (Texts::new(text), Texts::new(format));
-    try_build(&[text, format], |i| {
-        read_number(texts.str(i)?, &NumberTemplate::parse(formats.str(i)?)?)
+    try_write(&[text, format], |i, out| {
+        read_number(texts.str(i)?, &NumberTemplate::parse(formats.str(i)?)?)?.encode(out);
+        Ok(())
     })
 }

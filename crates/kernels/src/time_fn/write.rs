@@ -6,6 +6,7 @@ use types::calendar::{
     self, HOUR, MINUTE, SECOND, TimeZone, civil_from_days, date_to_timestamp, day_of_week,
     day_of_year, is_finite_date, is_finite_timestamp, iso_week, split_timestamp,
 };
+use types::wide::Wide;
 use types::{DataType, Error, Interval, PhysicalType, Result, SqlState, Value, decimal};
 
 use super::number_template::NumberTemplate;
@@ -88,6 +89,10 @@ fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vect
             (VectorData::F64(_), _) => {
                 let digits = if ty == DataType::Real { 6 } else { 15 };
                 template.write_float(Values::<f64>::new(vector).get(i), digits, out)
+            }
+            (VectorData::Str(values), _) => {
+                let row = crate::broadcast::row(vector.len(), i);
+                template.write_wide(&Wide::decode(values.get(row)), out)
             }
             (_, ty) => {
                 let scale = if let DataType::Numeric(n) = ty { n.scale } else { 0 };

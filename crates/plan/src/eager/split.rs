@@ -207,7 +207,6 @@ fn or_count(count: Expr, missing: i64) -> Expr {
 
 /// `sum / count` as avg rounds it; the sum is NULL where the count is 0.
 fn quotient(sum: Expr, count: Expr, ty: DataType) -> Expr {
-    let count_ty = DataType::Numeric(NumericType::fixed(19, 0));
-    let count = Expr { kind: ExprKind::Cast(Box::new(count)), ty: count_ty };
-    Expr { kind: ExprKind::Call(Function::Divide, vec![sum, count]), ty }
+    let wide = |e: Expr| Expr { kind: ExprKind::Cast(Box::new(e)), ty: DataType::NUMERIC };
+    Expr { kind: ExprKind::Call(Function::Divide, vec![wide(sum), wide(count)]), ty }
 }

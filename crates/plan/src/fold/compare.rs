@@ -4,7 +4,8 @@
 //! values. A constant between two values of the narrow type is rounded to the side that keeps the
 //! result.
 
-use sql::algebra::{CompareOp, Expr, ExprKind};
+use sql::algebra::{CompareOp, Expr, ExprKind, Function};
+use types::wide::Wide;
 use types::{DataType, NumericType, Value};
 
 use crate::tree;
@@ -44,6 +45,64 @@ pub(crate) fn simplify(expr: &mut Expr) {
         _ => {}
     }
     while narrow(expr) {}
+    wide(expr);
+}
+
+/// `key(x) op constant` of wide decimals: `x` is compared in its own type when it was cast to a
+/// wide one, otherwise by its bytes, which a scan does on stored values. All values equal to the
+/// constant are from `key 00` to `key FF FF FF`.
+fn wide(expr: &mut Expr) {
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else {
+        return;
+    };
+    let (ExprKind::Call(Function::NumericKey, list), ExprKind::Literal(Value::Str(key))) =
+        (&mut left.kind, &right.kind)
+    else {
+        return;
+    };
+    let Some(operand) = list.first_mut().filter(|e| matches!(e.ty, DataType::WideNumeric(_)))
+    else {
+        return;
+    };
+    let bound =
+        |last: &[u8]| tree::literal(Value::Str([&**key, last].concat().into()), DataType::Bytea);
+    let (least, greatest) = (bound(&[0]), bound(&[0xff; 3]));
+    if let ExprKind::Cast(inner) = &mut operand.kind
+        && let Some(scale) = crate::range::scale(inner.ty)
+    {
+        let value = Wide::decode(&[&**key, &[0]].concat());
+        // What 38 digits of the operand's scale hold.
+        let rounded = value.round(scale.into()).ok();
+        let fits = rounded.is_some_and(|v| v.finite().is_some_and(|n| n.short().is_some()));
+        if let Some(constant) = literal_of(&value).filter(|_| fits) {
+            *expr = tree::compare(*op, tree::take_expr(inner), constant);
+            simplify(expr);
+        }
+        return;
+    }
+    let operand = tree::take_expr(operand);
+    *expr = match *op {
+        CompareOp::Less => tree::compare(CompareOp::Less, operand, least),
+        CompareOp::GreaterEqual => tree::compare(CompareOp::GreaterEqual, operand, least),
+        CompareOp::Greater => tree::compare(CompareOp::Greater, operand, greatest),
+        CompareOp::LessEqual => tree::compare(CompareOp::LessEqual, operand, greatest),
+        CompareOp::Equal => {
+            let low = tree::compare(CompareOp::GreaterEqual, operand.clone(), least);
+            let high = tree::compare(CompareOp::LessEqual, operand, greatest);
+            Expr { kind: ExprKind::And(vec![low, high]), ty: DataType::Boolean }
+        }
+        _ => {
+            *list = vec![operand];
+            return;
+        }
+    };
+}
+
+/// A number of at most 38 digits as a scaled integer.
+fn literal_of(value: &Wide) -> Option<Expr> {
+    let (value, scale) = value.trimmed().finite()?.short()?;
+    let ty = DataType::Numeric(NumericType::computed(NumericType::PRECISION_MAX, scale));
+    Some(tree::literal(Value::I128(value), ty))
 }
 
 /// Simplifies `cast(x) IN (constants)`.

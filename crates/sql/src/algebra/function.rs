@@ -145,8 +145,14 @@ pub enum Function {
     Atand,
     /// atan2d(DOUBLE, DOUBLE); in degrees.
     Atan2d,
+    /// What equal values of a type with wide decimals have in common -> BYTEA.
+    NumericKey,
+    /// scale(NUMERIC) -> INTEGER.
+    Scale,
     /// min_scale(NUMERIC) -> INTEGER.
     MinScale,
+    /// trim_scale(NUMERIC).
+    TrimScale,
     /// factorial(BIGINT) -> NUMERIC.
     Factorial,
     /// width_bucket(DOUBLE, DOUBLE, DOUBLE, INTEGER).

@@ -148,7 +148,7 @@ fn in_notice(written: &ast::DataType, ty: DataType) -> String {
             DataType::Boolean => "bool",
             DataType::Real => "float4",
             DataType::Double => "float8",
-            DataType::Numeric(_) => "numeric",
+            DataType::Numeric(_) | DataType::WideNumeric(_) => "numeric",
             DataType::Time(_) => "time",
             DataType::Timestamp(_) => "timestamp",
             DataType::TimestampTz(_) => "timestamptz",

@@ -3,18 +3,17 @@
 use sqlparser::ast;
 use types::{DataType, Error, Result, SqlState};
 
-use super::json::{Comparison, JsonAggregate, comparable, has_key, refuse_distinct};
+use super::json::{Comparison, JsonAggregate, comparable, has_key, refuse_distinct, unkeyed};
 use super::name::{expr_at, object_at};
+use super::operators::wide;
 use super::scope::Clause;
 use super::series::is_volatile;
-use super::types::{
-    Category, Context, as_numeric, can_cast, category, numeric_average, numeric_deviation,
-    unmodified,
-};
+use super::types::{Category, Context, as_numeric, can_cast, category, is_exact, unmodified};
 use super::{Binder, Bound, fail, place, unsupported};
 use crate::algebra::{
     AggregateCall, AggregateFunction as A, Duplicates, Expr, ExprKind, Function, Place, SortKey,
 };
+use crate::catalog::Digits;
 
 /// True for the name of an aggregate function.
 pub(super) fn is_aggregate(name: &str) -> bool {
@@ -155,8 +154,10 @@ impl Binder<'_> {
         }
         let mut arguments = Vec::with_capacity(written.list.len());
         for arg in &written.list {
-            let bound = self.bind_argument(name, arg)?;
-            arguments.push(self.retyped(bound));
+            let outer = std::mem::replace(&mut self.summed, matches!(kind, A::Sum | A::Avg));
+            let bound = self.bind_argument(name, arg);
+            self.summed = outer;
+            arguments.push(self.retyped(bound?));
         }
         let ordered_set = matches!(kind, A::PercentileCont | A::PercentileDisc | A::Mode);
         if ordered_set == function.within_group.is_empty() {
@@ -229,9 +230,10 @@ impl Binder<'_> {
         if call.function == A::ArrayAgg && ty.is_array() {
             return unsupported("an array of several dimensions", argument.at);
         }
-        let Some(result) = result_type(call.function, ty) else {
+        let Some(result) = result_type(self.digits, call.function, ty) else {
             return Ok(false);
         };
+        let argument = self.exact_argument(call, argument, result);
         // Floating-point moments are computed in double precision.
         let widen = ty == DataType::Real && result == DataType::Double;
         let expr = match widen {
@@ -251,6 +253,29 @@ impl Binder<'_> {
         call.arguments.push(expr);
         call.ty = result;
         Ok(true)
+    }
+
+    /// An exact number as a wide decimal where scaled integers do not do for `call`.
+    fn exact_argument(&self, call: &AggregateCall, argument: Bound, result: DataType) -> Bound {
+        let (ty, at) = (argument.ty(), argument.at);
+        let computes = matches!(
+            call.function,
+            A::Sum | A::Avg | A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp
+        );
+        if !computes || result != DataType::NUMERIC {
+            return argument;
+        }
+        let is_scaled = as_numeric(ty).is_some() && call.function != A::Sum;
+        if is_scaled && self.digits == Digits::Likely {
+            return argument;
+        }
+        let expr = wide(argument.expr);
+        // Of values that are equal one counts, whatever its scale.
+        let expr = match call.duplicates {
+            Duplicates::Remove => Expr::call(Function::TrimScale, vec![expr], DataType::NUMERIC),
+            Duplicates::Keep => expr,
+        };
+        Bound::new(expr, at)
     }
 
     /// An aggregate of two DOUBLEs.
@@ -313,7 +338,8 @@ impl Binder<'_> {
         let [SortKey { expr, .. }] = call.order_by.as_slice() else {
             return Ok(false);
         };
-        let key = expr.clone();
+        // Wide decimals are ordered as their bytes are.
+        let key = unkeyed(expr).clone();
         if let ExprKind::Call(Function::Json(_), _) = key.kind
             && key.ty == DataType::Bytea
         {
@@ -328,6 +354,9 @@ impl Binder<'_> {
                 return Ok(false);
             };
             call.arguments.push(fraction);
+        }
+        if let Some(first) = call.order_by.first_mut() {
+            first.expr = key.clone();
         }
         call.ty = unmodified(key.ty);
         if call.function == A::PercentileCont {
@@ -393,7 +422,9 @@ fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
         }
         return Ok(());
     }
-    let foreign = |key: &SortKey| !call.arguments.contains(&key.expr);
+    let foreign = |key: &SortKey| {
+        !call.arguments.contains(&key.expr) && !call.arguments.contains(unkeyed(&key.expr))
+    };
     if call.duplicates == Duplicates::Remove && call.order_by.iter().any(foreign) {
         let message =
             "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
@@ -412,27 +443,26 @@ fn finish(call: &mut AggregateCall, at: Place) -> Result<()> {
 }
 
 /// The result of an aggregate of one argument; None when there is no such overload.
-fn result_type(function: A, ty: DataType) -> Option<DataType> {
+fn result_type(digits: Digits, function: A, ty: DataType) -> Option<DataType> {
     let exact = as_numeric(ty);
     Some(match function {
         A::Count => DataType::BigInt,
         A::Sum => match (ty, exact) {
             (DataType::SmallInt | DataType::Integer, _) => DataType::BigInt,
-            (_, Some(numeric)) => {
-                DataType::Numeric(types::NumericType { precision: 38, ..numeric })
-            }
+            (_, Some(numeric)) => digits.total(numeric),
+            _ if ty.is_numeric() => DataType::NUMERIC,
             (DataType::Real | DataType::Double | DataType::Interval, _) => ty,
             _ => return None,
         },
-        A::Avg => match (ty, exact) {
-            (_, Some(numeric)) => DataType::Numeric(numeric_average(numeric)),
-            (DataType::Real | DataType::Double, _) => DataType::Double,
-            (DataType::Interval, _) => ty,
+        A::Avg => match ty {
+            _ if is_exact(ty) => DataType::NUMERIC,
+            DataType::Real | DataType::Double => DataType::Double,
+            DataType::Interval => ty,
             _ => return None,
         },
-        A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp => match (ty, exact) {
-            (_, Some(numeric)) => DataType::Numeric(numeric_deviation(numeric)),
-            (DataType::Real | DataType::Double, _) => DataType::Double,
+        A::StddevPop | A::StddevSamp | A::VarPop | A::VarSamp => match ty {
+            _ if is_exact(ty) => DataType::NUMERIC,
+            DataType::Real | DataType::Double => DataType::Double,
             _ => return None,
         },
         A::Min | A::Max => match ty {

@@ -2,9 +2,9 @@
 //! arrays.
 
 use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast};
-use types::{DataType, ElementType, Error, NumericType, Result, SqlState, Value, array};
+use types::{DataType, ElementType, Error, Result, SqlState, Value, array};
 
-use super::json::{Comparison, comparable, has_key};
+use super::json::{Comparison, comparable, has_key, keyed};
 use super::literal::{unknown, unknown_text};
 use super::name::expr_at;
 use super::operators::{compare_op, no_operator};
@@ -65,13 +65,11 @@ impl Binder<'_> {
             Some(ty) => {
                 let cast = |bound: Bound| self.coerce(bound, ty, Context::Explicit);
                 let list = list?.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
+                // A cast to NUMERIC keeps exact numbers as they are held.
+                let list = list.into_iter().map(|expr| Bound::new(expr, at));
                 match ty {
-                    // Each has the scale that it was written with; an array has one.
-                    DataType::Numeric(NumericType::UNCONSTRAINED) => {
-                        let list = list.into_iter().map(|expr| Bound::new(expr, at)).collect();
-                        self.unite(list, "ARRAY")?
-                    }
-                    ty => (list, ty),
+                    DataType::NUMERIC => (self.coerce_all(list, ty)?, ty),
+                    ty => (list.map(|bound| bound.expr).collect(), ty),
                 }
             }
         };
@@ -235,7 +233,7 @@ impl Binder<'_> {
         }
         let ty = match value.is_unknown() {
             true => super::coerce::literal_target(&value, element),
-            false => comparison_type(value.ty(), element)
+            false => comparison_type(self.digits, value.ty(), element)
                 .ok_or_else(|| no_operator(&op.to_string(), value.ty(), element, at))?,
         };
         let value = match !value.is_unknown() && interchangeable(value.ty(), ty) {
@@ -247,6 +245,7 @@ impl Binder<'_> {
             true => array.expr,
             false => self.coerce(array, array_ty, Context::Implicit)?,
         };
+        let (value, array) = (keyed(value), keyed(array));
         Ok(Bound::new(quantified(compare, quantifier, value, array), at))
     }
 
@@ -345,6 +344,7 @@ impl Binder<'_> {
             return Err(no_operator(&op.to_string(), a, b, at));
         };
         let left = comparable(left, Comparison::Equality, at)?;
+        let right = comparable(right, Comparison::Equality, at)?;
         let (function, list) = match op {
             Op::AtArrow => (Function::ArrayContains, vec![left, right]),
             Op::ArrowAt => (Function::ArrayContains, vec![right, left]),
@@ -401,7 +401,7 @@ impl Binder<'_> {
                 (DataType::Array(_), false) | (_, true) => None,
                 (ty, false) => Some(ty),
             };
-            ty.map(|ty| Candidate { ty, constant: matches!(bound.expr.kind, ExprKind::Literal(_)) })
+            ty.map(|ty| Candidate { ty })
         };
         let candidates: Option<Vec<Candidate>> = list.iter().zip(arrays).map(candidate).collect();
         let common = candidates.and_then(|candidates| common_type(&candidates).ok());

@@ -5,10 +5,12 @@ use types::{DataType, ElementType, Error, NumericType, Result, SqlState, Value};
 
 use super::literal::{decimal, numeric, unknown_text};
 use super::types::{
-    Candidate, Category, Context, can_cast, category, common_type, comparison_type, interchangeable,
+    Candidate, Category, Context, can_cast, category, common_type, comparison_type,
+    interchangeable, summed_type,
 };
 use super::{Binder, Bound, BoundColumn, BoundQuery, fail, place};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, Place, Plan};
+use crate::catalog::Digits;
 
 /// How a construct that unites types is named in errors: `CASE types integer and text cannot be
 /// matched`.
@@ -60,15 +62,12 @@ impl Binder<'_> {
         if kept && !cut && interchangeable(from, to) {
             return Ok(expr);
         }
-        if context == Context::Explicit
-            && let DataType::Numeric(NumericType::UNCONSTRAINED) = to
-            && super::types::as_numeric(from).is_some()
+        if (context, to) == (Context::Explicit, DataType::NUMERIC)
+            && let Some(n) = super::types::as_numeric(from)
         {
             // NUMERIC without precision takes any exact number as it is.
-            return Ok(match (super::types::as_numeric(from), from) {
-                (_, DataType::Numeric(_)) | (None, _) => expr,
-                (Some(numeric), _) => expr.cast(DataType::Numeric(numeric)),
-            });
+            let ty = DataType::Numeric(NumericType::computed(n.precision, n.scale));
+            return Ok(expr.cast(ty));
         }
         let is_hidden = context == Context::Implicit
             && has_mixed_operators(from, to)
@@ -160,6 +159,7 @@ impl Binder<'_> {
             DataType::Array(
                 ElementType::Varchar(_) | ElementType::Char(_) | ElementType::Reg(_),
             ) => DataType::Array(ElementType::Text),
+            DataType::Numeric(_) | DataType::WideNumeric(_) => DataType::NUMERIC,
             other => other.of_all_digits(),
         };
         let bound = Bound::new(Expr { kind, ty: *known }, at);
@@ -177,7 +177,7 @@ impl Binder<'_> {
             (true, true) => DataType::Text,
             (true, false) => literal_target(&left, right.ty()),
             (false, true) => literal_target(&right, left.ty()),
-            (false, false) => match comparison_type(left.ty(), right.ty()) {
+            (false, false) => match comparison_type(self.digits, left.ty(), right.ty()) {
                 Some(ty) => ty,
                 None => return Ok(None),
             },
@@ -216,15 +216,24 @@ impl Binder<'_> {
         Ok((coerced?, ty))
     }
 
+    /// All of `list` as `ty`.
+    pub(super) fn coerce_all(
+        &mut self,
+        list: impl Iterator<Item = Bound>,
+        ty: DataType,
+    ) -> Result<Vec<Expr>> {
+        list.map(|bound| self.coerce(bound, ty, Context::Implicit)).collect()
+    }
+
     /// The common type of `list`.
     pub(super) fn united_type(&self, list: &[Bound], construct: Construct) -> Result<DataType> {
-        let candidates: Vec<Candidate> = list
-            .iter()
-            .map(|bound| Candidate {
-                ty: bound.ty(),
-                constant: matches!(bound.expr.kind, ExprKind::Literal(_)),
-            })
-            .collect();
+        let candidates: Vec<Candidate> =
+            list.iter().map(|bound| Candidate { ty: bound.ty() }).collect();
+        if self.summed
+            && let Some(ty) = summed_type(self.digits, &candidates)
+        {
+            return Ok(ty);
+        }
         let mut ty = common_type(&candidates).or_else(|(a, b)| {
             let at = list.iter().find(|bound| bound.ty() == b).and_then(|bound| bound.at);
             fail(SqlState::DATATYPE_MISMATCH, mismatch(construct, a, b), at)
@@ -340,14 +349,15 @@ pub(super) fn literal_target(literal: &Bound, other: DataType) -> DataType {
             DataType::Char(n.max(u32::try_from(length).unwrap_or(u32::MAX)))
         }
         // The literal keeps its own digits, so that none is rounded away.
-        DataType::Numeric(ty) => {
+        DataType::Numeric(_) => {
             let own = unknown_text(&literal.expr).and_then(|text| {
                 decimal(&text.trim().to_ascii_lowercase())
                     .map(|(value, scale)| numeric(value, scale).ty)
             });
-            own.and_then(|own| super::types::number_union(own, DataType::Numeric(ty)))
-                .unwrap_or(other)
+            own.and_then(|own| super::types::number_union(Digits::All, own, other))
+                .unwrap_or(DataType::NUMERIC)
         }
+        DataType::WideNumeric(_) => DataType::NUMERIC,
         other => other,
     }
 }
@@ -403,12 +413,10 @@ fn typed_literal_as(
     match context {
         Context::Assignment => types::cast::assign_value(value, from, to).map(Some),
         // `1.5::numeric` keeps its digits; the caller knows how.
-        Context::Explicit if to == DataType::Numeric(NumericType::UNCONSTRAINED) => {
-            match super::types::as_numeric(from) {
-                Some(_) => Ok(None),
-                None => types::cast::cast_value(value, from, to).map(Some),
-            }
-        }
+        Context::Explicit if to == DataType::NUMERIC => match super::types::as_numeric(from) {
+            Some(_) => Ok(None),
+            None => types::cast::cast_value(value, from, to).map(Some),
+        },
         _ => types::cast::cast_value(value, from, to).map(Some),
     }
 }

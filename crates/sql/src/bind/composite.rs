@@ -231,7 +231,7 @@ impl Binder<'_> {
                 return fail(SqlState::DATATYPE_MISMATCH, message, at);
             }
         }
-        let Some(ty) = super::types::comparison_type(a, b) else {
+        let Some(ty) = super::types::comparison_type(self.digits, a, b) else {
             return Err(super::operators::no_operator("=", a, b, at));
         };
         let as_common = |bound: &Bound| {

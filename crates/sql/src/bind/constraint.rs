@@ -534,7 +534,7 @@ impl Binder<'_> {
             else {
                 continue;
             };
-            if comparison_type(own.ty, other.ty).is_none() {
+            if comparison_type(self.digits, own.ty, other.ty).is_none() {
                 let message = format!("foreign key constraint \"{name}\" cannot be implemented");
                 let detail = format!(
                     "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",

@@ -164,6 +164,7 @@ impl Binder<'_> {
         let entry = CteEntry::new(name, id, Vec::new());
         self.ctes.push(CteEntry { use_: CteUse::Forbidden, ..entry });
         let base = self.bind_set_expr(left, Unknowns::Text)?;
+        let base = self.stored(base)?;
         let (base, columns) = self.exact(base);
         let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
         if duplicates == Duplicates::Remove && types.iter().any(|ty| has_key(*ty)) {
@@ -201,23 +202,18 @@ impl Binder<'_> {
             return fail(SqlState::SYNTAX_ERROR, message, at);
         }
         for (ordinal, (column, ty)) in step.columns.iter().zip(types).enumerate() {
-            // Digits of numbers are those of each value.
-            let numbers = matches!((column.ty, ty), (DataType::Numeric(_), DataType::Numeric(_)));
-            let candidates = [*ty, column.ty].map(|ty| Candidate { ty, constant: false });
+            let candidates = [*ty, column.ty].map(|ty| Candidate { ty });
             let overall = common_type(&candidates).unwrap_or(column.ty);
             let nested = matches!(ty, DataType::Array(_) | DataType::Record(_))
                 && std::mem::discriminant(&column.ty) == std::mem::discriminant(ty);
-            let fits = overall == *ty
-                || numbers
-                || nested
-                || matches!((overall, ty), (DataType::Numeric(_), DataType::Numeric(_)));
+            // Digits of numbers are those of each value.
+            let numbers = *ty == DataType::NUMERIC && overall.is_numeric();
+            let fits = overall == *ty || numbers || nested;
             if !fits {
                 let message = format!(
-                    "recursive query \"{name}\" column {} has type {} in non-recursive term but \
-                     type {} overall",
-                    ordinal + 1,
-                    ty.name(),
-                    overall.name()
+                    "recursive query \"{name}\" column {} has type {ty} in non-recursive term but \
+                     type {overall} overall",
+                    ordinal + 1
                 );
                 let error = types::Error::new(SqlState::DATATYPE_MISMATCH, message)
                     .with_hint("Cast the output of the non-recursive term to the correct type.");

@@ -74,7 +74,7 @@ impl Binder<'_> {
         query: &ast::Query,
         head: TableHead,
     ) -> Result<Statement> {
-        let query = self.top_query(query)?;
+        let query = self.stored_query(query)?;
         if create.columns.len() > query.columns.len() {
             let message = "too many column names were specified";
             return fail(SqlState::SYNTAX_ERROR, message, object_at(&create.name));

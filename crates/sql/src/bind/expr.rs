@@ -14,7 +14,25 @@ use crate::parse::too_deep;
 impl Binder<'_> {
     /// Binds a scalar expression.
     pub(super) fn bind_expr(&mut self, expr: &Ast) -> Result<Bound> {
-        self.nested(|binder| binder.bind_form(expr))
+        // What shows the scales of single values is no sum.
+        let sums = is_coalesce(expr)
+            || matches!(
+                expr,
+                Ast::Nested(_)
+                    | Ast::Case { .. }
+                    | Ast::UnaryOp { op: ast::UnaryOperator::Minus, .. }
+                    | Ast::BinaryOp {
+                        op: ast::BinaryOperator::Plus
+                            | ast::BinaryOperator::Minus
+                            | ast::BinaryOperator::Multiply,
+                        ..
+                    }
+            );
+        let outer = self.summed;
+        self.summed = outer && sums;
+        let bound = self.nested(|binder| binder.bind_form(expr));
+        self.summed = outer;
+        bound
     }
 
     fn bind_form(&mut self, expr: &Ast) -> Result<Bound> {
@@ -152,7 +170,7 @@ impl Binder<'_> {
         let (ty, digits) = without_precision(ty);
         let ty = data_type(&ty, at)?;
         // `'12.50'::numeric` has the digits that are written.
-        if let DataType::Numeric(types::NumericType::UNCONSTRAINED) = ty
+        if ty == DataType::NUMERIC
             && let Some(text) = super::literal::unknown_text(&bound.expr)
             && let Some((value, scale)) = super::literal::decimal(&text.trim().to_ascii_lowercase())
         {
@@ -269,4 +287,17 @@ fn without_precision(ty: &ast::DataType) -> (ast::DataType, Option<i32>) {
     };
     let digits = i32::try_from(precision).ok().filter(|digits| *digits < 6);
     (plain, digits)
+}
+
+/// `coalesce(...)`, which gives its values as they are.
+fn is_coalesce(expr: &Ast) -> bool {
+    match expr {
+        Ast::Function(function) => match function.name.0.as_slice() {
+            [part] => {
+                part.as_ident().is_some_and(|ident| ident.value.eq_ignore_ascii_case("coalesce"))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
 }

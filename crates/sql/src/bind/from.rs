@@ -181,7 +181,7 @@ impl Binder<'_> {
     }
 
     fn merged_column(&mut self, a: Expr, b: Expr, kind: JoinKind, at: Place) -> Result<Expr> {
-        let ty = match comparison_type(a.ty, b.ty) {
+        let ty = match comparison_type(self.digits, a.ty, b.ty) {
             Some(ty) if a.ty != b.ty => unmodified(ty),
             _ => a.ty,
         };

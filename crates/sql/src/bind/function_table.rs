@@ -1,6 +1,6 @@
 //! The scalar functions and their overloads.
 
-use types::{DataType, ElementType, NumericType};
+use types::{DataType, ElementType};
 
 use crate::algebra::Function as F;
 
@@ -35,7 +35,7 @@ pub(super) enum Gives {
     First,
     /// A number without fraction: the first argument's type, NUMERIC with scale 0.
     Whole,
-    /// DOUBLE of DOUBLE; NUMERIC with a fixed scale of NUMERIC.
+    /// DOUBLE of DOUBLE; of NUMERIC, a wide decimal of wide decimals.
     Math,
 }
 
@@ -80,7 +80,6 @@ const TEXTS_OF: Gives = Is(DataType::Array(ElementType::Text));
 const DOUBLE: Gives = Is(DataType::Double);
 const BOOL: Gives = Is(DataType::Boolean);
 const SPAN: Gives = Is(DataType::Interval);
-const WIDE: Gives = Is(DataType::numeric(38, 0));
 
 /// The overloads called `name`.
 pub(super) fn overloads(name: &str) -> impl Iterator<Item = &'static Overload> {
@@ -125,11 +124,13 @@ const NUMBERS: &[Overload] = &[
     row("power", &[Double, Double], F::Power, Math),
     row("pow", &[Numeric, Numeric], F::Power, Math),
     row("pow", &[Double, Double], F::Power, Math),
-    row("div", &[Numeric, Numeric], F::Div, WIDE),
+    row("div", &[Numeric, Numeric], F::Div, Math),
     row("gcd", &[Integer, Integer], F::Gcd, First),
     row("gcd", &[BigInt, BigInt], F::Gcd, First),
     row("lcm", &[Integer, Integer], F::Lcm, First),
     row("lcm", &[BigInt, BigInt], F::Lcm, First),
+    row("gcd", &[Numeric, Numeric], F::Gcd, Math),
+    row("lcm", &[Numeric, Numeric], F::Lcm, Math),
     row("pi", &[], F::Pi, DOUBLE),
     row("degrees", &[Double], F::Degrees, DOUBLE),
     row("radians", &[Double], F::Radians, DOUBLE),
@@ -155,7 +156,7 @@ const NUMBERS: &[Overload] = &[
     row("acosd", &[Double], F::Acosd, DOUBLE),
     row("atand", &[Double], F::Atand, DOUBLE),
     row("atan2d", &[Double, Double], F::Atan2d, DOUBLE),
-    row("factorial", &[BigInt], F::Factorial, WIDE),
+    row("factorial", &[BigInt], F::Factorial, Is(DataType::NUMERIC)),
     row("width_bucket", &[Double, Double, Double, Integer], F::WidthBucket, INT),
     row("random", &[], F::Random, DOUBLE),
 ];
@@ -322,7 +323,7 @@ const TIMES: &[Overload] = &[
     row("to_date", &[Text, Text], F::ToDate, Is(DataType::Date)),
     row("to_timestamp", &[Text, Text], F::ToTimestamp, Is(DataType::TIMESTAMPTZ)),
     row("to_timestamp", &[Double], F::ToTimestamp, Is(DataType::TIMESTAMPTZ)),
-    row("to_number", &[Text, Text], F::ToNumber, Is(DataType::Numeric(NumericType::UNCONSTRAINED))),
+    row("to_number", &[Text, Text], F::ToNumber, Is(DataType::NUMERIC)),
     row("timezone", &[Text, Timestamp], F::AtTimeZone, Is(DataType::TIMESTAMPTZ)),
     row("timezone", &[Text, TimestampTz], F::AtTimeZone, Is(DataType::TIMESTAMP)),
     row("justify_days", &[Interval], F::JustifyDays, SPAN),
@@ -342,7 +343,7 @@ impl Kind {
             SmallInt => DataType::SmallInt,
             Integer => DataType::Integer,
             BigInt => DataType::BigInt,
-            Numeric => DataType::Numeric(NumericType::UNCONSTRAINED),
+            Numeric => DataType::NUMERIC,
             Real => DataType::Real,
             Double => DataType::Double,
             Boolean => DataType::Boolean,
@@ -360,7 +361,7 @@ impl Kind {
         match (self, ty) {
             (Kind::Shown | Cast, _) => true,
             (Text, DataType::Varchar(_) | DataType::Name | DataType::InternalChar)
-            | (Numeric, DataType::Numeric(_)) => true,
+            | (Numeric, DataType::Numeric(_) | DataType::WideNumeric(_)) => true,
             _ => self.target() == ty.of_all_digits(),
         }
     }

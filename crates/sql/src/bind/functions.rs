@@ -1,16 +1,17 @@
 //! Function calls: overload resolution and the functions with rules of their own.
 
 use sqlparser::ast;
-use types::{DataType, Error, NumericDisplay, NumericType, RegKind, Result, SqlState, Value};
+use types::{DataType, Error, RegKind, Result, SqlState, Value};
 
 use super::array_functions::{is_array_function, is_set_function};
 use super::function_table::{Gives, Kind, Overload, overloads};
 use super::hypothetical::is_hypothetical;
-use super::json::{Comparison, comparable, has_key, refuse_missing, takes_rows};
+use super::json::{Comparison, comparable, has_key, needs_key, refuse_missing, takes_rows};
 use super::name::{object_at, object_parts};
+use super::operators::{computed, wide};
 use super::parameter_names::in_order;
 use super::scope::Series;
-use super::types::{Context, as_numeric, can_cast, numeric_rounded, type_called};
+use super::types::{Context, as_numeric, can_cast, is_exact, type_called};
 use super::{Binder, Bound, aggregate, fail, place, unsupported, window};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, Place};
 
@@ -222,12 +223,14 @@ impl Binder<'_> {
         let first = list.first().map_or(DataType::Unknown, |expr| expr.ty);
         let ty = match (overload.gives, first) {
             (Gives::Is(ty), _) => ty,
-            (Gives::Whole, DataType::Numeric(numeric)) => {
-                DataType::Numeric(numeric_rounded(numeric, 0, 1))
-            }
-            (Gives::Math, DataType::Numeric(_)) => DataType::Numeric(NumericType::UNCONSTRAINED),
+            (Gives::Whole, DataType::Numeric(numeric)) => self.digits.rounded(numeric, 0, 1),
+            (Gives::Math, ty) if ty.is_numeric() => DataType::NUMERIC,
+            (Gives::First | Gives::Whole, ty) if ty.is_numeric() => computed(ty),
             (Gives::First | Gives::Whole | Gives::Math, ty) => ty,
         };
+        if overload.gives == Gives::Math && ty == DataType::NUMERIC {
+            list = list.into_iter().map(wide).collect();
+        }
         let unfielded = list.first().and_then(Expr::as_literal) == Some(&Value::Null);
         if overload.function == Function::DateTrunc && unfielded {
             return Ok(Bound::new(Expr::null(ty), at));
@@ -278,61 +281,40 @@ impl Binder<'_> {
         let [value, digits] = arguments else {
             return Ok(None);
         };
-        let exact = value.ty().is_integer() || matches!(value.ty(), DataType::Numeric(_));
-        if !exact || !can_cast(digits.ty(), DataType::Integer, Context::Implicit) {
+        if !is_exact(value.ty()) || !can_cast(digits.ty(), DataType::Integer, Context::Implicit) {
             return Ok(None);
         }
         let digits = self.coerce(digits.clone(), DataType::Integer, Context::Implicit)?;
         let value = self.as_numeric_operand(value.clone())?;
-        let DataType::Numeric(numeric) = value.ty else {
-            return Ok(None);
-        };
         let (function, carry) = match name {
             "round" => (Function::Round, 1),
             _ => (Function::Trunc, 0),
         };
-        let ty = match digits.as_literal().and_then(Value::as_integer) {
-            Some(count) => {
-                let count = i32::try_from(count.clamp(-38, 38)).unwrap_or(0);
-                numeric_rounded(numeric, count, carry)
-            }
-            None => {
-                let precision = (numeric.precision + 1).min(NumericType::PRECISION_MAX);
-                NumericType { precision, scale: numeric.scale, display: NumericDisplay::Trimmed }
-            }
+        let count = digits.as_literal().and_then(Value::as_integer);
+        let ty = match (count.map(|count| u32::try_from(count.max(0))), as_numeric(value.ty)) {
+            (Some(Ok(count)), Some(numeric)) => self.digits.rounded(numeric, count, carry),
+            // Each row has the digits that it asks for.
+            _ => DataType::NUMERIC,
         };
-        let call = Expr::call(function, vec![value, digits], DataType::Numeric(ty));
-        Ok(Some(Bound::new(call, at)))
+        let value = if ty == DataType::NUMERIC { wide(value) } else { value };
+        Ok(Some(Bound::new(Expr::call(function, vec![value, digits], ty), at)))
     }
 
-    /// scale, min_scale and trim_scale. Values whose type prints them trimmed have the scale that
-    /// they need.
+    /// scale, min_scale and trim_scale.
     fn scale_of(&mut self, name: &str, arguments: &[Bound], at: Place) -> Result<Option<Bound>> {
         let [value] = arguments else {
             return Ok(None);
         };
-        let numeric = DataType::Numeric(NumericType::UNCONSTRAINED);
-        if !can_cast(value.ty(), numeric, Context::Implicit) {
+        if !can_cast(value.ty(), DataType::NUMERIC, Context::Implicit) {
             return Ok(None);
         }
-        let value = self.as_numeric_operand(value.clone())?;
-        let DataType::Numeric(numeric) = value.ty else {
-            return Ok(None);
+        let value = wide(self.as_numeric_operand(value.clone())?);
+        let (function, ty) = match name {
+            "trim_scale" => (Function::TrimScale, DataType::NUMERIC),
+            "scale" => (Function::Scale, DataType::Integer),
+            _ => (Function::MinScale, DataType::Integer),
         };
-        let expr = match (name, numeric.display) {
-            ("trim_scale", _) => value.cast(DataType::Numeric(NumericType {
-                display: NumericDisplay::Trimmed,
-                ..numeric
-            })),
-            ("scale", NumericDisplay::Fixed) => Expr {
-                kind: ExprKind::Case {
-                    branches: vec![(value.is_null(), Expr::null(DataType::Integer))],
-                    otherwise: Box::new(Expr::integer(i32::from(numeric.scale))),
-                },
-                ty: DataType::Integer,
-            },
-            _ => Expr::call(Function::MinScale, vec![value], DataType::Integer),
-        };
+        let expr = Expr::call(function, vec![value], ty);
         Ok(Some(Bound::new(expr, at)))
     }
 
@@ -359,7 +341,7 @@ impl Binder<'_> {
         let (x, y) = (a.ty(), b.ty());
         super::json::refuse_json("=", x, y, at)?;
         match self.unite_operands(a, b)? {
-            Some((a, b)) if has_key(a.ty) => {
+            Some((a, b)) if needs_key(a.ty) => {
                 let again = self.refreshed(&Bound::new(a.clone(), at)).expr;
                 let a = comparable(a, Comparison::Equality, at)?;
                 let b = comparable(b, Comparison::Equality, at)?;

@@ -12,7 +12,7 @@ use super::scope::Clause;
 use super::types::{Category, Context, can_cast, category};
 use super::{Binder, Bound, fail, place};
 use crate::algebra::{Expr, ExprKind, Function};
-use crate::catalog::{Catalog, ColumnDef};
+use crate::catalog::{Catalog, ColumnDef, Digits};
 use crate::parse::visit::rewrite_expressions;
 
 /// Functions that are told before there is a row, by the session or the database; those that the
@@ -49,6 +49,7 @@ pub fn bind_generated(
             let tree = crate::parse::parse_expr(sql)?;
             let mut binder = Binder::new(catalog, &[]);
             binder.zone.read_definition();
+            binder.digits = Digits::All;
             exprs.push((ordinal, binder.generation(&tree, table, columns, ordinal)?));
         }
     }

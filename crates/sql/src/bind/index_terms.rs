@@ -31,7 +31,10 @@ pub fn bind_index_terms(
     let mut expressions = Vec::with_capacity(terms.expressions.len());
     for expression in &terms.expressions {
         let tree = crate::parse::parse_expr(&expression.sql)?;
-        expressions.push(binder.index_expression(&tree, table, columns)?.expr);
+        let expr = binder.index_expression(&tree, table, columns)?.expr;
+        // The index holds what its definition says, whatever a type is derived as today.
+        let is_held = super::types::interchangeable(expr.ty, expression.ty);
+        expressions.push(if is_held { expr } else { expr.cast(expression.ty) });
     }
     let predicate = match &terms.predicate {
         Some(sql) => {

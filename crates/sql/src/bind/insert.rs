@@ -381,11 +381,7 @@ impl Binder<'_> {
         );
         match self.default_value(expr, ty, name).map_err(|error| (error.state(), error)) {
             Err((SqlState::STRING_TOO_LONG, _)) => Ok(()),
-            Err((SqlState::NUMERIC_OUT_OF_RANGE, _))
-                if !is_text || matches!(ty, DataType::Numeric(_)) =>
-            {
-                Ok(())
-            }
+            Err((SqlState::NUMERIC_OUT_OF_RANGE, _)) if !is_text || ty.is_numeric() => Ok(()),
             Err((_, error)) => Err(error),
             Ok(_) => Ok(()),
         }

@@ -154,11 +154,36 @@ pub(super) fn comparable(expr: Expr, what: Comparison, at: Place) -> Result<Expr
             let json = |ty| matches!(ty, DataType::Json | DataType::Array(ElementType::Json));
             match record.any_field(&json) {
                 true => Err(no_order(what, at)),
-                false => Ok(expr),
+                false => Ok(keyed(expr)),
             }
         }
-        _ => Ok(expr),
+        _ => Ok(keyed(expr)),
     }
+}
+
+/// `expr`, or its key when values with wide decimals that differ in their bytes may be equal.
+pub(super) fn keyed(expr: Expr) -> Expr {
+    let ty = match expr.ty {
+        DataType::Array(ElementType::WideNumeric(_)) => DataType::Array(ElementType::Bytea),
+        _ => DataType::Bytea,
+    };
+    match expr.ty.has_wide() {
+        true => Expr::call(Function::NumericKey, vec![expr], ty),
+        false => expr,
+    }
+}
+
+/// The expression of which [`keyed`] made `expr`.
+pub(super) fn unkeyed(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Call(Function::NumericKey, list) => list.first().unwrap_or(expr),
+        _ => expr,
+    }
+}
+
+/// True for types whose values are compared by something else than their bytes.
+pub(super) fn needs_key(ty: DataType) -> bool {
+    has_key(ty) || ty.has_wide()
 }
 
 /// True for types that are not compared as they are held.

@@ -2,6 +2,7 @@
 
 use sqlparser::ast;
 use types::calendar::rounded_micros;
+use types::wide::Wide;
 use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::{Binder, Bound, at_span, fail, place, unsupported};
@@ -141,11 +142,10 @@ pub(super) fn constant_text(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits. One with an exponent that 38
-/// digits do not hold is DOUBLE PRECISION, which was meant by it.
+/// A number: INTEGER, else BIGINT, else NUMERIC of just its digits.
 ///
 /// # Errors
-/// 22003 for more digits without an exponent: PostgreSQL keeps them all.
+/// 22003 for more digits than NUMERIC has.
 pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
     let digits = text.replace('_', "");
     let lower = digits.to_ascii_lowercase();
@@ -163,16 +163,8 @@ pub(super) fn number(text: &str, at: Place) -> Result<Expr> {
         }
         return Ok(numeric(value, scale));
     }
-    if !lower.contains('e') {
-        let message = format!("number \"{text}\" has more than 38 digits");
-        let error = types::Error::new(SqlState::NUMERIC_OUT_OF_RANGE, message)
-            .with_hint("Write it with an exponent, or in quotes with a cast to double precision.");
-        return Err(place(error, at));
-    }
-    match lower.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Expr::literal(Value::F64(value), DataType::Double)),
-        _ => fail(SqlState::NUMERIC_OUT_OF_RANGE, format!("number \"{text}\" is out of range"), at),
-    }
+    let value = Wide::parse(&lower).map_err(|error| place(error, at))?;
+    Ok(Expr::literal(value.value(), DataType::NUMERIC))
 }
 
 /// The smallest of INTEGER, BIGINT and NUMERIC that holds `value`.
@@ -189,7 +181,7 @@ pub(super) fn integer(value: i128) -> Expr {
 /// A NUMERIC constant with just the digits it has.
 pub(super) fn numeric(value: i128, scale: u8) -> Expr {
     let digits = digit_count(value).max(scale).max(1);
-    let ty = NumericType::fixed(digits, scale);
+    let ty = NumericType::computed(digits, scale);
     let value = match i64::try_from(value) {
         Ok(value) if digits <= NumericType::PRECISION_64 => Value::I64(value),
         _ => Value::I128(value),

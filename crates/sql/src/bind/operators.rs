@@ -4,10 +4,7 @@ use sqlparser::ast::{self, BinaryOperator as Op, Expr as Ast, UnaryOperator};
 use types::{DataType, Error, Interval, NumericType, Result, SqlState, Value};
 
 use super::json::{Comparison, comparable, refuse_json};
-use super::types::{
-    Category, Context, as_numeric, category, number_union, numeric_modulo, numeric_product,
-    numeric_quotient, numeric_sum, operand_union,
-};
+use super::types::{Category, Context, as_numeric, category, number_union, operand_union};
 use super::{Binder, Bound, place, unsupported};
 use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
 
@@ -136,7 +133,9 @@ impl Binder<'_> {
         };
         let typed = |binder: &mut Self, bound: Bound, other: DataType| -> Result<Bound> {
             let ty = match guess(other) {
-                DataType::Numeric(_) => super::coerce::literal_target(&bound, other),
+                DataType::Numeric(_) | DataType::WideNumeric(_) => {
+                    super::coerce::literal_target(&bound, other)
+                }
                 ty => ty,
             };
             let at = bound.at;
@@ -158,21 +157,23 @@ impl Binder<'_> {
             Op::Divide => Function::Divide,
             _ => Function::Modulo,
         };
-        let Some(common) = operand_union(left.ty(), right.ty()) else {
+        let Some(common) = operand_union(self.digits, left.ty(), right.ty()) else {
             return Err(Error::internal("arithmetic on something that is no number"));
         };
-        if let DataType::Numeric(_) = common {
+        if common.is_numeric() {
             let (left, right) = (self.as_numeric_operand(left)?, self.as_numeric_operand(right)?);
-            let (Some(a), Some(b)) = (as_numeric(left.ty), as_numeric(right.ty)) else {
-                return Err(Error::internal("NUMERIC operand expected"));
+            let digits = self.digits;
+            let ty = match (function, as_numeric(left.ty), as_numeric(right.ty)) {
+                // A quotient has as many digits as its value needs.
+                (Function::Divide, ..) | (_, None, _) | (_, _, None) => DataType::NUMERIC,
+                (Function::Multiply, Some(a), Some(b)) => digits.product(a, b),
+                (Function::Modulo, Some(a), Some(b)) => digits.modulo(a, b),
+                (_, Some(a), Some(b)) => digits.sum(a, b),
             };
-            let ty = match function {
-                Function::Multiply => numeric_product(a, b),
-                Function::Divide => numeric_quotient(a, b),
-                Function::Modulo => numeric_modulo(a, b),
-                _ => numeric_sum(a, b),
-            };
-            return Ok(Expr::call(function, vec![left, right], DataType::Numeric(ty)));
+            let list = vec![left, right];
+            let list =
+                if ty == DataType::NUMERIC { list.into_iter().map(wide).collect() } else { list };
+            return Ok(Expr::call(function, list, ty));
         }
         let at = super::first(left.at, || right.at);
         if function == Function::Modulo && !common.is_integer() {
@@ -194,9 +195,7 @@ impl Binder<'_> {
         }
         match as_numeric(bound.ty()) {
             Some(ty) => self.coerce(bound, DataType::Numeric(ty), Context::Implicit),
-            None => {
-                self.coerce(bound, DataType::Numeric(NumericType::UNCONSTRAINED), Context::Implicit)
-            }
+            None => self.coerce(bound, DataType::NUMERIC, Context::Implicit),
         }
     }
 
@@ -286,7 +285,9 @@ impl Binder<'_> {
         let at = super::first(left.at, || right.at);
         let ty = match (a, b) {
             (DataType::Unknown, ty) | (ty, DataType::Unknown) if ty.is_integer() => ty,
-            (a, b) if a.is_integer() && b.is_integer() => number_union(a, b).unwrap_or(a),
+            (a, b) if a.is_integer() && b.is_integer() => {
+                number_union(self.digits, a, b).unwrap_or(a)
+            }
             _ => return Err(no_operator(&op.to_string(), a, b, at)),
         };
         let left = self.coerce(left, ty, Context::Implicit)?;
@@ -385,7 +386,7 @@ impl Binder<'_> {
         {
             return Ok(Bound::new(Expr::literal(value, ty), at));
         }
-        Ok(Bound::new(Expr::call(Function::Negate, vec![bound.expr], ty), at))
+        Ok(Bound::new(Expr::call(Function::Negate, vec![bound.expr], computed(ty)), at))
     }
 }
 
@@ -549,4 +550,20 @@ fn missing_operator(message: String, at: Place) -> Error {
          casts.",
     );
     place(error, at)
+}
+
+/// An exact number as a wide decimal.
+pub(super) fn wide(expr: Expr) -> Expr {
+    if expr.ty == DataType::NUMERIC { expr } else { expr.cast(DataType::NUMERIC) }
+}
+
+/// The type of what is computed from values of type `ty`: without declared digits.
+pub(super) fn computed(ty: DataType) -> DataType {
+    match ty {
+        DataType::Numeric(n) if !n.is_trimmed() => {
+            DataType::Numeric(NumericType::computed(n.precision, n.scale))
+        }
+        DataType::WideNumeric(_) => DataType::NUMERIC,
+        ty => ty,
+    }
 }

@@ -176,9 +176,16 @@ impl Binder<'_> {
         let ty = match all.as_slice() {
             // One value is compared, as `=` does it.
             [a, b] if a.ty().is_number() && b.ty().is_number() => {
-                comparison_type(a.ty(), b.ty()).map_or_else(|| self.united_type(&all, "IN"), Ok)?
+                comparison_type(self.digits, a.ty(), b.ty())
+                    .map_or_else(|| self.united_type(&all, "IN"), Ok)?
             }
-            _ => self.united_type(&all, "IN")?,
+            _ => {
+                // Which of them is equal does not depend on their scales.
+                let outer = std::mem::replace(&mut self.summed, true);
+                let ty = self.united_type(&all, "IN");
+                self.summed = outer;
+                ty?
+            }
         };
         let mut exprs = Vec::with_capacity(all.len());
         for bound in all {

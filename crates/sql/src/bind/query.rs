@@ -266,7 +266,7 @@ impl Binder<'_> {
         })?;
         let at = bound.at;
         let bound = match bound.ty() {
-            DataType::Numeric(_) | DataType::Double | DataType::Real => {
+            DataType::Numeric(_) | DataType::WideNumeric(_) | DataType::Double | DataType::Real => {
                 let expr = self.coerce(bound, DataType::BigInt, Context::Assignment)?;
                 super::Bound::new(expr, at)
             }

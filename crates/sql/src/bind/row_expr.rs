@@ -5,7 +5,7 @@ use types::{DataType, Result, SqlState};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Whole};
 use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{ColumnId, Expr, ExprKind, Function, SessionFunction};
-use crate::catalog::{Catalog, CheckDef, ColumnDef};
+use crate::catalog::{Catalog, CheckDef, ColumnDef, Digits};
 
 /// Binds the conditions of `checks` over a row of table `table` with `columns`: column `i` of the
 /// row is [`ColumnId`] `i`. Each is BOOLEAN; a row passes unless one is false. Behind the last
@@ -24,6 +24,7 @@ pub fn bind_row_exprs(
     for check in checks {
         let tree = crate::parse::parse_expr(&check.sql)?;
         let mut binder = Binder::new(catalog, &[]);
+        binder.digits = Digits::All;
         binder.set_clock(columns.len());
         let zone = ColumnId(binder.next_column);
         binder.next_column += 1;

@@ -86,7 +86,7 @@ impl Binder<'_> {
 }
 
 fn column_type(name: &str, a: &BoundColumn, b: &BoundColumn) -> Result<DataType> {
-    let candidate = |column: &BoundColumn| Candidate { ty: column.ty, constant: false };
+    let candidate = |column: &BoundColumn| Candidate { ty: column.ty };
     let ty = common_type(&[candidate(a), candidate(b)]);
     ty.or_else(|(a, other)| {
         let message = format!("{name} types {} and {} cannot be matched", a.name(), other.name());

@@ -1,7 +1,7 @@
 //! Functions with a syntax of their own: EXTRACT, SUBSTRING, POSITION, TRIM, OVERLAY, AT TIME ZONE.
 
 use sqlparser::ast::{self, Expr as Ast};
-use types::{DataType, Result, SqlState, calendar};
+use types::{DataType, NumericDisplay, NumericType, Result, SqlState, calendar};
 
 use super::literal::constant_text;
 use super::name::expr_at;
@@ -205,14 +205,18 @@ impl Binder<'_> {
 
 /// The NUMERIC that extract gives of a known field: PostgreSQL shows seconds with six digits and
 /// milliseconds with three, whatever they are.
-fn extract_type(field: &str, of: DataType) -> types::NumericType {
+fn extract_type(field: &str, of: DataType) -> NumericType {
     use calendar::Field as F;
     let scale = match calendar::Field::parse(field) {
         Ok(F::Second) => 6,
         Ok(F::Epoch) if of != DataType::Date => 6,
         Ok(F::Milliseconds) => 3,
-        _ => return calendar::EXTRACT_TYPE,
+        // As many digits as it needs.
+        Ok(F::Julian) => {
+            return NumericType { display: NumericDisplay::Trimmed, ..calendar::EXTRACT_TYPE };
+        }
+        _ => 0,
     };
     let precision = calendar::EXTRACT_TYPE.precision;
-    types::NumericType { precision, scale, display: types::NumericDisplay::Fixed }
+    NumericType::computed(precision, scale)
 }

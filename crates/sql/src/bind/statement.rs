@@ -1,13 +1,14 @@
 //! Which statement goes where; EXPLAIN, COPY, CALL, TRUNCATE, SET.
 
 use sqlparser::ast::{self, Statement as Ast};
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState};
 
 use super::into::into_of;
 use super::lock::refuse_locks;
 use super::name::{expr_at, folded, ident_at, object_at, object_parts};
 use super::scope::Clause;
-use super::{Binder, Unknowns, fail, place, unsupported};
+use super::types::{Context, stored_type};
+use super::{Binder, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::catalog::{Relation, TableRef};
 use crate::parse::{CopySource, CopyTree, Tree};
 use crate::statement::{
@@ -125,6 +126,19 @@ impl Binder<'_> {
     pub(super) fn top_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
         let bound = self.bind_query(query, Unknowns::Text)?;
         self.finish(bound)
+    }
+
+    /// As [`Self::top_query`], with columns as a table has them.
+    pub(super) fn stored_query(&mut self, query: &ast::Query) -> Result<crate::algebra::Query> {
+        let bound = self.bind_query(query, Unknowns::Text)?;
+        let bound = self.stored(bound)?;
+        self.finish(bound)
+    }
+
+    /// The query with columns as a table has them: a NUMERIC that was computed has no precision.
+    pub(super) fn stored(&mut self, query: BoundQuery) -> Result<BoundQuery> {
+        let types: Vec<DataType> = query.columns.iter().map(|c| stored_type(c.ty)).collect();
+        self.coerce_columns(query, &types, Context::Assignment)
     }
 
     /// A table (no view) by name, for statements that need one.

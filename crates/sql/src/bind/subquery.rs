@@ -4,7 +4,7 @@
 use sqlparser::ast::{self, Expr as Ast};
 use types::{DataType, Result, SqlState};
 
-use super::json::{Comparison, comparable, has_key};
+use super::json::{Comparison, comparable, needs_key};
 use super::name::expr_at;
 use super::operators::no_operator;
 use super::types::{Context, comparison_type, interchangeable};
@@ -97,7 +97,7 @@ impl Binder<'_> {
         plan: Plan,
         at: Place,
     ) -> Result<(Vec<Expr>, Plan)> {
-        if !left.iter().any(|expr| has_key(expr.ty)) {
+        if !left.iter().any(|expr| needs_key(expr.ty)) {
             return Ok((left, plan));
         }
         if let Some(json) = left.iter().find(|expr| expr.ty == DataType::Json) {
@@ -125,7 +125,7 @@ impl Binder<'_> {
             let ty = super::coerce::literal_target(&operand, column.ty);
             return Ok((self.coerce(operand, ty, Context::Implicit)?, column.ty));
         }
-        let ty = match comparison_type(operand.ty(), column.ty) {
+        let ty = match comparison_type(self.digits, operand.ty(), column.ty) {
             Some(ty) => ty,
             None => return Err(no_operator("=", operand.ty(), column.ty, at)),
         };

@@ -1,7 +1,7 @@
 //! Table functions in FROM: generate_series, and whatever the catalog knows. Constant arguments.
 
 use sqlparser::ast;
-use types::{DataType, NumericType, Result, SqlState, Value};
+use types::{DataType, Result, SqlState, Value};
 
 use super::array_functions::is_set_function;
 use super::from::aliased;
@@ -287,14 +287,13 @@ impl Binder<'_> {
         }
         let mut ty = DataType::Integer;
         for arg in args.iter().filter(|arg| !arg.is_unknown()) {
-            match number_union(ty, arg.ty()) {
+            match number_union(self.digits, ty, arg.ty()) {
                 Some(DataType::Real | DataType::Double) | None => return Err(wrong(&args)),
                 Some(union) => ty = union,
             }
         }
-        if let DataType::Numeric(numeric) = ty {
-            let precision = NumericType::PRECISION_MAX;
-            ty = DataType::Numeric(NumericType { precision, ..numeric });
+        if ty.is_numeric() {
+            ty = DataType::NUMERIC;
         }
         if args.len() == 2 {
             args.push(Bound::new(Expr::integer(1), None));

@@ -4,11 +4,12 @@ use sqlparser::ast::{self, DataType as Ast};
 use types::record::RecordField;
 use types::{
     DataType, ElementType, Error, NumericDisplay, NumericType, RecordType, RegKind, Result,
-    SqlState,
+    SqlState, WideDigits,
 };
 
 use super::{name, unsupported};
 use crate::algebra::Place;
+use crate::catalog::Digits;
 
 /// What kind of conversion is asked for: each allows all that those before it allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +51,8 @@ pub(super) fn category(ty: DataType) -> Category {
         | DataType::Reg(_)
         | DataType::Real
         | DataType::Double
-        | DataType::Numeric(_) => Category::Number,
+        | DataType::Numeric(_)
+        | DataType::WideNumeric(_) => Category::Number,
         DataType::Char(_) | DataType::Varchar(_) | DataType::Text | DataType::Name => {
             Category::Text
         }
@@ -68,6 +70,17 @@ pub(super) fn category(ty: DataType) -> Category {
     }
 }
 
+/// The type of a column that keeps values of type `ty`: without digits that none declared.
+pub(super) fn stored_type(ty: DataType) -> DataType {
+    match ty {
+        DataType::Numeric(n) if n.display != NumericDisplay::Fixed => DataType::NUMERIC,
+        DataType::Array(element) => {
+            DataType::array_of(stored_type(element.data_type())).unwrap_or(ty)
+        }
+        ty => ty,
+    }
+}
+
 /// Place in the order of implicit numeric conversion.
 fn number_rank(ty: DataType) -> Option<u8> {
     Some(match ty {
@@ -75,7 +88,7 @@ fn number_rank(ty: DataType) -> Option<u8> {
         DataType::Integer => 1,
         DataType::BigInt => 2,
         DataType::Oid => 3,
-        DataType::Numeric(_) => 4,
+        DataType::Numeric(_) | DataType::WideNumeric(_) => 4,
         DataType::Real => 5,
         DataType::Double => 6,
         _ => return None,
@@ -171,8 +184,11 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
         (T::Char(_), _) | (_, T::Char(_)) | (T::Unknown, _) | (_, T::Unknown) => a == b,
         (a, b) if a.is_text() && b.is_text() => true,
         (T::Numeric(x), T::Numeric(y)) => {
-            x.scale == y.scale && T::Numeric(x).physical() == T::Numeric(y).physical()
+            x.scale == y.scale
+                && x.is_trimmed() == y.is_trimmed()
+                && T::Numeric(x).physical() == T::Numeric(y).physical()
         }
+        (T::WideNumeric(_), T::WideNumeric(_)) => true,
         (T::Array(x), T::Array(y)) => types::array::same_form(x, y),
         (T::Record(x), T::Record(y)) => types::record::same_form(x, y),
         (T::Time(_), T::Time(_))
@@ -182,136 +198,105 @@ pub(super) fn interchangeable(a: DataType, b: DataType) -> bool {
     }
 }
 
-/// The number type as NUMERIC: integers have the digits of their range.
+/// The number type as NUMERIC of scaled integers: integers have the digits of their range. None for
+/// wide decimals, too.
 pub(super) fn as_numeric(ty: DataType) -> Option<NumericType> {
     Some(match ty {
-        DataType::SmallInt => NumericType::fixed(5, 0),
-        DataType::Integer => NumericType::fixed(10, 0),
-        DataType::BigInt => NumericType::fixed(19, 0),
-        DataType::Numeric(numeric) => numeric,
+        DataType::SmallInt => NumericType::computed(5, 0),
+        DataType::Integer => NumericType::computed(10, 0),
+        DataType::BigInt => NumericType::computed(19, 0),
+        DataType::Numeric(numeric) if !numeric.is_trimmed() => numeric,
         _ => return None,
     })
 }
 
-/// A NUMERIC of `digits` integer digits and `scale`, as far as 38 digits reach.
-fn bounded(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
-    let max = u32::from(NumericType::PRECISION_MAX);
-    let scale = scale.min(max);
-    let precision = (digits + scale).clamp(1, max);
-    NumericType { precision: narrow(precision), scale: narrow(scale), display }
+/// True for exact numbers: integers and NUMERIC in each form.
+pub(super) fn is_exact(ty: DataType) -> bool {
+    ty.is_integer() || ty.is_numeric()
 }
 
-fn narrow(n: u32) -> u8 {
-    u8::try_from(n.min(u32::from(NumericType::PRECISION_MAX))).unwrap_or(NumericType::PRECISION_MAX)
-}
+impl Digits {
+    /// A computed NUMERIC of `whole` digits before the point.
+    fn computed(self, whole: u32, scale: u32) -> DataType {
+        let max = u32::from(NumericType::PRECISION_MAX);
+        if scale > max || (self == Self::All && whole + scale > max) {
+            return DataType::NUMERIC;
+        }
+        // At most 38 each.
+        let precision = (whole + scale).clamp(1, max) as u8;
+        DataType::Numeric(NumericType::computed(precision.max(scale as u8), scale as u8))
+    }
 
-fn parts(n: NumericType) -> (u32, u32) {
-    (u32::from(n.precision), u32::from(n.scale))
+    /// `a + b`, `a - b`.
+    pub(super) fn sum(self, a: NumericType, b: NumericType) -> DataType {
+        let whole = integer_digits(a).max(integer_digits(b)) + 1;
+        self.computed(whole, u32::from(a.scale.max(b.scale)))
+    }
+
+    /// `a * b`.
+    pub(super) fn product(self, a: NumericType, b: NumericType) -> DataType {
+        let scale = u32::from(a.scale) + u32::from(b.scale);
+        self.computed(integer_digits(a) + integer_digits(b), scale)
+    }
+
+    /// `a % b`.
+    pub(super) fn modulo(self, a: NumericType, b: NumericType) -> DataType {
+        let whole = integer_digits(a).max(integer_digits(b));
+        self.computed(whole, u32::from(a.scale.max(b.scale)))
+    }
+
+    /// sum(a), of any number of rows.
+    pub(super) fn total(self, a: NumericType) -> DataType {
+        let scale = u32::from(a.scale);
+        match self {
+            Self::Likely => DataType::Numeric(NumericType::computed(38, a.scale)),
+            // 2^63 rows have 19 digits.
+            Self::All if integer_digits(a) + 19 + scale > 38 => DataType::NUMERIC,
+            Self::All => DataType::Numeric(NumericType::computed(38, a.scale)),
+        }
+    }
+
+    /// round and trunc to `digits` fractional digits, at least 0; `carry` when rounding may add an
+    /// integer digit.
+    pub(super) fn rounded(self, a: NumericType, digits: u32, carry: u32) -> DataType {
+        self.computed(integer_digits(a) + carry, digits)
+    }
+
+    /// The NUMERIC that holds the values of both, whatever their scales.
+    fn both(self, a: NumericType, b: NumericType) -> DataType {
+        if a.scale == b.scale && (a.precision, a.display) == (b.precision, b.display) {
+            return DataType::Numeric(a);
+        }
+        let whole = integer_digits(a).max(integer_digits(b));
+        self.computed(whole, u32::from(a.scale.max(b.scale)))
+    }
 }
 
 fn integer_digits(n: NumericType) -> u32 {
     u32::from(n.precision.saturating_sub(n.scale))
 }
 
-fn either_trimmed(a: NumericType, b: NumericType) -> NumericDisplay {
-    match (a.display, b.display) {
-        (NumericDisplay::Fixed, NumericDisplay::Fixed) => NumericDisplay::Fixed,
-        _ => NumericDisplay::Trimmed,
+/// The wider of two number types, whatever the scales of their values; None when one is not a
+/// number.
+pub(super) fn number_union(digits: Digits, a: DataType, b: DataType) -> Option<DataType> {
+    let high = match (number_rank(a)?, number_rank(b)?) {
+        (x, y) if x <= y => b,
+        _ => a,
+    };
+    if !high.is_numeric() {
+        return Some(high);
     }
-}
-
-/// `a + b`, `a - b`.
-pub(super) fn numeric_sum(a: NumericType, b: NumericType) -> NumericType {
-    let digits = integer_digits(a).max(integer_digits(b)) + 2;
-    bounded_keeping_scale(digits, u32::from(a.scale.max(b.scale)), either_trimmed(a, b))
-}
-
-fn bounded_keeping_scale(digits: u32, scale: u32, display: NumericDisplay) -> NumericType {
-    let precision = narrow(digits + scale).max(narrow(scale)).max(1);
-    NumericType { precision, scale: narrow(scale), display }
-}
-
-/// `a * b`: exact while 38 digits reach, then integer digits go before the scale.
-pub(super) fn numeric_product(a: NumericType, b: NumericType) -> NumericType {
-    let ((p1, s1), (p2, s2)) = (parts(a), parts(b));
-    let scale = match s1 + s2 {
-        scale @ 0..=38 => scale,
-        _ => 38u32.saturating_sub(integer_digits(a) + integer_digits(b)).max(s1.max(s2)),
-    };
-    bounded_keeping_scale((p1 + p2).saturating_sub(s1 + s2), scale, either_trimmed(a, b))
-}
-
-/// Fractional digits of quotients: PostgreSQL's 16 significant digits and some, with 18 left before
-/// the point.
-const QUOTIENT_SCALE: u32 = 20;
-
-/// The least fractional digits of a quotient, however many are before the point.
-const QUOTIENT_SCALE_MIN: u32 = 6;
-
-/// The least fractional digits of an average, whatever is before the point.
-const AVERAGE_SCALE_MIN: u32 = 16;
-
-/// `a / b`: 20 fractional digits, or as many as an operand has; fewer where the digits of `a` are
-/// known to need the room. A sum, of 38 digits whatever it adds, says nothing about its digits.
-pub(super) fn numeric_quotient(a: NumericType, b: NumericType) -> NumericType {
-    let (_, s2) = parts(b);
-    let room = 38u32.saturating_sub(integer_digits(a) + s2);
-    let known = a.precision < 38;
-    let usual = if known { room.clamp(QUOTIENT_SCALE_MIN, QUOTIENT_SCALE) } else { QUOTIENT_SCALE };
-    let scale = u32::from(a.scale.max(b.scale)).max(usual).min(37);
-    NumericType { precision: 38, scale: narrow(scale), display: NumericDisplay::Trimmed }
-}
-
-/// `a % b`.
-pub(super) fn numeric_modulo(a: NumericType, b: NumericType) -> NumericType {
-    let scale = u32::from(a.scale.max(b.scale));
-    bounded_keeping_scale(integer_digits(a).max(integer_digits(b)), scale, either_trimmed(a, b))
-}
-
-/// avg of an exact number.
-pub(super) fn numeric_average(a: NumericType) -> NumericType {
-    let room = 38u32.saturating_sub(integer_digits(a));
-    let usual = room.clamp(AVERAGE_SCALE_MIN, QUOTIENT_SCALE);
-    let scale = u32::from(a.scale).max(usual).min(37);
-    NumericType { precision: 38, scale: narrow(scale), display: NumericDisplay::Trimmed }
-}
-
-/// stddev and variance of an exact number.
-pub(super) fn numeric_deviation(a: NumericType) -> NumericType {
-    numeric_average(a)
-}
-
-/// round and trunc to `digits` fractional digits; `carry` when rounding may add an integer digit.
-pub(super) fn numeric_rounded(a: NumericType, digits: i32, carry: u32) -> NumericType {
-    let scale = u32::try_from(digits.clamp(0, 38)).unwrap_or(0);
-    let integer = integer_digits(a) + carry;
-    let scale = scale.min(38u32.saturating_sub(integer.min(38))).max(scale.min(parts(a).1));
-    bounded(integer, scale, NumericDisplay::Fixed)
-}
-
-/// The NUMERIC that holds both.
-pub(super) fn numeric_union(a: NumericType, b: NumericType) -> NumericType {
-    let digits = integer_digits(a).max(integer_digits(b));
-    let scale = u32::from(a.scale.max(b.scale));
-    bounded_keeping_scale(digits, scale, either_trimmed(a, b))
-}
-
-/// The wider of two number types; None when one is not a number.
-pub(super) fn number_union(a: DataType, b: DataType) -> Option<DataType> {
-    let (low, high) = match (number_rank(a)?, number_rank(b)?) {
-        (x, y) if x <= y => (a, b),
-        _ => (b, a),
-    };
-    match (as_numeric(low), high) {
-        (Some(low), DataType::Numeric(high)) => Some(DataType::Numeric(numeric_union(low, high))),
-        _ => Some(high),
+    match (as_numeric(a), as_numeric(b)) {
+        (Some(a), Some(b)) => Some(digits.both(a, b)),
+        _ if a == b => Some(a),
+        _ => Some(DataType::NUMERIC),
     }
 }
 
 /// The type of which both operands of an operator on numbers become: REAL beside any other number
 /// is DOUBLE PRECISION, as there are no operators between them.
-pub(super) fn operand_union(a: DataType, b: DataType) -> Option<DataType> {
-    match number_union(a, b)? {
+pub(super) fn operand_union(digits: Digits, a: DataType, b: DataType) -> Option<DataType> {
+    match number_union(digits, a, b)? {
         DataType::Real if a != b => Some(DataType::Double),
         union => Some(union),
     }
@@ -319,7 +304,7 @@ pub(super) fn operand_union(a: DataType, b: DataType) -> Option<DataType> {
 
 /// The type to which both operands of a comparison are brought; None when there is no such
 /// operator.
-pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
+pub(super) fn comparison_type(digits: Digits, a: DataType, b: DataType) -> Option<DataType> {
     use DataType as T;
     if a != b && a.is_object_number() && b.is_object_number() || matches!(a, T::Reg(_)) && a == b {
         return Some(T::Oid);
@@ -336,7 +321,7 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
     if interchangeable(a, b) {
         return Some(a.of_all_digits());
     }
-    if let Some(ty) = operand_union(a, b) {
+    if let Some(ty) = operand_union(digits, a, b) {
         return Some(ty);
     }
     match (a, b) {
@@ -345,10 +330,12 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
         (T::Date | T::Timestamp(_), T::TimestampTz(_))
         | (T::TimestampTz(_), T::Date | T::Timestamp(_)) => Some(T::TIMESTAMPTZ),
         (T::Time(_), T::Interval) | (T::Interval, T::Time(_)) => Some(T::Interval),
-        (T::Record(x), T::Record(y)) => record_type(x, y, comparison_type),
+        (T::Record(x), T::Record(y)) => record_type(x, y, &|a, b| comparison_type(digits, a, b)),
         // Arrays of different element types are not compared, whatever their elements are.
         (T::Array(x), T::Array(y)) => match (x.data_type(), y.data_type()) {
-            (x @ T::Numeric(_), y @ T::Numeric(_)) => number_union(x, y).and_then(T::array_of),
+            (x, y) if x.is_numeric() && y.is_numeric() => {
+                number_union(digits, x, y).and_then(T::array_of)
+            }
             _ => None,
         },
         _ => None,
@@ -359,8 +346,6 @@ pub(super) fn comparison_type(a: DataType, b: DataType) -> Option<DataType> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) ty: DataType,
-    /// A constant: its scale gives way to that of columns.
-    pub(super) constant: bool,
 }
 
 /// The type without its length, or its digits of a second: what values of several have in common.
@@ -368,6 +353,7 @@ pub(super) fn unmodified(ty: DataType) -> DataType {
     match ty {
         DataType::Varchar(_) => DataType::Varchar(None),
         DataType::Char(_) => DataType::Char(0),
+        ty if ty.is_numeric() => super::operators::computed(ty),
         DataType::Array(element) => {
             DataType::array_of(unmodified(element.data_type())).unwrap_or(ty)
         }
@@ -390,25 +376,14 @@ pub(super) fn common_type(candidates: &[Candidate]) -> Result<DataType, (DataTyp
     if candidates.iter().any(|candidate| candidate.ty != ty) {
         ty = unmodified(ty);
     }
-    match ty {
-        DataType::Numeric(numeric) => Ok(DataType::Numeric(union_display(numeric, candidates))),
-        DataType::Array(ElementType::Numeric(numeric)) => {
-            let element = |candidate: &Candidate| {
-                let ty = candidate.ty.element().unwrap_or(candidate.ty);
-                Candidate { ty, ..*candidate }
-            };
-            let elements: Vec<Candidate> = candidates.iter().map(element).collect();
-            Ok(DataType::Array(ElementType::Numeric(union_display(numeric, &elements))))
-        }
-        _ => Ok(ty),
-    }
+    Ok(ty)
 }
 
 /// The type of records that both become: the fields' names are those of the first.
 fn record_type(
     a: RecordType,
     b: RecordType,
-    of: fn(DataType, DataType) -> Option<DataType>,
+    of: &dyn Fn(DataType, DataType) -> Option<DataType>,
 ) -> Option<DataType> {
     if a.fields().len() != b.fields().len() {
         return None;
@@ -425,8 +400,14 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
     if a == b {
         return Some(a);
     }
-    if let Some(ty) = number_union(a, b) {
-        return Some(ty);
+    if let Some(ty) = number_union(Digits::Likely, a, b) {
+        // Values keep their scales.
+        let exact = (as_numeric(a), as_numeric(b));
+        return Some(match (exact, ty) {
+            ((Some(a), Some(b)), T::Numeric(_)) if a.scale == b.scale => ty,
+            (_, T::Numeric(_)) => T::NUMERIC,
+            _ => ty,
+        });
     }
     match (a, b) {
         (T::Char(n), T::Char(m)) => Some(T::Char(n.max(m))),
@@ -436,31 +417,25 @@ fn pair_type(a: DataType, b: DataType) -> Option<DataType> {
         }
         (a, b) if a.is_text() && b.is_text() => Some(T::Text),
         (T::Array(x), T::Array(y)) => pair_type(x.data_type(), y.data_type()).and_then(T::array_of),
-        (T::Record(x), T::Record(y)) => record_type(x, y, pair_type),
+        (T::Record(x), T::Record(y)) => record_type(x, y, &pair_type),
         _ if can_cast(b, a, Context::Implicit) => Some(a),
         _ if can_cast(a, b, Context::Implicit) => Some(b),
         _ => None,
     }
 }
 
-/// Values of several scales print trimmed, as PostgreSQL keeps each value's own scale; constants
-/// and integers beside a column take the column's scale.
-fn union_display(ty: NumericType, candidates: &[Candidate]) -> NumericType {
-    let numerics = candidates.iter().filter_map(|c| match c.ty {
-        DataType::Numeric(numeric) => Some((numeric, c.constant)),
-        _ => None,
-    });
-    let columns: Vec<_> = numerics.filter(|(_, constant)| !constant).map(|(n, _)| n).collect();
-    let uniform = if columns.is_empty() {
-        candidates
-            .iter()
-            .filter(|c| c.ty != DataType::Unknown)
-            .all(|c| as_numeric(c.ty).is_some_and(|n| n.scale == ty.scale))
-    } else {
-        columns.iter().all(|n| n.scale == ty.scale)
-    };
-    let display = if uniform { ty.display } else { NumericDisplay::Trimmed };
-    NumericType { display, ..ty }
+/// As [`common_type`] of values that are summed: numbers of several scales become scaled integers
+/// of the largest, because a sum shows it. None when they are no exact numbers of 38 digits.
+pub(super) fn summed_type(digits: Digits, candidates: &[Candidate]) -> Option<DataType> {
+    let mut known = candidates.iter().filter(|c| c.ty != DataType::Unknown);
+    let mut ty = as_numeric(known.next()?.ty)?;
+    for candidate in known {
+        match digits.both(ty, as_numeric(candidate.ty)?) {
+            DataType::Numeric(both) => ty = both,
+            _ => return None,
+        }
+    }
+    Some(DataType::Numeric(ty)).filter(|_| candidates.iter().any(|c| c.ty.is_numeric()))
 }
 
 /// The type that a type name denotes.
@@ -554,7 +529,7 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "oid" => DataType::Oid,
         "float4" => DataType::Real,
         "float8" => DataType::Double,
-        "numeric" => DataType::Numeric(NumericType::UNCONSTRAINED),
+        "numeric" => DataType::NUMERIC,
         "text" => DataType::Text,
         "name" => DataType::Name,
         "char" => DataType::InternalChar,
@@ -643,23 +618,22 @@ fn length_of(length: &Option<ast::CharacterLength>, at: Place) -> Result<Option<
 
 fn numeric_type(info: &ast::ExactNumberInfo, at: Place) -> Result<DataType> {
     let (precision, scale) = match info {
-        ast::ExactNumberInfo::None => return Ok(DataType::Numeric(NumericType::UNCONSTRAINED)),
+        ast::ExactNumberInfo::None => return Ok(DataType::NUMERIC),
         ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
         ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
     };
-    let precision_fits =
-        u8::try_from(precision).ok().filter(|p| (1..=NumericType::PRECISION_MAX).contains(p));
-    let Some(precision) = precision_fits else {
-        let message = format!("NUMERIC precision {precision} must be between 1 and 38");
+    let (Ok(precision @ 1..=1000), Ok(scale @ -1000..=1000)) =
+        (u16::try_from(precision), i16::try_from(scale))
+    else {
+        let message = match (1..=1000).contains(&precision) {
+            true => format!("NUMERIC scale {scale} must be between -1000 and 1000"),
+            false => format!("NUMERIC precision {precision} must be between 1 and 1000"),
+        };
         return super::fail(SqlState::INVALID_PARAMETER, message, at);
     };
-    match u8::try_from(scale) {
-        Ok(scale) if scale <= precision => Ok(DataType::numeric(precision, scale)),
-        _ => {
-            let message =
-                format!("NUMERIC scale {scale} must be between 0 and precision {precision}");
-            super::fail(SqlState::INVALID_PARAMETER, message, at)
-        }
+    match (u8::try_from(precision), u8::try_from(scale)) {
+        (Ok(p), Ok(s)) if p <= NumericType::PRECISION_MAX && s <= p => Ok(DataType::numeric(p, s)),
+        _ => Ok(DataType::WideNumeric(Some(WideDigits { precision, scale }))),
     }
 }
 

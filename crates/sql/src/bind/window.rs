@@ -1,7 +1,7 @@
 //! Window functions: named windows, frames, calls.
 
 use sqlparser::ast;
-use types::{DataType, Interval, Result, SqlState, Value};
+use types::{DataType, Interval, NumericType, Result, SqlState, Value};
 
 use super::aggregate::{call_arguments, is_aggregate, misplaced};
 use super::json::{Comparison, JsonAggregate, comparable};
@@ -140,6 +140,9 @@ impl Binder<'_> {
         }
         call.order_by = self.bind_sort_keys(&spec.order_by)?;
         if let Some(frame) = &spec.window_frame {
+            if has_offsets(frame) {
+                call.order_by.iter_mut().for_each(make_countable);
+            }
             call.frame = self.bind_frame(frame, &call.order_by, at)?;
             call.frame.exclusion = exclusion;
         }
@@ -393,7 +396,10 @@ impl Binder<'_> {
             // Digits beyond those of the key count, too.
             Category::Number => match (key.ty, as_numeric(offset.ty())) {
                 (DataType::Numeric(_), Some(own)) => DataType::Numeric(own),
-                _ => super::coerce::literal_target(offset, key.ty),
+                _ => match super::coerce::literal_target(offset, key.ty) {
+                    DataType::WideNumeric(_) => DataType::Numeric(NumericType::TRIMMED),
+                    ty => ty,
+                },
             },
             Category::Time | Category::Span => DataType::Interval,
             _ => {
@@ -496,5 +502,22 @@ fn whole_frame() -> WindowFrame {
         start: FrameBound::UnboundedPreceding,
         end: FrameBound::CurrentRow,
         exclusion: FrameExclusion::NoOthers,
+    }
+}
+
+/// True for RANGE with an offset.
+fn has_offsets(frame: &ast::WindowFrame) -> bool {
+    use ast::WindowFrameBound as B;
+    let is_offset = |bound: &B| matches!(bound, B::Preceding(Some(_)) | B::Following(Some(_)));
+    let bounds = std::iter::once(&frame.start_bound).chain(&frame.end_bound);
+    frame.units == ast::WindowFrameUnits::Range && bounds.into_iter().any(is_offset)
+}
+
+/// Offsets are counted in integers: of a NUMERIC without precision, 38 digits, 16 of them after the
+/// point.
+fn make_countable(key: &mut SortKey) {
+    let plain = super::json::unkeyed(&key.expr);
+    if let DataType::WideNumeric(_) = plain.ty {
+        key.expr = plain.clone().cast(DataType::Numeric(NumericType::TRIMMED));
     }
 }

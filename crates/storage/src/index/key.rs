@@ -10,7 +10,7 @@
 use std::ops::{Bound, Deref};
 
 use kernels::keys::{SortField, SortNulls, order_f64, order_i128};
-use types::PhysicalType;
+use types::{DataType, PhysicalType};
 
 use super::IndexColumn;
 use crate::datum::Datum;
@@ -98,6 +98,8 @@ impl<'k> KeyRange<'k> {
 #[derive(Clone, Debug)]
 pub(super) struct KeyEncoder {
     fields: Vec<SortField>,
+    /// The types of columns with wide decimals, of which equal values have one key.
+    wide: Vec<Option<DataType>>,
 }
 
 impl KeyEncoder {
@@ -108,15 +110,20 @@ impl KeyEncoder {
         schema: &Schema,
         expressions: &[ColumnSpec],
     ) -> Self {
+        let spec = |column: &IndexColumn| match column.expression() {
+            Some(number) => expressions[number].clone(),
+            None => schema.columns()[column.ordinal].clone(),
+        };
         let field = |column: &IndexColumn| {
-            let spec = match column.expression() {
-                Some(number) => &expressions[number],
-                None => &schema.columns()[column.ordinal],
-            };
+            let spec = spec(column);
             let nulls = if spec.not_null { SortNulls::Absent } else { column.nulls };
             SortField { physical: spec.physical(), direction: column.order, nulls }
         };
-        Self { fields: columns.iter().map(field).collect() }
+        let wide = |column: &IndexColumn| Some(spec(column).ty).filter(|ty| ty.has_wide());
+        Self {
+            fields: columns.iter().map(field).collect(),
+            wide: columns.iter().map(wide).collect(),
+        }
     }
 
     pub(super) fn fields(&self) -> &[SortField] {
@@ -137,17 +144,25 @@ impl KeyEncoder {
         assert!(values.len() <= self.fields.len(), "a value for each of the first columns");
         key.bytes.clear();
         key.has_null = false;
-        for (field, &value) in self.fields.iter().zip(values) {
-            if value.is_null() {
+        for ((field, wide), &value) in self.fields.iter().zip(&self.wide).zip(values) {
+            if let (Some(ty), Datum::Str(bytes)) = (wide, value) {
+                write_present(*field, &mut key.bytes);
+                let common = kernels::wide::key_bytes(bytes, *ty);
+                write_value(*field, Datum::Str(&common), &mut key.bytes);
+            } else if value.is_null() {
                 write_null(*field, &mut key.bytes);
                 key.has_null = true;
             } else {
-                if field.nulls != SortNulls::Absent {
-                    key.bytes.push(u8::from(field.nulls == SortNulls::First));
-                }
+                write_present(*field, &mut key.bytes);
                 write_value(*field, value, &mut key.bytes);
             }
         }
+    }
+}
+
+fn write_present(field: SortField, bytes: &mut Vec<u8>) {
+    if field.nulls != SortNulls::Absent {
+        bytes.push(u8::from(field.nulls == SortNulls::First));
     }
 }
 

@@ -10,15 +10,7 @@ pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZ
         (Value::Null, _) => out.extend_from_slice(b"null"),
         (Value::Bool(value), _) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         (Value::Str(bytes), _) => append_bytes(out, bytes, ty, zone),
-        _ if ty.is_number() => {
-            let start = out.len();
-            text::append_in(out, value, ty, zone);
-            // NaN, Infinity and -Infinity.
-            if out[start..].iter().any(|byte| matches!(byte, b'N' | b'I')) {
-                out.insert(start, b'"');
-                out.push(b'"');
-            }
-        }
+        _ if ty.is_number() => append_number(out, value, ty, zone),
         _ => {
             out.push(b'"');
             let start = out.len();
@@ -28,6 +20,16 @@ pub fn append_value(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZ
             }
             out.push(b'"');
         }
+    }
+}
+
+fn append_number(out: &mut Vec<u8>, value: &Value, ty: DataType, zone: &TimeZone) {
+    let start = out.len();
+    text::append_in(out, value, ty, zone);
+    // NaN, Infinity and -Infinity.
+    if out[start..].iter().any(|byte| matches!(byte, b'N' | b'I')) {
+        out.insert(start, b'"');
+        out.push(b'"');
     }
 }
 
@@ -46,6 +48,7 @@ pub fn append_bytes(out: &mut Vec<u8>, bytes: &[u8], ty: DataType, zone: &TimeZo
             out.push(b']');
         }
         DataType::Record(ty) => append_record(out, bytes, ty, zone),
+        DataType::WideNumeric(_) => append_number(out, &Value::Str(bytes.into()), ty, zone),
         DataType::Bytea | DataType::Char(_) | DataType::Reg(_) => {
             let mut shown = Vec::with_capacity(bytes.len() * 2 + 2);
             text::append_in(&mut shown, &Value::Str(bytes.into()), ty, zone);

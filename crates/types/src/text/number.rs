@@ -112,14 +112,15 @@ pub(super) fn parse_f32(text: &str) -> Result<f64> {
 }
 
 /// The parts of a decimal literal.
-struct Decimal<'a> {
-    negative: bool,
-    whole: &'a [u8],
-    fraction: &'a [u8],
-    exponent: i64,
+pub(crate) struct Decimal<'a> {
+    pub(crate) negative: bool,
+    pub(crate) whole: &'a [u8],
+    pub(crate) fraction: &'a [u8],
+    pub(crate) exponent: i64,
 }
 
-fn split_decimal(word: &str) -> Option<Decimal<'_>> {
+/// The parts of `word`; None when it is no decimal.
+pub(crate) fn split_decimal(word: &str) -> Option<Decimal<'_>> {
     let bytes = word.as_bytes();
     let negative = bytes.first() == Some(&b'-');
     let mut at = usize::from(negative || bytes.first() == Some(&b'+'));

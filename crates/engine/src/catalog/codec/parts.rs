@@ -12,7 +12,7 @@ use sql::catalog::{
 };
 use sql::statement::{DefaultKind, OnCommit, Persistence, Privileges, RelationName};
 use storage::Layout;
-use types::{DataType, ElementType, NumericDisplay, NumericType, RegKind, Result};
+use types::{DataType, ElementType, NumericDisplay, NumericType, RegKind, Result, WideDigits};
 
 use super::field::{Codec, Decode, Reader, Writer, damaged};
 use crate::catalog::{Role, Sequence, SequenceValue, TableDef, View};
@@ -189,7 +189,7 @@ variants!(Uniqueness { No = 0, Distinct = 1, NullsNotDistinct = 2 });
 variants!(WeaveForm { Vertical = 0, Horizontal = 1 });
 variants!(Direction { Ascending = 0, Descending = 1 });
 variants!(NullsOrder { First = 0, Last = 1 });
-variants!(NumericDisplay { Fixed = 0, Trimmed = 1 });
+variants!(NumericDisplay { Fixed = 0, Trimmed = 1, Computed = 2 });
 
 /// Only a wide table has a field behind the others.
 impl Codec for TableDef {
@@ -448,6 +448,8 @@ impl Codec for DataType {
             Self::Tid => 29,
             Self::Reg(_) => 30,
             Self::Time(Some(_)) => 24,
+            Self::WideNumeric(None) => 31,
+            Self::WideNumeric(Some(_)) => 32,
             Self::Timestamp(Some(_)) => 22,
             Self::TimestampTz(Some(_)) => 23,
         };
@@ -456,6 +458,10 @@ impl Codec for DataType {
             Self::Numeric(numeric) => numeric.put(out),
             // Their order never changes.
             Self::Reg(kind) => out.raw(&[*kind as u8]),
+            Self::WideNumeric(Some(digits)) => {
+                out.raw(&digits.precision.to_le_bytes());
+                out.raw(&digits.scale.to_le_bytes());
+            }
             Self::Char(length) => length.put(out),
             Self::Varchar(length) => length.put(out),
             Self::Time(Some(digits))
@@ -515,6 +521,12 @@ fn scalar_type(number: u8, from: &mut Reader<'_>) -> Result<DataType> {
         20 => T::Json,
         21 => T::Jsonb,
         24 => T::Time(Some(u8::get(from)?)),
+        31 => T::NUMERIC,
+        32 => {
+            let precision = u16::from_le_bytes(from.array()?);
+            let scale = i16::from_le_bytes(from.array()?);
+            T::WideNumeric(Some(WideDigits { precision, scale }))
+        }
         22 => T::Timestamp(Some(u8::get(from)?)),
         23 => T::TimestampTz(Some(u8::get(from)?)),
         _ => return Err(damaged("an unknown type")),

@@ -33,24 +33,6 @@ impl Wide {
         let high = high + (cross1 >> 64) + (cross2 >> 64) + (middle >> 64);
         Self { high, low: (middle << 64) | (low & LOW) }
     }
-
-    /// `self * factor`; None when it exceeds 256 bits.
-    pub(crate) fn times(self, factor: u128) -> Option<Self> {
-        let mut product = Self::product(self.low, factor);
-        product.high = product.high.checked_add(self.high.checked_mul(factor)?)?;
-        Some(product)
-    }
-
-    /// `self - other`, which is not larger.
-    pub(crate) fn minus(self, other: Self) -> Self {
-        let (low, borrow) = self.low.overflowing_sub(other.low);
-        Self { high: self.high.wrapping_sub(other.high).wrapping_sub(u128::from(borrow)), low }
-    }
-
-    /// As a floating point number.
-    pub(crate) fn to_f64(self) -> f64 {
-        self.high as f64 * 2f64.powi(128) + self.low as f64
-    }
 }
 
 /// What one group has.

@@ -2,11 +2,12 @@
 
 use kernels::arithmetic::{self, Arithmetic, Shift, power_of_ten, scaled};
 use kernels::numeric::{self, Operand, Target};
-use kernels::{Vector, cast, math_fn, time_fn};
+use kernels::{Vector, math_fn, time_fn};
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use types::{DataType, Error, NumericType, PhysicalType, Result, Value};
 
+use super::wide;
 use super::{FALLIBLE, Kernel, Signature, TOTAL, Traits, one, two, without_arguments};
 
 /// A NUMERIC kernel of two operands.
@@ -20,6 +21,9 @@ pub(super) fn kernel(
     signature: &Signature,
 ) -> Result<Option<(Kernel, Traits)>> {
     if let Some(found) = without_arguments(function) {
+        return Ok(Some(found));
+    }
+    if let Some(found) = wide::kernel(function, signature)? {
         return Ok(Some(found));
     }
     if let Some(op) = arithmetic_of(function) {
@@ -37,13 +41,6 @@ pub(super) fn kernel(
             let ty = signature.ty;
             let f = if function == Function::Gcd { math_fn::gcd } else { math_fn::lcm };
             fallible(Box::new(move |a: &[&Vector], _| f(a[0], a[1], ty)))
-        }
-        Function::Factorial => {
-            let (ty, physical) = (signature.ty, signature.physical);
-            let native = DataType::numeric(38, 0);
-            fallible(Box::new(move |a: &[&Vector], _| {
-                cast::cast_as(&math_fn::factorial(a[0])?, native, ty, physical)
-            }))
         }
         Function::WidthBucket => {
             fallible(Box::new(|a: &[&Vector], _| math_fn::width_bucket(a[0], a[1], a[2], a[3])))
@@ -142,7 +139,6 @@ fn numeric_arithmetic(op: Arithmetic, signature: &Signature) -> Result<(Kernel, 
         Arithmetic::Add => numeric::add,
         Arithmetic::Subtract => numeric::subtract,
         Arithmetic::Multiply => numeric::multiply,
-        Arithmetic::Divide => numeric::divide,
         Arithmetic::Modulo => numeric::modulo,
         other => return Err(Error::internal(format!("{other:?} on NUMERIC"))),
     };
@@ -197,23 +193,10 @@ pub(super) fn digits_argument(signature: &Signature) -> Result<i32> {
 
 fn of_numeric(function: Function, signature: &Signature) -> Result<Option<(Kernel, Traits)>> {
     let by_unary = |f: Unary| unary(f, signature);
-    let by_binary = |f: Binary| binary(f, signature);
     let kernel = match function {
         Function::Ceil => by_unary(numeric::ceil)?,
         Function::Floor => by_unary(numeric::floor)?,
         Function::Sign => by_unary(numeric::sign)?,
-        Function::Sqrt => by_unary(numeric::sqrt)?,
-        Function::Exp => by_unary(numeric::exp)?,
-        Function::Ln => by_unary(numeric::ln)?,
-        Function::Log10 => by_unary(numeric::log10)?,
-        Function::Log => by_binary(numeric::log)?,
-        Function::Power => by_binary(numeric::power)?,
-        Function::Div => by_binary(numeric::divide_integer)?,
-        Function::MinScale => {
-            let ty = numeric_type(signature.of(0)?)?;
-            let scale = move |a: &[&Vector], _| numeric::min_scale(Operand { vector: a[0], ty });
-            return Ok(Some((Box::new(scale), TOTAL)));
-        }
         Function::Round | Function::Trunc => {
             let (to, ty) = (target(signature)?, numeric_type(signature.of(0)?)?);
             let digits = digits_argument(signature)?;

@@ -1,0 +1,74 @@
+//! Attempts at a statement: again when tables changed under it, or 38 digits did not do.
+
+use std::sync::atomic::Ordering;
+
+use sql::catalog::Digits;
+use types::Result;
+
+use super::{STALE_MAX, Session};
+use crate::result::QueryResult;
+use crate::work::{Begun, STALE};
+
+impl Session {
+    /// Runs one statement, again as long as tables change under it.
+    pub(super) fn try_statement(
+        &mut self,
+        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
+    ) -> Result<QueryResult> {
+        let outcome = self.attempts(run);
+        self.digits = Digits::Likely;
+        outcome
+    }
+
+    fn attempts(
+        &mut self,
+        run: &mut dyn FnMut(&mut Self) -> Result<QueryResult>,
+    ) -> Result<QueryResult> {
+        let mut tries = 0;
+        loop {
+            let begun = self.begin_statement()?;
+            let limit = self.settings.lock_limit();
+            self.work_mut().txn.limit_waits(limit);
+            self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
+            let is_inside = begun == Begun::Explicitly;
+            let place = is_inside.then(|| self.work_mut().place());
+            let outcome = self.cancel.check().and_then(|()| run(self));
+            let outcome = match outcome {
+                Ok(result) if self.work.is_some() => self.do_asked().map(|()| result),
+                other => other,
+            };
+            tries += 1;
+            match outcome {
+                Ok(result) => {
+                    let zone = self.settings.time_zone().clone();
+                    let style = self.settings.text_style();
+                    self.end_statement()?;
+                    return Ok(result.shown_in(zone, style));
+                }
+                Err(error) => {
+                    self.forget_asked();
+                    let is_narrow = error.is_narrow() && self.digits == Digits::Likely;
+                    if is_narrow {
+                        self.digits = Digits::All;
+                    }
+                    let again = is_narrow || error.state() == STALE && tries < STALE_MAX;
+                    match (&mut self.work, &place) {
+                        (Some(work), Some(place)) => {
+                            let before = work.go_back(place);
+                            self.go_back(before);
+                            if !again {
+                                self.fail()?;
+                            }
+                        }
+                        // What it waited for is its own: it begins again with its locks.
+                        (Some(work), None) if again && work.has_only_read() => {}
+                        _ => self.rollback_work(),
+                    }
+                    if !again {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}
