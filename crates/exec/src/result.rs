@@ -187,7 +187,14 @@ impl StoredRows {
     /// A source of these columns of all rows, in order.
     pub fn source(self: &Arc<Self>, columns: &[usize]) -> Arc<dyn Source> {
         let rows = Arc::new(Picked { rows: Arc::clone(self), columns: columns.to_vec() });
-        Arc::new(StoredSource { rows })
+        Arc::new(StoredSource { rows, order: None })
+    }
+
+    /// A source of all columns of all rows, in the order that `order` lists them.
+    pub fn source_in(self: &Arc<Self>, order: Vec<u32>) -> Arc<dyn Source> {
+        let columns = (0..self.batch.columns.len()).collect();
+        let rows = Arc::new(Picked { rows: Arc::clone(self), columns });
+        Arc::new(StoredSource { rows, order: Some(order) })
     }
 }
 
@@ -212,6 +219,8 @@ impl RowSource for Picked {
 /// Stored rows as a source.
 struct StoredSource {
     rows: Arc<Picked>,
+    /// Their order, unless it is that in which they are stored.
+    order: Option<Vec<u32>>,
 }
 
 impl Source for StoredSource {
@@ -224,7 +233,10 @@ impl Source for StoredSource {
         let mut start = order * ORDER_ROWS;
         while start < end {
             let len = (end - start).min(kernels::BATCH_ROWS);
-            let positions = Positions::Range { start: start as u32, len: len as u32 };
+            let positions = match &self.order {
+                None => Positions::Range { start: start as u32, len: len as u32 },
+                Some(order) => Positions::List(order[start..start + len].into()),
+            };
             let source = Arc::clone(&self.rows) as Arc<dyn RowSource>;
             let flow = Flow::from_source(source, self.rows.columns.len(), positions);
             if push(flow)? == Demand::Enough {

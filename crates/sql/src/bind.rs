@@ -43,6 +43,7 @@ mod state;
 mod query;
 mod cte;
 mod recursion;
+mod search;
 mod changes;
 mod set_ops;
 mod values;

@@ -25,6 +25,7 @@ mod operator;
 mod reserved;
 mod role;
 mod schema;
+mod search;
 mod session;
 mod shown;
 mod storage;
@@ -45,6 +46,7 @@ pub use followed::{Followed, followed};
 pub(crate) use forms::JOIN_NAME;
 pub(crate) use like::LikeTree;
 pub(crate) use reserved::is_reserved;
+pub(crate) use search::{Cycle, RecursionClauses, Search, SearchOrder, recursion_clauses};
 pub(crate) use session::{Overriding, SequenceOption};
 pub use shown::{default_text, names_in, query_in_schema, sequences_in};
 pub(crate) use subscript::Subscripted;
@@ -471,6 +473,7 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 
 fn parse_tree(mut tokens: Vec<TokenWithSpan>) -> Result<Tree> {
     clauses::rewrite(&mut tokens);
+    search::rewrite(&mut tokens);
     if let Some(tree) = effectless::take_actions(&tokens, parse_tree)? {
         return Ok(tree);
     }

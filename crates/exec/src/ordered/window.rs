@@ -3,7 +3,7 @@
 //! ```text
 //! input rows --sort by (partition, order)--> sorted rows: | partition | partition | ... |
 //! parts of whole partitions --workers--> frames, functions --> results in sorted order
-//! results --inverse permutation--> beside the input rows, in input order
+//! results --inverse permutation--> beside the input rows, which come out in the first call's order
 //! ```
 //! Calls with equal PARTITION BY and ORDER BY share one sort.
 //! Frames are two ends per row; counts and exact sums over them are differences of prefix sums,
@@ -73,11 +73,10 @@ pub(crate) fn open_window(
     drop(stream);
     let written = match rows {
         Gathered::Memory(rows) => {
-            let (batch, memory) = windowed(opener, calls, &rows)?;
-            let all: Vec<usize> = (0..batch.columns.len()).collect();
+            let Windowed { batch, order, memory } = windowed(opener, calls, &rows)?;
             let stored = Kept { _input: rows };
             let rows = Arc::new(StoredRows::from_batch(batch, vec![memory]));
-            let source = KeptSource { source: rows.source(&all), _kept: stored };
+            let source = KeptSource { source: rows.source_in(order), _kept: stored };
             return Ok(Stream::new(Arc::new(source), Some(node.id)));
         }
         Gathered::Disk(written) => written,
@@ -85,10 +84,9 @@ pub(crate) fn open_window(
     let mut results = Results::new(&context, node.id)?;
     for partition in 0..1 << PARTITION_BITS {
         let rows = load(&context, &written, partition, &input.output)?;
-        let (batch, _memory) = windowed(opener, calls, &rows)?;
-        for start in (0..batch.rows).step_by(BATCH_ROWS) {
-            let end = batch.rows.min(start + BATCH_ROWS) as u32;
-            results.write(&batch.gather(&(start as u32..end).collect::<Vec<_>>()))?;
+        let Windowed { batch, order, memory: _memory } = windowed(opener, calls, &rows)?;
+        for part in order.chunks(BATCH_ROWS) {
+            results.write(&batch.gather(part))?;
         }
     }
     Ok(Stream::new(results.source(), Some(node.id)))
@@ -116,12 +114,16 @@ fn partition_hashes(opener: &Opener, calls: &[Window]) -> Result<Option<Hashes>>
     })))
 }
 
-/// `rows` with the results of `calls` beside them, and the memory of these.
-fn windowed(
-    opener: &Opener,
-    calls: &[Window],
-    rows: &StoredRows,
-) -> Result<(Batch, storage::Reservation)> {
+/// Rows with results beside them.
+struct Windowed {
+    batch: Batch,
+    /// The order in which the rows come out: that of the first call that sorts, as PostgreSQL's.
+    order: Vec<u32>,
+    memory: storage::Reservation,
+}
+
+/// `rows` with the results of `calls` beside them.
+fn windowed(opener: &Opener, calls: &[Window], rows: &StoredRows) -> Result<Windowed> {
     let count = rows.rows();
     let mut inputs = Inputs::default();
     let mut specs: Vec<OrderSpec> = Vec::new();
@@ -137,18 +139,23 @@ fn windowed(
     let values: Arc<Vec<Column>> = Arc::new(inputs.evaluate(&mut flow)?);
     let mut results: Vec<Option<Column>> = vec![None; calls.len()];
     let planned = Arc::new(planned);
+    let mut order = None;
     for (number, spec) in specs.iter().enumerate() {
         let ordered = Arc::new(Ordered::new(&opener.context, spec, &values, count)?);
         let own: Vec<usize> = (0..planned.len()).filter(|&c| planned[c].order == number).collect();
         for (call, column) in compute(opener, &ordered, &planned, &values, own)? {
             results[call] = Some(column);
         }
+        if order.is_none() && spec.sorts() {
+            order = Some(ordered.rows().to_vec());
+        }
     }
     let mut columns = rows.batch().columns.clone();
     for result in results {
         columns.push(result.ok_or_else(|| Error::internal("a result per window function"))?);
     }
-    Ok((Batch::new(columns, count), memory))
+    let order = order.unwrap_or_else(|| (0..count as u32).collect());
+    Ok(Windowed { batch: Batch::new(columns, count), order, memory })
 }
 
 /// The input's memory, which the output's columns share.

@@ -498,12 +498,24 @@ impl Domain {
         &mut self,
         context: &mut Context<'_>,
         input: Plan,
-        limit: Option<Expr>,
-        offset: Option<Expr>,
+        mut limit: Option<Expr>,
+        mut offset: Option<Expr>,
     ) -> Result<Attached> {
+        let outputs = tree::output(&input);
+        // What orders the rows stays above the domain's.
+        let (input, mut order) = take_order(input);
         let (input, names) = self.attach(context, input)?;
+        tree::rename_keys(&mut order, &names);
+        let input = match order.is_empty() {
+            true => input,
+            false => Plan::Sort { input: Box::new(input), keys: order },
+        };
+        limit.iter_mut().chain(&mut offset).for_each(|e| tree::rename_expr(e, &names));
         let keys = self.references(&names);
-        Ok((limit_each(context, input, keys, limit, offset), names))
+        let limited = limit_each(context, input, keys, limit, offset);
+        let mut columns = outputs;
+        columns.extend(self.named(&names));
+        Ok((tree::narrowed(limited, &columns), names))
     }
 
     fn attach_set_operation(&mut self, context: &mut Context<'_>, plan: Plan) -> Result<Attached> {

@@ -336,13 +336,15 @@ impl Binder<'_> {
         let index = if ty == number.ty { index } else { index.cast(ty) };
         let moved = Expr::call(Function::Multiply, vec![index, step.clone()], ty);
         let value = plus(start.clone(), moved, ty);
-        let beyond = is_beyond(&value);
-        let value = case(beyond, Expr::null(ty), value);
         let (start, stop, step) =
             (copy_of(self, &start), copy_of(self, &stop), copy_of(self, &step));
         let steps = Expr::call(Function::Divide, vec![minus(stop, start, ty), step], ty);
         let count = case(none, Expr::literal(zero(ty), ty), plus(steps, one, ty));
         let count = self.coerce(Bound::new(count, at), DataType::Integer, Context::Assignment)?;
+        // There are no values with a NULL among the arguments, and none behind the last.
+        let own = copy_of(self, &count);
+        let within = Expr::compare(CompareOp::LessEqual, number.clone(), own);
+        let value = case(within, value, Expr::null(ty));
         Ok((count, value))
     }
 }

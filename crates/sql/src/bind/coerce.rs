@@ -97,6 +97,10 @@ impl Binder<'_> {
             );
             return fail(SqlState::DATATYPE_MISMATCH, message, bound.at);
         }
+        if self.returns_set(&bound.expr) {
+            let message = format!("argument of {clause} must not return a set");
+            return fail(SqlState::DATATYPE_MISMATCH, message, bound.at);
+        }
         self.coerce(bound, to, Context::Implicit)
     }
 

@@ -10,9 +10,11 @@ use super::json::has_key;
 use super::name::{folded, ident_at};
 use super::recursion::{check_term, in_order};
 use super::scope::{ScopeColumn, ScopeRelation, Whole};
+use super::search::{added_count, taken_clauses};
 use super::types::{Candidate, Context, common_type};
 use super::{Binder, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, CteId, Duplicates, Expr, Place, Plan};
+use crate::parse::RecursionClauses;
 use crate::parse::visit::names_relation;
 
 /// A CTE in sight.
@@ -25,6 +27,8 @@ pub(super) struct CteEntry {
     /// recursive ones.
     defined: Vec<ColumnId>,
     use_: CteUse,
+    /// Columns at the end that `*` does not show while the recursive term is bound.
+    added: usize,
 }
 
 /// Whether a CTE may be read now.
@@ -42,7 +46,7 @@ enum CteUse {
 impl CteEntry {
     pub(super) fn new(name: &str, id: CteId, columns: Vec<(String, DataType)>) -> Self {
         let (name, defined) = (name.to_owned(), Vec::new());
-        Self { name, id, columns, defined, use_: CteUse::Free }
+        Self { name, id, columns, defined, use_: CteUse::Free, added: 0 }
     }
 
     /// Of a change without RETURNING.
@@ -106,14 +110,22 @@ impl Binder<'_> {
                 definitions.push(change);
                 continue;
             }
+            let taken = taken_clauses(cte)?;
+            let (cte, clauses) = match &taken {
+                Some((own, clauses)) => (own, Some(clauses)),
+                None => (cte, None),
+            };
             let recursive = with.recursive && reads(&cte.query, &name);
+            if clauses.is_some() && !recursive {
+                return fail(SqlState::SYNTAX_ERROR, "WITH query is not recursive", None);
+            }
             let definition = match (recursive, self.has_parts(with)) {
                 (true, true) => {
                     let what = "a recursive query beside changes or locks of rows";
                     return unsupported(what, ident_at(&cte.alias.name));
                 }
                 (true, false) => {
-                    let (inner, definition) = self.bind_recursive(cte, &name)?;
+                    let (inner, definition) = self.bind_recursive(cte, &name, clauses)?;
                     definitions.extend(inner);
                     definition
                 }
@@ -149,6 +161,7 @@ impl Binder<'_> {
         &mut self,
         cte: &ast::Cte,
         name: &str,
+        clauses: Option<&RecursionClauses>,
     ) -> Result<(Vec<Definition>, Definition)> {
         let at = ident_at(&cte.alias.name);
         let query = &*cte.query;
@@ -163,6 +176,11 @@ impl Binder<'_> {
         let id = self.fresh_cte();
         let entry = CteEntry::new(name, id, Vec::new());
         self.ctes.push(CteEntry { use_: CteUse::Forbidden, ..entry });
+        let wrapped = match clauses {
+            Some(clauses) => Some(self.with_clauses(cte, clauses, (left, right))?),
+            None => None,
+        };
+        let (left, right) = wrapped.as_ref().map_or((left, right), |(left, right)| (left, right));
         let base = self.bind_set_expr(left, Unknowns::Text)?;
         let base = self.stored(base)?;
         let (base, columns) = self.exact(base);
@@ -174,6 +192,7 @@ impl Binder<'_> {
         let columns = renamed(names, &cte.alias)?;
         if let Some(entry) = self.ctes.get_mut(own) {
             entry.columns.clone_from(&columns);
+            entry.added = clauses.map_or(0, added_count);
             entry.use_ = CteUse::Recursive;
         }
         let step = self.bind_set_expr(right, Unknowns::Keep)?;
@@ -243,8 +262,13 @@ impl Binder<'_> {
             let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
             return fail(SqlState::FEATURE_NOT_SUPPORTED, message, at);
         }
-        self.level()?.reads_itself |= entry.use_ == CteUse::Recursive;
+        let recursive = entry.use_ == CteUse::Recursive;
+        self.level()?.reads_itself |= recursive;
         let columns: Vec<_> = entry.columns.iter().map(|(_, ty)| (self.fresh(), *ty)).collect();
+        if recursive {
+            let added = columns.iter().rev().take(entry.added).map(|(id, _)| *id);
+            self.level()?.hidden.extend(added);
+        }
         for ((id, _), defined) in columns.iter().zip(&entry.defined) {
             self.copy_origin(*defined, *id);
         }

@@ -252,10 +252,10 @@ impl Binder<'_> {
         {
             return Ok(None);
         }
-        let levels = std::mem::take(&mut self.levels);
+        // Columns of the query itself are out of sight; those of queries around it are not.
         self.levels.push(Level::new(Clause::Limit));
         let bound = self.bind_expr(expr);
-        self.levels = levels;
+        self.levels.pop();
         let bound = bound.map_err(|error| match error.state() {
             SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE => {
                 let message = format!("argument of {clause} must not contain variables");

@@ -191,6 +191,8 @@ pub(super) struct Level {
     pub(super) references: Vec<(ColumnId, Place)>,
     /// Whether GROUP BY has grouping sets: a conversion that no one wrote is then no key.
     pub(super) has_sets: bool,
+    /// Columns that `*` does not show.
+    pub(super) hidden: Vec<ColumnId>,
     /// Whether FROM reads the recursive query whose term is being bound.
     pub(super) reads_itself: bool,
 }
@@ -208,6 +210,7 @@ impl Level {
             named_windows: Vec::new(),
             references: Vec::new(),
             has_sets: false,
+            hidden: Vec::new(),
             reads_itself: false,
         }
     }

@@ -180,6 +180,9 @@ impl Binder<'_> {
         let mut targets = Vec::with_capacity(columns.len());
         for column in columns {
             let level = self.level()?;
+            if column.expr.as_column().is_some_and(|id| level.hidden.contains(&id)) {
+                continue;
+            }
             column.expr.each_column(&mut |id| level.references.push((id, at)));
             self.note_read(column.source);
             targets.push(Target { name: column.name, bound: Bound::new(column.expr, at) });

@@ -58,6 +58,16 @@ impl Binder<'_> {
         Ok(id)
     }
 
+    /// True when `expr` reads a call of the innermost level.
+    pub(super) fn returns_set(&self, expr: &Expr) -> bool {
+        let Some(level) = self.levels.last().filter(|level| !level.series.is_empty()) else {
+            return false;
+        };
+        let mut found = false;
+        expr.each_column(&mut |id| found |= level.series.iter().any(|call| call.id == id));
+        found
+    }
+
     /// How many calls the innermost level has met.
     pub(super) fn series_mark(&mut self) -> Result<SeriesMark> {
         Ok(SeriesMark(self.level()?.series_met.len()))

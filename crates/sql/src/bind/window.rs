@@ -373,6 +373,13 @@ impl Binder<'_> {
             }
         };
         let place = distance.at;
+        let fractional =
+            matches!(distance.ty(), DataType::Numeric(_) | DataType::Double | DataType::Real);
+        // A number of rows is rounded.
+        let distance = match fractional && units != FrameUnits::Range {
+            true => Bound::new(self.coerce(distance, ty, Context::Assignment)?, place),
+            false => distance,
+        };
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
         let zoned = order_by.first().filter(|key| key.expr.ty.is_timestamptz());
         if let (FrameUnits::Range, Some(key)) = (units, zoned)

@@ -45,6 +45,13 @@ impl OrderSpec {
     }
 }
 
+impl OrderSpec {
+    /// True unless all rows are one partition without an order.
+    pub(super) fn sorts(&self) -> bool {
+        !self.partition.is_empty() || !self.order.is_empty()
+    }
+}
+
 /// All rows in the order of one window.
 pub(super) struct Ordered {
     /// Row numbers in order.
@@ -100,6 +107,11 @@ impl Ordered {
         let key = spec.order.first().map(|(number, _)| *number);
         let range_key = key.zip(spec.range_key).map(|(n, (ty, direction))| (n, ty, direction));
         Ok(Self { rows, partitions, differs, range_key })
+    }
+
+    /// Row numbers in order.
+    pub(super) fn rows(&self) -> &[u32] {
+        &self.rows
     }
 
     /// Ranges of whole partitions of about `rows` rows.
