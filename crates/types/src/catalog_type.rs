@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! regclass...  number, 4 bytes big-endian; then the name as the session shows it
-//! tid          block << 16 | row of the block from 0, which is shown as an offset from 1
+//! tid          block << 17 | offset, which is the row of the block from 1
 //! ```
 //! A number and its name go together, so printing needs no catalog: the binder's look-ups make such
 //! values (`sql::bind::object`). Values of one statement with equal numbers have equal bytes, and
@@ -188,19 +188,24 @@ pub(crate) fn parse_tid(text: &str) -> Result<Value> {
     let parts = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     let parts = parts.and_then(|text| text.split_once(','));
     let numbers = parts.and_then(|(block, offset)| {
-        Some((block.trim().parse::<u32>().ok()?, offset.trim().parse::<u32>().ok()?))
+        // As in C, where a number may have a sign and still be one of 32 bits.
+        let block = block.trim().parse::<i64>().ok().filter(|n| u32::try_from(n.abs()).is_ok())?;
+        Some((block as u32, offset.trim().parse::<u16>().ok()?))
     });
     match numbers {
-        Some((block, offset @ 0..=0x1_0000)) => {
-            Ok(Value::I64((i64::from(block) << 16) + i64::from(offset) - 1))
-        }
-        _ => Err(crate::text::syntax_error("tid", text)),
+        Some((block, offset)) => Ok(Value::I64(i64::from(block) << 17 | i64::from(offset))),
+        None => Err(crate::text::syntax_error("tid", text)),
     }
+}
+
+/// The row `tid & 0xffff` of the block `tid >> 16` as a TID.
+pub fn tid_of_row(tid: i64) -> i64 {
+    tid >> 16 << 17 | ((tid & 0xffff) + 1)
 }
 
 /// Appends a TID.
 pub(crate) fn format_tid(out: &mut Vec<u8>, tid: i64) {
-    let (block, offset) = (tid >> 16, (tid & 0xffff) + 1);
+    let (block, offset) = (tid >> 17, tid & 0x1_ffff);
     out.extend_from_slice(format!("({block},{offset})").as_bytes());
 }
 

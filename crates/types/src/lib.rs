@@ -25,7 +25,8 @@ pub mod waiting;
 pub mod wide;
 
 pub use catalog_type::{
-    NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, truncated_name,
+    NAME_BYTES_MAX, RegKind, byte_number, object_name, object_number, object_value, tid_of_row,
+    truncated_name,
 };
 pub use data_type::{DataType, NumericDisplay, NumericType, PhysicalType, WideDigits};
 pub use element_type::ElementType;

@@ -126,7 +126,7 @@ fn binary(bytes: &[u8], ty: DataType) -> Result<Value, Failure> {
         DataType::Tid => {
             let [a, b, c, d, e, f] = fixed::<6>(bytes)?;
             let block = i64::from(u32::from_be_bytes([a, b, c, d]));
-            Value::I64((block << 16) + i64::from(u16::from_be_bytes([e, f])) - 1)
+            Value::I64(block << 17 | i64::from(u16::from_be_bytes([e, f])))
         }
         // The binder gives parameters other types.
         _ => {

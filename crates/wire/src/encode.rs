@@ -215,8 +215,8 @@ fn push_binary(out: &mut Vec<u8>, value: Value, ty: DataType) {
         }
         // Four bytes without a sign.
         (Value::I64(v), DataType::Tid) => {
-            out.extend_from_slice(&((v >> 16) as u32).to_be_bytes());
-            out.extend_from_slice(&(v as u16).wrapping_add(1).to_be_bytes());
+            out.extend_from_slice(&((v >> 17) as u32).to_be_bytes());
+            out.extend_from_slice(&(v as u16).to_be_bytes());
         }
         (Value::I64(v), DataType::Oid | DataType::Xid) => {
             out.extend_from_slice(&(v as u32).to_be_bytes())

@@ -185,7 +185,7 @@ pub(super) const CATALOGS: &[(&str, i64, &str)] = &[
 pub(super) fn number_in(schema: &str, name: &str) -> i64 {
     match number(name) {
         number if number != 0 && schema == "pg_catalog" => number,
-        _ => numbers::system_view(&format!("{schema}.{name}")),
+        _ => numbers::system_view(schema, name),
     }
 }
 

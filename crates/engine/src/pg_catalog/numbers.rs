@@ -60,9 +60,16 @@ pub(crate) fn row_type(relation: &str) -> u32 {
     (FIRST + hash("row type", relation)) as u32
 }
 
-/// The number of a view of the system: below those of users' objects.
-pub(super) fn system_view(name: &str) -> i64 {
-    (14_000 + hash("system", name) % 2_000) as i64
+/// The number of a view of the system, by its place among them: below those of users' objects. 0
+/// when there is none of that name.
+pub(super) fn system_view(schema: &str, name: &str) -> i64 {
+    static NUMBERS: OnceLock<HashMap<(&str, &str), i64>> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(|| {
+        let mut names: Vec<_> = super::schema::names().collect();
+        names.sort_unstable();
+        names.into_iter().enumerate().map(|(at, name)| (name, 14_000 + at as i64)).collect()
+    });
+    numbers.get(&(schema, name)).copied().unwrap_or(0)
 }
 
 /// The number of the default of a column.

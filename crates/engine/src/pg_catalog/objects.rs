@@ -55,7 +55,7 @@ impl Seen<'_> {
             }
             RegKind::Proc | RegKind::Procedure => self.function_named(kind, text),
             RegKind::Oper | RegKind::Operator => self.operator_named(kind, text),
-            RegKind::Collation => match single(text)?.as_str() {
+            RegKind::Collation => match in_catalog(text)?.as_str() {
                 name @ ("C" | "default" | "POSIX") => Ok(value(collation(name), &quoted(name))),
                 name => {
                     let message =
@@ -206,7 +206,11 @@ impl Seen<'_> {
     }
 
     fn type_named(self, text: &str) -> Result<Value> {
-        let number = match sql::type_named(text) {
+        let is_elsewhere = |name: RelationName| {
+            name.schema.is_some_and(|schema| schema != "pg_catalog") && !text.contains('[')
+        };
+        let is_elsewhere = RelationName::parse(text).is_ok_and(is_elsewhere);
+        let number = match sql::type_named(text).filter(|_| !is_elsewhere) {
             Some(ty) => Some(numbers::of_type(ty).0),
             None => self.type_number(text),
         };
@@ -387,6 +391,15 @@ fn single(text: &str) -> Result<String> {
     match name.schema {
         None => Ok(name.name),
         Some(_) => Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+    }
+}
+
+/// A name that may have the schema of the catalog; of what is elsewhere nothing is here.
+fn in_catalog(text: &str) -> Result<String> {
+    let name = RelationName::parse(text)?;
+    match name.schema.as_deref() {
+        None | Some("pg_catalog") => Ok(name.name),
+        Some(_) => Ok(text.to_owned()),
     }
 }
 

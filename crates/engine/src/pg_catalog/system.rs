@@ -4,6 +4,9 @@ use types::Value;
 
 use super::{Missing, Row, SYSTEM_SCHEMAS, catalogs, numbers, schema};
 
+/// The number of the collation `C`, which texts of the catalog have.
+const C_COLLATION: i64 = 950;
+
 /// Functions that stand in FROM, which are tables here.
 const FUNCTIONS: [&str; 2] = ["pg_get_keywords", "pg_partition_ancestors"];
 
@@ -76,7 +79,7 @@ pub(super) fn attributes() -> Vec<Vec<Value>> {
                 .text("attidentity", "")
                 .text("attgenerated", "")
                 .flag("attislocal", true)
-                .number("attcollation", entry.collation);
+                .number("attcollation", if entry.collation == 0 { 0 } else { C_COLLATION });
             rows.push(row.finish(&own, Missing::Nothing));
         }
     }

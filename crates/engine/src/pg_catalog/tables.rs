@@ -251,7 +251,13 @@ fn databases(subject: &Subject<'_>) -> Vec<Row> {
 
 fn methods() -> Vec<Row> {
     let row = |(number, name): &(i64, &str), kind: &str| {
-        Row::default().number("oid", *number).text("amname", name).text("amtype", kind)
+        let handler = match (*number, kind) {
+            (_, "t") => "heap_tableam_handler",
+            (405, _) => "hashhandler",
+            _ => "bthandler",
+        };
+        let row = Row::default().number("oid", *number).text("amname", name);
+        row.text("amtype", kind).text("amhandler", handler)
     };
     let indexes = numbers::METHODS.iter().map(|method| row(method, "i"));
     std::iter::once(row(&(2, "heap"), "t")).chain(indexes).collect()

@@ -165,7 +165,6 @@ fn is_relabelling(from: DataType, to: DataType) -> bool {
         (from, DataType::Text | DataType::Varchar(None)) if from.is_text() => true,
         (DataType::Oid | DataType::Xid, DataType::BigInt)
         | (DataType::Xid, DataType::Oid)
-        | (DataType::BigInt, DataType::Tid)
         | (DataType::WideNumeric(_), DataType::WideNumeric(None)) => true,
         (DataType::Array(from), DataType::Array(to)) => {
             let limited = matches!(to, ElementType::Char(_) | ElementType::Varchar(Some(_)))
@@ -187,6 +186,7 @@ fn is_total(from: DataType, to: DataType) -> bool {
         || matches!(
             (from, to),
             (DataType::SmallInt | DataType::Integer, DataType::BigInt | DataType::Double)
+                | (DataType::BigInt, DataType::Tid)
                 | (DataType::BigInt | DataType::Numeric(_), DataType::Double)
         )
         || (from != DataType::Unknown && matches!(to, DataType::Text | DataType::Varchar(None)))
