@@ -60,6 +60,28 @@ macro_rules! held {
     };
 }
 
+/// The same, and an error for a role or an object that there is none of: both are names of the
+/// catalog, unless they are numbers.
+macro_rules! held_there {
+    ($kind:literal, $type:literal, $role:literal, $object:literal, $privileges:literal) => {
+        concat!(
+            "coalesce(",
+            held!($kind, $role, $object, $privileges),
+            ", CASE WHEN ",
+            $object,
+            "::text ~ '^[0-9]+$' OR ",
+            $role,
+            "::text ~ '^([0-9]+|public)$' THEN NULL WHEN length(",
+            $object,
+            "::text::",
+            $type,
+            "::text || ",
+            $role,
+            "::text::regrole::text) < 0 THEN true END)"
+        )
+    };
+}
+
 /// The same of columns of a relation, those for which a condition holds.
 macro_rules! held_of {
     ($role:literal, $object:literal, $privileges:literal, $condition:literal) => {
@@ -342,16 +364,24 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ),
     ("inet_server_addr", &[0], "NULL::text"),
     ("inet_client_addr", &[0], "NULL::text"),
-    ("has_table_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
-    ("has_table_privilege", &[3], held!("relation", "$1", "$2", "$3")),
+    ("has_table_privilege", &[2], held_there!("relation", "regclass", "current_user", "$1", "$2")),
+    ("has_table_privilege", &[3], held_there!("relation", "regclass", "$1", "$2", "$3")),
     ("has_any_column_privilege", &[2], held_of!("current_user", "$1", "$2", "true")),
     ("has_any_column_privilege", &[3], held_of!("$1", "$2", "$3", "true")),
     ("has_column_privilege", &[3], held_of!("current_user", "$1", "$3", "pgc.part = $2::text")),
     ("has_column_privilege", &[4], held_of!("$1", "$2", "$4", "pgc.part = $3::text")),
-    ("has_sequence_privilege", &[2], held!("relation", "current_user", "$1", "$2")),
-    ("has_sequence_privilege", &[3], held!("relation", "$1", "$2", "$3")),
-    ("has_schema_privilege", &[2], held!("schema", "current_user", "$1", "$2")),
-    ("has_schema_privilege", &[3], held!("schema", "$1", "$2", "$3")),
+    (
+        "has_sequence_privilege",
+        &[2],
+        held_there!("relation", "regclass", "current_user", "$1", "$2"),
+    ),
+    ("has_sequence_privilege", &[3], held_there!("relation", "regclass", "$1", "$2", "$3")),
+    (
+        "has_schema_privilege",
+        &[2],
+        held_there!("schema", "regnamespace", "current_user", "$1", "$2"),
+    ),
+    ("has_schema_privilege", &[3], held_there!("schema", "regnamespace", "$1", "$2", "$3")),
     ("has_database_privilege", &[2], held!("database", "current_user", "$1", "$2")),
     ("has_database_privilege", &[3], held!("database", "$1", "$2", "$3")),
     ("has_function_privilege", &[2, 3], "true"),
