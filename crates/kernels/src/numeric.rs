@@ -5,7 +5,8 @@
 //! whether one failed; only then rows are looked at one by one, because a NULL row never fails. A
 //! result that exceeds its precision is 22003.
 //!
-//! Elsewhere: quotients, roots and powers (`wide`), one value (`types::decimal`), sums and products known to fit (`arithmetic::scaled`).
+//! Elsewhere: quotients, roots and powers (`wide`), one value (`types::decimal`), sums and products
+//! known to fit (`arithmetic::scaled`).
 #![expect(clippy::useless_conversion, reason = "one loop for all widths of integers")]
 
 #[cfg(test)]
