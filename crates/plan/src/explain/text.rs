@@ -213,6 +213,7 @@ fn compare_name(op: CompareOp) -> &'static str {
 fn type_name(ty: DataType) -> String {
     match ty {
         DataType::Numeric(n) => format!("numeric({},{})", n.precision, n.scale),
+        DataType::WideNumeric(_) => ty.to_string(),
         DataType::Char(0) => "bpchar".into(),
         DataType::Char(n) => format!("char({n})"),
         DataType::Varchar(Some(n)) => format!("varchar({n})"),
@@ -227,6 +228,9 @@ fn write_value(value: &Value, ty: DataType, out: &mut String) {
         (Value::Null, _) => out.push_str("null"),
         (Value::Bool(v), _) => drop(write!(out, "{v}")),
         (Value::F64(v), _) => drop(write!(out, "{v}")),
+        (Value::Str(bytes), DataType::WideNumeric(_)) => {
+            let _ = write!(out, "{}", types::wide::Wide::decode(bytes));
+        }
         (Value::Str(bytes), _) => drop(write!(out, "'{}'", String::from_utf8_lossy(bytes))),
         (Value::Interval(v), _) => {
             let _ = write!(out, "interval '{} mons {} days {} us'", v.months, v.days, v.micros);

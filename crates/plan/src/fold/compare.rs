@@ -52,6 +52,9 @@ pub(crate) fn simplify(expr: &mut Expr) {
 /// wide one, otherwise by its bytes, which a scan does on stored values. All values equal to the
 /// constant are from `key 00` to `key FF FF FF`.
 fn wide(expr: &mut Expr) {
+    if scaled(expr) {
+        return;
+    }
     let ExprKind::Compare(op, left, right) = &mut expr.kind else {
         return;
     };
@@ -96,6 +99,66 @@ fn wide(expr: &mut Expr) {
             return;
         }
     };
+}
+
+/// `key(cast(x)) op key(y)` of scaled integers `x`, which are then compared with those next to the
+/// wide decimal `y`; false for other comparisons.
+fn scaled(expr: &mut Expr) -> bool {
+    let ExprKind::Compare(op, left, right) = &mut expr.kind else {
+        return false;
+    };
+    if cast_scaled(left).is_none() && cast_scaled(right).is_some() {
+        std::mem::swap(left, right);
+        *op = tree::flip(*op);
+    }
+    let ExprKind::Call(Function::NumericKey, list) = &mut right.kind else {
+        return false;
+    };
+    let (Some(scale), Some(value)) = (cast_scaled(left), list.first_mut()) else {
+        return false;
+    };
+    if !matches!(value.ty, DataType::WideNumeric(_)) || tree::is_volatile(value) {
+        return false;
+    }
+    let ty = DataType::Numeric(NumericType::computed(NumericType::PRECISION_MAX, scale));
+    let next =
+        |function: Function, value: Expr| Expr { kind: ExprKind::Call(function, vec![value]), ty };
+    let bounds = match *op {
+        CompareOp::Greater | CompareOp::LessEqual => vec![(*op, Function::NumericFloor)],
+        CompareOp::GreaterEqual | CompareOp::Less => vec![(*op, Function::NumericCeil)],
+        CompareOp::Equal if !tree::has_sub_query(value) => vec![
+            (CompareOp::GreaterEqual, Function::NumericCeil),
+            (CompareOp::LessEqual, Function::NumericFloor),
+        ],
+        _ => return false,
+    };
+    let value = tree::take_expr(value);
+    let ExprKind::Call(_, mut list) = tree::take_expr(left).kind else {
+        return false;
+    };
+    let Some(ExprKind::Cast(operand)) = list.pop().map(|cast| cast.kind) else {
+        return false;
+    };
+    let test =
+        |(op, function)| tree::compare(op, (*operand).clone(), next(function, value.clone()));
+    let mut tests: Vec<Expr> = bounds.into_iter().map(test).collect();
+    *expr = match tests.len() {
+        1 => tests.remove(0),
+        _ => Expr { kind: ExprKind::And(tests), ty: DataType::Boolean },
+    };
+    true
+}
+
+/// The scale of `x` in `key(cast(x))`, when it is a scaled integer cast to a wide decimal.
+fn cast_scaled(expr: &Expr) -> Option<u8> {
+    let ExprKind::Call(Function::NumericKey, list) = &expr.kind else {
+        return None;
+    };
+    let cast = list.first().filter(|cast| matches!(cast.ty, DataType::WideNumeric(_)))?;
+    match &cast.kind {
+        ExprKind::Cast(inner) => crate::range::scale(inner.ty),
+        _ => None,
+    }
 }
 
 /// A number of at most 38 digits as a scaled integer.

@@ -119,6 +119,9 @@ pub(super) fn rescale(number: i128, from: u32, to: u32) -> i128 {
 pub(super) fn cast(value: &Value, from: DataType, to: DataType, physical: PhysicalType) -> Value {
     match (value, to) {
         (Value::Null, _) => Value::Null,
+        (value, DataType::WideNumeric(_)) => {
+            types::cast::cast_value(value, from, to).expect("a wide decimal")
+        }
         (Value::Bool(v), DataType::Integer) => Value::I32(i32::from(*v)),
         _ => match value.as_integer() {
             Some(days) if from == DataType::Date && to == DataType::TIMESTAMP => {
@@ -149,6 +152,13 @@ pub(super) fn call(
     }
     if let Some(moment) = moment(function, arguments) {
         return Ok(held(Value::I128(moment), physical));
+    }
+    if let (Function::NumericKey, (Value::Str(bytes), _)) = (function, &arguments[0]) {
+        return Ok(Value::Str(types::wide::key(bytes).into()));
+    }
+    if let (Value::Str(bytes), DataType::Numeric(n)) = (&arguments[0].0, ty) {
+        let above = function == Function::NumericCeil;
+        return Ok(Value::I128(types::wide::Wide::decode(bytes).bound(n.scale, above)));
     }
     let number = |i: usize| arguments[i].0.as_integer().expect("arithmetic is on numbers");
     let scaled = |i: usize| rescale(number(i), scale(arguments[i].1), scale(ty));

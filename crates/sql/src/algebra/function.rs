@@ -147,6 +147,10 @@ pub enum Function {
     Atan2d,
     /// What equal values of a type with wide decimals have in common -> BYTEA.
     NumericKey,
+    /// The largest number of the result's scale that is not above a wide decimal.
+    NumericFloor,
+    /// The smallest number of the result's scale that is not below a wide decimal.
+    NumericCeil,
     /// scale(NUMERIC) -> INTEGER.
     Scale,
     /// min_scale(NUMERIC) -> INTEGER.

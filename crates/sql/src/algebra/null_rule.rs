@@ -149,6 +149,8 @@ const STRICT: &[Function] = &[
     Function::Atand,
     Function::Atan2d,
     Function::NumericKey,
+    Function::NumericFloor,
+    Function::NumericCeil,
     Function::Scale,
     Function::MinScale,
     Function::TrimScale,

@@ -89,6 +89,8 @@ fn number_name(function: Function) -> Option<&'static str> {
         Function::Atand => "atand",
         Function::Atan2d => "atan2d",
         Function::NumericKey => "numeric_key",
+        Function::NumericFloor => "numeric_floor",
+        Function::NumericCeil => "numeric_ceil",
         Function::Scale => "scale",
         Function::MinScale => "min_scale",
         Function::TrimScale => "trim_scale",

@@ -63,6 +63,27 @@ impl Wide {
         Ok(rounded)
     }
 
+    /// The scaled integer of scale `scale` next to the value: not above it, or not below when
+    /// `above`. What 38 digits do not hold is [`i128::MAX`] or [`i128::MIN`].
+    pub fn bound(&self, scale: u8, above: bool) -> i128 {
+        let beyond = if self.signum() == Some(-1) { i128::MIN } else { i128::MAX };
+        let Self::Finite(number) = self else {
+            return beyond;
+        };
+        let Int::Small(near) = number.rescaled(scale.into()).int else {
+            return beyond;
+        };
+        if !decimal::fits(near, NumericType::PRECISION_MAX) {
+            return beyond;
+        }
+        // Rounded half away from zero: one step from the bound at most.
+        match Self::new(near, scale.into()).cmp(self) {
+            std::cmp::Ordering::Greater if !above => near - 1,
+            std::cmp::Ordering::Less if above => near + 1,
+            _ => near,
+        }
+    }
+
     /// A scaled integer with the digits that `ty` shows.
     pub fn from_scaled(value: i128, ty: NumericType) -> Self {
         let wide = Self::new(value, ty.scale.into());
