@@ -51,12 +51,28 @@ pub(crate) fn columns(session: &Session, statement: &Statement) -> Result<Option
     })
 }
 
-/// The origins of the columns of a query; those of other statements are not followed.
+/// The query of the rows that a statement which writes gives.
+fn returning(statement: &Statement) -> Option<&Query> {
+    let returning = match statement {
+        Statement::Insert(insert) => &insert.returning,
+        Statement::Update(update) => &update.returning,
+        Statement::Delete(delete) => &delete.returning,
+        Statement::Merge(merge) => &merge.returning,
+        _ => return None,
+    };
+    returning.as_ref().map(|returning| &returning.query)
+}
+
+/// The origins of the columns of a query, and of RETURNING; those of other statements are not
+/// followed.
 pub(crate) fn origins(session: &Session, statement: &Statement) -> Vec<ColumnOrigin> {
     let (query, width) = match statement {
         Statement::Query(query) => (query, query.columns.len()),
         Statement::SelectForUpdate(select) => (&select.query, select.width),
-        _ => return Vec::new(),
+        other => match returning(other) {
+            Some(query) => (query, query.columns.len()),
+            None => return Vec::new(),
+        },
     };
     // Temporary relations, and those that nobody else sees yet, have none.
     let state = session.inner().relations.snapshot();
