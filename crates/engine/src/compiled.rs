@@ -20,6 +20,7 @@ use sql::algebra::{Plan, Query};
 use sql::statement::Statement;
 use storage::Table;
 use types::calendar::TimeZone;
+use types::stack::Deep;
 use types::text::TextStyle;
 
 use crate::Session;
@@ -91,7 +92,7 @@ struct Planned {
 
 /// A bound statement and what was made of it.
 pub(crate) struct Compiled {
-    pub(crate) statement: Statement,
+    pub(crate) statement: Deep<Statement>,
     /// The session that bound it: what it sees may not be what another one does.
     owner: Weak<SessionInfo>,
     version: u64,
@@ -106,7 +107,7 @@ pub(crate) struct Compiled {
     reads_wide: bool,
     /// On whose behalf: rights were looked at when it was bound.
     who: Who,
-    plans: Mutex<Vec<Planned>>,
+    plans: Deep<Mutex<Vec<Planned>>>,
     pub(crate) point: Option<Point>,
     /// The time is a parameter behind its own.
     pub(crate) asks_time: bool,
@@ -127,7 +128,7 @@ impl Compiled {
         let state = session.state();
         let unindexed = state.tables.values().filter(|table| !table.is_indexed());
         Self {
-            statement,
+            statement: Deep::of_statement(statement),
             owner: Arc::downgrade(session.info()),
             version,
             options: session.settings.plan_options(),
@@ -136,7 +137,7 @@ impl Compiled {
             path: session.settings.path().cloned(),
             reads_wide: session.wide_reader().at.is_some(),
             who: session.who(),
-            plans: Mutex::default(),
+            plans: Deep::of_statement(Mutex::default()),
             point,
             asks_time,
             unindexed: unindexed.cloned().collect(),
@@ -153,7 +154,7 @@ impl Compiled {
                 _ => false,
             }
         }
-        let inserts_values = match &self.statement {
+        let inserts_values = match &*self.statement {
             Statement::Insert(insert) => are_values(&insert.source.plan),
             _ => false,
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sql::statement::{Privilege, Privileges};
 use types::calendar::TimeZone;
-use types::{DataType, Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState, stack};
 
 use crate::channels::{Notification, Wake};
 use crate::notice::{Notice, Severity};
@@ -63,6 +63,14 @@ impl Session {
     /// # Errors
     /// The first error; what was not committed by COMMIT before is taken back.
     pub fn execute_together(
+        &mut self,
+        text: &str,
+        each: impl FnMut(QueryResult) -> Result<()>,
+    ) -> Result<()> {
+        stack::statement(text.len(), || self.execute_together_here(text, each))
+    }
+
+    fn execute_together_here(
         &mut self,
         text: &str,
         mut each: impl FnMut(QueryResult) -> Result<()>,

@@ -9,8 +9,9 @@ use sql::ParsedStatement;
 use sql::catalog::Digits;
 use sql::statement::{CreateExecuted, Execute, Prepare, Statement};
 use storage::Datum;
+use types::budget::{self, Account};
 use types::calendar::TimeZone;
-use types::{DataType, Error, Result, SqlState, Value};
+use types::{DataType, Error, Result, SqlState, Value, stack};
 
 use crate::compiled::{Compiled, Ready, Timing};
 use crate::point::Point;
@@ -233,7 +234,15 @@ impl Session {
     /// # Errors
     /// What is wrong with the statement; 42601 when it is not one; 25P02 in a failed transaction.
     pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
-        let prepared = self.try_prepare(text, types);
+        self.account.begin();
+        let _entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
+        let prepared = stack::statement(text.len(), || {
+            let mut prepared = stack::attempt(|| self.try_prepare(text, types));
+            while prepared.as_ref().is_err_and(stack::is_again) {
+                prepared = stack::attempt(|| self.try_prepare(text, types));
+            }
+            prepared
+        });
         if prepared.is_err() {
             self.fail()?;
         }
@@ -288,9 +297,12 @@ impl Session {
         self.begin_text();
         let values = conform(&prepared.types, values)?;
         let outer = std::mem::replace(&mut self.parameters, values);
-        let result = self.statement_by(&mut |session| match session.in_failed_transaction() {
-            true => session.bind_and_run(&prepared.statement, &prepared.types),
-            false => run_compiled(session, prepared),
+        let text_bytes = prepared.statement.text.len();
+        let result = stack::statement(text_bytes, || {
+            self.statement_by(&mut |session| match session.in_failed_transaction() {
+                true => session.bind_and_run(&prepared.statement, &prepared.types),
+                false => run_compiled(session, prepared),
+            })
         });
         self.parameters = outer;
         result

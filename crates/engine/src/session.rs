@@ -10,12 +10,13 @@ mod configure;
 mod elements;
 pub(crate) mod explain;
 mod queries;
+mod texts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use exec::Recheck;
 use exec::context::Progress;
+use exec::{Recheck, StatementAccount};
 use kernels::Batch;
 use parking_lot::Mutex;
 use sql::ParsedStatement;
@@ -23,7 +24,8 @@ use sql::catalog::{Digits, TableRef};
 use sql::statement::{AccessMode, Deferral, SetValue, Skipped, Statement};
 use storage::Snapshot;
 use txn::manager::Isolation;
-use types::{DataType, Error, Result, SqlState, Value};
+use types::budget::{self, Account};
+use types::{DataType, Error, Result, SqlState, Value, stack};
 
 use crate::calls::SessionCalls;
 use crate::catalog::{State, TableEntry, TableInfo};
@@ -112,6 +114,8 @@ pub struct Session {
     database: Database,
     pub(crate) settings: Settings,
     cancel: CancelHandle,
+    /// What its statements cost besides what operators reserve.
+    pub(crate) account: Arc<StatementAccount>,
     /// The transaction that runs; always there while a statement does.
     pub(crate) work: Option<Work>,
     pub(crate) prepared: PreparedStatements,
@@ -192,9 +196,11 @@ impl Session {
     pub(crate) fn new(database: Database, info: Arc<SessionInfo>) -> Self {
         let cancel = info.cancel.clone();
         let calls = SessionCalls::new(Arc::clone(&info), database.downgrade(), cancel.clone());
+        let account = StatementAccount::new(&database.inner().pool, Arc::clone(&cancel.0));
         Self {
             database,
             settings: Settings::default(),
+            account: Arc::new(account),
             cancel,
             calls: Arc::new(calls),
             cursors: Cursors::default(),
@@ -251,54 +257,6 @@ impl Session {
         self.work.as_ref().is_some_and(|work| work.health == Health::Failed)
     }
 
-    /// Runs all statements of `text`; the result of the last.
-    ///
-    /// # Errors
-    /// The first error; earlier statements stay done.
-    pub fn execute(&mut self, text: &str) -> Result<QueryResult> {
-        let mut last = QueryResult::command("");
-        self.execute_each(text, |result| {
-            last = result;
-            Ok(())
-        })?;
-        Ok(last)
-    }
-
-    /// Runs all statements of `text` and hands over each result before the next begins.
-    ///
-    /// # Errors
-    /// The first error; earlier statements stay done.
-    pub fn execute_each(
-        &mut self,
-        text: &str,
-        mut each: impl FnMut(QueryResult) -> Result<()>,
-    ) -> Result<()> {
-        let statements = self.parse(text)?;
-        self.show_query(&Arc::from(text));
-        for statement in statements {
-            let result = self.statement_by(&mut |session| session.bind_and_run(&statement, &[]))?;
-            each(result)?;
-        }
-        Ok(())
-    }
-
-    /// The statements of a new text; a transaction fails with an error in it.
-    pub(crate) fn parse(&mut self, text: &str) -> Result<Vec<ParsedStatement>> {
-        self.begin_text();
-        match sql::parse(text) {
-            Ok(statements) => Ok(statements),
-            Err(error) => {
-                self.fail()?;
-                Err(error)
-            }
-        }
-    }
-
-    /// A cancel from before does not count.
-    pub(crate) fn begin_text(&self) {
-        self.cancel.reset();
-    }
-
     /// Runs one statement, which `run` binds and runs in the session's transaction.
     pub(crate) fn statement_by(
         &mut self,
@@ -306,7 +264,10 @@ impl Session {
     ) -> Result<QueryResult> {
         self.info.active.store(true, Ordering::Relaxed);
         self.calls.begin_statement();
+        self.account.begin();
+        let entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
         let result = self.try_statement(run);
+        drop(entry);
         let txn = self.work.as_ref().map_or(0, |work| work.txn.id().0);
         self.info.txn.store(txn, Ordering::Relaxed);
         self.info.active.store(false, Ordering::Relaxed);
@@ -565,7 +526,8 @@ impl Session {
         if self.in_failed_transaction() {
             return transaction::run_in_failed(self, bound);
         }
-        self.run(bound?)
+        let bound = bound?;
+        stack::deep(|| self.run(bound))
     }
 
     /// What was committed meanwhile is seen, also by the parts of the statement that are to run.

@@ -6,12 +6,12 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use kernels::{Batch, Column, Vector};
+use kernels::{Batch, Column, Vector, VectorData};
 use plan::{ColumnStatistics, Exactness, Statistics, TableStatistics};
 use sql::algebra::{ColumnId, Expr};
 use sql::catalog::TableRef;
 use storage::Table;
-use types::{Error, PhysicalType, Result, Value};
+use types::{Error, PhysicalType, Result, Value, budget};
 
 use crate::catalog::State;
 use crate::compiled::Reliance;
@@ -115,6 +115,13 @@ impl Statistics for StoredStatistics {
         if column.is_empty() {
             return Err(Error::internal("a constant has one row"));
         }
-        Ok(column.value(0))
+        // Nobody counts what a plan holds: long values are made when they are read.
+        let vector = column.to_vector();
+        if let VectorData::Str(strings) = &vector.data
+            && strings.get(0).len() >= budget::LARGE_BYTES
+        {
+            return Err(budget::too_long());
+        }
+        Ok(vector.value(0))
     }
 }

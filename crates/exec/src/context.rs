@@ -12,8 +12,10 @@ use sql::catalog::SequencesRef;
 use storage::{
     AccessPath, BlockPaths, BufferPool, Restriction, Snapshot, Table, TableSnapshot, Tid,
 };
-use types::{Error, Result, SqlState, Value};
+use types::budget::{self, Account, Entry};
+use types::{Result, Value};
 
+use crate::account::cancelled;
 use crate::spill::SpillSpace;
 
 /// Counters of one operator, added to by all workers.
@@ -91,6 +93,8 @@ pub struct QueryContext {
     pub profile: Profile,
     /// Work orders done and known so far, for a progress display.
     pub progress: Arc<Progress>,
+    /// On whose account it runs: that of the thread that made the context.
+    account: Option<Arc<dyn Account>>,
     counters: Vec<Counters>,
     snapshots: Mutex<Vec<(Arc<Table>, Arc<TableSnapshot>)>>,
 }
@@ -128,6 +132,7 @@ impl QueryContext {
             block_paths: BlockPaths::default(),
             profile: Profile::Off,
             progress: Arc::default(),
+            account: budget::current(),
             counters: (0..operator_count).map(|_| Counters::default()).collect(),
             snapshots: Mutex::default(),
         }
@@ -145,10 +150,14 @@ impl QueryContext {
     /// 57014 when the query was cancelled.
     pub fn check(&self) -> Result<()> {
         if self.cancel.load(Ordering::Relaxed) {
-            let message = "canceling statement due to user request";
-            return Err(Error::new(SqlState::QUERY_CANCELED, message));
+            return Err(cancelled());
         }
-        Ok(())
+        self.account.as_ref().map_or(Ok(()), |account| account.check())
+    }
+
+    /// A worker's thread works for the query until the entry is dropped.
+    pub(crate) fn enter(&self) -> Option<Entry> {
+        self.account.as_ref().map(|account| budget::enter(Arc::clone(account)))
     }
 
     /// The snapshot of `table` that the whole query reads.

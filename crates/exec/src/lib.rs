@@ -16,6 +16,7 @@
 //! Elsewhere: choosing the plan (`plan`), who runs when (`sched`), stored rows (`storage`).
 #![forbid(unsafe_code)]
 
+mod account;
 pub mod context;
 pub mod spill;
 pub mod expr;
@@ -34,6 +35,7 @@ pub mod result;
 mod in_order;
 pub mod set;
 
+pub use account::StatementAccount;
 pub use context::{Profile, QueryContext, Recheck};
 pub use in_order::{Receiver, execute_into};
 pub use open::{BatchSource, Opener, execute};

@@ -187,6 +187,10 @@ impl Opener {
     /// # Errors
     /// Whatever running the breakers below meets.
     pub fn open(&mut self, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
+        types::stack::deep(|| self.open_here(node, filters))
+    }
+
+    fn open_here(&mut self, node: &Node, filters: Vec<PushedFilter>) -> Result<Stream> {
         self.context.check()?;
         match &node.operator {
             Operator::Scan { .. } => scan::open(self, node, filters),

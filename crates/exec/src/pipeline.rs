@@ -196,6 +196,7 @@ struct Run<S: Sink> {
 
 impl<S: Sink + 'static> WorkOrders for Run<S> {
     fn run(&self, worker: usize, order: usize) {
+        let _entry = self.context.enter();
         let mut slot = self.slots[worker].lock();
         match self.run_order(&mut slot, order) {
             Ok(Demand::More) => {}

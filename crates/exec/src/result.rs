@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernels::{Batch, Column, VectorBuilder};
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData};
 use plan::physical::OutputColumn;
 use storage::{MemoryCategory, Positions, Reservation};
 use types::{DataType, Result, Value};
@@ -23,7 +23,8 @@ struct Gathered {
     memory: Reservation,
 }
 
-/// Approximate bytes of a batch: fixed-width values and string views.
+/// Approximate bytes of a batch: fixed-width values and string views. Strings belong to tables, or
+/// are counted by who made them.
 pub(crate) fn batch_bytes(batch: &Batch) -> u64 {
     let row_bytes: u64 = batch.columns.iter().map(column_bytes).sum();
     row_bytes + 64
@@ -44,6 +45,26 @@ fn column_bytes(column: &Column) -> u64 {
             v.len() as u64 * width
         }
     }
+}
+
+/// Bytes of the strings of `batch` that a copy of it would copy: those of tables are shared.
+pub(crate) fn string_bytes(batch: &Batch) -> u64 {
+    let of = |vector: &Vector| -> usize {
+        let VectorData::Str(strings) = &vector.data else { return 0 };
+        if strings.is_pinned() {
+            return 0;
+        }
+        strings.views().iter().map(|view| if view.is_inline() { 0 } else { view.len() }).sum()
+    };
+    let of_column = |column: &Column| match column {
+        Column::Plain(vector) => of(vector),
+        Column::Constant(vector, rows) => of(vector) * rows,
+        Column::Dictionary(codes, vector) if !vector.is_empty() => {
+            of(vector) / vector.len() * codes.len()
+        }
+        Column::Dictionary(..) => 0,
+    };
+    batch.columns.iter().map(of_column).sum::<usize>() as u64
 }
 
 impl Sink for BatchSink {

@@ -2,6 +2,7 @@
 //! what NULL arguments give. Elements are compared and copied as they are in the arrays.
 
 use types::array::{self, ArrayBuilder, Elements, End, RawElement};
+use types::budget::{Pace, Room, value_length};
 use types::{DataType, ElementType, Error, Result, SqlState};
 
 use crate::compare::Comparison;
@@ -88,9 +89,13 @@ fn arrays(
 ) -> Result<Vector> {
     let rows = count(arguments);
     let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
+    let mut pace = Pace::default();
     for i in 0..rows {
         match f(i)? {
-            Some(array) => out.push_str(&array),
+            Some(array) => {
+                pace.step(array.len())?;
+                out.push_str(&array);
+            }
             None => out.push_null(),
         }
     }
@@ -460,6 +465,9 @@ pub fn fill(
         let mut single = ArrayBuilder::new();
         let value = raw(&mut single, value, i, element);
         let mut builder = ArrayBuilder::new();
+        let bytes = size.checked_mul(1 + value.map_or(0, <[u8]>::len));
+        let mut room = Room::default();
+        room.note(value_length(bytes)?, bytes.unwrap_or(usize::MAX))?;
         (0..size).for_each(|_| builder.push_raw(value));
         builder.finish_from(first).map(Some)
     })

@@ -4,8 +4,12 @@
 //! whose arguments are all valid. Text results are written into one buffer per call and copied from
 //! there.
 
+use std::ops::{Deref, DerefMut};
+
+use types::budget::{LARGE_BYTES, Pace, Room};
 use types::{Error, Interval, Result, SqlState};
 
+use crate::strings::StrView;
 use crate::{Bitmap, StrBuilder, StrVector, Vector, VectorData};
 
 /// The Rust type of a fixed-size column's values.
@@ -200,20 +204,93 @@ pub(crate) fn try_build_nullable<R: Fixed>(
 /// The first of `f`.
 pub(crate) fn try_write(
     arguments: &[&Vector],
-    mut f: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
+    mut f: impl FnMut(usize, &mut Written) -> Result<()>,
 ) -> Result<Vector> {
     let rows = count(arguments);
     let valid = validity(arguments, rows);
     let mut out = StrBuilder::with_capacity(rows);
-    let mut buffer = Vec::new();
+    let mut written = Written::default();
     for i in 0..rows {
-        buffer.clear();
+        written.clear();
         if valid.as_ref().is_none_or(|v| v.get(i)) {
-            f(i, &mut buffer)?;
+            written.expect(arguments, i)?;
+            f(i, &mut written)?;
         }
-        out.push(&buffer);
+        written.end(&mut out)?;
     }
     Ok(Vector::with_validity(VectorData::Str(out.finish()), valid))
+}
+
+/// A value being written, with the memory that a long one takes.
+#[derive(Default)]
+pub(crate) struct Written {
+    bytes: Vec<u8>,
+    room: Room,
+    pace: Pace,
+}
+
+impl Written {
+    /// Makes room for `more` bytes at once.
+    ///
+    /// # Errors
+    /// 54000 when the value gets too long, 53200 when there is no memory for it, 57014 after a
+    /// cancel.
+    #[inline]
+    pub(crate) fn make(&mut self, more: usize) -> Result<()> {
+        self.room.make(&mut self.bytes, more)
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    #[inline]
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.room.push(&mut self.bytes, bytes)
+    }
+
+    /// Makes room for as much as the longest of a row's arguments has, when that is long: most
+    /// results are about as long.
+    fn expect(&mut self, arguments: &[&Vector], row: usize) -> Result<()> {
+        let texts = arguments.iter().filter_map(|argument| match &argument.data {
+            VectorData::Str(texts) => texts.views().get(crate::broadcast::row(texts.len(), row)),
+            _ => None,
+        });
+        match texts.map(StrView::len).max() {
+            Some(bytes) if bytes >= LARGE_BYTES => self.make(bytes),
+            _ => Ok(()),
+        }
+    }
+
+    /// Moves the value to `out` as its next row.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    #[inline]
+    pub(crate) fn end(&mut self, out: &mut StrBuilder) -> Result<()> {
+        self.pace.step(self.bytes.len())?;
+        if self.bytes.len() < LARGE_BYTES {
+            out.push(&self.bytes);
+            return if out.is_due() { out.count() } else { Ok(()) };
+        }
+        self.room.note(self.bytes.len(), self.bytes.capacity())?;
+        out.push_owned(std::mem::take(&mut self.bytes), self.room.take());
+        Ok(())
+    }
+}
+
+impl Deref for Written {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Written {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
 }
 
 /// As [`try_write`] into a `String`.

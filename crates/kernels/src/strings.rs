@@ -13,6 +13,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use types::budget::{self, Charge, LARGE_BYTES};
+
 /// One string: inline up to 12 bytes, else its first four bytes and its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -253,13 +255,35 @@ impl<'a> FromIterator<&'a [u8]> for StrVector {
 const CHUNK_BYTES_MIN: usize = 4 << 10;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
+/// Less is not worth counting: the vectors of one batch have so much besides.
+const COUNTED_BYTES_MIN: usize = 64 << 10;
+
 /// Collects strings into a [`StrVector`].
 #[derive(Debug, Default)]
 pub struct StrBuilder {
     views: Vec<StrView>,
     heaps: Vec<HeapRef>,
-    chunks: Vec<Vec<u8>>,
+    chunks: Chunks,
     heap_bytes: usize,
+    /// Of these, what is counted for the statement.
+    counted_bytes: usize,
+}
+
+/// The memory of strings. Long ones are counted for the statement that made them as long as they
+/// live; whoever keeps short ones counts those.
+#[derive(Debug, Default)]
+struct Chunks {
+    /// Filled one after the other, the last one last.
+    filled: Vec<Vec<u8>>,
+    /// A long value each.
+    whole: Vec<Vec<u8>>,
+    charges: Vec<Charge>,
+}
+
+impl Chunks {
+    fn is_empty(&self) -> bool {
+        self.filled.is_empty() && self.whole.is_empty()
+    }
 }
 
 impl StrBuilder {
@@ -302,18 +326,48 @@ impl StrBuilder {
     }
 
     fn copy(&mut self, bytes: &[u8]) -> StrView {
-        let fits = self.chunks.last().is_some_and(|c| c.capacity() - c.len() >= bytes.len());
+        if bytes.len() >= LARGE_BYTES {
+            return self.copy_large(bytes);
+        }
+        let chunks = &mut self.chunks.filled;
+        let fits = chunks.last().is_some_and(|c| c.capacity() - c.len() >= bytes.len());
         if !fits {
-            let next = self.chunks.last().map_or(CHUNK_BYTES_MIN, |c| c.capacity() * 2);
+            let next = chunks.last().map_or(CHUNK_BYTES_MIN, |c| c.capacity() * 2);
             let bytes_wanted = next.min(CHUNK_BYTES_MAX).max(bytes.len());
             self.heap_bytes += bytes_wanted;
-            self.chunks.push(Vec::with_capacity(bytes_wanted));
+            chunks.push(Vec::with_capacity(bytes_wanted));
         }
-        let chunk = self.chunks.last_mut().expect("pushed above when there was none");
+        let chunk = chunks.last_mut().expect("pushed above when there was none");
         let start = chunk.len();
         // Within capacity, so the chunk's memory does not move: earlier views stay good.
         chunk.extend_from_slice(bytes);
         StrView::new(&chunk[start..])
+    }
+
+    /// A long value that there is no memory for becomes an empty one, and its statement fails.
+    fn copy_large(&mut self, bytes: &[u8]) -> StrView {
+        let mut charge = Charge::default();
+        let counted = budget::value_length(Some(bytes.len()));
+        match counted.and_then(|bytes| charge.grow(bytes as u64)) {
+            Ok(()) => self.own(bytes.to_vec(), charge),
+            Err(error) => {
+                budget::fail(error);
+                StrView::default()
+            }
+        }
+    }
+
+    fn own(&mut self, bytes: Vec<u8>, charge: Charge) -> StrView {
+        let view = StrView::new(&bytes);
+        self.chunks.whole.push(bytes);
+        self.chunks.charges.push(charge);
+        view
+    }
+
+    /// Takes `bytes`, a long value that `charge` counts, as the next row.
+    pub(crate) fn push_owned(&mut self, bytes: Vec<u8>, charge: Charge) {
+        let view = self.own(bytes, charge);
+        self.views.push(view);
     }
 
     /// Appends the rows of `source` at `positions`, or all rows; pinned memory is shared, other
@@ -338,8 +392,33 @@ impl StrBuilder {
         self.views.truncate(rows);
     }
 
-    /// The vector of all rows pushed.
-    pub fn finish(self) -> StrVector {
+    /// Whether so much was pushed that [`Self::count`] should be called before more is.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.heap_bytes - self.counted_bytes >= 4 * CHUNK_BYTES_MAX
+    }
+
+    /// Counts what was pushed since the last count for the statement that the thread works for.
+    ///
+    /// # Errors
+    /// 53200.
+    pub(crate) fn count(&mut self) -> types::Result<()> {
+        let bytes = self.heap_bytes - self.counted_bytes;
+        if bytes < COUNTED_BYTES_MIN {
+            return Ok(());
+        }
+        self.counted_bytes = self.heap_bytes;
+        let mut charge = Charge::default();
+        charge.grow(bytes as u64)?;
+        self.chunks.charges.push(charge);
+        Ok(())
+    }
+
+    /// The vector of all rows pushed. Where there is no memory for them their statement fails.
+    pub fn finish(mut self) -> StrVector {
+        if let Err(error) = self.count() {
+            budget::fail(error);
+        }
         let mut heaps = self.heaps;
         if !self.chunks.is_empty() {
             heaps.push(HeapRef::transient(Arc::new(self.chunks)));

@@ -28,6 +28,7 @@ pub use size::size_bytes;
 
 use std::borrow::Cow;
 
+use types::budget::value_length;
 use types::{Error, Result, SqlState};
 
 use crate::rows::{Fixed, Texts, Values, try_build, try_write, utf8};
@@ -42,19 +43,6 @@ pub enum Side {
     Right,
     /// Both ends: trimming only.
     Both,
-}
-
-/// The most bytes of one text value, as PostgreSQL has it: 1 GiB less some.
-const BYTES_MAX: usize = (1 << 30) - 1;
-
-/// 54000 when `bytes` exceed what one value may have.
-///
-/// # Errors
-/// 54000.
-fn check_length(bytes: Option<usize>) -> Result<usize> {
-    bytes
-        .filter(|&bytes| bytes <= BYTES_MAX)
-        .ok_or_else(|| Error::new(SqlState::LIMIT_EXCEEDED, "requested length too large"))
 }
 
 /// Characters of UTF-8 text: bytes that do not continue one, whose top bits are not 10. Eight at a

@@ -236,6 +236,10 @@ pub(crate) fn nullable(expr: &Expr, input: &Properties) -> bool {
 
 /// True unless `expr` is proved never NULL, where `column` says the same of columns.
 pub(crate) fn nullable_by(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
+    types::stack::deep(|| nullable_by_here(expr, column))
+}
+
+fn nullable_by_here(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
     use sql::algebra::Function as F;
     match &expr.kind {
         ExprKind::Column(id) => column(*id),

@@ -16,6 +16,10 @@ pub(crate) fn resolve(context: &mut Context<'_>, plan: &mut Plan) {
 
 /// Outermost first: while a CTE is decided, all that reads it still stands in its body.
 fn resolve_at(context: &mut Context<'_>, plan: &mut Plan) {
+    types::stack::deep(|| resolve_at_here(context, plan))
+}
+
+fn resolve_at_here(context: &mut Context<'_>, plan: &mut Plan) {
     while matches!(plan, Plan::With { .. }) {
         let Plan::With { cte, mut definition, mut body, .. } = tree::take(plan) else {
             return;

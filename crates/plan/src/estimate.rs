@@ -17,6 +17,10 @@ pub(crate) fn plan_cost(plan: &PhysicalPlan, statistics: &dyn Statistics) -> f64
 
 /// The cost of the operators below and at `node`, of whose rows a `share` is asked for.
 fn node_cost(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
+    types::stack::deep(|| node_cost_here(node, share, statistics))
+}
+
+fn node_cost_here(node: &Node, share: f64, statistics: &dyn Statistics) -> f64 {
     let below = |input: &Node, share: f64| node_cost(input, share, statistics);
     let values = node.rows * node.output.len() as f64 * VALUE;
     match &node.operator {

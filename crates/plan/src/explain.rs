@@ -51,6 +51,10 @@ pub fn explain(plan: &PhysicalPlan, profiles: Option<&[OperatorProfile]>) -> Str
 }
 
 fn show(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
+    types::stack::deep(|| show_here(node, depth, profiles, out))
+}
+
+fn show_here(node: &Node, depth: usize, profiles: Option<&[OperatorProfile]>, out: &mut String) {
     let (head, details) = describe(node);
     let _ = write!(out, "{:indent$}{head}  (rows={}", "", count(node.rows), indent = depth * 2);
     if let Some(profile) = profiles.and_then(|p| p.get(node.id.0)) {

@@ -6,12 +6,14 @@ use hashbrown::DefaultHashBuilder;
 use sql::algebra::{Expr, ExprKind};
 use types::Value;
 
-/// The hash of `expr`; sub-queries are told apart by their kind only.
-pub(crate) fn fingerprint(expr: &Expr) -> u64 {
+/// The hash of `expr`, whose operands have the hashes `operands`; sub-queries are told apart by
+/// their kind only.
+pub(crate) fn fingerprint(expr: &Expr, operands: &[u64]) -> u64 {
     // Built once per process, so that prints can be compared.
     static BUILDER: std::sync::OnceLock<DefaultHashBuilder> = std::sync::OnceLock::new();
     let mut hasher = BUILDER.get_or_init(DefaultHashBuilder::default).build_hasher();
     feed(expr, &mut hasher);
+    operands.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -37,7 +39,6 @@ fn feed(expr: &Expr, hasher: &mut impl Hasher) {
         }
         _ => {}
     }
-    crate::tree::operands(expr, &mut |operand| feed(operand, &mut *hasher));
 }
 
 fn feed_value(value: &Value, hasher: &mut impl Hasher) {

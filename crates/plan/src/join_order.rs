@@ -56,6 +56,10 @@ fn is_movable(plan: &Plan) -> bool {
 impl Ordering<'_, '_> {
     /// Orders the joins of `plan`, and tells what is known of its rows.
     fn order(&mut self, plan: &mut Plan) -> Properties {
+        types::stack::deep(|| self.order_here(plan))
+    }
+
+    fn order_here(&mut self, plan: &mut Plan) -> Properties {
         if is_movable(plan) {
             return self.order_cluster(plan);
         }

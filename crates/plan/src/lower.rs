@@ -157,6 +157,11 @@ impl Lowering<'_, '_> {
 
     /// Lowers `plan`, of which at least `needed` is output.
     pub(crate) fn lower(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
+        types::stack::deep(|| self.lower_here(plan, needed))
+    }
+
+    fn lower_here(&mut self, plan: &Plan, needed: &ColumnSet) -> Result<Lowered> {
+        types::budget::check()?;
         match plan {
             Plan::Scan { .. } => self.scan(plan, None, needed),
             Plan::FunctionScan { .. }

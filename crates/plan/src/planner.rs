@@ -160,6 +160,10 @@ fn finish(mut context: Context<'_>, mut root: Plan, query: &Query) -> Result<Phy
 
 /// Groups early in the query and in what it computes first.
 fn push_aggregates(context: &mut Context<'_>, estimator: &mut Estimator, root: &mut Plan) {
+    types::stack::deep(|| push_aggregates_here(context, estimator, root))
+}
+
+fn push_aggregates_here(context: &mut Context<'_>, estimator: &mut Estimator, root: &mut Plan) {
     let mut scalars = std::mem::take(&mut context.scalars);
     scalars.iter_mut().for_each(|plan| eager::push_aggregates(context, estimator, plan));
     context.scalars = scalars;

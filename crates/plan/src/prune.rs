@@ -21,6 +21,10 @@ pub(crate) enum Order {
 
 /// Prunes `plan`, of which `needed` columns are read.
 pub(crate) fn prune(plan: &mut Plan, needed: &ColumnSet, order: Order) {
+    types::stack::deep(|| prune_here(plan, needed, order))
+}
+
+fn prune_here(plan: &mut Plan, needed: &ColumnSet, order: Order) {
     match plan {
         Plan::Scan { columns, .. } => columns.retain(|(id, _)| needed.contains(*id)),
         Plan::FunctionScan { columns, .. } => columns.retain(|(id, _)| needed.contains(*id)),

@@ -27,7 +27,11 @@ pub(crate) fn push_down(plan: &mut Plan, switches: Switches) {
 }
 
 /// `plan` under `predicates`.
-fn push(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
+fn push(plan: Plan, predicates: Vec<Expr>, switches: Switches) -> Plan {
+    types::stack::deep(|| push_here(plan, predicates, switches))
+}
+
+fn push_here(plan: Plan, mut predicates: Vec<Expr>, switches: Switches) -> Plan {
     match plan {
         Plan::Filter { input, predicate } => {
             // What is below was written to be tested first, which only matters to what can fail.

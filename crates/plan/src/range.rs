@@ -3,6 +3,8 @@
 //! A range is of the scaled integers: NUMERIC 1.50 of scale 2 is 150. Without statistics the type
 //! itself bounds its values, so every integer and NUMERIC expression has a range.
 
+use std::cell::Cell;
+
 use sql::algebra::{Expr, ExprKind, Function};
 use types::{DataType, NumericType, PhysicalType, Value};
 
@@ -111,10 +113,30 @@ pub(crate) fn of_type(ty: DataType) -> Option<Range> {
     }
 }
 
+/// Levels of an expression that bounds are proved through: those of each operand are asked for
+/// again, so that more would take the square of their number.
+const LEVELS_MAX: usize = 64;
+
+thread_local! {
+    /// Levels above the expression that is looked at.
+    static LEVEL: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Bounds of `expr`, in its own type.
 pub(crate) fn of(expr: &Expr, input: &Properties) -> Option<Range> {
     let limits = of_type(expr.ty)?;
-    let found = match &expr.kind {
+    let level = LEVEL.get();
+    if level == LEVELS_MAX {
+        return Some(limits);
+    }
+    LEVEL.set(level + 1);
+    let found = bounds(expr, input);
+    LEVEL.set(level);
+    Some(found.map_or(limits, |range| range.within(limits)))
+}
+
+fn bounds(expr: &Expr, input: &Properties) -> Option<Range> {
+    match &expr.kind {
         ExprKind::Column(id) => input.column(*id).and_then(|column| column.range),
         ExprKind::Literal(value) => value.as_integer().and_then(|v| Range::new(v, v)),
         ExprKind::Call(function, arguments) => call(*function, arguments, expr.ty, input),
@@ -124,8 +146,7 @@ pub(crate) fn of(expr: &Expr, input: &Properties) -> Option<Range> {
         }
         ExprKind::Cast(inner) => of_scaled(inner, expr.ty, input),
         _ => None,
-    };
-    Some(found.map_or(limits, |range| range.within(limits)))
+    }
 }
 
 /// True when the result of the arithmetic operator `expr` on numbers is proved to fit its type.

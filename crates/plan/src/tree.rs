@@ -8,7 +8,7 @@ use sql::algebra::{
     AggregateCall, ColumnId, CompareOp, CteId, Expr, ExprKind, FrameBound, Function, JoinKind,
     Plan, SortKey, WindowCall,
 };
-use types::{DataType, Value};
+use types::{DataType, Value, stack};
 
 use crate::column_set::ColumnSet;
 
@@ -145,7 +145,8 @@ macro_rules! walkers {
             expr: &'a $($mutability)? Expr,
             f: &mut dyn FnMut(&'a $($mutability)? Expr),
         ) {
-            match & $($mutability)? expr.kind {
+            // Whoever looks at operands is likely to look at theirs.
+            stack::deep(|| match & $($mutability)? expr.kind {
                 ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_) => {}
                 ExprKind::ScalarSubquery(_) | ExprKind::Exists(_) => {}
                 ExprKind::Call(_, list) | ExprKind::And(list) | ExprKind::Or(list) => {
@@ -172,7 +173,7 @@ macro_rules! walkers {
                     f(pattern);
                 }
                 ExprKind::Quantified { left, .. } => left.$iter().for_each(f),
-            }
+            });
         }
 
         /// The plan of a sub-query expression.
@@ -224,7 +225,7 @@ macro_rules! walkers {
             plan: &'a $($mutability)? Plan,
             f: &mut dyn FnMut(&'a $($mutability)? Plan),
         ) {
-            match plan {
+            stack::deep(|| match plan {
                 Plan::Scan { .. }
                 | Plan::FunctionScan { .. }
                 | Plan::Input { .. }
@@ -251,7 +252,7 @@ macro_rules! walkers {
                     f(step);
                     f(body);
                 }
-            }
+            });
         }
 
         /// Calls `f` with each expression of the operator itself.

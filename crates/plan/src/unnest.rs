@@ -34,6 +34,10 @@ pub(crate) fn unnest(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
 
 /// Resolves every dependent join of `plan`, which has no free columns.
 fn resolve(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
+    types::stack::deep(|| resolve_here(context, plan))
+}
+
+fn resolve_here(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let dependent = match plan {
         Plan::Join { left, right, kind, .. } if tree::is_lateral(left, right) => {
             // A series over columns of its left side is an operator of its own.

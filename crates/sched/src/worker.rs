@@ -8,7 +8,7 @@ use crate::foreman::Shared;
 pub(crate) fn spawn(index: usize, shared: Arc<Shared>) -> std::thread::JoinHandle<()> {
     std::thread::Builder::new()
         .name(format!("worker-{index}"))
-        .stack_size(8 << 20)
+        .stack_size(types::stack::THREAD_BYTES)
         .spawn(move || {
             pin(index);
             shared.serve(index);

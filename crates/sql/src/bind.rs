@@ -82,14 +82,12 @@ mod zone;
 
 use std::collections::{HashMap, VecDeque};
 
-use ::types::{DataType, Error, Position, Result, SqlState};
+use ::types::{DataType, Error, Position, Result, SqlState, budget, stack};
 use sqlparser::ast;
 
 use crate::algebra::{ColumnId, CteId, Expr, Origin, OutputColumn, Place, Plan, Query};
 use crate::catalog::Catalog;
-use crate::parse::{
-    Inference, LikeTree, LockTree, Overriding, ParsedStatement, Subscripted, too_deep,
-};
+use crate::parse::{Inference, LikeTree, LockTree, Overriding, ParsedStatement, Subscripted};
 use crate::statement::{Access, Extent, Privilege, Privileges, Statement};
 use scope::Level;
 
@@ -101,16 +99,6 @@ pub(crate) use name::folded;
 pub use row_expr::bind_row_exprs;
 pub(crate) use statement::setting_value;
 pub use types::type_named;
-
-/// Nesting of expressions and queries that the binder follows.
-const DEPTH_MAX: usize = 256;
-
-/// Terms of a chain (`a + b + c ...`, `q UNION r UNION ...`) whose tree nests as deep as it is
-/// long.
-const CHAIN_MAX: usize = 1_000;
-
-/// Views inside views.
-const VIEW_DEPTH_MAX: usize = 32;
 
 /// Binds `statement` to what `catalog` knows. `parameters` are the types of `$1`, `$2` ... as far
 /// as the caller knows them ([`DataType::Unknown`] where it does not); the others are inferred, and
@@ -152,6 +140,11 @@ impl Bound {
     fn is_unknown(&self) -> bool {
         self.expr.ty == DataType::Unknown
     }
+
+    /// Moves it out, leaving TRUE.
+    fn taken(&mut self) -> Self {
+        Self { expr: std::mem::replace(&mut self.expr, Expr::boolean(true)), at: self.at }
+    }
 }
 
 /// A result column of a query being bound.
@@ -189,6 +182,8 @@ struct Binder<'a> {
     ctes: Vec<cte::CteEntry>,
     depth: usize,
     view_depth: usize,
+    /// Text of the views that are being bound.
+    definition_bytes: usize,
     /// Above 0 while a definition that is kept is bound.
     definition_depth: usize,
     /// Set while the SELECT is bound whose rows are locked.
@@ -243,6 +238,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             view_depth: 0,
+            definition_bytes: 0,
             definition_depth: 0,
             locking: None,
             locks: Vec::new(),
@@ -320,14 +316,24 @@ impl<'a> Binder<'a> {
         id
     }
 
-    /// Runs `work` one level of nesting deeper; 54001 beyond [`DEPTH_MAX`].
+    /// Runs `work` one level of nesting deeper; 54001 beyond [`stack::LEVELS_MAX`].
     fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH_MAX {
-            return Err(too_deep());
-        }
-        self.depth += 1;
+        self.chained(1, |binder| stack::deep(|| work(binder)))
+    }
+
+    /// Runs `work` under `levels` more of the tree; 54001 beyond [`stack::LEVELS_MAX`].
+    fn chained<T>(
+        &mut self,
+        levels: usize,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = self.depth;
+        self.depth += levels;
+        stack::check_levels(self.depth)?;
+        budget::check()?;
+        stack::note_levels(self.depth);
         let result = work(self);
-        self.depth -= 1;
+        self.depth = before;
         result
     }
 

@@ -153,6 +153,10 @@ fn write_joined(out: &mut String, list: &[Expr], separator: &str, names: Names<'
 }
 
 fn write_expr(out: &mut String, expr: &Expr, names: Names<'_>) {
+    types::stack::deep(|| write_expr_here(out, expr, names))
+}
+
+fn write_expr_here(out: &mut String, expr: &Expr, names: Names<'_>) {
     match &expr.kind {
         ExprKind::Column(id) => out.push_str(&names(*id)),
         ExprKind::Literal(value) => write_literal(out, value, expr.ty),

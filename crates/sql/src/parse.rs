@@ -33,9 +33,9 @@ mod storage;
 mod subscript;
 pub(crate) mod visit;
 mod wide;
+mod wrapped;
 
 pub(crate) use absent::{Absent, Form as AbsentForm, Kind as AbsentKind, Object as AbsentObject};
-pub(crate) use check::too_deep;
 pub(crate) use clauses::{DISTINCT_SETS, EXCLUDE, GROUPING_SETS};
 pub(crate) use comment::{CommentTree, Commented};
 pub(crate) use conflict::Inference;
@@ -61,6 +61,7 @@ use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word};
+use types::stack::{self, Deep};
 use types::{Error, Position, Result, SqlState};
 
 use crate::catalog::IdentityKind;
@@ -70,8 +71,8 @@ use crate::statement::{
     SetScope, TableLockMode, TransactionModes,
 };
 
-/// Nesting that the parser follows. Its frames are large: this fits a 2 MiB stack unoptimised.
-const DEPTH_MAX: usize = 100;
+/// Nesting that the parser follows; a sub-query takes three of it.
+const DEPTH_MAX: usize = 20_000;
 
 const DIALECT: dialect::TesseraDialect = dialect::TesseraDialect;
 
@@ -84,7 +85,7 @@ pub struct ParsedStatement {
     pub text: String,
     /// Where the statement begins in the whole text; positions of errors count from the whole text.
     pub start: Position,
-    pub(crate) tree: Tree,
+    pub(crate) tree: Deep<Tree>,
 }
 
 /// What a statement was parsed to.
@@ -295,10 +296,15 @@ pub(crate) enum CopySource {
 /// # Errors
 /// 42601 at the offending token, 54001 for nesting beyond what the program follows.
 pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
+    stack::statement(text.len(), || parse_all(text))
+}
+
+fn parse_all(text: &str) -> Result<Vec<ParsedStatement>> {
     let tokens = tokens_of(text)?;
     let index = LineIndex::new(text);
     let mut statements = Vec::new();
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+        types::budget::check()?;
         statements.extend(parse_statement(text, &index, tokens)?);
     }
     Ok(statements)
@@ -327,9 +333,9 @@ fn parse_statement(
     let range = index.offset(first.span.start)..index.offset(last.span.end);
     check::check(tokens)?;
     let tree = if is_keyword(first, Keyword::PREPARE) {
-        parse_prepare(text, index, tokens).map(|tree| Tree::Prepare(Box::new(tree)))
+        wrapped::prepare(text, index, tokens).map(|tree| Tree::Prepare(Box::new(tree)))
     } else if is_keyword(first, Keyword::DECLARE) {
-        parse_declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))
+        wrapped::declare(text, index, tokens).map(|tree| Tree::Declare(Box::new(tree)))
     } else {
         elements::parse(text, index, tokens)
             .and_then(|tree| tree.map_or_else(|| parse_tree(prepare(tokens)), Ok))
@@ -341,57 +347,22 @@ fn parse_statement(
             None => error,
         }
     })?;
+    let range_bytes = range.len();
     Ok(Some(ParsedStatement {
         text: text.get(range.clone()).unwrap_or_default().to_owned(),
         range,
         start: position(first.span).unwrap_or(Position { line: 1, column: 1 }),
-        tree,
+        tree: Deep::new(tree, range_bytes),
     }))
-}
-
-/// `PREPARE name [(types)] AS statement`.
-fn parse_prepare(
-    text: &str,
-    index: &LineIndex<'_>,
-    tokens: &[TokenWithSpan],
-) -> Result<PrepareTree> {
-    let mut parser = parser(tokens.to_vec());
-    let mut head = || {
-        parser.expect_keyword(Keyword::PREPARE)?;
-        let name = parser.parse_identifier()?;
-        let mut types = Vec::new();
-        if parser.consume_token(&Token::LParen) {
-            types = parser.parse_comma_separated(Parser::parse_data_type)?;
-            parser.expect_token(&Token::RParen)?;
-        }
-        parser.expect_keyword(Keyword::AS)?;
-        Ok((crate::bind::folded(&name), types))
-    };
-    let (name, types) = head().map_err(syntax_error)?;
-    let rest = tokens.get(parser.index()..).unwrap_or_default();
-    match parse_statement(text, index, rest)? {
-        Some(statement) => Ok(PrepareTree { name, types, statement }),
-        None => Err(near("EOF", None)),
-    }
-}
-
-/// `DECLARE name [options] CURSOR [WITH HOLD] FOR query`.
-fn parse_declare(
-    text: &str,
-    index: &LineIndex<'_>,
-    tokens: &[TokenWithSpan],
-) -> Result<DeclareTree> {
-    let mut parser = parser(tokens.to_vec());
-    let (name, options) = cursor::head(&mut parser).map_err(syntax_error)?;
-    let rest = tokens.get(parser.index()..).unwrap_or_default();
-    match parse_statement(text, index, rest)? {
-        Some(statement) => Ok(DeclareTree { name, options, statement }),
-        None => Err(near("EOF", None)),
-    }
 }
 
 /// Parses one scalar expression, a column default say.
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
+    stack::require(text.len())?;
+    stack::statement(text.len(), || parse_one_expr(text))
+}
+
+fn parse_one_expr(text: &str) -> Result<ast::Expr> {
     let tokens = tokens_of(text)?;
     check::check(&tokens)?;
     let mut prepared = prepare(&tokens);
@@ -405,7 +376,7 @@ pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
 /// Parses one query, that of a view.
 pub(crate) fn parse_query(text: &str) -> Result<ast::Query> {
     let mut statements = parse(text)?;
-    match statements.pop().map(|statement| statement.tree) {
+    match statements.pop().map(|statement| statement.tree.into_inner()) {
         Some(Tree::Sql(tree)) if statements.is_empty() => match tree.statement {
             ast::Statement::Query(query) => Ok(*query),
             _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a view must be a query")),

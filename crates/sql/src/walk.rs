@@ -1,6 +1,6 @@
 //! Building, walking and rewriting the algebra: constructors, outputs, children.
 
-use types::{DataType, Value};
+use types::{DataType, Value, stack};
 
 use crate::algebra::{
     AggregateCall, ColumnId, CompareOp, Expr, ExprKind, FrameBound, Function, JoinKind, Plan,
@@ -118,7 +118,8 @@ impl Expr {
 
     /// Calls `visit` with each operand, not with sub-query plans.
     pub fn each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
-        match &self.kind {
+        // Whoever looks at operands is likely to look at theirs.
+        stack::deep(|| match &self.kind {
             ExprKind::Column(_)
             | ExprKind::Literal(_)
             | ExprKind::Parameter(_)
@@ -148,12 +149,12 @@ impl Expr {
                 visit(operand);
                 visit(pattern);
             }
-        }
+        });
     }
 
     /// Calls `visit` with each operand, not with sub-query plans.
     pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match &mut self.kind {
+        stack::deep(|| match &mut self.kind {
             ExprKind::Column(_)
             | ExprKind::Literal(_)
             | ExprKind::Parameter(_)
@@ -183,7 +184,7 @@ impl Expr {
                 visit(operand);
                 visit(pattern);
             }
-        }
+        });
     }
 
     /// The plan of the sub-query that this very expression is.
@@ -393,10 +394,12 @@ impl Plan {
 
     /// Calls `visit` with the id of every column referenced anywhere in the plan.
     pub fn each_column(&self, visit: &mut dyn FnMut(ColumnId)) {
-        self.each_expr(&mut |expr| expr.each_column(visit));
-        for input in self.inputs() {
-            input.each_column(visit);
-        }
+        stack::deep(|| {
+            self.each_expr(&mut |expr| expr.each_column(visit));
+            for input in self.inputs() {
+                input.each_column(visit);
+            }
+        });
     }
 
     /// True when the plan reads a CTE, in a sub-query perhaps.
@@ -429,9 +432,11 @@ impl Plan {
         }
         visit(self);
         self.each_expr(&mut |expr| in_expr(expr, visit));
-        for input in self.inputs() {
-            input.each_operator(visit);
-        }
+        stack::deep(|| {
+            for input in self.inputs() {
+                input.each_operator(visit);
+            }
+        });
     }
 
     /// A plan that gives one row without columns.

@@ -264,6 +264,11 @@ impl ArrayBuilder {
         self.count == 0
     }
 
+    /// Bytes so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The only element pushed since the last [`Self::clear`], to compare it with others.
     pub fn single(&self) -> RawElement<'_> {
         match self.bytes.split_first() {

@@ -54,9 +54,6 @@ const BELL: u64 = u64::MAX;
 /// What all sockets are known by to who stands by.
 const SOCKETS: u64 = BELL - 1;
 
-/// Stack of a thread: twice what the parser's nesting limit was measured for.
-const STACK_BYTES: usize = 4 << 20;
-
 /// What a parked connection waits for.
 pub(crate) enum Until {
     /// Something of the client.
@@ -392,7 +389,9 @@ impl Turns {
             return;
         }
         let turns = Arc::clone(self);
-        let thread = std::thread::Builder::new().name("session".into()).stack_size(STACK_BYTES);
+        let thread = std::thread::Builder::new()
+            .name("session".into())
+            .stack_size(types::stack::THREAD_BYTES);
         if let Err(error) = thread.spawn(move || turns.run()) {
             // Those that run go on; a tick tries again.
             eprintln!("tessera: no thread for a session: {error}");

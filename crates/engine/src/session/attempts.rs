@@ -1,9 +1,10 @@
-//! Attempts at a statement: again when tables changed under it, or 38 digits did not do.
+//! Attempts at a statement: again when tables changed under it, when 38 digits did not do, or when
+//! it needs more stack.
 
 use std::sync::atomic::Ordering;
 
 use sql::catalog::Digits;
-use types::Result;
+use types::{Result, stack};
 
 use super::{STALE_MAX, Session};
 use crate::result::QueryResult;
@@ -32,7 +33,9 @@ impl Session {
             self.info.txn.store(self.work().txn.id().0, Ordering::Relaxed);
             let is_inside = begun == Begun::Explicitly;
             let place = is_inside.then(|| self.work_mut().place());
-            let outcome = self.cancel.check().and_then(|()| run(self));
+            let outcome = self.cancel.check().and_then(|()| stack::attempt(|| run(self)));
+            // A value that there was no room for may have gone unnoticed.
+            let outcome = outcome.and_then(|result| self.account.settle().map(|()| result));
             let outcome = match outcome {
                 Ok(result) if self.work.is_some() => self.do_asked().map(|()| result),
                 other => other,
@@ -51,7 +54,8 @@ impl Session {
                     if is_narrow {
                         self.digits = Digits::All;
                     }
-                    let again = is_narrow || error.state() == STALE && tries < STALE_MAX;
+                    let is_stale = error.state() == STALE || stack::is_again(&error);
+                    let again = is_narrow || is_stale && tries < STALE_MAX;
                     match (&mut self.work, &place) {
                         (Some(work), Some(place)) => {
                             let before = work.go_back(place);

@@ -24,6 +24,10 @@ fn all(exprs: &[Expr]) -> Result<Vec<Node>> {
 
 /// The node of `expr`, folded when it has no columns.
 pub(super) fn compile(expr: &Expr) -> Result<Node> {
+    types::stack::deep(|| compile_here(expr))
+}
+
+fn compile_here(expr: &Expr) -> Result<Node> {
     let node = match &expr.kind {
         ExprKind::Literal(value) => return literal(value, expr.physical),
         ExprKind::Column(column) => {

@@ -90,6 +90,10 @@ impl Node {
     }
 
     fn evaluate_rows(&self, batch: &Batch) -> Result<Column> {
+        types::stack::deep(|| self.evaluate_rows_here(batch))
+    }
+
+    fn evaluate_rows_here(&self, batch: &Batch) -> Result<Column> {
         match &self.kind {
             NodeKind::Column(_) | NodeKind::Constant(_) => self.evaluate(batch),
             NodeKind::Call(kernel, nodes) => {

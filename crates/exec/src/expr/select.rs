@@ -15,6 +15,10 @@ fn are_all(positions: &[u32], rows: usize) -> bool {
 impl Node {
     /// Keeps the positions whose row is true.
     pub(super) fn select(&self, batch: &Batch, positions: &mut Vec<u32>) -> Result<()> {
+        types::stack::deep(|| self.select_here(batch, positions))
+    }
+
+    fn select_here(&self, batch: &Batch, positions: &mut Vec<u32>) -> Result<()> {
         if positions.is_empty() {
             return Ok(());
         }

@@ -14,6 +14,7 @@ use crate::expr::Evaluator;
 use crate::flow::{Flow, NULL_ROW, RowSource};
 use crate::open::columns_of;
 use crate::pipeline::{Demand, Place, Sink, Stream, drive};
+use crate::result::string_bytes;
 use crate::spill::{PARTITION_BITS, Partitions, Room, SpillFile, Written, split};
 
 use super::layout::{Layout, place_of};
@@ -266,7 +267,7 @@ impl BuildRows {
         let batches: Vec<Batch> = batches.into_iter().map(|(_, batch)| batch).collect();
         let rows: usize = batches.iter().map(|b| b.rows).sum();
         // The copy, beside the batches, which go when it is complete.
-        let copy = match Self::reserved(context, input, rows) {
+        let copy = match Self::reserved(context, input, &batches) {
             Err(error) if input.can_spill() && context.can_spill(&error) => {
                 let mut partitions = input.partitions(context, id)?;
                 batches.iter().try_for_each(|batch| input.write(&mut partitions, batch, 0))?;
@@ -299,7 +300,7 @@ impl BuildRows {
         nullable: bool,
     ) -> Result<Self> {
         let rows = batches.iter().map(|b| b.rows).sum();
-        let copy = Self::reserved(context, input, rows)?;
+        let copy = Self::reserved(context, input, batches)?;
         let types = input.types.iter().enumerate();
         let columns = types.map(|(c, &ty)| Arc::new(concatenate(batches, c, ty))).collect();
         Ok(Self::of(input, columns, rows, nullable, copy))
@@ -316,17 +317,19 @@ impl BuildRows {
         Self { columns, keys, rows, nullable, bytes: memory.bytes(), _memory: vec![memory] }
     }
 
-    /// Memory for `rows` rows.
+    /// Memory for a copy of the rows of `batches`.
     fn reserved(
         context: &Arc<QueryContext>,
         input: &BuildInput,
-        rows: usize,
+        batches: &[Batch],
     ) -> Result<Reservation> {
+        let rows: usize = batches.iter().map(|b| b.rows).sum();
         if rows >= NULL_ROW as usize {
             let message = "a join's build side has more than 4294967294 rows";
             return Err(Error::new(SqlState::LIMIT_EXCEEDED, message));
         }
-        context.pool.reserve(MemoryCategory::HashTables, input.bytes_of(rows))
+        let strings: u64 = batches.iter().map(string_bytes).sum();
+        context.pool.reserve(MemoryCategory::HashTables, input.bytes_of(rows) + strings)
     }
 
     /// Writes the rows to disk.

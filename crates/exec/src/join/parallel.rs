@@ -16,6 +16,7 @@ struct Parts<T, F> {
 
 impl<T: Send, F: Fn(usize) -> T + Send + Sync> WorkOrders for Parts<T, F> {
     fn run(&self, _worker: usize, order: usize) {
+        let _entry = self.context.enter();
         let result = (self.compute)(order);
         *self.results[order].lock() = Some(result);
     }

@@ -11,7 +11,7 @@ use types::{ElementType, Error, PhysicalType, Result, SqlState};
 use super::matcher::{Groups, Matcher};
 use super::pattern::Options;
 use super::{Case, Last};
-use crate::rows::{self, Texts, Values, try_build, try_narrow, try_write};
+use crate::rows::{self, Texts, Values, Written, try_build, try_narrow, try_write};
 use crate::{Bitmap, Vector, VectorBuilder};
 
 /// Calls `each` with the matches from byte `start` on, until it breaks.
@@ -308,7 +308,16 @@ pub fn split(
 }
 
 /// Appends `replacement` with `\1` ... `\9` and `\&` filled in.
-fn push_replacement(out: &mut Vec<u8>, replacement: &str, text: &str, groups: &Groups) {
+fn push_replacement(
+    out: &mut Written,
+    replacement: &str,
+    text: &str,
+    groups: &Groups,
+) -> Result<()> {
+    if !replacement.contains('\\') {
+        return out.push_bytes(replacement.as_bytes());
+    }
+    out.make(replacement.len())?;
     let mut characters = replacement.chars();
     while let Some(c) = characters.next() {
         let mut next = characters.clone();
@@ -327,9 +336,10 @@ fn push_replacement(out: &mut Vec<u8>, replacement: &str, text: &str, groups: &G
         };
         characters = next;
         if let Some(part) = groups.get(group).cloned().flatten() {
-            out.extend_from_slice(&text.as_bytes()[part]);
+            out.push_bytes(&text.as_bytes()[part])?;
         }
     }
+    Ok(())
 }
 
 /// regexp_replace(text, pattern, replacement [, start, nth] [, flags]): without `nth` the first
@@ -363,20 +373,26 @@ pub fn replace(
         };
         let matcher = last.get(patterns.str(i)?, Options { global: false, ..options })?;
         let (mut copied, mut seen) = (0, 0);
+        let mut room = Ok(());
         each_groups(matcher, text, start, |whole, groups| {
             seen += 1;
             if wanted > 0 && seen < wanted {
                 return ControlFlow::Continue(());
             }
-            out.extend_from_slice(&text.as_bytes()[copied..whole.start]);
-            push_replacement(out, replacement, text, groups);
+            room = out.push_bytes(&text.as_bytes()[copied..whole.start]);
+            let pushed = push_replacement(out, replacement, text, groups);
+            room = std::mem::replace(&mut room, Ok(())).and(pushed);
+            if room.is_err() {
+                return ControlFlow::Break(());
+            }
             copied = whole.end;
             match wanted {
                 0 => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
         })?;
-        out.extend_from_slice(&text.as_bytes()[copied..]);
+        room?;
+        out.push_bytes(&text.as_bytes()[copied..])?;
         Ok(())
     })
 }

@@ -111,7 +111,7 @@ pub fn decode(text: &Vector, format: &Vector) -> Result<Vector> {
     let (texts, formats) = (Texts::new(text), Texts::new(format));
     try_write(&[text, format], |i, out| {
         let text = texts.str(i)?;
-        *out = match encoding(formats.str(i)?)? {
+        **out = match encoding(formats.str(i)?)? {
             Encoding::Hex => parse_hex(text)?,
             Encoding::Base64 => parse_base64(text.as_bytes())?,
             Encoding::Escape => parse_escaped(text).ok_or_else(|| {

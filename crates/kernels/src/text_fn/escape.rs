@@ -14,7 +14,7 @@ use crate::rows::{Texts, Values, try_write};
 pub fn parse_ident(text: &Vector, strict: &Vector) -> Result<Vector> {
     let (texts, stricts) = (Texts::new(text), Values::<u8>::new(strict));
     try_write(&[text, strict], |i, out| {
-        *out = name_parts(texts.str(i)?, stricts.get(i) != 0)?;
+        **out = name_parts(texts.str(i)?, stricts.get(i) != 0)?;
         Ok(())
     })
 }

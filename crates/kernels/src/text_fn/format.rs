@@ -3,9 +3,9 @@
 use types::array::{self, Elements};
 use types::{ElementType, Error, Result, SqlState};
 
-use super::{character_count, check_length, push_literal, quoted};
-use crate::rows::{Texts, count, utf8};
-use crate::{Vector, VectorBuilder};
+use super::{character_count, push_literal, quoted};
+use crate::rows::{Texts, Written, count, utf8, validity};
+use crate::{StrBuilder, Vector, VectorData};
 
 /// format(TEXT template, TEXT ...): NULL when the template is.
 ///
@@ -44,22 +44,21 @@ pub fn format_array(template: &Vector, values: &Vector) -> Result<Vector> {
 fn each(
     template: &Vector,
     arguments: &[&Vector],
-    mut f: impl FnMut(usize, &str, &mut Vec<u8>) -> Result<()>,
+    mut f: impl FnMut(usize, &str, &mut Written) -> Result<()>,
 ) -> Result<Vector> {
     let templates = Texts::new(template);
     let rows = count(arguments);
-    let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
-    let mut buffer = Vec::new();
+    let mut out = StrBuilder::with_capacity(rows);
+    let mut written = Written::default();
     for i in 0..rows {
-        if template.is_null(crate::broadcast::row(template.len(), i)) {
-            out.push_null();
-            continue;
+        written.clear();
+        if !template.is_null(crate::broadcast::row(template.len(), i)) {
+            f(i, templates.str(i)?, &mut written)?;
         }
-        buffer.clear();
-        f(i, templates.str(i)?, &mut buffer)?;
-        out.push_str(&buffer);
+        written.end(&mut out)?;
     }
-    Ok(out.finish())
+    let valid = validity(&[template], rows);
+    Ok(Vector::with_validity(VectorData::Str(out.finish()), valid))
 }
 
 #[cold]
@@ -136,7 +135,7 @@ fn specifier(rest: &mut &str) -> Result<Specifier> {
 
 /// Appends `template` with its values; `value(n)` is value `n` from 0, None behind the last.
 fn push_formatted<'v>(
-    out: &mut Vec<u8>,
+    out: &mut Written,
     template: &str,
     value: impl Fn(usize) -> Option<Option<&'v [u8]>>,
 ) -> Result<()> {
@@ -186,7 +185,8 @@ fn push_formatted<'v>(
     Ok(())
 }
 
-fn push_value(out: &mut Vec<u8>, letter: char, value: Option<&[u8]>) -> Result<()> {
+fn push_value(out: &mut Written, letter: char, value: Option<&[u8]>) -> Result<()> {
+    out.make(value.map_or(4, <[u8]>::len))?;
     match (letter, value) {
         ('s', value) => out.extend_from_slice(value.unwrap_or_default()),
         ('L', Some(value)) => push_literal(out, value),
@@ -206,9 +206,9 @@ fn width_value(text: &[u8]) -> Result<i32> {
 }
 
 /// Fills what was written from `start` on up to `width` characters.
-fn pad(out: &mut Vec<u8>, start: usize, width: usize, left: bool) -> Result<()> {
+fn pad(out: &mut Written, start: usize, width: usize, left: bool) -> Result<()> {
     let missing = width.saturating_sub(character_count(&out[start..]));
-    check_length(out.len().checked_add(missing))?;
+    out.make(missing)?;
     let end = out.len();
     out.resize(end + missing, b' ');
     if !left {

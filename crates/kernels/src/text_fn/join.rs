@@ -2,8 +2,8 @@
 
 use types::Result;
 
-use super::{Side, character_count, character_start, check_length, count_of, push_char};
-use crate::rows::{Texts, Values, count, try_write, utf8};
+use super::{Side, character_count, character_start, count_of, push_char, value_length};
+use crate::rows::{Texts, Values, Written, count, try_write, utf8, validity};
 use crate::{StrBuilder, Vector, VectorData};
 
 /// lpad, rpad: exactly `length` characters, filled up with `fill` or cut at the end.
@@ -16,7 +16,7 @@ pub fn pad(side: Side, text: &Vector, length: &Vector, fill: &Vector) -> Result<
     try_write(&[text, length, fill], |i, out| {
         let (text, fill) = (texts.bytes(i), fills.bytes(i));
         let wanted = count_of(lengths.get(i));
-        check_length(wanted.checked_mul(4))?;
+        value_length(wanted.checked_mul(4))?;
         let have = character_count(text);
         if have >= wanted || fill.is_empty() {
             out.extend_from_slice(&text[..character_start(text, wanted)]);
@@ -26,6 +26,7 @@ pub fn pad(side: Side, text: &Vector, length: &Vector, fill: &Vector) -> Result<
             out.extend_from_slice(text);
         }
         let (missing, per_fill) = (wanted - have, character_count(fill));
+        out.make(text.len() + (missing / per_fill + 1) * fill.len())?;
         for _ in 0..missing / per_fill {
             out.extend_from_slice(fill);
         }
@@ -51,7 +52,7 @@ pub fn replace(text: &Vector, from: &Vector, to: &Vector) -> Result<Vector> {
                 // Known before anything is written: a text of 10 GB must not be begun.
                 let found = memchr::memmem::find_iter(text, from).count();
                 let longer = found.checked_mul(to.len() - from.len());
-                check_length(longer.and_then(|longer| longer.checked_add(text.len())))?;
+                out.make(value_length(longer.and_then(|n| n.checked_add(text.len())))?)?;
             }
             for at in memchr::memmem::find_iter(text, from) {
                 out.extend_from_slice(&text[start..at]);
@@ -72,8 +73,16 @@ pub fn repeat(text: &Vector, count: &Vector) -> Result<Vector> {
     let (texts, counts) = (Texts::new(text), Values::<i32>::new(count));
     try_write(&[text, count], |i, out| {
         let (text, count) = (texts.bytes(i), count_of(counts.get(i)));
-        check_length(text.len().checked_mul(count))?;
-        (0..count).for_each(|_| out.extend_from_slice(text));
+        out.make(value_length(text.len().checked_mul(count))?)?;
+        let bytes = text.len() * count;
+        if bytes > 0 {
+            out.extend_from_slice(text);
+        }
+        // What is written is written again, twice as much each time.
+        while out.len() < bytes {
+            let more = out.len().min(bytes - out.len());
+            out.extend_from_within(..more);
+        }
         Ok(())
     })
 }
@@ -124,8 +133,10 @@ pub fn translate(text: &Vector, from: &Vector, to: &Vector) -> Result<Vector> {
 pub fn concat_operator(a: &Vector, b: &Vector) -> Result<Vector> {
     let (x, y) = (Texts::new(a), Texts::new(b));
     try_write(&[a, b], |i, out| {
-        out.extend_from_slice(x.bytes(i));
-        out.extend_from_slice(y.bytes(i));
+        let (x, y) = (x.bytes(i), y.bytes(i));
+        out.make(x.len() + y.len())?;
+        out.extend_from_slice(x);
+        out.extend_from_slice(y);
         Ok(())
     })
 }
@@ -142,15 +153,15 @@ fn is_null(vector: &Vector, i: usize) -> bool {
 pub fn concat(arguments: &[&Vector]) -> Result<Vector> {
     let rows = count(arguments);
     let mut out = StrBuilder::with_capacity(rows);
-    let mut buffer = Vec::new();
+    let mut written = Written::default();
     for i in 0..rows {
-        buffer.clear();
+        written.clear();
         for argument in arguments {
             if !is_null(argument, i) {
-                buffer.extend_from_slice(Texts::new(argument).bytes(i));
+                written.push_bytes(Texts::new(argument).bytes(i))?;
             }
         }
-        out.push(&buffer);
+        written.end(&mut out)?;
     }
     Ok(Vector::new(VectorData::Str(out.finish())))
 }
@@ -164,23 +175,21 @@ pub fn concat_ws(separator: &Vector, arguments: &[&Vector]) -> Result<Vector> {
     let mut all = vec![separator];
     all.extend_from_slice(arguments);
     let rows = count(&all);
-    let mut out = crate::VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
-    let mut buffer = Vec::new();
+    let valid = validity(&[separator], rows);
+    let mut out = StrBuilder::with_capacity(rows);
+    let mut written = Written::default();
     for i in 0..rows {
-        if is_null(separator, i) {
-            out.push_null();
-            continue;
-        }
-        buffer.clear();
+        written.clear();
         let mut first = true;
-        for argument in arguments.iter().filter(|a| !is_null(a, i)) {
+        let values = arguments.iter().filter(|a| !is_null(a, i) && !is_null(separator, i));
+        for argument in values {
             if !first {
-                buffer.extend_from_slice(separators.bytes(i));
+                written.push_bytes(separators.bytes(i))?;
             }
             first = false;
-            buffer.extend_from_slice(Texts::new(argument).bytes(i));
+            written.push_bytes(Texts::new(argument).bytes(i))?;
         }
-        out.push_str(&buffer);
+        written.end(&mut out)?;
     }
-    Ok(out.finish())
+    Ok(Vector::with_validity(VectorData::Str(out.finish()), valid))
 }

@@ -202,6 +202,10 @@ impl Properties {
 
 /// Estimated share of the rows of `input` for which `expr` is true.
 pub(crate) fn selectivity(expr: &Expr, input: &Properties) -> f64 {
+    types::stack::deep(|| selectivity_here(expr, input))
+}
+
+fn selectivity_here(expr: &Expr, input: &Properties) -> f64 {
     let share = match &expr.kind {
         ExprKind::Literal(Value::Bool(true)) => 1.0,
         ExprKind::Literal(_) => 0.0,

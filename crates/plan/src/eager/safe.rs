@@ -9,6 +9,10 @@ use crate::{range, tree};
 
 /// True when `expr` is proved to have a value for each row of `input`.
 pub(crate) fn cannot_fail(expr: &Expr, input: &Properties) -> bool {
+    types::stack::deep(|| cannot_fail_here(expr, input))
+}
+
+fn cannot_fail_here(expr: &Expr, input: &Properties) -> bool {
     let mut safe = match &expr.kind {
         ExprKind::Column(_)
         | ExprKind::Literal(_)

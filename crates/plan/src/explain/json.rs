@@ -58,6 +58,16 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn node(&mut self, node: &Node, place: Place<'_>, before: &[(&Node, String)], depth: usize) {
+        types::stack::deep(|| self.node_here(node, place, before, depth))
+    }
+
+    fn node_here(
+        &mut self,
+        node: &Node,
+        place: Place<'_>,
+        before: &[(&Node, String)],
+        depth: usize,
+    ) {
         let pad = " ".repeat(depth * 2);
         let (head, details) = super::describe(node);
         let mut fields = vec![("Node Type", quoted(&head))];

@@ -54,6 +54,10 @@ fn write_list(list: &[Expr], columns: &[OutputColumn], most: usize, out: &mut St
 }
 
 fn write_expr(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
+    types::stack::deep(|| write_expr_here(expr, columns, out))
+}
+
+fn write_expr_here(expr: &Expr, columns: &[OutputColumn], out: &mut String) {
     match &expr.kind {
         ExprKind::Column(i) => match columns.get(*i) {
             Some(column) => out.push_str(&column.name),

@@ -4,7 +4,7 @@
 //! alone might raise an error for rows that never reach it.
 
 use hashbrown::HashMap;
-use sql::algebra::{ColumnId, Expr, ExprKind, Function};
+use sql::algebra::{ColumnId, Expr, ExprKind, Function, Plan};
 
 use crate::context::Context;
 use crate::fingerprint::fingerprint;
@@ -33,72 +33,112 @@ pub(crate) fn extract(
         return Vec::new();
     }
     let mut seen: HashMap<u64, Seen> = HashMap::new();
-    columns.iter().for_each(|(_, e)| count(e, When::Always, &mut seen));
+    let mut marks = Vec::new();
+    for (_, expr) in columns.iter() {
+        count(expr, When::Always, &mut seen, &mut marks);
+    }
     seen.retain(|_, seen| seen.count > 1 && seen.unconditional);
     if seen.is_empty() {
         return Vec::new();
     }
-    let mut shared: Vec<(u64, ColumnId, Expr)> = Vec::new();
+    let mut replacing = Replacing { context, seen, marks, at: 0, shared: Vec::new() };
     for (_, expr) in columns.iter_mut() {
-        replace(context, expr, &seen, &mut shared);
+        replacing.replace(expr);
     }
-    shared.into_iter().map(|(_, id, expr)| (id, expr)).collect()
+    replacing.shared.into_iter().map(|(_, id, expr)| (id, expr)).collect()
 }
 
 fn is_leaf(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Parameter(_))
 }
 
-/// Worth a column of its own: not a leaf, not constant, the same at each evaluation.
-fn is_candidate(expr: &Expr) -> bool {
-    !is_leaf(expr) && !tree::is_constant(expr) && !tree::is_volatile(expr)
+/// What is known of an expression from below, so that nobody looks at its operands again.
+#[derive(Clone, Copy)]
+struct Mark {
+    print: u64,
+    /// Expressions in it, itself included: the marks of one follow each other.
+    size: usize,
+    is_constant: bool,
+    is_volatile: bool,
+    is_leaf: bool,
 }
 
-fn count(expr: &Expr, when: When, seen: &mut HashMap<u64, Seen>) {
-    if is_leaf(expr) {
-        return;
+impl Mark {
+    /// Worth a column of its own: not a leaf, not constant, the same at each evaluation.
+    fn is_candidate(&self) -> bool {
+        !self.is_leaf && !self.is_constant && !self.is_volatile
     }
-    if is_candidate(expr) {
-        let entry = seen.entry(fingerprint(expr)).or_default();
+}
+
+/// Marks `expr` and all of its operands, in the order in which they stand, and counts them.
+fn count(expr: &Expr, when: When, seen: &mut HashMap<u64, Seen>, marks: &mut Vec<Mark>) -> Mark {
+    let volatile = match &expr.kind {
+        ExprKind::Call(function, _) => function.is_volatile(),
+        _ => tree::sub_plan(expr).is_some_and(Plan::is_volatile),
+    };
+    let has_rows = matches!(expr.kind, ExprKind::Column(_)) || tree::sub_plan(expr).is_some();
+    let mut mark = Mark {
+        print: 0,
+        size: 1,
+        is_constant: !volatile && !has_rows,
+        is_volatile: volatile,
+        is_leaf: is_leaf(expr),
+    };
+    let place = marks.len();
+    marks.push(mark);
+    // Of these only the first operand is evaluated in any case.
+    let guards = matches!(
+        expr.kind,
+        ExprKind::Case { .. }
+            | ExprKind::Call(Function::Coalesce, _)
+            | ExprKind::And(_)
+            | ExprKind::Or(_)
+    );
+    let mut prints = Vec::new();
+    tree::operands(expr, &mut |operand| {
+        let is_first = prints.is_empty();
+        let when = if guards && !is_first { When::Sometimes } else { when };
+        let operand = count(operand, when, seen, marks);
+        prints.push(operand.print);
+        mark.size += operand.size;
+        mark.is_constant &= operand.is_constant;
+        mark.is_volatile |= operand.is_volatile;
+    });
+    mark.print = fingerprint(expr, &prints);
+    marks[place] = mark;
+    if mark.is_candidate() {
+        let entry = seen.entry(mark.print).or_default();
         entry.count += 1;
         entry.unconditional |= when == When::Always;
     }
-    match &expr.kind {
-        ExprKind::Case { branches, otherwise } => {
-            for (i, (condition, result)) in branches.iter().enumerate() {
-                count(condition, if i == 0 { when } else { When::Sometimes }, seen);
-                count(result, When::Sometimes, seen);
-            }
-            count(otherwise, When::Sometimes, seen);
-        }
-        ExprKind::Call(Function::Coalesce, list) | ExprKind::And(list) | ExprKind::Or(list) => {
-            for (i, part) in list.iter().enumerate() {
-                count(part, if i == 0 { when } else { When::Sometimes }, seen);
-            }
-        }
-        _ => tree::operands(expr, &mut |operand| count(operand, when, seen)),
-    }
+    mark
 }
 
-fn replace(
-    context: &mut Context<'_>,
-    expr: &mut Expr,
-    seen: &HashMap<u64, Seen>,
-    shared: &mut Vec<(u64, ColumnId, Expr)>,
-) {
-    if is_leaf(expr) {
-        return;
-    }
-    let print = fingerprint(expr);
-    if seen.contains_key(&print) && is_candidate(expr) {
-        let known = shared.iter().find(|(p, _, e)| *p == print && e == expr).map(|(_, id, _)| *id);
+/// The second walk, which meets expressions in the order of their marks.
+struct Replacing<'a, 'c> {
+    context: &'a mut Context<'c>,
+    seen: HashMap<u64, Seen>,
+    marks: Vec<Mark>,
+    at: usize,
+    shared: Vec<(u64, ColumnId, Expr)>,
+}
+
+impl Replacing<'_, '_> {
+    fn replace(&mut self, expr: &mut Expr) {
+        let mark = self.marks[self.at];
+        if !mark.is_candidate() || !self.seen.contains_key(&mark.print) {
+            self.at += 1;
+            tree::operands_mut(expr, &mut |operand| self.replace(operand));
+            return;
+        }
+        self.at += mark.size;
+        let same = |(print, _, e): &&(u64, ColumnId, Expr)| *print == mark.print && e == expr;
+        let known = self.shared.iter().find(same).map(|(_, id, _)| *id);
         let id = known.unwrap_or_else(|| {
-            let id = context.fresh();
-            shared.push((print, id, expr.clone()));
+            let id = self.context.fresh();
+            self.shared.push((mark.print, id, expr.clone()));
             id
         });
         *expr = tree::column(id, expr.ty);
-        return;
     }
-    tree::operands_mut(expr, &mut |operand| replace(context, operand, seen, shared));
 }

@@ -133,6 +133,10 @@ impl Lowering<'_, '_> {
 
     /// Lowers `expr` over `scope`.
     pub(crate) fn expr_in(&mut self, expr: &Logical, scope: &Scope<'_>) -> Result<Expr> {
+        types::stack::deep(|| self.expr_in_here(expr, scope))
+    }
+
+    fn expr_in_here(&mut self, expr: &Logical, scope: &Scope<'_>) -> Result<Expr> {
         let ty = expr.ty;
         match &expr.kind {
             LogicalKind::Column(id) => {

@@ -24,6 +24,10 @@ use crate::tree;
 
 /// Lifts every sub-query of `plan`.
 pub(crate) fn lift(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
+    types::stack::deep(|| lift_here(context, plan))
+}
+
+fn lift_here(context: &mut Context<'_>, plan: &mut Plan) -> Result<()> {
     let mut result = Ok(());
     tree::inputs_mut(plan, &mut |input| {
         if result.is_ok() {

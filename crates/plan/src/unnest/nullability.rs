@@ -9,6 +9,10 @@ use crate::tree;
 
 /// True when column `id` of `plan` is proved never NULL.
 pub(crate) fn never_null(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bool {
+    types::stack::deep(|| never_null_here(context, plan, id))
+}
+
+fn never_null_here(context: &Context<'_>, plan: &Plan, id: ColumnId) -> bool {
     let below = |input: &Plan, id: ColumnId| never_null(context, input, id);
     match plan {
         Plan::Scan { table, columns, .. } => {

@@ -277,7 +277,7 @@ impl Binder<'_> {
             return Ok(array);
         }
         let at = array.at;
-        let element = match self.retyped(value.clone()).ty() {
+        let element = match self.type_now(value) {
             DataType::Unknown | DataType::Varchar(_) => DataType::Text,
             other => other,
         };

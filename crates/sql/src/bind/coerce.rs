@@ -207,6 +207,16 @@ impl Binder<'_> {
         bound
     }
 
+    /// The type of [`Self::retyped`].
+    pub(super) fn type_now(&self, bound: &Bound) -> DataType {
+        match bound.expr.kind {
+            ExprKind::Parameter(number) => {
+                self.parameters.get(number as usize).copied().unwrap_or(bound.expr.ty)
+            }
+            _ => bound.ty(),
+        }
+    }
+
     /// Brings all of `list` to their common type.
     pub(super) fn unite(
         &mut self,

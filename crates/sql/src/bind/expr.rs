@@ -7,9 +7,11 @@ use super::name::expr_at;
 use super::operators::compare_op;
 use super::schema::is_current_schema;
 use super::types::{Context, data_type};
-use super::{Binder, Bound, CHAIN_MAX, fail, unsupported};
+use super::{Binder, Bound, fail, unsupported};
 use crate::algebra::{Expr, ExprKind, Function};
-use crate::parse::too_deep;
+
+/// An operator of a chain, and what is right of it.
+type Link<'a> = (&'a ast::BinaryOperator, &'a Ast);
 
 impl Binder<'_> {
     /// Binds a scalar expression.
@@ -114,7 +116,7 @@ impl Binder<'_> {
     /// `a op b op c ...`: the parser nests a chain to the left, as deep as it is long; it is walked
     /// here without recursion.
     fn bind_chain(&mut self, expr: &Ast) -> Result<Bound> {
-        let mut chain = Vec::new();
+        let mut chain: Vec<Link> = Vec::new();
         let mut leftmost = expr;
         while let Ast::BinaryOp { left, op, right } = leftmost {
             if super::row::is_row(left) || super::row::is_row(right) {
@@ -124,21 +126,27 @@ impl Binder<'_> {
             chain.push((op, &**right));
             leftmost = left;
         }
-        let mut bound = match leftmost {
+        let bound = match leftmost {
             Ast::BinaryOp { left, op, right } => self.bind_row_comparison(left, op, right)?,
             other => self.bind_expr(other)?,
         };
-        let mut depth = 0;
+        let deepening = |(op, _): &&Link| conjunction(op).is_none();
+        let levels = chain.iter().filter(deepening).count();
+        self.chained(levels, |binder| binder.bind_links(bound, leftmost, chain))
+    }
+
+    fn bind_links(
+        &mut self,
+        mut bound: Bound,
+        leftmost: &Ast,
+        chain: Vec<Link<'_>>,
+    ) -> Result<Bound> {
         let mut before = match without_parentheses(leftmost) {
             Ast::BinaryOp { op, .. } => conjunction(op),
             _ => None,
         };
         for (op, right) in chain.into_iter().rev() {
             let conjunction = conjunction(op);
-            depth += usize::from(conjunction.is_none());
-            if depth > CHAIN_MAX {
-                return Err(too_deep());
-            }
             let right = self.bind_expr(right)?;
             bound = match conjunction {
                 Some(and) => self.bind_logic(and, (bound, right), before == conjunction)?,

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::ast;
-use types::{DataType, Result, SqlState};
+use types::{DataType, Result, SqlState, stack};
 
 use super::cte::renamed;
 use super::json::{Comparison, comparable, refuse_json};
 use super::name::{folded, ident_at, object_at, refuse_reserved};
 use super::scope::{Clause, Level, Scope, ScopeColumn, ScopeRelation, Source, Whole, find_column};
 use super::types::{Context, comparison_type, unmodified};
-use super::{Binder, Bound, BoundQuery, Unknowns, VIEW_DEPTH_MAX, fail, place, unsupported};
+use super::{Binder, Bound, BoundQuery, Unknowns, fail, place, unsupported};
 use crate::algebra::{
     ColumnId, CompareOp, Expr, ExprKind, Function, JoinKind, Origin, Place, Plan,
 };
 use crate::catalog::{Relation, TableRef, ViewRights};
-use crate::parse::{JOIN_NAME, too_deep};
+use crate::parse::JOIN_NAME;
 use crate::statement::{Extent, Privilege, Privileges, RelationName};
 
 /// How messages begin that are about the text of a view.
@@ -63,13 +63,12 @@ impl Binder<'_> {
 
     fn bind_joins(&mut self, item: &ast::TableWithJoins) -> Result<(Plan, Scope)> {
         let (mut plan, mut scope) = self.bind_factor(&item.relation)?;
-        for (count, step) in item.joins.iter().enumerate() {
-            if count > super::CHAIN_MAX {
-                return Err(too_deep());
+        self.chained(item.joins.len(), |binder| {
+            for step in &item.joins {
+                (plan, scope) = binder.bind_join(plan, scope, step)?;
             }
-            (plan, scope) = self.bind_join(plan, scope, step)?;
-        }
-        Ok((plan, scope))
+            Ok((plan, scope))
+        })
     }
 
     fn bind_join(
@@ -427,10 +426,18 @@ impl Binder<'_> {
     /// The query of a view, bound apart from everything around it. Its positions are those of the
     /// view's own text, so errors get the place of the reference instead.
     fn bind_view(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
-        if self.view_depth >= VIEW_DEPTH_MAX {
-            return Err(place(too_deep(), at));
-        }
+        self.definition_bytes += sql.len();
+        let bound = stack::require(self.definition_bytes);
+        let bound = bound.and_then(|()| stack::deep(|| self.bind_view_here(sql, at)));
+        self.definition_bytes -= sql.len();
+        bound
+    }
+
+    fn bind_view_here(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
         let outside = |error: types::Error| {
+            if stack::is_again(&error) {
+                return error;
+            }
             let message = error.message();
             let message = match message.starts_with(IN_VIEW) {
                 true => message.to_owned(),

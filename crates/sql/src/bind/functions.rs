@@ -70,9 +70,11 @@ impl Binder<'_> {
             }
             ast::FunctionArguments::List(list) => &list.args,
         };
-        let row = ast::Expr::Function(function.clone());
-        if name == "row" && super::row::is_row(&row) {
-            return self.bind_row(&row);
+        if name == "row" {
+            let row = ast::Expr::Function(function.clone());
+            if super::row::is_row(&row) {
+                return self.bind_row(&row);
+            }
         }
         if self.catalog.template(&name, args.len()).is_some()
             && let Some(list) = args.iter().map(plain_argument).collect::<Option<Vec<_>>>()

@@ -18,7 +18,7 @@ use crate::algebra::{
     WindowCall,
 };
 use crate::catalog::{Catalog, TableRef};
-use crate::parse::{DISTINCT_SETS, GROUPING_SETS, too_deep};
+use crate::parse::{DISTINCT_SETS, GROUPING_SETS};
 
 /// Grouping sets that one GROUP BY may make.
 const SETS_MAX: usize = 4096;
@@ -586,7 +586,7 @@ fn rollup(lists: &[Vec<GroupKey>]) -> Vec<Vec<GroupKey>> {
 
 fn cube(lists: &[Vec<GroupKey>]) -> Result<Vec<Vec<GroupKey>>> {
     if lists.len() > CUBE_MAX {
-        return Err(too_deep().with_detail("CUBE is limited to 12 elements."));
+        return Err(types::stack::too_deep().with_detail("CUBE is limited to 12 elements."));
     }
     let subset = |mask: u32| {
         let member =

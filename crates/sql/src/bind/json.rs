@@ -198,15 +198,14 @@ pub(super) fn call(function: J, list: Vec<Expr>, ty: DataType) -> Expr {
 
 impl Binder<'_> {
     /// `left op right` of operators on JSON; None when neither operand is one, or there is no such
-    /// operator on it.
+    /// operator on it. The operands are taken with the result, and left alone without one.
     pub(super) fn json_operator(
         &mut self,
         op: &Op,
-        left: &Bound,
-        right: &Bound,
+        left: &mut Bound,
+        right: &mut Bound,
     ) -> Result<Option<Expr>> {
-        let (left, right) = (self.retyped(left.clone()), self.retyped(right.clone()));
-        let (a, b) = (left.ty(), right.ty());
+        let (a, b) = (self.type_now(left), self.type_now(right));
         if !a.is_json() && !b.is_json() {
             return Ok(None);
         }
@@ -245,6 +244,8 @@ impl Binder<'_> {
             return Ok(None);
         }
         let left_ty = if a.is_json() { a } else { DataType::Jsonb };
+        let left = self.retyped(left.taken());
+        let right = self.retyped(right.taken());
         let left = self.coerce(left, left_ty, Context::Implicit)?;
         let right = self.coerce(right, right_ty, Context::Implicit)?;
         let list = if *op == Op::ArrowAt { vec![right, left] } else { vec![left, right] };
@@ -316,6 +317,9 @@ impl Binder<'_> {
         arguments: &[Bound],
         at: Place,
     ) -> Result<Option<Bound>> {
+        if !name.contains("json") && signature(name).is_none() {
+            return Ok(None);
+        }
         let list = arguments.to_vec();
         let expr = match name {
             "json_build_object" | "jsonb_build_object" => self.json_object(name, list, at)?,

@@ -46,7 +46,8 @@ impl Binder<'_> {
     ) -> Result<Option<Bound>> {
         if let ("jsonb_delete", [json, what]) = (name, arguments) {
             let json = self.coerce(json.clone(), DataType::Jsonb, Context::Implicit)?;
-            let expr = self.json_operator(&Op::Minus, &Bound::new(json, at), what)?;
+            let expr =
+                self.json_operator(&Op::Minus, &mut Bound::new(json, at), &mut what.clone())?;
             return Ok(expr.map(|expr| Bound::new(expr, at)));
         }
         if let (Some((op, types)), [left, right]) = (operator(name), arguments) {
@@ -54,12 +55,12 @@ impl Binder<'_> {
             if !fits.clone().all(|(bound, ty)| can_cast(bound.ty(), ty, Context::Implicit)) {
                 return Ok(None);
             }
-            let mut list = Vec::with_capacity(2);
-            for (bound, ty) in fits {
-                let expr = self.coerce(bound.clone(), ty, Context::Implicit)?;
-                list.push(Bound::new(expr, bound.at));
+            let mut list = [left.clone(), right.clone()];
+            for (bound, ty) in list.iter_mut().zip(types) {
+                bound.expr = self.coerce(bound.clone(), ty, Context::Implicit)?;
             }
-            let expr = self.json_operator(&op, &list[0], &list[1])?;
+            let [left, right] = &mut list;
+            let expr = self.json_operator(&op, left, right)?;
             return Ok(expr.map(|expr| Bound::new(expr, at)));
         }
         match (name, arguments.len()) {

@@ -63,7 +63,24 @@ pub(super) fn object_at(name: &ast::ObjectName) -> Place {
 
 /// The place of an expression: where its first token with a known place stands.
 pub(super) fn expr_at(expr: &ast::Expr) -> Place {
-    at_span(expr.span())
+    use ast::Expr;
+    // Nearly always in the leftmost operand; to look at all of them takes the whole tree.
+    let mut first = expr;
+    let at = loop {
+        first = match first {
+            Expr::Nested(inner)
+            | Expr::UnaryOp { expr: inner, .. }
+            | Expr::Cast { expr: inner, .. }
+            | Expr::IsNull(inner)
+            | Expr::IsNotNull(inner)
+            | Expr::IsTrue(inner)
+            | Expr::IsFalse(inner)
+            | Expr::BinaryOp { left: inner, .. } => inner,
+            Expr::Function(function) => break object_at(&function.name),
+            other => break at_span(other.span()),
+        };
+    };
+    at.or_else(|| at_span(expr.span()))
 }
 
 /// The name that PostgreSQL gives a result column without AS.
@@ -84,6 +101,10 @@ enum Strength {
 }
 
 fn named(expr: &ast::Expr) -> Option<(String, Strength)> {
+    types::stack::deep(|| named_here(expr))
+}
+
+fn named_here(expr: &ast::Expr) -> Option<(String, Strength)> {
     use ast::Expr;
     let strong = |name: &str| Some((name.to_owned(), Strength::Strong));
     let weak = |name: &str| Some((name.to_owned(), Strength::Weak));

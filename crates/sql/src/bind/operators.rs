@@ -10,9 +10,14 @@ use crate::algebra::{CompareOp, Expr, ExprKind, Function, LikeCase, Place};
 
 impl Binder<'_> {
     /// `left op right`, operands bound.
-    pub(super) fn bind_binary(&mut self, op: &Op, left: Bound, right: Bound) -> Result<Bound> {
+    pub(super) fn bind_binary(
+        &mut self,
+        op: &Op,
+        mut left: Bound,
+        mut right: Bound,
+    ) -> Result<Bound> {
         let at = super::first(left.at, || right.at);
-        if let Some(expr) = self.json_operator(op, &left, &right)? {
+        if let Some(expr) = self.json_operator(op, &mut left, &mut right)? {
             return Ok(Bound::new(expr, at));
         }
         let expr = match op {
@@ -89,7 +94,7 @@ impl Binder<'_> {
 
     /// As [`Self::comparison`], for IS DISTINCT FROM too.
     pub(super) fn compare(&mut self, op: CompareOp, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
+        let (a, b) = (self.type_now(&left), self.type_now(&right));
         let at = super::first(left.at, || right.at);
         refuse_json(compare_text(op), a, b, at)?;
         if let (DataType::Record(_), DataType::Record(_)) = (a, b)
@@ -281,7 +286,7 @@ impl Binder<'_> {
     }
 
     fn bits(&mut self, op: &Op, function: Function, left: Bound, right: Bound) -> Result<Expr> {
-        let (a, b) = (self.retyped(left.clone()).ty(), self.retyped(right.clone()).ty());
+        let (a, b) = (self.type_now(&left), self.type_now(&right));
         let at = super::first(left.at, || right.at);
         let ty = match (a, b) {
             (DataType::Unknown, ty) | (ty, DataType::Unknown) if ty.is_integer() => ty,

@@ -124,7 +124,7 @@ impl Binder<'_> {
 
     /// Gives an untyped literal or parameter the type TEXT.
     pub(super) fn settle(&mut self, bound: &mut Bound) -> Result<()> {
-        *bound = self.retyped(bound.clone());
+        bound.expr.ty = self.type_now(bound);
         if bound.is_unknown() {
             bound.expr = self.coerce(bound.clone(), DataType::Text, Context::Implicit)?;
         }

@@ -202,7 +202,7 @@ impl Binder<'_> {
     /// that locks these; None for what has no such rows.
     fn placed(&self, tree: &DeclareTree) -> Option<Box<SelectForUpdate>> {
         let mut statement = tree.statement.clone();
-        let Tree::Sql(sql) = &mut statement.tree else { return None };
+        let Tree::Sql(sql) = &mut *statement.tree else { return None };
         if !reads_one_table(&sql.statement) {
             return None;
         }
@@ -237,7 +237,7 @@ impl Binder<'_> {
                 ty => data_type(ty, None)?,
             });
         }
-        let preparable = match &tree.statement.tree {
+        let preparable = match &*tree.statement.tree {
             Tree::Sql(tree) => matches!(
                 tree.statement,
                 ast::Statement::Query(_)

@@ -5,9 +5,8 @@ use types::{DataType, Result, SqlState};
 
 use super::json::{Comparison, comparable, has_key};
 use super::types::{Candidate, Context, common_type};
-use super::{Binder, BoundColumn, BoundQuery, CHAIN_MAX, Unknowns, fail, unsupported};
+use super::{Binder, BoundColumn, BoundQuery, Unknowns, fail, unsupported};
 use crate::algebra::{ColumnId, Duplicates, Expr, Plan, SetOperator};
-use crate::parse::too_deep;
 
 impl Binder<'_> {
     /// A set operation; the left-leaning chain that the parser makes of `a UNION b UNION c` is
@@ -18,11 +17,16 @@ impl Binder<'_> {
         while let ast::SetExpr::SetOperation { op, set_quantifier, left, right } = leftmost {
             chain.push((op, set_quantifier, &**right));
             leftmost = left;
-            if chain.len() > CHAIN_MAX {
-                return Err(too_deep());
-            }
         }
-        let mut bound = self.bind_set_expr(leftmost, Unknowns::Keep)?;
+        let bound = self.bind_set_expr(leftmost, Unknowns::Keep)?;
+        self.chained(chain.len(), |binder| binder.bind_branches(bound, chain))
+    }
+
+    fn bind_branches(
+        &mut self,
+        mut bound: BoundQuery,
+        chain: Vec<(&ast::SetOperator, &ast::SetQuantifier, &ast::SetExpr)>,
+    ) -> Result<BoundQuery> {
         for (op, quantifier, right) in chain.into_iter().rev() {
             let right = self.bind_set_expr(right, Unknowns::Keep)?;
             bound = self.combine(*op, *quantifier, bound, right)?;

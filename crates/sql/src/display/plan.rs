@@ -13,6 +13,10 @@ impl fmt::Display for Plan {
 
 /// One line per operator, its sub-queries below it, then its inputs.
 fn write_plan(f: &mut fmt::Formatter<'_>, plan: &Plan, depth: usize) -> fmt::Result {
+    types::stack::deep(|| write_plan_here(f, plan, depth))
+}
+
+fn write_plan_here(f: &mut fmt::Formatter<'_>, plan: &Plan, depth: usize) -> fmt::Result {
     writeln!(f, "{:1$}{2}", "", depth * 2, line(plan))?;
     let mut subqueries = Vec::new();
     plan.each_expr(&mut |expr| collect(expr, &mut subqueries));

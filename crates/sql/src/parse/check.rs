@@ -3,13 +3,10 @@
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace, Word};
+use types::stack::{LEVELS_MAX, too_deep};
 use types::{Error, Result, SqlState};
 
-use super::{DEPTH_MAX, at_location, is_keyword, near};
-
-/// Operators in a row between commas and parentheses. A chain of them is a tree as deep as it is
-/// long, and dropping one recurses.
-const CHAIN_MAX: usize = 5_000;
+use super::{DEPTH_MAX, at_location, near};
 
 /// Refuses what the grammar would get wrong.
 ///
@@ -21,43 +18,100 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     check_strings(tokens)
 }
 
-/// Refuses operator chains so long that walking the tree could exhaust the stack, and CASE nested
-/// so deeply that the parser would take one for a name.
+/// Refuses text whose tree would have more levels than the program follows: parentheses and CASE
+/// inside of each other, and operators in a row between commas and parentheses, which make a tree
+/// as deep as they are many.
 fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut counts = vec![0usize];
     let mut cases = 0usize;
     for token in tokens {
-        if is_keyword(token, Keyword::CASE) {
-            cases += 1;
-            if cases + counts.len() > DEPTH_MAX - 5 {
-                return Err(too_deep());
+        let counted = match &token.token {
+            Token::LParen | Token::LBracket => {
+                // A subscript is an operator, too.
+                if let Some(count) = counts.last_mut() {
+                    *count += usize::from(token.token == Token::LBracket);
+                }
+                counts.push(0);
+                0
             }
-        } else if is_keyword(token, Keyword::END) {
-            cases = cases.saturating_sub(1);
-        }
-        match &token.token {
-            Token::Whitespace(_) | Token::EOF | Token::Number(..) => {}
-            Token::LParen | Token::LBracket => counts.push(0),
             Token::RParen | Token::RBracket if counts.len() > 1 => {
                 counts.pop();
+                0
             }
-            Token::Comma | Token::Word(Word { keyword: Keyword::WHEN, .. }) => {
+            Token::Comma => {
                 if let Some(count) = counts.last_mut() {
                     *count = 0;
                 }
+                0
             }
-            _ => {
-                let Some(count) = counts.last_mut() else {
-                    continue;
-                };
-                *count += 1;
-                if *count > CHAIN_MAX * 3 {
-                    return Err(too_deep());
+            Token::Word(Word { keyword, quote_style: None, .. }) => match keyword {
+                Keyword::CASE => {
+                    cases += 1;
+                    0
                 }
-            }
+                Keyword::END => {
+                    cases = cases.saturating_sub(1);
+                    0
+                }
+                Keyword::WHEN => {
+                    if let Some(count) = counts.last_mut() {
+                        *count = 0;
+                    }
+                    0
+                }
+                _ => usize::from(is_operator(*keyword)),
+            },
+            token => usize::from(!is_operand(token)),
+        };
+        let chain = counts.last_mut().map_or(0, |count| {
+            *count += counted;
+            *count
+        });
+        if chain > LEVELS_MAX || counts.len() + cases > DEPTH_MAX {
+            return Err(too_deep());
         }
     }
     Ok(())
+}
+
+/// Whether the word joins operands, or follows one: each adds a level to the tree.
+fn is_operator(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::AND
+            | Keyword::OR
+            | Keyword::NOT
+            | Keyword::IS
+            | Keyword::NOTNULL
+            | Keyword::LIKE
+            | Keyword::ILIKE
+            | Keyword::SIMILAR
+            | Keyword::BETWEEN
+            | Keyword::IN
+            | Keyword::COLLATE
+            | Keyword::AT
+            | Keyword::OVERLAPS
+            | Keyword::UNION
+            | Keyword::INTERSECT
+            | Keyword::EXCEPT
+            | Keyword::JOIN
+    )
+}
+
+/// Whether the token is an operand or a part of one, or nothing.
+fn is_operand(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Whitespace(_)
+            | Token::EOF
+            | Token::Number(..)
+            | Token::Word(_)
+            | Token::SingleQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::DollarQuotedString(_)
+            | Token::Period
+            | Token::Placeholder(_)
+    )
 }
 
 /// Refuses words right behind numbers: `123abc` is none.
@@ -111,10 +165,4 @@ fn begins_no_string(before: Option<&Token>, new_line: bool) -> bool {
         Some(Token::Number(..) | Token::RBracket) => true,
         _ => false,
     }
-}
-
-/// 54001, for whatever nests deeper than the program follows.
-pub(crate) fn too_deep() -> Error {
-    Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
-        .with_hint("The statement nests too deeply or chains too many operators: split it.")
 }

@@ -19,7 +19,7 @@ pub enum Effect {
 impl ParsedStatement {
     /// What it does. EXECUTE counts as a change.
     pub fn effect(&self) -> Effect {
-        match &self.tree {
+        match &*self.tree {
             Tree::Prepare(_) => Effect::Reads,
             // A cursor lives in its transaction.
             Tree::Declare(_) => Effect::Changes,

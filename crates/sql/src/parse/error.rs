@@ -4,7 +4,7 @@ use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, TokenizerError};
 use types::{Error, Position, SqlState};
 
-use super::{at_location, too_deep};
+use super::at_location;
 
 pub(super) fn lexical_error(error: &TokenizerError) -> Error {
     let message = error.message.trim_end_matches(|c: char| c.is_whitespace() || c == '.');
@@ -35,7 +35,7 @@ pub(super) fn near(token: &str, position: Option<Position>) -> Error {
 pub(super) fn syntax_error(error: ParserError) -> Error {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
-        ParserError::RecursionLimitExceeded => return too_deep(),
+        ParserError::RecursionLimitExceeded => return types::stack::too_deep(),
     };
     let (body, place) = match message.rfind(" at Line: ") {
         Some(at) => (&message[..at], parse_location(&message[at..])),

@@ -1,15 +1,18 @@
 //! Aggregates that need all rows of a group in order: string_agg, array_agg, percentiles, mode.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
-use kernels::{Column, Vector, VectorBuilder, VectorData, array_fn, time_fn};
+use kernels::{Batch, Column, Vector, VectorBuilder, VectorData, array_fn, time_fn};
 use sql::algebra::Duplicates;
 use types::array::ArrayBuilder;
+use types::budget::{Charge, Room};
 use types::{ElementType, Error, PhysicalType, Result, SqlState, Value};
 
 use super::distinct::{mapped, targets};
 use super::{Mapping, States, Update, downcast};
+use crate::result::string_bytes;
 
 /// What is made of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +59,12 @@ impl Collector {
     }
 }
 
+/// Rows of one update; shared with the states that they were merged from.
 #[derive(Default)]
 struct Chunk {
     groups: Vec<u32>,
-    sequence: Vec<u64>,
-    columns: Vec<Vector>,
+    sequence: Arc<Vec<u64>>,
+    columns: Arc<Vec<Vector>>,
 }
 
 /// All rows of all groups in order.
@@ -90,10 +94,20 @@ impl CollectStates {
         Self { collector, groups: 0, chunks: Vec::new(), bytes: 0, sealed }
     }
 
-    fn add(&mut self, groups: Vec<u32>, sequence: Vec<u64>, columns: &[Column], rows: &[u32]) {
+    fn add(
+        &mut self,
+        groups: Vec<u32>,
+        sequence: Vec<u64>,
+        columns: &[Column],
+        rows: &[u32],
+    ) -> Result<()> {
         if rows.is_empty() {
-            return;
+            return Ok(());
         }
+        // Until the copy is reserved.
+        let mut charge = Charge::default();
+        let batch = Batch::new(columns.to_vec(), columns.first().map_or(0, Column::len));
+        charge.grow(string_bytes(&batch))?;
         let copy = |column: &Column| {
             let vector = column.to_vector();
             let mut builder = VectorBuilder::with_capacity(vector.physical(), rows.len());
@@ -101,9 +115,10 @@ impl CollectStates {
             self.bytes += builder.bytes();
             builder.finish_pinned()
         };
-        let columns = columns.iter().map(copy).collect();
+        let columns = Arc::new(columns.iter().map(copy).collect());
         self.bytes += rows.len() * 12;
-        self.chunks.push(Chunk { groups, sequence, columns });
+        self.chunks.push(Chunk { groups, sequence: Arc::new(sequence), columns });
+        Ok(())
     }
 
     /// The rows of a group in order.
@@ -113,18 +128,18 @@ impl CollectStates {
         &self.sealed.rows[start as usize..end as usize]
     }
 
-    fn string_agg(&self, group: u32, out: &mut Vec<u8>) -> bool {
+    fn string_agg(&self, group: u32, (room, out): (&mut Room, &mut Vec<u8>)) -> Result<bool> {
         let rows = self.rows(group);
         let values = self.sealed.columns[0].as_str();
         let separators = &self.sealed.columns[1];
         out.clear();
         for (i, &row) in rows.iter().enumerate() {
             if i > 0 && !separators.is_null(row as usize) {
-                out.extend_from_slice(separators.as_str().get(row as usize));
+                room.push(out, separators.as_str().get(row as usize))?;
             }
-            out.extend_from_slice(values.get(row as usize));
+            room.push(out, values.get(row as usize))?;
         }
-        !rows.is_empty()
+        Ok(!rows.is_empty())
     }
 
     /// None for a group without rows.
@@ -134,8 +149,12 @@ impl CollectStates {
         };
         let rows = self.rows(group);
         let mut array = ArrayBuilder::new();
-        for &row in rows {
+        let mut room = Room::default();
+        for (i, &row) in rows.iter().enumerate() {
             array_fn::push_row(&mut array, values, row as usize, element);
+            if i % LOOK_ROWS == 0 {
+                room.note(array.bytes(), array.bytes())?;
+            }
         }
         (!rows.is_empty()).then(|| array.finish()).transpose()
     }
@@ -237,6 +256,20 @@ impl CollectStates {
     }
 }
 
+/// Rows between two looks at how long an array got.
+const LOOK_ROWS: usize = 1024;
+
+/// Bytes of the values of a column, and of the views of strings.
+fn vector_bytes(vector: &Vector) -> usize {
+    let width = match vector.physical() {
+        PhysicalType::Bool => 1,
+        PhysicalType::I32 => 4,
+        PhysicalType::I64 | PhysicalType::F64 => 8,
+        PhysicalType::I128 | PhysicalType::Interval | PhysicalType::Str => 16,
+    };
+    vector.len() * width
+}
+
 /// The columns of all chunks, behind each other.
 fn concatenate(chunks: &[Chunk]) -> Vec<Vector> {
     let Some(first) = chunks.first() else {
@@ -264,8 +297,7 @@ impl States for CollectStates {
         };
         let groups = rows.iter().map(|&row| update.groups[row as usize]).collect();
         let sequence = rows.iter().map(|&row| update.sequence[row as usize]).collect();
-        self.add(groups, sequence, update.columns, &rows);
-        Ok(())
+        self.add(groups, sequence, update.columns, &rows)
     }
 
     fn merge(&mut self, other: &dyn States, mapping: Mapping<'_>) -> Result<()> {
@@ -273,9 +305,16 @@ impl States for CollectStates {
         let targets = targets(other.groups, mapping);
         for chunk in &other.chunks {
             let (rows, groups) = mapped(&chunk.groups, &targets);
+            if rows.len() == chunk.groups.len() {
+                let (sequence, columns) = (&chunk.sequence, &chunk.columns);
+                self.bytes += rows.len() * 12 + columns.iter().map(vector_bytes).sum::<usize>();
+                let (sequence, columns) = (Arc::clone(sequence), Arc::clone(columns));
+                self.chunks.push(Chunk { groups, sequence, columns });
+                continue;
+            }
             let sequence = rows.iter().map(|&row| chunk.sequence[row as usize]).collect();
             let columns: Vec<Column> = chunk.columns.iter().cloned().map(Column::plain).collect();
-            self.add(groups, sequence, &columns, &rows);
+            self.add(groups, sequence, &columns, &rows)?;
         }
         Ok(())
     }
@@ -325,9 +364,10 @@ impl States for CollectStates {
         match self.collector.result {
             Collected::StringAgg => {
                 let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());
-                let mut joined = Vec::new();
+                let (mut room, mut joined) = (Room::default(), Vec::new());
                 for &group in groups {
-                    if !self.sealed.rows.is_empty() && self.string_agg(group, &mut joined) {
+                    let out = (&mut room, &mut joined);
+                    if !self.sealed.rows.is_empty() && self.string_agg(group, out)? {
                         builder.push_str(&joined);
                     } else {
                         builder.push_null();
