@@ -166,7 +166,8 @@ impl Int {
             Self::Big(value) => {
                 let magnitude = value.magnitude();
                 // log10(2) from below: at most one digit short.
-                let least = ((magnitude.bits() - 1) as f64 * 0.301_029_995_663) as u32;
+                let digits = (magnitude.bits() - 1) as f64 * std::f64::consts::LOG10_2;
+                let least = (digits - 1e-6) as u32;
                 let mut count = least.max(1);
                 while *magnitude >= power_of_ten(count) {
                     count += 1;

@@ -14,6 +14,7 @@ const SPARE: u64 = 64;
 /// Exponents beyond this give overflow or 0.
 const EXPONENT_MAX: f64 = 6000.0;
 /// log10 of e, as precise as PostgreSQL takes it: scales of results follow from it.
+#[expect(clippy::approx_constant, reason = "the digits that PostgreSQL has")]
 const LOG_E: f64 = 0.434_294_481_903_252;
 /// Bits of an exact power.
 const EXACT_BITS: u64 = 1 << 16;
