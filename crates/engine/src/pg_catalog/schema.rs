@@ -413,7 +413,7 @@ pub(super) fn find(schema: &str, name: &str) -> Option<Vec<(&'static str, DataTy
         Some((_, columns)) => *columns,
         None => match CATALOGS.iter().find(is_empty) {
             Some((.., columns)) => columns,
-            None => views().map(|(name, columns)| (name, columns)).find(|view| is_meant(&view))?.1,
+            None => views().find(|view| is_meant(&view))?.1,
         },
     };
     let column = |column: &'static str| {

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn names_of_relations_follow() {
-        let shown = |sql, column| followed(sql, &[at(column)], &[Followed::Name("s.u")]).unwrap();
+        let shown =
+            |sql, column| followed(sql, &[at(column)], &[Followed::Name("s.u")]).expect("a text");
         assert_eq!(shown("SELECT t.a FROM t", 17), "SELECT t.a FROM s.u AS t");
         assert_eq!(shown("SELECT 1 FROM s.t x, t", 15), "SELECT 1 FROM s.u x, t");
         let in_query = "SELECT (SELECT 1 FROM \"T\")";
@@ -128,13 +129,14 @@ mod tests {
     #[test]
     fn columns_keep_their_old_names() {
         let names = ["a".to_owned(), "b".to_owned()];
-        let shown = |sql| followed(sql, &[at(15)], &[Followed::Column(&names)]).unwrap();
+        let shown = |sql| followed(sql, &[at(15)], &[Followed::Column(&names)]).expect("a text");
         assert_eq!(shown("SELECT b FROM  t"), "SELECT b FROM  t");
         assert_eq!(shown("SELECT b FROM t, u"), "SELECT b FROM t AS t(a, b), u");
         assert_eq!(shown("SELECT b FROM t x JOIN u"), "SELECT b FROM t x(a, b) JOIN u");
         assert_eq!(shown("SELECT b FROM t x(i)"), "SELECT b FROM t x(i, b)");
         assert_eq!(shown("SELECT b FROM t x(i, j)"), "SELECT b FROM t x(i, j)");
-        let gone = |sql, place| followed(sql, &[at(15)], &[Followed::Dropped(place)]).unwrap();
+        let gone =
+            |sql, place| followed(sql, &[at(15)], &[Followed::Dropped(place)]).expect("a text");
         assert_eq!(gone("SELECT b FROM t x(i, j), u", 0), "SELECT b FROM t x(j), u");
         assert_eq!(gone("SELECT b FROM t x(i)", 0), "SELECT b FROM t x");
         assert_eq!(gone("SELECT b FROM t x(i)", 1), "SELECT b FROM t x(i)");

@@ -152,7 +152,7 @@ mod tests {
         let mut out = Vec::new();
         let path: Vec<Option<&[u8]>> = path.iter().map(|step| Some(step.as_bytes())).collect();
         match assigned(&mut out, json.as_bytes(), &path, b"7") {
-            Ok(()) => String::from_utf8(out).unwrap(),
+            Ok(()) => String::from_utf8(out).expect("UTF-8"),
             Err(error) => error.message().to_owned(),
         }
     }
