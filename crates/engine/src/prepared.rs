@@ -121,6 +121,7 @@ pub(crate) fn with_values(
     let Some(statement) = kept.statement() else {
         return Err(Error::unsupported("EXPLAIN of an empty statement"));
     };
+    stack::require(statement.text.len())?;
     let bound = sql::bind(statement, &session.catalog(), kept.parameters())?;
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
@@ -161,6 +162,7 @@ fn execute_with(
     prepared: &mut PreparedStatement,
     execute: &Execute,
 ) -> Result<QueryResult> {
+    stack::require(prepared.statement.text.len())?;
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = run_compiled(session, prepared);

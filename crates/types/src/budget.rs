@@ -186,18 +186,19 @@ impl Room {
             return Ok(());
         }
         check()?;
-        // What doubling asks for beyond the need is given up first, then what spares copies.
-        let spare = capacity.min(needed + SPARE_BYTES);
-        let some = [capacity, spare].into_iter().find(|&c| self.0.resize(c as u64).is_ok());
-        let capacity = match some {
-            Some(capacity) => capacity,
-            None => {
-                self.0.resize(needed as u64)?;
-                needed
+        // What doubling asks for beyond the need is given up first, then what spares copies. The old
+        // memory is there until its bytes are copied.
+        let before = if out.capacity() < LARGE_BYTES { 0 } else { out.capacity() };
+        let wanted = [capacity, capacity.min(needed + SPARE_BYTES), needed];
+        let mut outcome = Ok(());
+        for capacity in wanted {
+            outcome = self.0.resize((before + capacity) as u64);
+            if outcome.is_ok() {
+                out.reserve_exact(capacity - out.len());
+                return self.0.resize(capacity as u64);
             }
-        };
-        out.reserve_exact(capacity - out.len());
-        Ok(())
+        }
+        outcome
     }
 
     /// Appends `bytes` to `out`.
