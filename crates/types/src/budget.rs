@@ -186,8 +186,8 @@ impl Room {
             return Ok(());
         }
         check()?;
-        // What doubling asks for beyond the need is given up first, then what spares copies. The old
-        // memory is there until its bytes are copied.
+        // What doubling asks for beyond the need is given up first, then what spares copies. The
+        // old memory is there until its bytes are copied.
         let before = if out.capacity() < LARGE_BYTES { 0 } else { out.capacity() };
         let wanted = [capacity, capacity.min(needed + SPARE_BYTES), needed];
         let mut outcome = Ok(());

@@ -13,9 +13,32 @@ use super::{DEPTH_MAX, at_location, near};
 /// # Errors
 /// 54001, 42601.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
+    check_explains(tokens)?;
     check_chains(tokens)?;
     check_numbers(tokens)?;
     check_strings(tokens)
+}
+
+/// Refuses EXPLAIN of EXPLAIN, which the grammar would follow without end.
+fn check_explains(tokens: &[TokenWithSpan]) -> Result<()> {
+    let (mut explains, mut depth) = (0, 0usize);
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => {}
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            Token::Word(Word { keyword: Keyword::ANALYZE | Keyword::VERBOSE, .. }) => {}
+            Token::Word(Word { keyword: Keyword::EXPLAIN, value, .. }) => {
+                explains += 1;
+                if explains == 2 {
+                    return Err(near(value, at_location(token.span.start)));
+                }
+            }
+            _ => break,
+        }
+    }
+    Ok(())
 }
 
 /// Refuses text whose tree would have more levels than the program follows: parentheses and CASE
