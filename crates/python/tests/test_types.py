@@ -99,8 +99,10 @@ def test_text_is_what_the_statement_wants(con):
 def test_not_a_number(con):
     (value,) = con.execute("select ?", (math.nan,)).fetchone()
     assert math.isnan(value)
-    with pytest.raises(tessera.DatabaseError):
-        con.execute("select ?", (Decimal("NaN"),))
+    for text in ("NaN", "Infinity", "-Infinity"):
+        (value,) = con.execute("select ?", (Decimal(text),)).fetchone()
+        assert isinstance(value, Decimal)
+        assert str(value) == text
 
 
 def test_numpy_scalars(con):
