@@ -34,6 +34,11 @@ impl StatementAccount {
         self.failure.lock().clone().map_or(Ok(()), Err)
     }
 
+    /// Gives all memory back: a statement that failed leaves no values.
+    pub fn clear(&self) {
+        self.memory.lock().resize(0).expect("less memory is always there");
+    }
+
     /// Forgets the error of the statement before.
     pub fn begin(&self) {
         if self.has_failed.swap(false, Ordering::Relaxed) {

@@ -38,7 +38,8 @@ fn relations_columns_and_constraints() {
             pg_catalog.pg_get_userbyid(c.relowner)
          FROM pg_catalog.pg_class c
             LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-         WHERE c.relkind IN ('r','p','v','') AND n.nspname !~ '^pg_toast'
+         WHERE c.relkind IN ('r','p','v','') AND n.nspname <> 'pg_catalog'
+            AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema'
             AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1",
     );
     assert_eq!(listed, ["c|table|tessera", "p|table|tessera", "v|view|tessera"]);

@@ -18,6 +18,9 @@ impl Session {
     ) -> Result<QueryResult> {
         let outcome = self.attempts(run);
         self.digits = Digits::Likely;
+        if outcome.is_err() {
+            self.account.clear();
+        }
         outcome
     }
 
