@@ -34,7 +34,7 @@ impl StatementAccount {
         self.failure.lock().clone().map_or(Ok(()), Err)
     }
 
-    /// Gives all memory back: a statement that failed leaves no values.
+    /// Gives all memory back: a statement that ended leaves no values of its own.
     pub fn clear(&self) {
         self.memory.lock().resize(0).expect("less memory is always there");
     }

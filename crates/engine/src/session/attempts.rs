@@ -18,9 +18,8 @@ impl Session {
     ) -> Result<QueryResult> {
         let outcome = self.attempts(run);
         self.digits = Digits::Likely;
-        if outcome.is_err() {
-            self.account.clear();
-        }
+        // What a result or a table keeps is counted there.
+        self.account.clear();
         outcome
     }
 
