@@ -17,7 +17,7 @@
 //! Invariants: groups of equal keys are one (NULL is equal to NULL, -0 to 0, NaN to NaN); states of
 //! a group are merged in any order; all memory is reserved.
 //! Source: thread-local pre-aggregation and partitioned merge after Leis et al. 2014, section 4.4;
-//! modes after Patel 2018 (quickstep.md 8.4). Departures: partitions are merged lazily, by the
+//! modes after Patel 2018, section 2.2. Departures: partitions are merged lazily, by the
 //! source.
 //!
 //! Elsewhere: tables and loops (`kernels::group_table`).

@@ -9,7 +9,7 @@
 //! array in the cache, rows that only are counted. Rows may come in an order in which a filter
 //! drops nothing at first, so that it is tried again; filters that drop nothing later give up
 //! themselves.
-//! Source: micro-adaptivity of early probing, hyper-adaptive.md 11.5. Departures: workers share
+//! Source: micro-adaptivity of early probing, Funke 2015, section 5.7. Departures: workers share
 //! what they measured, so each tries less; the loser is tried again.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};

@@ -8,7 +8,7 @@
 //! Below SQL: blocks, scans and indexes are those of the crate `storage`; only the loop over blocks
 //! and the memory of the output are this module's. What the grid of the sources has and storage
 //! has not is named, with its reason (`grid::ABSENT`). Timings are printed, never asserted.
-//! Source: Patel 2013; Chasseur 2015, chapter 3 (chasseur-quickstep-tmb.md 18, 19, 22).
+//! Source: Patel 2013; Chasseur 2015, chapter 3.
 
 mod tables;
 mod queries;
