@@ -161,7 +161,7 @@ fn outer_node(node: &Node, inner: &Node) -> Result<Node> {
     Ok(Node { operator, ..node.clone() })
 }
 
-/// What equal values of `key` have in common: wide decimals that are equal may differ in their
+/// The part of `key` that equal values share: wide decimals that are equal may differ in their
 /// bytes.
 pub(crate) fn keyed(key: &Expr) -> Expr {
     match key.ty.has_wide() {

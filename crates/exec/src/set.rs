@@ -101,7 +101,7 @@ fn types_of(output: &[OutputColumn]) -> Vec<DataType> {
     output.iter().map(|column| column.ty).collect()
 }
 
-/// What equal values of the columns have in common.
+/// The parts of the columns that equal values share.
 fn keyed(columns: &[Column], types: &[DataType]) -> Result<Vec<Column>> {
     let key = |(column, ty): (&Column, &DataType)| match ty.has_wide() {
         true => Ok(Column::plain(kernels::wide::key(&column.to_vector(), *ty)?)),

@@ -69,7 +69,7 @@ pub fn digits(a: &Vector, f: fn(&Wide) -> Option<u32>) -> Result<Vector> {
 }
 
 /// The scaled integer of scale `scale` next to each value: not above it, or not below when `above`.
-/// What 38 digits do not hold is beyond all of them.
+/// Values that 38 digits do not hold are beyond all of them.
 ///
 /// # Errors
 /// None.

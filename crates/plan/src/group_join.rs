@@ -12,9 +12,9 @@
 //!
 //! Elsewhere: running it (`exec::aggregate`), the numbers (`exec::join`).
 //! Sources: Moerkotte and Neumann 2011, "Accelerating queries with group-by and join by groupjoin";
-//! Patel 2018, its optimiser's rule for group joins. Departures: joins with residuals, aggregates over both sides
-//! and `count(*)` of outer joins need no rules of their own, since rows without a match pass as
-//! they do without a group join.
+//! Patel 2018, its optimiser's rule for group joins. Departures: joins with residuals, aggregates
+//! over both sides and `count(*)` of outer joins need no rules of their own, since rows without a
+//! match pass as they do without a group join.
 
 use sql::algebra::{AggregateFunction, Duplicates};
 

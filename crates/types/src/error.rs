@@ -236,7 +236,14 @@ impl Error {
         self
     }
 
-    /// Whether wide decimals would not meet the error.
+    /// The same error, of a statement that cannot run again.
+    #[must_use]
+    pub fn final_form(mut self) -> Self {
+        self.0.is_narrow = false;
+        self
+    }
+
+    /// True when wide decimals would not meet the error.
     pub fn is_narrow(&self) -> bool {
         self.0.is_narrow
     }

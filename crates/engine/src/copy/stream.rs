@@ -35,7 +35,8 @@ pub(super) fn copy(session: &mut Session, copy: &Copy) -> Result<QueryResult> {
     };
     let outcome = with_client(session, copy, &*format, &mut *client);
     session.client = Some(client);
-    outcome
+    // The client's rows come once.
+    outcome.map_err(Error::final_form)
 }
 
 fn with_client(

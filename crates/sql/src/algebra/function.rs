@@ -145,7 +145,7 @@ pub enum Function {
     Atand,
     /// atan2d(DOUBLE, DOUBLE); in degrees.
     Atan2d,
-    /// What equal values of a type with wide decimals have in common -> BYTEA.
+    /// The part that equal values of a type with wide decimals share -> BYTEA.
     NumericKey,
     /// The largest number of the result's scale that is not above a wide decimal.
     NumericFloor,

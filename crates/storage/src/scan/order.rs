@@ -9,7 +9,7 @@
 //! Invariant: a predicate that may fail is asked about the rows that it was asked about in the
 //! order of the plan: nothing is learnt of predicates, and no test moves from before one to behind
 //! it.
-//! Source: Patel 2018, section 5.3; the doubling batches of the public code (quickstep.md 7.3).
+//! Source: Patel 2018, section 5.3; the doubling batches of its public code.
 //! Departure: what was seen of tests on values in earlier blocks is where the next block begins.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -64,7 +64,7 @@ impl Wide {
     }
 
     /// The scaled integer of scale `scale` next to the value: not above it, or not below when
-    /// `above`. What 38 digits do not hold is [`i128::MAX`] or [`i128::MIN`].
+    /// `above`. A value that 38 digits do not hold gives [`i128::MAX`] or [`i128::MIN`].
     pub fn bound(&self, scale: u8, above: bool) -> i128 {
         let beyond = if self.signum() == Some(-1) { i128::MIN } else { i128::MAX };
         let Self::Finite(number) = self else {

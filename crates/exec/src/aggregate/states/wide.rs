@@ -8,7 +8,7 @@ use types::{Error, Result};
 
 use super::{Mapping, States, Update, downcast, present, unexpected};
 
-/// What each group has.
+/// Totals of each group.
 pub(crate) struct WideStates {
     totals: Vec<Total>,
     squares: bool,
