@@ -6,9 +6,7 @@
 //! A file that begins with `setup` has several sessions: see `script`.
 //! Invariants: each file sees a database of its own; a record that fails does not stop its file.
 //!
-//! Cells are compared as text: NULL is `NULL`, the empty string `(empty)`, booleans `t` and `f`,
-//! and a decimal number loses the zeros at the end of its fraction, for the display scale of a
-//! NUMERIC quotient is nobody's contract.
+//! Cells are compared as text: NULL is `NULL`, the empty string `(empty)`, booleans `t` and `f`.
 
 mod backend;
 mod run;
