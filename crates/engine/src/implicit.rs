@@ -67,7 +67,7 @@ impl Session {
         text: &str,
         each: impl FnMut(QueryResult) -> Result<()>,
     ) -> Result<()> {
-        stack::statement(text.len(), || self.execute_together_here(text, each))
+        stack::statement(stack::levels_in(text), || self.execute_together_here(text, each))
     }
 
     fn execute_together_here(

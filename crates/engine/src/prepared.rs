@@ -121,7 +121,7 @@ pub(crate) fn with_values(
     let Some(statement) = kept.statement() else {
         return Err(Error::unsupported("EXPLAIN of an empty statement"));
     };
-    stack::require(statement.text.len())?;
+    stack::require(statement.levels())?;
     let bound = sql::bind(statement, &session.catalog(), kept.parameters())?;
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
@@ -162,7 +162,7 @@ fn execute_with(
     prepared: &mut PreparedStatement,
     execute: &Execute,
 ) -> Result<QueryResult> {
-    stack::require(prepared.statement.text.len())?;
+    stack::require(prepared.statement.levels())?;
     let values = values_of(session, execute)?;
     let outer = std::mem::replace(&mut session.parameters, values);
     let result = run_compiled(session, prepared);
@@ -238,7 +238,7 @@ impl Session {
     pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
         self.account.begin();
         let _entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
-        let prepared = stack::statement(text.len(), || {
+        let prepared = stack::statement(stack::levels_in(text), || {
             let mut prepared = stack::attempt(|| self.try_prepare(text, types));
             while prepared.as_ref().is_err_and(stack::is_again) {
                 prepared = stack::attempt(|| self.try_prepare(text, types));
@@ -299,8 +299,8 @@ impl Session {
         self.begin_text();
         let values = conform(&prepared.types, values)?;
         let outer = std::mem::replace(&mut self.parameters, values);
-        let text_bytes = prepared.statement.text.len();
-        let result = stack::statement(text_bytes, || {
+        let levels = prepared.statement.levels();
+        let result = stack::statement(levels, || {
             self.statement_by(&mut |session| match session.in_failed_transaction() {
                 true => session.bind_and_run(&prepared.statement, &prepared.types),
                 false => run_compiled(session, prepared),

@@ -182,8 +182,8 @@ struct Binder<'a> {
     ctes: Vec<cte::CteEntry>,
     depth: usize,
     view_depth: usize,
-    /// Text of the views that are being bound.
-    definition_bytes: usize,
+    /// Levels that the views that are being bound may have.
+    definition_levels: usize,
     /// Above 0 while a definition that is kept is bound.
     definition_depth: usize,
     /// Set while the SELECT is bound whose rows are locked.
@@ -238,7 +238,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             depth: 0,
             view_depth: 0,
-            definition_bytes: 0,
+            definition_levels: 0,
             definition_depth: 0,
             locking: None,
             locks: Vec::new(),

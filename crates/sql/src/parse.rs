@@ -296,7 +296,7 @@ pub(crate) enum CopySource {
 /// # Errors
 /// 42601 at the offending token, 54001 for nesting beyond what the program follows.
 pub fn parse(text: &str) -> Result<Vec<ParsedStatement>> {
-    stack::statement(text.len(), || parse_all(text))
+    stack::statement(stack::levels_in(text), || parse_all(text))
 }
 
 fn parse_all(text: &str) -> Result<Vec<ParsedStatement>> {
@@ -347,19 +347,21 @@ fn parse_statement(
             None => error,
         }
     })?;
-    let range_bytes = range.len();
+    let own = text.get(range.clone()).unwrap_or_default();
+    let levels = stack::levels_in(own);
     Ok(Some(ParsedStatement {
-        text: text.get(range.clone()).unwrap_or_default().to_owned(),
+        text: own.to_owned(),
         range,
         start: position(first.span).unwrap_or(Position { line: 1, column: 1 }),
-        tree: Deep::new(tree, range_bytes),
+        tree: Deep::new(tree, levels),
     }))
 }
 
 /// Parses one scalar expression, a column default say.
 pub(crate) fn parse_expr(text: &str) -> Result<ast::Expr> {
-    stack::require(text.len())?;
-    stack::statement(text.len(), || parse_one_expr(text))
+    let levels = stack::levels_in(text);
+    stack::require(levels)?;
+    stack::statement(levels, || parse_one_expr(text))
 }
 
 fn parse_one_expr(text: &str) -> Result<ast::Expr> {

@@ -112,7 +112,7 @@ fn damaged_statements_are_errors() {
 }
 
 fn state(text: &str) -> String {
-    match types::stack::statement(text.len(), || bind(text)) {
+    match types::stack::statement(types::stack::levels_in(text), || bind(text)) {
         Ok(()) => "fine".to_owned(),
         Err(error) => error.state().to_string(),
     }

@@ -1,7 +1,7 @@
 //! Stack for statements that nest: walks over their trees go on in new memory when it ends.
 //!
 //! ```text
-//! statement(text) -- the thread's stack, or a segment with room for what so long a text can nest
+//! statement(levels) -- the thread's stack, or a segment with room for what its text can nest
 //!   '- deep(...)  -- at each level of a recursive walk: the next segment when little is left
 //!        '- clones, drops, comparisons of a whole tree: they fit into what `deep` left
 //! ```
@@ -61,17 +61,17 @@ pub fn attempt<R>(work: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Asks for stack for the tree of a definition, a view say, whose text has so many bytes, together
-/// with those around it: callers far above will walk it.
+/// Asks for stack for the tree of a definition, a view say, whose text may have so many `levels`,
+/// together with those around it: callers far above will walk it.
 ///
 /// # Errors
 /// One that [`is_again`] when the attempt began with too little.
-pub fn require(text_bytes: usize) -> Result<()> {
-    note_levels(text_bytes);
-    if bytes_of(text_bytes) <= BASE.get() {
+pub fn require(levels: usize) -> Result<()> {
+    note_levels(levels);
+    if bytes_of(levels) <= BASE.get() {
         return Ok(());
     }
-    note_levels(text_bytes.saturating_mul(2));
+    note_levels(levels.saturating_mul(2));
     Err(Error::new(AGAIN, "the statement needs more stack"))
 }
 
@@ -95,10 +95,28 @@ fn bytes_of(levels: usize) -> usize {
     (levels.min(LEVELS_MAX) * LEVEL_BYTES).max(LEAST_BYTES)
 }
 
-/// Runs `work` on a statement whose text has `text_bytes`, each of which may be a level.
-pub fn statement<R>(text_bytes: usize, work: impl FnOnce() -> R) -> R {
+/// Levels of the tree of a statement's text at the most: whatever nests is a sign, each counted as
+/// one level, or a word, each counted as [`WORD_LEVELS`]. Numbers and blanks are leaves.
+pub fn levels_in(text: &str) -> usize {
+    let mut levels = 0;
+    let mut is_in_word = false;
+    for byte in text.bytes() {
+        let is_word = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        let starts = is_word && !is_in_word && !byte.is_ascii_digit();
+        let is_sign = !is_word && !byte.is_ascii_whitespace();
+        levels += usize::from(starts) * WORD_LEVELS + usize::from(is_sign);
+        is_in_word = is_word;
+    }
+    levels
+}
+
+/// Levels of a word: the trees of SELECT and CASE take the stack of several operators.
+const WORD_LEVELS: usize = 4;
+
+/// Runs `work` on a statement whose tree has at most so many `levels`: see [`levels_in`].
+pub fn statement<R>(levels: usize, work: impl FnOnce() -> R) -> R {
     let _outermost = (!INSIDE.replace(true)).then_some(Outermost);
-    note_levels(text_bytes);
+    note_levels(levels);
     deep(work)
 }
 
@@ -151,6 +169,11 @@ impl<T> Deep<T> {
     /// Keeps `value`, which the running statement made.
     pub fn of_statement(value: T) -> Self {
         Self::new(value, ROOM.get() / LEVEL_BYTES)
+    }
+
+    /// Levels that the tree may have.
+    pub fn levels(&self) -> usize {
+        self.levels
     }
 
     /// The tree itself.
@@ -232,6 +255,18 @@ mod tests {
             drop(kept.clone());
             drop(kept);
         });
+    }
+
+    #[test]
+    fn a_text_has_as_many_levels_as_it_has_signs_and_words() {
+        for (text, levels) in [
+            ("", 0),
+            ("SELECT 12, (345)", WORD_LEVELS + 3),
+            ("- - -a1_b c", 3 + 2 * WORD_LEVELS),
+            ("NOT\nné", 2 * WORD_LEVELS),
+        ] {
+            assert_eq!(levels_in(text), levels, "{text}");
+        }
     }
 
     #[test]

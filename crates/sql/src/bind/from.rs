@@ -426,10 +426,11 @@ impl Binder<'_> {
     /// The query of a view, bound apart from everything around it. Its positions are those of the
     /// view's own text, so errors get the place of the reference instead.
     fn bind_view(&mut self, sql: &str, at: Place) -> Result<BoundQuery> {
-        self.definition_bytes += sql.len();
-        let bound = stack::require(self.definition_bytes);
+        let levels = stack::levels_in(sql);
+        self.definition_levels += levels;
+        let bound = stack::require(self.definition_levels);
         let bound = bound.and_then(|()| stack::deep(|| self.bind_view_here(sql, at)));
-        self.definition_bytes -= sql.len();
+        self.definition_levels -= levels;
         bound
     }
 

@@ -17,6 +17,11 @@ pub enum Effect {
 }
 
 impl ParsedStatement {
+    /// Levels that its tree may have.
+    pub fn levels(&self) -> usize {
+        self.tree.levels()
+    }
+
     /// What it does. EXECUTE counts as a change.
     pub fn effect(&self) -> Effect {
         match &*self.tree {
