@@ -1,4 +1,5 @@
-//! Sums of whole numbers and decimals, value by value: `balance + $2`.
+//! Sums of whole numbers and decimals, value by value: `balance + $2`, where `$2` is any decimal
+//! with no more digits behind its point than the balance.
 //!
 //! Invariant: what is not certain to be what the general evaluation says is left to it, errors
 //! above all: a value out of range has no result here.
@@ -6,6 +7,7 @@
 use plan::physical::{Expr, ExprKind};
 use sql::algebra::Function;
 use storage::{Datum, RowBuffer};
+use types::wide::Wide;
 use types::{DataType, NumericType, PhysicalType, Value};
 
 /// A sum and the bounds of its type.
@@ -23,6 +25,10 @@ enum Kind {
     Subtract(Box<Simple>, Box<Simple>),
     /// A conversion that changes nothing within the bounds.
     Same(Box<Simple>),
+    /// A parameter that is a wide decimal, at this scale.
+    Wide(usize, u32),
+    /// An integer at another scale: so many times itself.
+    Times(Box<Simple>, i128),
 }
 
 /// A value that this way can tell.
@@ -43,6 +49,10 @@ impl Simple {
             ExprKind::Cast(operand) if same(operand) || is_widened(operand.ty, expr.ty) => {
                 Kind::Same(Box::new(Self::new(operand)?))
             }
+            ExprKind::Cast(operand) if operand.ty == DataType::NUMERIC => match expr.ty {
+                DataType::Numeric(to) => Kind::Same(Box::new(Self::at_scale(operand, to.scale)?)),
+                _ => return None,
+            },
             ExprKind::Call(function, operands) => {
                 let [a, b] = operands.as_slice() else { return None };
                 if !same(a) || !same(b) {
@@ -60,6 +70,37 @@ impl Simple {
         Some(Self { kind, bounds })
     }
 
+    /// `expr`, a wide decimal, at a scale at which all its parts are to be integers.
+    fn at_scale(expr: &Expr, at: u8) -> Option<Self> {
+        let kind = match &expr.kind {
+            ExprKind::Parameter(i) => Kind::Wide(*i as usize, at.into()),
+            ExprKind::Literal(Value::Str(bytes)) => Kind::Constant(scaled(bytes, at.into())?),
+            ExprKind::Cast(operand) => {
+                let of = match operand.ty {
+                    DataType::Integer | DataType::BigInt => 0,
+                    DataType::Numeric(from) => from.scale,
+                    _ => return None,
+                };
+                let times = 10i128.checked_pow(at.checked_sub(of)?.into())?;
+                Kind::Times(Box::new(Self::new(operand)?), times)
+            }
+            ExprKind::Call(function, operands) => {
+                let [a, b] = operands.as_slice() else { return None };
+                if a.ty != DataType::NUMERIC || b.ty != DataType::NUMERIC {
+                    return None;
+                }
+                let (a, b) = (Box::new(Self::at_scale(a, at)?), Box::new(Self::at_scale(b, at)?));
+                match function {
+                    Function::Add => Kind::Add(a, b),
+                    Function::Subtract => Kind::Subtract(a, b),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(Self { kind, bounds: (i128::MIN, i128::MAX) })
+    }
+
     /// The value; None when the general evaluation has to say.
     pub(super) fn value(&self, row: &RowBuffer, parameters: &[Value]) -> Option<Told> {
         let both = |a: &Self, b: &Self| match (a.value(row, parameters)?, b.value(row, parameters)?)
@@ -75,6 +116,15 @@ impl Simple {
             Kind::Column(i) => of(row.get(*i))?,
             Kind::Parameter(i) => of(Datum::from(&parameters[*i]))?,
             Kind::Constant(value) => Some(*value),
+            Kind::Wide(i, at) => match &parameters[*i] {
+                Value::Null => None,
+                Value::Str(bytes) => Some(scaled(bytes, *at)?),
+                _ => return None,
+            },
+            Kind::Times(operand, times) => match operand.value(row, parameters)? {
+                Told::Null => None,
+                Told::Number(number) => Some(number.checked_mul(*times)?),
+            },
             Kind::Same(operand) => match operand.value(row, parameters)? {
                 Told::Null => None,
                 Told::Number(number) => Some(number),
@@ -104,6 +154,13 @@ impl Told {
             _ => return None,
         })
     }
+}
+
+/// A wide decimal as an integer at a scale; None for what has more digits, NaN, the infinities.
+fn scaled(bytes: &[u8], at: u32) -> Option<i128> {
+    let wide = Wide::decode(bytes);
+    let (value, scale) = wide.finite()?.short()?;
+    value.checked_mul(10i128.checked_pow(at.checked_sub(scale.into())?)?)
 }
 
 fn is_widened(from: DataType, to: DataType) -> bool {
@@ -169,6 +226,31 @@ mod tests {
         assert_eq!(told(&difference, &row(i32::MIN, -1)), Some(Value::I32(i32::MIN + 1)));
         let product = call(Function::Multiply, column(0, int), column(1, int), int);
         assert_eq!(told(&product, &row(2, 3)), None);
+    }
+
+    #[test]
+    fn wide_parameters_are_told_where_they_have_no_more_digits() {
+        let money = DataType::numeric(12, 2);
+        let cast = |inner: Expr, ty: DataType| Expr {
+            kind: ExprKind::Cast(Box::new(inner)),
+            ty,
+            physical: ty.physical(),
+        };
+        let wide = DataType::NUMERIC;
+        let parameter = Expr { kind: ExprKind::Parameter(0), ty: wide, physical: wide.physical() };
+        let sum = call(Function::Subtract, cast(column(0, money), wide), parameter, wide);
+        let simple = Simple::new(&cast(sum, money)).expect("a difference");
+        let told = |text: &str| {
+            let mut row = RowBuffer::new();
+            row.push(Datum::I64(1_000));
+            let value = Wide::parse(text).expect("a number").value();
+            simple.value(&row, &[value])?.held(PhysicalType::I64)
+        };
+        assert_eq!(told("2.5"), Some(Value::I64(750)));
+        assert_eq!(told("-3"), Some(Value::I64(1_300)));
+        assert_eq!(told("2.505"), None);
+        assert_eq!(told("NaN"), None);
+        assert_eq!(told("-99999999999"), None);
     }
 
     #[test]
