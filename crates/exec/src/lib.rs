@@ -26,6 +26,7 @@ pub mod pipeline;
 mod scan;
 mod index;
 mod input;
+mod series;
 mod simple;
 
 pub mod aggregate;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernels::Batch;
+use kernels::{Batch, Column, Vector};
 use plan::physical::{
     CteSource, Expr, ExprKind, Node, Operator, PhysicalPlan, Prelude, PreludeKind,
 };
@@ -198,7 +198,7 @@ impl Opener {
             Operator::IndexScan { .. } => index::open_scan(self, node, filters),
             Operator::IndexJoin { .. } => index::open_join(self, node, filters),
             Operator::Input { .. } => input::open(self, node),
-            Operator::Series { .. } => simple::open_series(self, node),
+            Operator::Series { .. } => crate::series::open_series(self, node),
             Operator::Values { .. } => simple::open_values(self, node),
             Operator::CteScan { source, columns, .. } => {
                 if let CteSource::Prelude(i) = source
@@ -300,8 +300,26 @@ impl Opener {
         if let ExprKind::Literal(value) = expr.kind {
             return Ok(value);
         }
+        if let ExprKind::Cast(inner) = &expr.kind
+            && let ExprKind::Literal(value) = &inner.kind
+            && inner.ty == DataType::NUMERIC
+            && matches!(expr.ty, DataType::Numeric(_))
+        {
+            let vector = Vector::repeat(inner.physical, value, 1);
+            let cast = kernels::cast::cast_as(&vector, inner.ty, expr.ty, expr.physical)?;
+            return Ok(cast.value(0));
+        }
         let evaluator = crate::expr::Evaluator::new(&expr)?;
         Ok(evaluator.evaluate(&Batch::new(Vec::new(), 1))?.value(0))
+    }
+
+    /// As [`Self::constant`], as a column of one row.
+    ///
+    /// # Errors
+    /// As [`Self::constant`].
+    pub fn constant_column(&self, expr: &Expr) -> Result<Column> {
+        let evaluator = crate::expr::Evaluator::new(&self.resolve(expr)?)?;
+        evaluator.evaluate(&Batch::new(Vec::new(), 1))
     }
 }
 

@@ -6,7 +6,7 @@ use types::budget::{Pace, Room, value_length};
 use types::{DataType, ElementType, Error, Result, SqlState};
 
 use crate::compare::Comparison;
-use crate::rows::{count, utf8};
+use crate::rows::{count, scratch, utf8};
 use crate::{Vector, VectorBuilder, VectorData};
 
 /// The row of `vector` that row `i` of a call reads.
@@ -91,6 +91,7 @@ fn arrays(
     let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
     let mut pace = Pace::default();
     for i in 0..rows {
+        let _scratch = scratch(arguments, i)?;
         match f(i)? {
             Some(array) => {
                 pace.step(array.len())?;
@@ -186,11 +187,29 @@ pub fn element_at(array: &Vector, subscript: &Vector, element: ElementType) -> V
 
 /// All elements of an array in order, as a column.
 pub fn unnest(array: &[u8], element: ElementType) -> Vector {
-    let mut out = VectorBuilder::new(element.data_type().physical());
-    for raw in Elements::new(array, element) {
-        push_element(&mut out, raw, element);
+    Unnest::new(array, element).next_vector(usize::MAX)
+}
+
+/// The elements of an array, in vectors of as many as are asked for.
+pub struct Unnest<'a> {
+    elements: Elements<'a>,
+    element: ElementType,
+}
+
+impl<'a> Unnest<'a> {
+    /// The elements of `array`, from the first on.
+    pub fn new(array: &'a [u8], element: ElementType) -> Self {
+        Self { elements: Elements::new(array, element), element }
     }
-    out.finish()
+
+    /// The next `rows` elements, fewer at the end, after it none.
+    pub fn next_vector(&mut self, rows: usize) -> Vector {
+        let mut out = VectorBuilder::new(self.element.data_type().physical());
+        for raw in self.elements.by_ref().take(rows) {
+            push_element(&mut out, raw, self.element);
+        }
+        out.finish()
+    }
 }
 
 /// `array[first:last]`; NULL bounds give NULL, the least and greatest INTEGER are those of the
@@ -476,7 +495,7 @@ pub fn fill(
 /// array_to_string.
 ///
 /// # Errors
-/// 22021.
+/// 22021, 54000.
 pub fn join(
     array: &Vector,
     separator: &Vector,
@@ -489,7 +508,7 @@ pub fn join(
             return Ok(None);
         };
         let null = null.map(|null| text(null, i)).transpose()?.flatten();
-        Ok(Some(array::joined(array, element, separator, null).into_bytes()))
+        array::joined(array, element, separator, null).map(Some)
     })
 }
 

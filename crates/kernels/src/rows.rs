@@ -6,7 +6,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use types::budget::{LARGE_BYTES, Pace, Room};
+use types::budget::{Charge, LARGE_BYTES, Pace, Room};
 use types::{Error, Interval, Result, SqlState};
 
 use crate::strings::StrView;
@@ -221,6 +221,29 @@ pub(crate) fn try_write(
     Ok(Vector::with_validity(VectorData::Str(out.finish()), valid))
 }
 
+/// Bytes of the longest text among a row's arguments.
+fn longest(arguments: &[&Vector], row: usize) -> usize {
+    let texts = arguments.iter().filter_map(|argument| match &argument.data {
+        VectorData::Str(texts) => texts.views().get(crate::broadcast::row(texts.len(), row)),
+        _ => None,
+    });
+    texts.map(StrView::len).max().unwrap_or(0)
+}
+
+/// Counts what making a value of a row's arguments may take besides it, where that is not counted
+/// as it grows: a result of twice the longest one's size, and its memory before it grew last.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn scratch(arguments: &[&Vector], row: usize) -> Result<Charge> {
+    let mut charge = Charge::default();
+    let bytes = longest(arguments, row);
+    if bytes >= LARGE_BYTES {
+        charge.grow(4 * bytes as u64)?;
+    }
+    Ok(charge)
+}
+
 /// A value being written, with the memory that a long one takes.
 #[derive(Default)]
 pub(crate) struct Written {
@@ -252,12 +275,8 @@ impl Written {
     /// Makes room for as much as the longest of a row's arguments has, when that is long: most
     /// results are about as long.
     fn expect(&mut self, arguments: &[&Vector], row: usize) -> Result<()> {
-        let texts = arguments.iter().filter_map(|argument| match &argument.data {
-            VectorData::Str(texts) => texts.views().get(crate::broadcast::row(texts.len(), row)),
-            _ => None,
-        });
-        match texts.map(StrView::len).max() {
-            Some(bytes) if bytes >= LARGE_BYTES => self.make(bytes),
+        match longest(arguments, row) {
+            bytes if bytes >= LARGE_BYTES => self.make(bytes),
             _ => Ok(()),
         }
     }
@@ -301,12 +320,13 @@ pub(crate) fn try_format(
     arguments: &[&Vector],
     mut f: impl FnMut(usize, &mut String) -> Result<()>,
 ) -> Result<Vector> {
-    let mut text = String::new();
     try_write(arguments, |i, out| {
-        text.clear();
-        f(i, &mut text)?;
-        out.extend_from_slice(text.as_bytes());
-        Ok(())
+        let _scratch = scratch(arguments, i)?;
+        // It was cleared: an empty text, with the memory of the one before.
+        let mut text = String::from_utf8(std::mem::take(&mut out.bytes)).unwrap_or_default();
+        let written = f(i, &mut text);
+        out.bytes = text.into_bytes();
+        written
     })
 }
 

@@ -142,10 +142,15 @@ pub fn format_in(value: &Value, ty: DataType, zone: &TimeZone) -> String {
 
 /// As [`format()`], appended to `out`.
 pub fn format_into(out: &mut String, value: &Value, ty: DataType) {
-    let mut bytes = std::mem::take(out).into_bytes();
-    append(&mut bytes, value, ty);
-    *out = String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if out.is_empty() {
+        let mut bytes = std::mem::take(out).into_bytes();
+        append(&mut bytes, value, ty);
+        *out = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    } else {
+        // What is there is not looked through again.
+        out.push_str(&format(value, ty));
+    }
 }
 
 /// As [`format()`], appended to `out`, with the bytes of a text as they are.

@@ -1,6 +1,7 @@
 //! Functions on arrays, on their bytes: elements are compared and copied, not decoded.
 
 use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode};
+use crate::budget::Room;
 use crate::{ElementType, Error, Result, SqlState, text};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
@@ -250,23 +251,34 @@ pub fn overlaps(a: &[u8], b: &[u8], element: ElementType) -> bool {
 }
 
 /// array_to_string: NULLs as `null`, or left out.
-pub fn joined(array: &[u8], element: ElementType, separator: &str, null: Option<&str>) -> String {
-    let mut out = String::new();
+///
+/// # Errors
+/// As [`Room::make`].
+pub fn joined(
+    array: &[u8],
+    element: ElementType,
+    separator: &str,
+    null: Option<&str>,
+) -> Result<Vec<u8>> {
+    let (mut out, mut room) = (Vec::new(), Room::default());
     let mut is_first = true;
     for raw in elements(array, element) {
         if raw.is_none() && null.is_none() {
             continue;
         }
         if !is_first {
-            out.push_str(separator);
+            room.push(&mut out, separator.as_bytes())?;
         }
         is_first = false;
         match raw {
-            Some(_) => text::format_into(&mut out, &decode(raw, element), element.data_type()),
-            None => out.push_str(null.unwrap_or_default()),
+            Some(bytes) => {
+                room.make(&mut out, bytes.len())?;
+                text::append(&mut out, &decode(raw, element), element.data_type());
+            }
+            None => room.push(&mut out, null.unwrap_or_default().as_bytes())?,
         }
     }
-    out
+    Ok(out)
 }
 
 /// string_to_array, an array of TEXT: no separator divides into characters, an empty one not at
