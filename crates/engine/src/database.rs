@@ -234,6 +234,8 @@ impl Database {
             spill,
             durable,
         }));
+        let transactions = Arc::clone(&database.0.transactions);
+        database.0.pool.set_collector(move || transactions.collect());
         system::register(&database);
         database
     }

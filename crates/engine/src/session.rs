@@ -657,7 +657,9 @@ impl Session {
             let message = "VACUUM cannot run inside a transaction block";
             return Err(Error::new(SqlState(*b"25001"), message));
         }
-        self.inner().transactions.collect();
+        // Its snapshot would keep what others delete meanwhile.
+        self.end_statement()?;
+        self.inner().pool.reclaim();
         Ok(QueryResult::command("VACUUM"))
     }
 

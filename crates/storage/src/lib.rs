@@ -41,7 +41,7 @@ pub use index::{
     KeyRange, KeyRun, Membership, RangeCursor, RangeState, TableIndex, Uniqueness,
 };
 pub use load::{BlockShape, BulkWriter, TableLoad, batch_of};
-pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation};
+pub use memory::{AtomicMemory, BufferPool, Memory, MemoryCategory, Reservation, settle};
 pub use positions::Positions;
 pub use restriction::{ColumnPredicate, CompareKind, KeyFilter, Restriction, RestrictionKind};
 pub use scan::{AccessPath, BlockCursor, BlockPaths, ScanPlan, ScanTechniques};

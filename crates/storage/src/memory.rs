@@ -3,25 +3,32 @@
 //! ```text
 //! BufferPool -- reserve --> Reservation   bytes promised, held elsewhere (vectors, say)
 //!            '- allocate -> Memory        a mapping of its own, or part of a shared slot
+//! beyond the limit: collector, then deferred memory -- it fits now --> as above, else 53200
 //! ```
 //! Invariants: the sum over categories never exceeds the limit; what a reservation or memory
-//! counted is given back when it is dropped.
-//! Elsewhere: mappings and slots (`slots`), memory that is touched ahead (`run`).
+//! counted is given back when it is dropped; nothing is collected by a thread that is pinned, which
+//! may hold latches that collecting takes.
+//! Elsewhere: mappings and slots (`slots`), memory that is touched ahead (`run`), memory that waits
+//! for readers to leave (`deferred`).
 //! Source: Patel 2018, section 3.4. Departure: the limit is hard (53200), because an operator that
 //! is told can spill; huge pages are asked for, not demanded; eviction waits for the issue on
 //! durability.
 
+mod deferred;
 mod region;
 mod run;
 mod slots;
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use types::{Error, Result, SqlState};
 
+pub(crate) use deferred::defer;
+pub use deferred::settle;
 pub use region::{AtomicMemory, Memory};
 pub(crate) use region::{IntervalBits, Plain, bytes_of, prefetch};
 use run::Runs;
@@ -85,8 +92,15 @@ impl MemoryCategory {
     }
 }
 
+/// How long without any memory that came back before 53200: readers leave within a batch.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long another thread that collects is waited for.
+const PATIENCE_COLLECTING: Duration = Duration::from_secs(1);
+
+/// Unlinks what no snapshot needs; free when there is nothing.
+type Collector = Box<dyn Fn() + Send + Sync>;
+
 /// The owner of all large memory of one database. Shared by all threads.
-#[derive(Debug)]
 pub struct BufferPool {
     limit: u64,
     total: AtomicU64,
@@ -94,6 +108,19 @@ pub struct BufferPool {
     used: [AtomicU64; MemoryCategory::ALL.len()],
     slots: Mutex<Slots>,
     runs: Runs,
+    collector: OnceLock<Collector>,
+    /// Held by the thread that collects.
+    collecting: Mutex<()>,
+    /// When a writer last asked for room, in milliseconds after `opened`.
+    relieved: AtomicU64,
+    opened: Instant,
+}
+
+impl std::fmt::Debug for BufferPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (limit, total) = (self.limit, self.total());
+        write!(f, "BufferPool({total} of {limit} bytes)")
+    }
 }
 
 impl BufferPool {
@@ -106,7 +133,68 @@ impl BufferPool {
             used: Default::default(),
             slots: Mutex::new(Slots::default()),
             runs: Runs::default(),
+            collector: OnceLock::new(),
+            collecting: Mutex::new(()),
+            relieved: AtomicU64::new(0),
+            opened: Instant::now(),
         })
+    }
+
+    /// Asks `collector` for memory when the limit is reached; the first call counts. It runs on any
+    /// thread that is not pinned, and must not wait for transactions.
+    pub fn set_collector(&self, collector: impl Fn() + Send + Sync + 'static) {
+        let _ = self.collector.set(Box::new(collector));
+    }
+
+    /// Gives back what no snapshot needs, if readers leave within `PATIENCE`.
+    pub fn reclaim(&self) {
+        self.make_room(|| false);
+    }
+
+    /// As [`Self::reclaim`], when little is left: for writers, before they pin themselves.
+    #[inline]
+    pub(crate) fn relieve(&self) {
+        if self.total() > self.limit - self.limit / 16 {
+            self.relieve_now();
+        }
+    }
+
+    /// Reclaims, once in a millisecond.
+    #[cold]
+    fn relieve_now(&self) {
+        let now = self.opened.elapsed().as_millis() as u64;
+        if self.relieved.swap(now, Ordering::Relaxed) != now {
+            self.reclaim();
+        }
+    }
+
+    /// Collects until `fits`; false when it does not.
+    #[cold]
+    fn make_room(&self, mut fits: impl FnMut() -> bool) -> bool {
+        if crossbeam_epoch::is_pinned() {
+            return false;
+        }
+        let Some(_collecting) = self.collecting.try_lock_for(PATIENCE_COLLECTING) else {
+            return fits();
+        };
+        if let Some(collector) = self.collector.get() {
+            collector();
+        }
+        let (mut begin, mut least) = (Instant::now(), u64::MAX);
+        loop {
+            let waiting = deferred::waiting();
+            if fits() {
+                return true;
+            }
+            if waiting < least {
+                (begin, least) = (Instant::now(), waiting);
+            }
+            if waiting == 0 || begin.elapsed() > PATIENCE {
+                return false;
+            }
+            deferred::advance();
+            std::thread::yield_now();
+        }
     }
 
     /// The most bytes it gives out.
@@ -177,14 +265,20 @@ impl BufferPool {
     }
 
     fn take(&self, category: MemoryCategory, bytes: u64) -> Result<()> {
-        let add = |total: u64| total.checked_add(bytes).filter(|&t| t <= self.limit);
-        let before = self
-            .total
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
-            .map_err(|_| out_of_memory(category, bytes, self.limit))?;
+        let fits = || self.try_take(category, bytes);
+        if fits() || bytes <= self.limit && self.make_room(fits) {
+            return Ok(());
+        }
+        Err(out_of_memory(category, bytes, self.limit))
+    }
+
+    fn try_take(&self, category: MemoryCategory, bytes: u64) -> bool {
+        let (order, limit) = (Ordering::Relaxed, self.limit);
+        let add = |total: u64| total.checked_add(bytes).filter(|&t| t <= limit);
+        let Ok(before) = self.total.fetch_update(order, order, add) else { return false };
         self.peak.fetch_max(before + bytes, Ordering::Relaxed);
         self.used[category as usize].fetch_add(bytes, Ordering::Relaxed);
-        Ok(())
+        true
     }
 
     fn release(&self, category: MemoryCategory, bytes: u64) {

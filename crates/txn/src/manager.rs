@@ -159,7 +159,7 @@ impl TransactionManager {
 
     /// Frees what no snapshot needs. Cheap when there is nothing.
     pub fn collect(&self) {
-        self.garbage.collect(|| self.low_water_mark());
+        self.garbage.collect_all(|| self.low_water_mark());
     }
 
     fn end(&self, slot: usize, snapshot: Timestamp) {
@@ -168,6 +168,7 @@ impl TransactionManager {
         let held_back = self.newest().0.saturating_sub(snapshot.0) > HELD_BACK_MAX;
         let all = held_back || self.slots.oldest().is_none();
         self.garbage.collect_after(all, || self.low_water_mark());
+        storage::settle();
     }
 
     /// Gives the records their timestamp, under the latch held by `last`.

@@ -339,8 +339,7 @@ impl KeyForm for Long {
         if key[2] > PREFIX_BYTES as u64 {
             // SAFETY: the key left its entry, so this is the only owner of its tail; readers that
             // found it before are pinned.
-            let tail = unsafe { Tail::from_word(key[2]) };
-            guard.defer(move || drop(tail));
+            unsafe { Tail::from_word(key[2]) }.retire(guard);
         }
     }
 

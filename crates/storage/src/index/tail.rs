@@ -11,10 +11,11 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_epoch::Guard;
 use parking_lot::Mutex;
 use types::Result;
 
-use crate::memory::{BufferPool, MemoryCategory, Reservation};
+use crate::memory::{BufferPool, MemoryCategory, Reservation, defer};
 
 const HEADER: usize = size_of::<u32>();
 
@@ -56,6 +57,14 @@ impl Tail {
     /// `word` must come from [`Self::into_word`], and no other tail be made from it.
     pub(super) unsafe fn from_word(word: u64) -> Self {
         Self(NonNull::new(with_exposed_provenance_mut(word as usize)).expect("a place is not null"))
+    }
+
+    /// Frees it once the threads that are pinned now have gone.
+    pub(super) fn retire(self, guard: &Guard) {
+        // SAFETY: alive until it is deferred.
+        let bytes = unsafe { self.0.cast::<u32>().read() };
+        // SAFETY: the bytes never change, and any thread may free them.
+        unsafe { defer(self, held_bytes(bytes as usize), guard) };
     }
 
     /// The bytes of the tail whose place is `word`.

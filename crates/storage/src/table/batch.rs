@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crossbeam_epoch::{self as epoch, Guard};
 use kernels::{Batch, Vector, VectorBuilder};
 use types::Result;
+use types::budget;
 
 use super::entries::{Holder, KeyLatches, Scratch, encode_key, with_scratch};
 use super::write::publish_insert;
@@ -28,6 +29,9 @@ use crate::tid::Tid;
 use crate::undo::{Kind, RecordRef, UndoBuffer};
 use crate::version::TxnId;
 use crate::versions::{DEAD, ZONE_ROWS};
+
+/// Rows between two looks whether to go on.
+const LOOK_ROWS: u32 = 1 << 12;
 
 /// What a load made.
 pub(crate) struct Loaded<'l> {
@@ -84,6 +88,7 @@ impl Table {
         rows: Range<usize>,
         tids: &mut Vec<Tid>,
     ) -> Result<usize, WriteError> {
+        self.pool.relieve();
         let guard = epoch::pin();
         let string_bytes = |v: &&Vector| match Datum::of(v, rows.start) {
             Datum::Str(text) => text.len(),
@@ -282,6 +287,8 @@ impl Table {
         threads: usize,
         txn: TxnId,
     ) -> Result<Arc<TableIndex>, WriteError> {
+        // Its threads are pinned while they ask for memory.
+        self.pool.reclaim();
         let _latch = self.indexes_change.lock();
         let blocks = Arc::clone(&self.blocks.lock().all);
         index.bulk_build(threads, blocks.len(), |part, run| {
@@ -289,6 +296,9 @@ impl Table {
             let (mut key, mut row) = (KeyBuffer::new(), RowBuffer::new());
             let mut keys: Vec<KeyBuffer> = Vec::new();
             for number in 0..blocks[part].rows() as u32 {
+                if number.is_multiple_of(LOOK_ROWS) {
+                    budget::check()?;
+                }
                 let tid = Tid::new(blocks[part].id(), number);
                 let word = blocks[part].word(number).map_or(0, settled);
                 if word == DEAD {
@@ -334,6 +344,9 @@ impl Table {
         for block in blocks {
             let is_there = |row: &u32| block.word(*row).is_none_or(|word| settled(word) != DEAD);
             for row in (0..block.rows() as u32).filter(is_there) {
+                if row.is_multiple_of(LOOK_ROWS) {
+                    budget::check()?;
+                }
                 let guard = epoch::pin();
                 let tid = Tid::new(block.id(), row);
                 with_scratch(|scratch| {
@@ -369,7 +382,12 @@ impl Table {
         let mut cursor = index.range(all, Direction::Forward);
         let mut last: Option<(Vec<u8>, Tid)> = None;
         let distinct = index.spec().unique == Uniqueness::Distinct;
+        let mut entries = 0;
         while let Some((key, tid)) = cursor.next() {
+            if u32::is_multiple_of(entries, LOOK_ROWS) {
+                budget::check()?;
+            }
+            entries = entries.wrapping_add(1);
             let guard = epoch::pin();
             let same = last.as_ref().is_some_and(|(other, _)| other[..] == *key);
             with_scratch(|scratch| {

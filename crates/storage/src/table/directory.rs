@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_epoch::Guard;
 
 use crate::block::Block;
+use crate::memory::defer;
 
 const FIRST_SLOTS: u64 = 64;
 const BUCKET_COUNT: usize = 32;
@@ -98,9 +99,11 @@ impl Directory {
         let Some(slot) = self.slot(id) else { return };
         let block = slot.swap(std::ptr::null_mut(), Ordering::AcqRel).cast_const();
         if !block.is_null() {
-            // SAFETY: the pointer came from `put` and is taken out once; threads that found it are
-            // pinned.
-            unsafe { guard.defer_unchecked(move || drop(Arc::from_raw(block))) };
+            // SAFETY: the pointer came from `put` and is taken out once.
+            let block = unsafe { Arc::from_raw(block) };
+            let bytes = block.bytes();
+            // SAFETY: threads that found it are pinned.
+            unsafe { defer(block, bytes, guard) };
         }
     }
 

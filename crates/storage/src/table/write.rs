@@ -49,6 +49,7 @@ impl Table {
         let heap_bytes = self
             .check(row.iter().copied().enumerate())
             .map_err(|error| self.with_row(error, row.iter().map(Datum::to_value)))?;
+        self.pool.relieve();
         if self.freezes_inserts() {
             return self.insert_frozen_row(undo, row);
         }
@@ -242,6 +243,7 @@ impl Table {
         tid: Tid,
         changes: &[(usize, Datum<'_>)],
     ) -> Result<Tid, WriteError> {
+        self.pool.relieve();
         let guard = epoch::pin();
         let block = self.locate(tid, &guard).ok_or(GONE)?;
         let heap_bytes = self
@@ -444,6 +446,7 @@ impl Table {
         at: Snapshot,
         tid: Tid,
     ) -> Result<(), WriteError> {
+        self.pool.relieve();
         let guard = epoch::pin();
         let block = self.locate(tid, &guard).ok_or(GONE)?;
         self.mark_row(undo, at, block, tid.row(), Kind::Delete, &guard)?;
@@ -460,6 +463,7 @@ impl Table {
         at: Snapshot,
         tid: Tid,
     ) -> Result<(), WriteError> {
+        self.pool.relieve();
         let guard = epoch::pin();
         let block = self.locate(tid, &guard).ok_or(GONE)?;
         self.hold(undo, at, block, tid.row(), &guard)

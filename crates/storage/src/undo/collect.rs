@@ -3,6 +3,7 @@
 use crossbeam_epoch::{self as epoch, Guard};
 
 use super::{Place, RecordRef, UndoBuffer};
+use crate::memory::defer;
 use crate::row::{latch, newest, publish};
 use crate::undo::Kind;
 use crate::versions::DEAD;
@@ -37,13 +38,10 @@ impl UndoBuffer {
         self.places.clear();
         let arena = std::mem::take(&mut self.arena);
         if arena.stamp().is_some() {
-            let is_large = arena.bytes() > 1 << 16;
-            // SAFETY: no row leads to the records any more; who got to one before is pinned, and
-            // the closure runs when all of those have gone. The arena may be dropped by any thread.
-            unsafe { guard.defer_unchecked(move || drop(arena)) };
-            if is_large {
-                guard.flush();
-            }
+            let bytes = arena.bytes();
+            // SAFETY: no row leads to the records any more; who got to one before is pinned. The
+            // arena may be dropped by any thread.
+            unsafe { defer(arena, bytes, &guard) };
         }
     }
 }

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use storage::{Timestamp, UndoBuffer};
@@ -18,6 +19,8 @@ use storage::{Timestamp, UndoBuffer};
 const QUEUES: usize = 16;
 /// Ends of transactions after which a thread looks at the queues of others too.
 const OTHERS_EVERY: u32 = 64;
+/// How long a thread that collects is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 struct Ended {
     ts: Timestamp,
@@ -87,10 +90,21 @@ impl Garbage {
         }
     }
 
-    /// Frees what no snapshot needs any more.
+    /// Frees what no snapshot needs any more, other than what another thread is about to.
     pub(super) fn collect(&self, mark: impl Fn() -> Timestamp) {
-        let used = THREADS.load(Ordering::Relaxed).min(QUEUES);
-        self.queues[..used].iter().for_each(|queue| queue.collect(&mark));
+        self.used().iter().for_each(|queue| queue.collect(&mark));
+    }
+
+    /// As [`Self::collect`]; waits, not for long, for threads that are about to.
+    pub(super) fn collect_all(&self, mark: impl Fn() -> Timestamp) {
+        self.collect(mark);
+        for queue in self.used() {
+            drop(queue.collector.try_lock_for(PATIENCE));
+        }
+    }
+
+    fn used(&self) -> &[Queue] {
+        &self.queues[..THREADS.load(Ordering::Relaxed).min(QUEUES)]
     }
 }
 

@@ -169,8 +169,7 @@ impl HashForm for Long {
     fn retire_entry(entry: [u64; 2], guard: &Self::Guard) {
         // SAFETY: the entry left its chain, so this is the only owner of its bytes; readers that
         // found it before are pinned.
-        let tail = unsafe { Tail::from_word(entry[1]) };
-        guard.defer(move || drop(tail));
+        unsafe { Tail::from_word(entry[1]) }.retire(guard);
     }
 
     fn write_entry(entry: &[u64; 2], _: usize, bytes: &mut Vec<u8>) {
