@@ -236,7 +236,7 @@ impl Session {
     /// # Errors
     /// What is wrong with the statement; 42601 when it is not one; 25P02 in a failed transaction.
     pub fn prepare(&mut self, text: &str, types: &[DataType]) -> Result<PreparedStatement> {
-        self.account.begin();
+        self.begin_text();
         let _entry = budget::enter(Arc::clone(&self.account) as Arc<dyn Account>);
         let prepared = stack::statement(stack::levels_in(text), || {
             let mut prepared = stack::attempt(|| self.try_prepare(text, types));

@@ -268,3 +268,15 @@ fn values_must_fit_their_parameters() {
     assert!(again(&mut a, &mut get, &[Value::Null]).starts_with("SELECT 0"));
     assert!(a.prepare("SELECT 1; SELECT 2", &[]).is_err());
 }
+
+#[test]
+fn a_cancel_ends_one_statement_and_no_later_one() {
+    let database = Database::open_in_memory(Config::default()).expect("it opens");
+    let mut session = database.session();
+    session.cancel_handle().cancel();
+    let mut statement = session.prepare("SELECT 1", &[]).expect("prepared after a cancel");
+    session.cancel_handle().cancel();
+    assert!(again(&mut session, &mut statement, &[]).starts_with("SELECT 1"));
+    session.cancel_handle().cancel();
+    assert!(run(&mut session, "SELECT 1").starts_with("SELECT 1"));
+}
