@@ -128,6 +128,35 @@ fn a_cancel_comes_through() {
 }
 
 #[test]
+fn a_cancel_comes_through_sorts_and_builds() {
+    let server = Server::start();
+    let mut client = server.client();
+    let table =
+        "CREATE TABLE b AS SELECT i, md5(i::text) AS s FROM generate_series(1, 200000) g(i)";
+    client.batch_execute(table).expect("a table");
+    for text in [
+        "SELECT sum(r) FROM (SELECT row_number() OVER (ORDER BY s) AS r FROM b) q",
+        "SELECT cardinality(array_agg(s ORDER BY s)) FROM b",
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY s) FROM b",
+        "CREATE INDEX ON b (s)",
+        "CREATE INDEX ON b (md5(s))",
+        "ALTER TABLE b ADD PRIMARY KEY (i)",
+        "SELECT * FROM tessera_check()",
+        "COPY b TO '/dev/null' (FORMAT csv)",
+        "UPDATE b SET i = i + 1",
+    ] {
+        client.batch_execute("SET statement_timeout = '50ms'").expect("a setting");
+        let begin = Instant::now();
+        let state = state(&mut client, text);
+        // A fast machine is done before.
+        assert!(["57014", "fine"].contains(&state.as_str()), "{state}: {text}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}: {text}", begin.elapsed());
+    }
+    client.batch_execute("SET statement_timeout = 0").expect("a setting");
+    assert_eq!(state(&mut client, "SELECT count(*) FROM b"), "fine");
+}
+
+#[test]
 fn many_statements_in_one_message_take_linear_time() {
     let server = Server::start();
     let mut client = server.client();

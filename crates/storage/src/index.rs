@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use kernels::keys::{SortDirection, SortField, SortNulls};
 use parking_lot::{Mutex, MutexGuard};
 use types::Result;
+use types::budget;
 
 use crate::datum::Datum;
 use crate::memory::BufferPool;
@@ -449,6 +450,7 @@ fn in_parallel(
     part: impl Fn(usize) -> Result<()> + Sync,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
+    let account = budget::current();
     let work = || loop {
         let i = next.fetch_add(1, Ordering::Relaxed);
         if i >= part_count {
@@ -457,7 +459,11 @@ fn in_parallel(
         part(i).inspect_err(|_| next.store(part_count, Ordering::Relaxed))?;
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(part_count)).map(|_| scope.spawn(work)).collect();
+        let entered = || {
+            let _entry = account.clone().map(budget::enter);
+            work()
+        };
+        let others: Vec<_> = (1..threads.min(part_count)).map(|_| scope.spawn(entered)).collect();
         let own = work();
         others.into_iter().fold(own, |result, thread| {
             let joined = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -9,6 +9,7 @@ use storage::{
 };
 use txn::Finding;
 use txn::manager::{Isolation, TransactionManager};
+use types::budget;
 
 use crate::catalog::{State, TableEntry};
 use crate::locks::{LockMode, LockUser};
@@ -73,6 +74,7 @@ pub(crate) fn tables_beside_others(
                 Err(_) => has_entries(table, index, manager.begin(Isolation::Snapshot)?.snapshot()),
                 Ok(()) => Ok(()),
             };
+            budget::check()?;
             if let Err(what) = found {
                 let index_name = &index.spec().name;
                 report.problems.push(format!("index {index_name} of table {name}: {what}"));
@@ -96,6 +98,7 @@ fn has_entries(table: &Table, index: &TableIndex, at: Snapshot) -> Result<(), St
     let (mut row, mut key) = (RowBuffer::new(), KeyBuffer::new());
     for block in 0..snapshot.block_count() {
         for number in snapshot.visible(block) {
+            look(number)?;
             let tid = Tid::new(snapshot.block(block).id(), number);
             row.clear();
             if !table.read(at, tid, index.ordinals(), &mut row) {
@@ -117,6 +120,14 @@ fn has_entries(table: &Table, index: &TableIndex, at: Snapshot) -> Result<(), St
     Ok(())
 }
 
+/// Every now and then whether to go on; the error only ends the loop over `rows`.
+fn look(rows: u32) -> Result<(), String> {
+    match rows.is_multiple_of(1 << 12) {
+        true => budget::check().map_err(|error| error.to_string()),
+        false => Ok(()),
+    }
+}
+
 fn count_rows(table: &Table) -> u64 {
     let snapshot = table.snapshot(Snapshot::ALL);
     (0..snapshot.block_count()).map(|block| snapshot.visible(block).len() as u64).sum()
@@ -132,6 +143,7 @@ fn each_key(
     let (mut row, mut key) = (RowBuffer::new(), KeyBuffer::new());
     for block in 0..snapshot.block_count() {
         for number in snapshot.visible(block) {
+            look(number)?;
             let tid = Tid::new(snapshot.block(block).id(), number);
             table.read(Snapshot::ALL, tid, index.ordinals(), &mut row);
             encode(index, &row, &mut key)?;
@@ -193,6 +205,7 @@ fn agrees(table: &Table, index: &TableIndex) -> Result<(), String> {
     let mut entries = 0;
     let all = KeyRange { low: std::ops::Bound::Unbounded, high: std::ops::Bound::Unbounded };
     let mut check = |key: &[u8], tid: Tid| {
+        look(entries as u32)?;
         entries += 1;
         if !table.read(Snapshot::ALL, tid, index.ordinals(), &mut row) {
             return Err(format!(

@@ -4,10 +4,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
+use kernels::sort_rows::sort_by;
 use kernels::{Batch, Column, Vector, VectorBuilder, VectorData, array_fn, time_fn};
 use sql::algebra::Duplicates;
 use types::array::ArrayBuilder;
-use types::budget::{Charge, Room};
+use types::budget::{self, Charge, Room};
 use types::{ElementType, Error, PhysicalType, Result, SqlState, Value};
 
 use super::distinct::{mapped, targets};
@@ -270,6 +271,22 @@ fn vector_bytes(vector: &Vector) -> usize {
     vector.len() * width
 }
 
+/// The rows of each of `count` groups, group by group.
+fn by_group(groups: &[u32], count: usize) -> Vec<u32> {
+    let mut next = vec![0u32; count + 1];
+    groups.iter().for_each(|&group| next[group as usize + 1] += 1);
+    for group in 0..count {
+        next[group + 1] += next[group];
+    }
+    let mut rows = vec![0; groups.len()];
+    for (row, &group) in groups.iter().enumerate() {
+        let place = &mut next[group as usize];
+        rows[*place as usize] = row as u32;
+        *place += 1;
+    }
+    rows
+}
+
 /// The columns of all chunks, behind each other.
 fn concatenate(chunks: &[Chunk]) -> Vec<Vector> {
     let Some(first) = chunks.first() else {
@@ -320,6 +337,8 @@ impl States for CollectStates {
     }
 
     fn seal(&mut self) {
+        // In the order of their first rows all of them mostly are in order.
+        self.chunks.sort_by_key(|chunk| chunk.sequence.first().copied());
         let columns = concatenate(&self.chunks);
         let groups: Vec<u32> = self.chunks.iter().flat_map(|c| c.groups.iter().copied()).collect();
         let sequence: Vec<u64> =
@@ -341,12 +360,16 @@ impl States for CollectStates {
         let key = |row: u32| {
             if keys.is_empty() { &[][..] } else { keys.get(row as usize) }
         };
-        let mut rows: Vec<u32> = (0..groups.len() as u32).collect();
-        rows.sort_unstable_by(|&a, &b| {
+        let mut rows = by_group(&groups, self.groups);
+        let sorted = sort_by(&mut rows, |&a, &b| {
             let group = groups[a as usize].cmp(&groups[b as usize]);
             let sequence = || sequence[a as usize].cmp(&sequence[b as usize]);
             group.then_with(|| key(a).cmp(key(b))).then_with(sequence)
         });
+        if let Err(error) = sorted {
+            // The statement fails; what is made of the rows does not matter any more.
+            budget::fail(error);
+        }
         if self.collector.duplicates == Duplicates::Remove {
             rows.dedup_by_key(|row| (groups[*row as usize], key(*row)));
         }
@@ -361,6 +384,7 @@ impl States for CollectStates {
     }
 
     fn finish(&self, groups: &[u32]) -> Result<Vector> {
+        budget::check()?;
         match self.collector.result {
             Collected::StringAgg => {
                 let mut builder = VectorBuilder::with_capacity(PhysicalType::Str, groups.len());

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kernels::keys::{SortDirection, SortField, SortKeys, SortNulls};
-use kernels::sort_rows::{entries, sort};
+use kernels::sort_rows::{self, entries, sort, sort_by};
 use kernels::{Column, Vector};
 use plan::physical::{Expr, SortKey};
 use sql::algebra::Direction;
@@ -87,6 +87,9 @@ impl Ordered {
             let keys = Arc::new(sort_keys(&all, values));
             rows = permutation(context, &keys)?;
             for i in 1..count {
+                if i.is_multiple_of(SORT_ROWS) {
+                    context.check()?;
+                }
                 let (a, b) = (rows[i - 1] as usize, rows[i] as usize);
                 differs[i] = u8::from(keys.get(a) != keys.get(b));
             }
@@ -94,6 +97,9 @@ impl Ordered {
         if !spec.partition.is_empty() && count > 0 {
             let keys = sort_keys(&spec.partition, values);
             for i in 1..count {
+                if i.is_multiple_of(SORT_ROWS) {
+                    context.check()?;
+                }
                 if differs[i] != 0 && keys.get(rows[i - 1] as usize) != keys.get(rows[i] as usize) {
                     partitions.push(i as u32);
                 }
@@ -192,7 +198,7 @@ fn permutation(context: &Arc<QueryContext>, keys: &Arc<SortKeys>) -> Result<Vec<
         sort(&shared, &mut run);
         Ok(run)
     })?;
-    // Neighbours are merged in rounds: a stable sort finds the two sorted halves.
+    // Neighbours are merged in rounds: sorting finds the two sorted halves.
     while runs.len() > 1 {
         let odd = (runs.len() % 2 == 1).then(|| runs.pop()).flatten();
         let pairs: Vec<_> = runs
@@ -206,7 +212,7 @@ fn permutation(context: &Arc<QueryContext>, keys: &Arc<SortKeys>) -> Result<Vec<
         runs = super::super::parallel::compute_all(context, pairs.len(), move |i| {
             let (mut first, second) = std::mem::take(&mut *pairs[i].lock());
             first.extend(second);
-            first.sort_by(|a, b| kernels::sort_rows::order(&shared, a, b));
+            sort_by(&mut first, |a, b| sort_rows::order(&shared, a, b))?;
             Ok(first)
         })?;
         runs.extend(odd);

@@ -8,6 +8,9 @@
 use std::cmp::Ordering as Order;
 use std::sync::atomic::AtomicUsize;
 
+use kernels::sort_rows::sort_by;
+use types::budget::{self, Account};
+
 use super::*;
 use crate::memory::{MemoryCategory, Reservation};
 
@@ -56,10 +59,8 @@ impl<'t, F: KeyForm> Run<'t, F> {
         Ok(())
     }
 
-    fn sort(&mut self) {
-        if !self.is_sorted {
-            self.entries.sort_unstable_by(order::<F>);
-        }
+    fn sort(&mut self) -> Result<()> {
+        if self.is_sorted { Ok(()) } else { sort_by(&mut self.entries, order::<F>) }
     }
 }
 
@@ -97,8 +98,7 @@ impl<F: KeyForm> Tree<F> {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= part_count {
-                    run.sort();
-                    return Ok(run);
+                    return run.sort().map(|()| run);
                 }
                 part(i, &mut run)?;
             }
@@ -142,7 +142,7 @@ impl<F: KeyForm> Tree<F> {
             let counted = self.arena.pool().reserve(MemoryCategory::Indexes, bytes as u64)?;
             let mut entries = entries;
             // Each run's entries are sorted: this merges them.
-            entries.sort_by(order::<F>);
+            sort_by(&mut entries, order::<F>)?;
             let duplicates = remove_duplicates::<F>(&mut entries);
             let leaves = self.leaves_of(&entries)?;
             drop(counted);
@@ -167,6 +167,7 @@ impl<F: KeyForm> Tree<F> {
     fn leaves_of(&self, entries: &[(F::Key, u64)]) -> Result<Level<'_, F>> {
         let mut level = Level { tree: self, nodes: Vec::new(), separators: Vec::new() };
         for share in even_shares(entries.len(), filled(Shape::<F>::LEAF)) {
+            budget::check()?;
             let leaf = self.arena.take(0)?;
             leaf.fill::<F>(&entries[share]);
             if let Some(left) = level.nodes.last() {
@@ -282,8 +283,17 @@ fn range_of<F: KeyForm>(
 /// Results of `work(0)`, `work(1)`, .. from threads of their own, the last from this one.
 fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
     std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = (0..count - 1).map(|i| scope.spawn(move || work(i))).collect();
+        let (work, account) = (&work, budget::current());
+        let work_for = |i: usize, account: Option<Arc<dyn Account>>| {
+            let _entry = account.map(budget::enter);
+            work(i)
+        };
+        let threads: Vec<_> = (0..count - 1)
+            .map(|i| {
+                let account = account.clone();
+                scope.spawn(move || work_for(i, account))
+            })
+            .collect();
         let last = work(count - 1);
         let joined = threads
             .into_iter()
