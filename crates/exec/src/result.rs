@@ -165,24 +165,28 @@ impl StoredRows {
         stream: &Stream,
         output: &[OutputColumn],
     ) -> Result<Self> {
-        Ok(Self::of(ResultSet::collect(context, stream, output)?, output))
+        Self::of(ResultSet::collect(context, stream, output)?, output)
     }
 
-    /// The rows of `result`.
-    pub(crate) fn of(mut result: ResultSet, output: &[OutputColumn]) -> Self {
+    /// The rows of `result`. Its batches' reservation stays for the copy; strings that are copied
+    /// are counted besides. Each batch goes as soon as it was copied.
+    ///
+    /// # Errors
+    /// 53200 when the copy does not fit in memory.
+    pub(crate) fn of(mut result: ResultSet, output: &[OutputColumn]) -> Result<Self> {
         let rows = result.rows();
-        let build = |(i, column): (usize, &OutputColumn)| {
-            let mut builder = VectorBuilder::with_capacity(column.physical, rows);
-            for batch in &result.batches {
-                builder.append(&batch.columns[i].to_vector(), None);
+        let mut builders: Vec<VectorBuilder> =
+            output.iter().map(|c| VectorBuilder::with_capacity(c.physical, rows)).collect();
+        for batch in std::mem::take(&mut result.batches) {
+            if let Some(memory) = result.memory.first_mut() {
+                memory.grow(string_bytes(&batch))?;
             }
-            Column::plain(builder.finish_pinned())
-        };
-        let columns = output.iter().enumerate().map(build).collect();
-        let batch = Batch::new(columns, rows);
-        // The batches go now; their reservation stays for the copy of the same size.
-        result.batches.clear();
-        Self { batch, _memory: result.memory }
+            for (builder, column) in builders.iter_mut().zip(&batch.columns) {
+                builder.append(&column.to_vector(), None);
+            }
+        }
+        let columns = builders.into_iter().map(|b| Column::plain(b.finish_pinned())).collect();
+        Ok(Self { batch: Batch::new(columns, rows), _memory: result.memory })
     }
 
     /// Rows held by `batch`, accounted for by `memory`.

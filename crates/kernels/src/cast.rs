@@ -18,7 +18,7 @@ use types::{
 
 use crate::json_fn;
 use crate::numeric::{Operand, Target, rescale};
-use crate::rows::{Fixed, Texts, map, try_format, try_map, try_narrow, utf8};
+use crate::rows::{Fixed, Texts, map, scratch, try_format, try_map, try_narrow, utf8};
 use crate::wide;
 use crate::{Vector, VectorBuilder, VectorData};
 
@@ -252,6 +252,7 @@ fn read_text(vector: &Vector, to: DataType, physical: PhysicalType) -> Result<Ve
     let texts = Texts::new(vector);
     let mut out = VectorBuilder::with_capacity(physical, vector.len());
     for i in 0..vector.len() {
+        let _scratch = scratch(&[vector], i)?;
         if vector.is_null(i) {
             out.push_null();
         } else {

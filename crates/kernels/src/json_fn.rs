@@ -11,7 +11,7 @@ use types::calendar::TimeZone;
 use types::json::{self, Canonical, Json, Kind, PathChange};
 use types::{DataType, ElementType, Error, Result, SqlState};
 
-use crate::rows::{Texts, Values, count, try_build, validity};
+use crate::rows::{Texts, Values, count, scratch, try_build, validity};
 use crate::{Vector, VectorBuilder, VectorData, time_fn};
 
 pub use object::{ObjectOf, object_of};
@@ -42,6 +42,7 @@ fn write_rows(
     let mut out = VectorBuilder::with_capacity(types::PhysicalType::Str, rows);
     let mut buffer = Vec::new();
     for i in 0..rows {
+        let _scratch = scratch(arguments, i)?;
         buffer.clear();
         if valid.as_ref().is_none_or(|valid| valid.get(i)) && write(i, &mut buffer)? {
             out.push_str(&buffer);

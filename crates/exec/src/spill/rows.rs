@@ -61,7 +61,7 @@ pub(crate) fn gather(
         memory.push(local.memory);
     }
     let result = ResultSet::of_parts(batches, memory, output);
-    Ok(Gathered::Memory(StoredRows::of(result, output)))
+    Ok(Gathered::Memory(StoredRows::of(result, output)?))
 }
 
 impl GatherSink {
@@ -159,7 +159,7 @@ pub(crate) fn load(
             Ok(())
         })?;
     }
-    Ok(StoredRows::of(ResultSet::of_parts(batches, vec![memory], output), output))
+    StoredRows::of(ResultSet::of_parts(batches, vec![memory], output), output)
 }
 
 /// Result rows on disk.
