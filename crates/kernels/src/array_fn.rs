@@ -1,6 +1,8 @@
 //! Functions on arrays. Argument convention: see `text_fn`, but that functions here say themselves
 //! what NULL arguments give. Elements are compared and copied as they are in the arrays.
 
+use std::cmp::Ordering;
+
 use types::array::{self, ArrayBuilder, Elements, End, RawElement};
 use types::budget::{Pace, Room, value_length};
 use types::{DataType, ElementType, Error, Result, SqlState};
@@ -141,6 +143,11 @@ pub fn make(values: &[&Vector], element: ElementType) -> Result<Vector> {
     })
 }
 
+/// The order of two elements.
+fn key_order(a: &[u8], b: &[u8], element: ElementType) -> Ordering {
+    array::element_key(a, element).cmp(&array::element_key(b, element))
+}
+
 /// `value op ANY (array)` and `value op ALL (array)`: true for ANY when one element makes it true,
 /// false for ALL when one makes it false; else NULL when one was NULL.
 pub fn quantified(
@@ -150,9 +157,6 @@ pub fn quantified(
     array: &Vector,
     element: ElementType,
 ) -> Vector {
-    // Bytes are in the order of values; of an interval those of its length decide.
-    let interval = element == ElementType::Interval;
-    let key = |raw: &'_ [u8]| -> usize { if interval { 16 } else { raw.len() } };
     let mut single = ArrayBuilder::new();
     booleans(&[value, array], |i| {
         let array = bytes(array, i)?;
@@ -160,9 +164,7 @@ pub fn quantified(
         let mut unknown = false;
         for raw in Elements::new(array, element) {
             match value.zip(raw) {
-                Some((a, b)) if op.accepts(a[..key(a)].cmp(&b[..key(b)])) != all => {
-                    return Some(!all);
-                }
+                Some((a, b)) if op.accepts(key_order(a, b, element)) != all => return Some(!all),
                 Some(_) => {}
                 None => unknown = true,
             }
@@ -422,8 +424,6 @@ pub fn trim(array: &Vector, count: &Vector, element: ElementType) -> Result<Vect
 /// # Errors
 /// 22004 for an element that is NULL.
 pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Vector> {
-    let interval = element == ElementType::Interval;
-    let key = |raw: &'_ [u8]| -> usize { if interval { 16 } else { raw.len() } };
     let mut single = ArrayBuilder::new();
     let mut failed = false;
     let buckets = integers(&[value, array], |i| {
@@ -432,7 +432,7 @@ pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Ve
         let mut below = 0;
         for raw in Elements::new(array, element) {
             match raw {
-                Some(raw) => below += i32::from(raw[..key(raw)] <= value[..key(value)]),
+                Some(raw) => below += i32::from(key_order(raw, value, element).is_le()),
                 None => failed = true,
             }
         }

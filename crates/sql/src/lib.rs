@@ -17,7 +17,9 @@ pub mod display;
 mod parse;
 mod bind;
 
-pub use bind::{bind, bind_generated, bind_index_terms, bind_row_exprs, type_named};
+pub use bind::{
+    bind, bind_generated, bind_index_terms, bind_row_exprs, refuse_unfit_key, type_named,
+};
 pub use implication::{implies, normalised};
 pub use parse::{
     Effect, Followed, ParsedStatement, default_text, followed, names_in, parse, query_in_schema,

@@ -20,8 +20,8 @@ mod functions;
 mod text;
 
 pub use functions::{
-    End, appended, concatenated, contains, element_at, joined, overlaps, position, positions,
-    removed, replaced, slice, split, trimmed, with_element, with_slice,
+    End, appended, concatenated, contains, element_at, element_key, joined, overlaps, position,
+    positions, removed, replaced, slice, split, trimmed, with_element, with_slice,
 };
 pub(crate) use text::{format_array, parse_array};
 

@@ -20,7 +20,7 @@ use sql::catalog::{
 use sql::statement::{
     AlterAction, AlterTable, ColumnSequence, DropBehaviour, Nullability, Persistence, RelationName,
 };
-use types::{Error, Result, SqlState};
+use types::{DataType, Error, Result, SqlState};
 
 use super::followers::{self, Change};
 use super::redefined::{self, Redefined};
@@ -72,6 +72,8 @@ struct Altering {
     lost: Vec<(String, String)>,
     checks: Vec<CheckDef>,
     foreign_keys: Vec<ForeignKeyDef>,
+    /// Columns that got another type.
+    retyped: Vec<String>,
 }
 
 /// ALTER TABLE.
@@ -124,6 +126,7 @@ impl Altering {
             lost: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
+            retyped: Vec::new(),
         }
     }
 
@@ -167,13 +170,7 @@ impl Altering {
             AlterAction::SetNullable { column, nulls } => {
                 self.set_not_null(*column, *nulls == Nullability::NotNull);
             }
-            AlterAction::SetType { column, ty } => {
-                def.columns[*column].ty = *ty;
-                let is_meant = |fk: &&ForeignKeyDef| {
-                    fk.columns.contains(column) && fk.validity == Validity::Valid
-                };
-                self.foreign_keys.extend(def.foreign_keys.iter().filter(is_meant).cloned());
-            }
+            AlterAction::SetType { column, ty } => self.set_type(*column, *ty),
             AlterAction::AddIdentity(sequence) => self.add_sequence(session, sequence)?,
             AlterAction::SetIdentity { column, kind, definition, restart } => {
                 self.set_identity(session, *column, (*kind, definition, *restart))?;
@@ -196,6 +193,21 @@ impl Altering {
             }
         }
         Ok(())
+    }
+
+    /// Another type of a column: what is said of it holds for its new values, too.
+    fn set_type(&mut self, column: usize, ty: DataType) {
+        let def = &mut self.table.def;
+        def.columns[column].ty = ty;
+        let name = &def.columns[column].name;
+        let reads = |check: &&CheckDef| {
+            check.validity == Validity::Valid && sql::names_in(&check.sql).contains(name)
+        };
+        self.checks.extend(def.checks.iter().filter(reads).cloned());
+        let is_meant =
+            |fk: &&ForeignKeyDef| fk.columns.contains(&column) && fk.validity == Validity::Valid;
+        self.foreign_keys.extend(def.foreign_keys.iter().filter(is_meant).cloned());
+        self.retyped.push(name.clone());
     }
 
     fn set_not_null(&mut self, column: usize, not_null: bool) {
@@ -464,6 +476,7 @@ impl Altering {
         let Self { table, origins, rewrites, dropped, checks, foreign_keys, .. } = self;
         let (renamed, renamed_constraints) = (self.renamed, self.renamed_constraints);
         let (unconstrained, wide, lost) = (self.unconstrained, self.wide, self.lost_sequences);
+        let retyped = self.retyped;
         let entry = match rewrites {
             true => rewritten(session, &table, &origins, rewrite)?,
             false => table.finish(session)?,
@@ -507,6 +520,7 @@ impl Altering {
         followers::follow(session, &readers, &change)?;
         let first = dropped.first().map(|column| (column.name.as_str(), column.behaviour));
         view::check_readers(session, &def.name, first)?;
+        validate::retyped(session, &def, &retyped)?;
         for check in &checks {
             validate::check(session, &def, check)?;
         }

@@ -2,7 +2,7 @@
 //! statement changed it, run by all workers.
 
 use kernels::Batch;
-use sql::catalog::{CheckDef, ForeignKeyDef, KeyMatch};
+use sql::catalog::{CheckDef, ForeignKeyDef, KeyMatch, Validity};
 use sql::statement::{RelationName, Statement};
 use types::{Error, Result, SqlState};
 
@@ -53,6 +53,41 @@ pub(super) fn check(session: &mut Session, def: &TableDef, check: &CheckDef) -> 
         check.name
     );
     Err(Error::new(SqlState(*b"23514"), message).about_part(def.about_constraint(&check.name)))
+}
+
+/// Tests foreign keys of the table, and of others that refer to it, against the new types of its
+/// columns `names`; and the rows of the others.
+///
+/// # Errors
+/// 42804, 23503.
+pub(super) fn retyped(session: &mut Session, def: &TableDef, names: &[String]) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let is_named = |column: &usize| names.contains(&def.columns[*column].name);
+    let tables = session.state();
+    let mut referring = Vec::new();
+    for entry in tables.tables.values() {
+        for fk in &entry.def.foreign_keys {
+            let (is_own, is_key) = (entry.def.name == def.name, fk.table.name == def.name);
+            let refers = is_key && fk.references.iter().any(is_named);
+            if !refers && !(is_own && fk.columns.iter().any(is_named)) {
+                continue;
+            }
+            let parent = tables.tables.get(&fk.table.name).ok_or_else(stale)?;
+            for (own, other) in fk.columns.iter().zip(&fk.references) {
+                let (own, other) = (&entry.def.columns[*own], &parent.def.columns[*other]);
+                sql::refuse_unfit_key(&fk.name, own, other)?;
+            }
+            if refers && !is_own && fk.validity == Validity::Valid {
+                referring.push((entry.def.clone(), fk.clone()));
+            }
+        }
+    }
+    for (other, fk) in &referring {
+        foreign_key(session, other, fk)?;
+    }
+    Ok(())
 }
 
 /// Tests all rows of the table against a foreign key.

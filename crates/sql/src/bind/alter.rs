@@ -69,6 +69,9 @@ impl Binder<'_> {
         for operation in &alter.operations {
             self.alter(&mut altered, operation, at)?;
         }
+        if altered.rewrites {
+            self.check_retyped(&altered.definition, &altered.terms)?;
+        }
         let rewrite = match altered.rewrites {
             false => None,
             true => {
@@ -80,7 +83,7 @@ impl Binder<'_> {
                 Some(Box::new(query))
             }
         };
-        let (table, actions) = (altered.table, altered.actions);
+        let Altered { table, actions, .. } = altered;
         Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
     }
 
@@ -653,11 +656,8 @@ impl Altered {
         match self.find(ident) {
             Some(ordinal) => Ok(ordinal),
             None => {
-                let message = format!(
-                    "column \"{}\" of relation \"{}\" does not exist",
-                    folded(ident),
-                    self.definition.name.name
-                );
+                let (column, table) = (folded(ident), &self.definition.name.name);
+                let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
                 fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
             }
         }

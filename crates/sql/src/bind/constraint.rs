@@ -10,7 +10,8 @@ use super::json::refuse_index;
 use super::name::{
     expr_at, folded, ident_at, object_at, object_parts, refuse_reserved, refuse_system,
 };
-use super::types::{comparison_type, data_type};
+use super::retyped::refuse_unfit_key;
+use super::types::data_type;
 use super::{Binder, fail, place, unsupported};
 use crate::algebra::Place;
 use crate::catalog::{
@@ -534,18 +535,7 @@ impl Binder<'_> {
             else {
                 continue;
             };
-            if comparison_type(self.digits, own.ty, other.ty).is_none() {
-                let message = format!("foreign key constraint \"{name}\" cannot be implemented");
-                let detail = format!(
-                    "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
-                    own.name,
-                    other.name,
-                    own.ty.name(),
-                    other.ty.name()
-                );
-                let error = Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail);
-                return Err(place(error, at));
-            }
+            refuse_unfit_key(&name, own, other).map_err(|error| place(error, at))?;
         }
         definition.foreign_keys.push(ForeignKeyDef {
             name,

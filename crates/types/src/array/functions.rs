@@ -1,11 +1,34 @@
 //! Functions on arrays, on their bytes: elements are compared and copied, not decoded.
 
-use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode};
+use std::borrow::Cow;
+
+use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode, text_bytes};
 use crate::budget::Room;
-use crate::{ElementType, Error, Result, SqlState, text};
+use crate::{ElementType, Error, Result, SqlState, text, wide};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
     Elements::new(array, element)
+}
+
+/// The bytes of an element that decide equality and order: not those of how it looks, which only
+/// INTERVAL and NUMERIC have.
+pub fn element_key(raw: &[u8], element: ElementType) -> Cow<'_, [u8]> {
+    match element {
+        ElementType::Interval => Cow::Borrowed(&raw[..16]),
+        ElementType::WideNumeric(_) => match text_bytes(raw) {
+            Cow::Borrowed(bytes) => Cow::Borrowed(wide::key(bytes)),
+            Cow::Owned(bytes) => Cow::Owned(wide::key(&bytes).to_vec()),
+        },
+        _ => Cow::Borrowed(raw),
+    }
+}
+
+/// True for elements that are equal, and for two NULLs.
+fn same(a: RawElement<'_>, b: RawElement<'_>, element: ElementType) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => a == b || element_key(a, element) == element_key(b, element),
+        (a, b) => a.is_none() && b.is_none(),
+    }
 }
 
 fn lower(array: &[u8], element: ElementType) -> i32 {
@@ -166,7 +189,9 @@ pub fn position(
     // No subscript is looked at behind the last element: there may be none.
     elements(array, element)
         .zip(low..)
-        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && *raw == wanted)
+        .find(|(raw, at)| {
+            start.is_none_or(|start| *at >= start) && same(*raw, wanted, element)
+        })
         .map(|(_, at)| at)
 }
 
@@ -178,7 +203,7 @@ pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> 
     let low = lower(array, element);
     let mut builder = ArrayBuilder::new();
     for (raw, at) in elements(array, element).zip(low..) {
-        if raw == wanted {
+        if same(raw, wanted, element) {
             builder.push_i32(at);
         }
     }
@@ -191,7 +216,7 @@ pub fn positions(array: &[u8], element: ElementType, wanted: RawElement<'_>) -> 
 /// 54000.
 pub fn removed(array: &[u8], element: ElementType, unwanted: RawElement<'_>) -> Result<Vec<u8>> {
     let mut builder = ArrayBuilder::new();
-    let kept = elements(array, element).filter(|raw| *raw != unwanted);
+    let kept = elements(array, element).filter(|raw| !same(*raw, unwanted, element));
     kept.for_each(|raw| builder.push_raw(raw));
     builder.finish_from(lower(array, element))
 }
@@ -208,7 +233,7 @@ pub fn replaced(
 ) -> Result<Vec<u8>> {
     let mut builder = ArrayBuilder::new();
     for raw in elements(array, element) {
-        builder.push_raw(if raw == old { new } else { raw });
+        builder.push_raw(if same(raw, old, element) { new } else { raw });
     }
     builder.finish_from(lower(array, element))
 }
@@ -218,22 +243,25 @@ const LINEAR_MAX: usize = 16;
 
 /// True for the elements of an array that are not NULL.
 struct Members<'a> {
-    known: Vec<&'a [u8]>,
+    known: Vec<Cow<'a, [u8]>>,
+    element: ElementType,
 }
 
 impl<'a> Members<'a> {
     fn of(array: &'a [u8], element: ElementType) -> Self {
-        let mut known: Vec<&[u8]> = elements(array, element).flatten().collect();
+        let keys = elements(array, element).flatten().map(|raw| element_key(raw, element));
+        let mut known: Vec<Cow<'a, [u8]>> = keys.collect();
         if known.len() > LINEAR_MAX {
             known.sort_unstable();
         }
-        Self { known }
+        Self { known, element }
     }
 
     fn has(&self, raw: &[u8]) -> bool {
+        let key = element_key(raw, self.element);
         match self.known.len() > LINEAR_MAX {
-            true => self.known.binary_search(&raw).is_ok(),
-            false => self.known.contains(&raw),
+            true => self.known.binary_search(&key).is_ok(),
+            false => self.known.contains(&key),
         }
     }
 }

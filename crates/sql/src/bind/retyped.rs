@@ -1,0 +1,68 @@
+//! What a table keeps when a column gets another type: conditions and terms are bound again, and
+//! foreign keys still compare with the keys that they refer to. Called by ALTER TABLE (`alter`),
+//! and by whoever defines a foreign key (`constraint`).
+
+use types::{DataType, Error, Result, SqlState};
+
+use super::constraint::Definition;
+use super::types::{Context, can_cast, comparison_type};
+use super::{Binder, index_terms};
+use crate::catalog::{ColumnDef, Digits, IndexTerms};
+
+/// Refuses a foreign key `name` of column `own` to column `other`, whose types do not compare by
+/// the index of `other`.
+///
+/// # Errors
+/// 42804.
+pub fn refuse_unfit_key(name: &str, own: &ColumnDef, other: &ColumnDef) -> Result<()> {
+    if fits(own.ty, other.ty) {
+        return Ok(());
+    }
+    let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+    let detail = format!(
+        "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+        own.name,
+        other.name,
+        own.ty.name(),
+        other.ty.name()
+    );
+    Err(Error::new(SqlState::DATATYPE_MISMATCH, message).with_detail(detail))
+}
+
+/// True when values of both types are in one order, or `own` becomes `key` without being told.
+fn fits(own: DataType, key: DataType) -> bool {
+    let together = |is_in: fn(DataType) -> bool| is_in(own) && is_in(key);
+    let in_one_order = together(|ty| ty.is_integer())
+        || together(|ty| matches!(ty, DataType::Real | DataType::Double))
+        || together(|ty| ty.is_text())
+        || together(is_moment);
+    comparison_type(Digits::All, own, key).is_some()
+        && (in_one_order || can_cast(own, key, Context::Implicit))
+}
+
+fn is_moment(ty: DataType) -> bool {
+    matches!(ty, DataType::Date | DataType::Timestamp(_) | DataType::TimestampTz(_))
+}
+
+impl Binder<'_> {
+    /// Tests that the conditions and the terms of indexes of a table that was altered still mean
+    /// something.
+    ///
+    /// # Errors
+    /// What is wrong with the first that does not.
+    pub(super) fn check_retyped(
+        &mut self,
+        definition: &Definition,
+        terms: &[(String, IndexTerms)],
+    ) -> Result<()> {
+        let (table, columns) = (&definition.name.name, &definition.columns);
+        for check in &definition.checks {
+            let expr = crate::parse::parse_expr(&check.sql)?;
+            self.in_definition(|binder| binder.check_condition(&expr, table, columns))?;
+        }
+        for (_, terms) in terms {
+            index_terms::bind_index_terms(table, columns, terms, self.catalog)?;
+        }
+        Ok(())
+    }
+}
