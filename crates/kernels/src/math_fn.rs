@@ -16,7 +16,7 @@ pub use random::{random, random_uuid};
 
 use types::{DataType, Error, PhysicalType, Result, SqlState};
 
-use crate::rows::{Fixed, Values, map, try_build, try_map, try_zip};
+use crate::rows::{Fixed, Values, map, try_build, try_map, try_write, try_zip};
 use crate::{Vector, VectorData};
 
 #[cold]
@@ -368,6 +368,30 @@ pub fn width_bucket(
         // Halved first, so that the width of the largest bounds does not overflow.
         let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         Ok(((f64::from(count) * share) as i32).min(count - 1) + 1)
+    })
+}
+
+/// float8send(DOUBLE) -> BYTEA.
+///
+/// # Errors
+/// None.
+pub fn double_bytes(values: &Vector) -> Result<Vector> {
+    let numbers = Values::<f64>::new(values);
+    try_write(&[values], |i, out| {
+        out.extend_from_slice(&numbers.get(i).to_be_bytes());
+        Ok(())
+    })
+}
+
+/// float4send(REAL) -> BYTEA.
+///
+/// # Errors
+/// None.
+pub fn real_bytes(values: &Vector) -> Result<Vector> {
+    let numbers = Values::<f64>::new(values);
+    try_write(&[values], |i, out| {
+        out.extend_from_slice(&(numbers.get(i) as f32).to_be_bytes());
+        Ok(())
     })
 }
 

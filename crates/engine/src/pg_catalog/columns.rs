@@ -355,5 +355,10 @@ fn sequences(subject: &Subject<'_>) -> Vec<Row> {
             .text("increment", &def.increment.to_string())
             .text("cycle_option", if cycles { "YES" } else { "NO" })
     };
-    subject.state.sequences.iter().map(row).collect()
+    let tables = subject.state.tables.values();
+    let identities = tables.flat_map(|table| &table.def.identities);
+    let identities: Vec<String> =
+        identities.map(|(_, identity)| identity.sequence.key()).collect();
+    let own = subject.state.sequences.iter().filter(|(name, _)| !identities.contains(name));
+    own.map(row).collect()
 }

@@ -101,7 +101,7 @@ fn sequence_values(subject: &Subject<'_>) -> Vec<Row> {
             .text("schemaname", RelationName::schema_of_key(name))
             .text("sequencename", RelationName::name_of_key(name))
             .text("sequenceowner", &subject.owner_of(&object))
-            .text("data_type", def.ty.name())
+            .set("data_type", subject.seen().type_value(def.ty))
             .number("start_value", def.start)
             .number("min_value", def.min)
             .number("max_value", def.max)

@@ -247,7 +247,8 @@ const EXPANDED: &str = "unnest((SELECT \
 const SERIAL_SEQUENCE: &str = "(SELECT max(pgc.pgc_name) FROM (SELECT owner_table AS pgc_table, \
      owner_shown AS pgc_shown, owner_column AS pgc_column, name AS pgc_name \
      FROM pg_catalog.pg_sequence) AS pgc WHERE pgc.pgc_column = $2::text \
-     AND replace($1::text, '\"', '') IN (replace(pgc.pgc_table, '\"', ''), \
+     AND CASE WHEN $1::text LIKE '%\"%' THEN replace($1::text, '\"', '') \
+     ELSE lower($1::text) END IN (replace(pgc.pgc_table, '\"', ''), \
      replace(pgc.pgc_shown, '\"', '')))";
 
 /// Name, numbers of arguments, expression.

@@ -3,7 +3,7 @@
 use sql::statement::{DefaultKind, Privilege, Privileges, RelationName};
 use types::{ElementType, Value, array};
 
-use super::{Row, Subject, numbers};
+use super::{Row, Subject, catalogs, numbers, schema};
 use crate::rights::{
     COLUMN, DATABASE_NAME, DefaultsOf, Grant, Object, SCHEMA, SCHEMA_NAME, SEQUENCE, Spot, TABLE,
     Who,
@@ -200,6 +200,7 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
         (name, who)
     });
     for (role, who) in roles.chain([public]) {
+        rows.extend(system_privileges(&role, state.is_superuser(&who)));
         for (kind, number, name, object) in &objects {
             let held = held(subject, &role, &who, Spot { object, column: None });
             let row = Row::default().text("rolname", &role).text("kind", kind);
@@ -212,6 +213,42 @@ pub(super) fn privileges(subject: &Subject<'_>) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Relations of the system that not everybody reads.
+const SECRET: &[&str] = &[
+    "pg_authid",
+    "pg_backend_memory_contexts",
+    "pg_config",
+    "pg_file_settings",
+    "pg_hba_file_rules",
+    "pg_ident_file_mappings",
+    "pg_largeobject",
+    "pg_replication_origin_status",
+    "pg_shadow",
+    "pg_shmem_allocations",
+    "pg_statistic",
+    "pg_statistic_ext_data",
+    "pg_subscription",
+    "pg_user_mapping",
+];
+
+/// What a role may do with the relations of the system.
+fn system_privileges(role: &str, is_superuser: bool) -> impl Iterator<Item = Row> {
+    let all: Vec<&str> = TABLE.iter().map(Privilege::name).collect();
+    let own = catalogs::CATALOGS.iter().map(|(name, ..)| ("pg_catalog", *name));
+    own.chain(schema::names()).map(move |(schema, name)| {
+        let held = match is_superuser {
+            true => all.join(","),
+            false if SECRET.contains(&name) => String::new(),
+            false => Privilege::Select.name().to_owned(),
+        };
+        let full = format!("{schema}.{name}");
+        let near = if schema == "pg_catalog" { name } else { &full };
+        let row = Row::default().text("rolname", role).text("kind", "relation");
+        let row = row.number("oid", catalogs::number_in(schema, name)).text("name", near);
+        row.text("shown", &full).text("held", &held)
+    })
 }
 
 /// The privileges that a role has there, as has_table_privilege takes them.

@@ -128,6 +128,8 @@ impl CsvOptions {
                 "force_quote" | "force_null" | "force_not_null" => {
                     options.forced.push((name.clone(), value.clone()));
                 }
+                // How rows are kept is the table's business.
+                "freeze" => _ = flag(name, value)?,
                 "encoding" if value.eq_ignore_ascii_case("utf8") => {}
                 "encoding" if value.eq_ignore_ascii_case("utf-8") => {}
                 "on_error" => {

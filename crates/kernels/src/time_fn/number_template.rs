@@ -8,6 +8,7 @@
 use types::wide::Wide;
 use types::{DataType, Error, Result, SqlState, decimal};
 
+use super::template::take_text;
 use super::write::scaled_text;
 use crate::Vector;
 use crate::rows::{Texts, try_write};
@@ -106,10 +107,11 @@ impl NumberTemplate {
                 (_, ',' | 'G' | 'g') => template.places.push(Place::Group),
                 (_, 'V' | 'v') => shifted = true,
                 (_, 'L' | 'l') => template.places.push(Place::Text(" ".to_owned())),
-                (_, '"') => {
-                    let quoted: String = rest[1..].chars().take_while(|&c| c != '"').collect();
-                    taken = (quoted.len() + 2).min(rest.len());
-                    template.places.push(Place::Text(quoted));
+                (_, '"' | '\\') => {
+                    let text;
+                    (text, rest) = take_text(rest);
+                    template.places.push(Place::Text(text));
+                    continue;
                 }
                 (_, c) => template.places.push(Place::Text(c.to_string())),
             }
@@ -117,6 +119,11 @@ impl NumberTemplate {
         }
         template.whole += template.shift;
         Ok(template)
+    }
+
+    /// True for EEEE.
+    pub(super) fn is_scientific(&self) -> bool {
+        self.scientific
     }
 
     fn push(&mut self, place: Place, taken: usize) -> usize {
@@ -155,7 +162,11 @@ impl NumberTemplate {
             self.write_roman(whole.map(i128::from), lower, out);
             return Ok(());
         }
-        let (Some(scale), false) = (value.scale(), self.scientific) else {
+        if self.scientific {
+            self.write_scientific_wide(value, out);
+            return Ok(());
+        }
+        let Some(scale) = value.scale() else {
             return self.write_float(value.to_f64(), 15, out);
         };
         let shifted = value.multiply(&Wide::new(decimal::pow10(self.shift.min(38) as u32), 0))?;
@@ -188,9 +199,8 @@ impl NumberTemplate {
         let fraction = digits.saturating_sub(whole_digits).min(self.fraction);
         let text = format!("{:.fraction$}", value.abs() * 10f64.powi(self.shift as i32));
         let (whole, shown) = text.split_once('.').unwrap_or((&text, ""));
-        let padded = format!("{shown:0<width$}", width = self.fraction);
-        let zero = whole == "0" && padded.bytes().all(|b| b == b'0');
-        self.fill(whole, &padded, value < 0.0 && !zero, out);
+        let zero = whole == "0" && shown.bytes().all(|b| b == b'0');
+        self.fill(whole, shown, value < 0.0 && !zero, out);
         Ok(())
     }
 
@@ -228,6 +238,10 @@ impl NumberTemplate {
     }
 
     fn write_scientific(&self, value: f64, out: &mut String) {
+        if !value.is_finite() {
+            self.write_no_scientific(out);
+            return;
+        }
         let text = format!("{value:.width$e}", width = self.fraction);
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         self.push_scientific(mantissa, exponent.parse().unwrap_or(0), out);
@@ -254,6 +268,40 @@ impl NumberTemplate {
             text.insert(0, '-');
         }
         self.push_scientific(&text, if value == 0 { 0 } else { exponent }, out);
+    }
+
+    /// As [`Self::write_scientific`], exact, rounded half away from zero, and with the exponent
+    /// of the value before it was rounded.
+    fn write_scientific_wide(&self, value: &Wide, out: &mut String) {
+        let Some(sign) = value.finite().and_then(|_| value.signum()) else {
+            self.write_no_scientific(out);
+            return;
+        };
+        let exponent = leading_exponent(&value.abs().to_string());
+        let places = i64::from(exponent).saturating_neg().saturating_add(self.fraction as i64);
+        let rounded = value.abs().round(places as i32).unwrap_or_else(|_| value.abs());
+        let rounded = rounded.to_string();
+        let carried = (leading_exponent(&rounded) - exponent).max(0) as usize;
+        let digits = rounded.replace('.', "");
+        let digits = digits.trim_start_matches('0');
+        let whole = carried + 1;
+        let mut text = format!("{digits:0<width$}", width = whole + self.fraction);
+        text.truncate(whole + self.fraction);
+        if self.fraction > 0 {
+            text.insert(whole, '.');
+        }
+        if sign < 0 {
+            text.insert(0, '-');
+        }
+        self.push_scientific(&text, exponent, out);
+    }
+
+    /// What stands for a value without digits.
+    fn write_no_scientific(&self, out: &mut String) {
+        out.push(' ');
+        out.push_str(&"#".repeat(self.whole));
+        out.push('.');
+        out.push_str(&"#".repeat(self.fraction + 4));
     }
 
     fn push_scientific(&self, mantissa: &str, exponent: i32, out: &mut String) {
@@ -302,6 +350,12 @@ impl NumberTemplate {
                     state.whole_at += 1;
                 }
                 Place::Digit | Place::Zero => {
+                    // A place behind all that is known of a number ends the text.
+                    let is_known = state.fraction_at < fraction.len();
+                    let is_left = self.bare && !fraction.is_empty() && *place == Place::Digit;
+                    if !is_known && !is_left {
+                        return;
+                    }
                     if state.fraction_at < kept {
                         let digit = &fraction[state.fraction_at..][..1];
                         out.push_str(if overflow { "#" } else { digit });
@@ -310,6 +364,9 @@ impl NumberTemplate {
                 }
                 Place::Point => {
                     self.push_sign(&mut state, free_sign, negative, out);
+                    if fraction.is_empty() && !overflow {
+                        return;
+                    }
                     out.push('.');
                 }
                 Place::Group => {
@@ -410,6 +467,16 @@ impl NumberTemplate {
             _ => "th",
         };
         out.push_str(&if upper { ending.to_ascii_uppercase() } else { ending.to_owned() });
+    }
+}
+
+/// The power of ten of the first digit of `text`, which is no 0; 0 without one.
+fn leading_exponent(text: &str) -> i32 {
+    let point = text.find('.').unwrap_or(text.len()) as i32;
+    match text.find(|c: char| matches!(c, '1'..='9')) {
+        None => 0,
+        Some(at) if (at as i32) < point => point - 1 - at as i32,
+        Some(at) => point - at as i32,
     }
 }
 

@@ -182,7 +182,10 @@ pub(super) fn parse(template: &str) -> Vec<Piece> {
             pieces.push(Piece::Key { key, letters, fill, ordinal });
             fill = true;
         } else {
-            rest = take_text(rest, &mut pieces);
+            let is_quoted = rest.starts_with('"');
+            let text;
+            (text, rest) = take_text(rest);
+            pieces.push(Piece::Text(text, is_quoted));
         }
     }
     pieces
@@ -193,29 +196,25 @@ fn strip_either<'a>(text: &'a str, upper: &str) -> Option<&'a str> {
     (start == upper || start == upper.to_ascii_lowercase()).then(|| &text[upper.len()..])
 }
 
-/// Takes one character, or text in double quotes; returns what follows.
-fn take_text<'a>(rest: &'a str, pieces: &mut Vec<Piece>) -> &'a str {
+/// One character of `rest`, or its text in double quotes, and what follows. A backslash is for the
+/// quotes alone, and in them for what follows it.
+pub(super) fn take_text(rest: &str) -> (String, &str) {
     let mut characters = rest.chars();
+    let mut text = String::new();
     match characters.next() {
         Some('"') => {
-            let mut text = String::new();
             while let Some(c) = characters.next() {
                 match c {
                     '"' => break,
-                    '\\' => text.extend(characters.next()),
+                    '\\' if !characters.as_str().is_empty() => text.extend(characters.next()),
                     c => text.push(c),
                 }
             }
-            pieces.push(Piece::Text(text, true));
         }
-        Some('\\') if characters.clone().next() == Some('"') => {
-            characters.next();
-            pieces.push(Piece::Text("\"".to_owned(), false));
-        }
-        Some(c) => pieces.push(Piece::Text(c.to_string(), false)),
-        None => {}
+        Some('\\') if characters.as_str().starts_with('"') => text.extend(characters.next()),
+        first => text.extend(first),
     }
-    characters.as_str()
+    (text, characters.as_str())
 }
 
 /// Full names of the months, capitalised; their first three letters are the abbreviations.

@@ -101,7 +101,13 @@ fn number_to_char(vector: &Vector, ty: DataType, format: &Vector) -> Result<Vect
                     Some(value) => value,
                     None => return Ok(()),
                 };
-                template.write(value, scale, out)
+                match ty {
+                    DataType::SmallInt | DataType::Integer => template.write(value, scale, out),
+                    _ if template.is_scientific() => {
+                        template.write_wide(&Wide::new(value, u32::from(scale)), out)
+                    }
+                    _ => template.write(value, scale, out),
+                }
             }
         }
     })
@@ -256,9 +262,15 @@ impl Moment<'_> {
                 push_number(out, century, width, fill);
             }
             Key::Roman => {
-                if let Some(numeral) =
-                    usize::try_from(self.month - 1).ok().and_then(|m| ROMAN.get(m))
-                {
+                // Months of an interval count back from the end of a year.
+                let month = match (self.month, self.year) {
+                    (0, 0) => None,
+                    (0, year) => Some(if year > 0 { 11 } else { 0 }),
+                    (month, _) if month < 0 => Some(month + 12),
+                    (month, _) => Some(month - 1),
+                };
+                let numeral = month.and_then(|m| usize::try_from(m).ok()).and_then(|m| ROMAN.get(m));
+                if let Some(numeral) = numeral {
                     push_padded(out, numeral, letters, if fill { 4 } else { 0 });
                 }
             }

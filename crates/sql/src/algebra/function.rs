@@ -235,6 +235,8 @@ pub enum Function {
     Sha384,
     /// sha512(BYTEA).
     Sha512,
+    /// float4send(REAL), float8send(DOUBLE): the bytes of a number, the most significant first.
+    FloatSend,
     /// get_byte(BYTEA, INTEGER) -> INTEGER; 2202E outside.
     GetByte,
     /// set_byte(BYTEA, INTEGER, INTEGER).

@@ -188,6 +188,7 @@ const STRICT: &[Function] = &[
     Function::Sha256,
     Function::Sha384,
     Function::Sha512,
+    Function::FloatSend,
     Function::GetByte,
     Function::SetByte,
     Function::GetBit,

@@ -515,9 +515,8 @@ impl Binder<'_> {
         using: Option<&ast::Expr>,
         at: Place,
     ) -> Result<()> {
-        let Some(def) = altered.definition.columns.get(column).cloned() else {
-            return Err(Error::internal("column out of range"));
-        };
+        let def = altered.definition.columns.get(column).cloned();
+        let def = def.ok_or_else(|| Error::internal("column out of range"))?;
         self.refuse_generated_type(altered, column, using.is_some(), at)?;
         let bound = match (using, altered.row.get(column)) {
             (Some(expr), _) => self.in_level(Clause::Using, |binder| {
@@ -569,6 +568,7 @@ impl Binder<'_> {
         }
         altered.rewrites |= def.ty != ty || using.is_some();
         altered.actions.push(AlterAction::SetType { column, ty });
+        altered.actions.extend(self.retyped_identity(&altered.table, column, ty)?);
         Ok(())
     }
 }

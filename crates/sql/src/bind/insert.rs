@@ -239,6 +239,14 @@ impl Binder<'_> {
                         let message = "cannot set an array element to DEFAULT";
                         return fail(SqlState::FEATURE_NOT_SUPPORTED, message, None);
                     }
+                    // Its value does not count, and takes none of the sequence.
+                    (Some(column), None)
+                        if is_default(expr)
+                            && self.overriding == Overriding::User
+                            && table.identity(ordinal).is_some() =>
+                    {
+                        Bound::new(Expr::null(column.ty), None)
+                    }
                     (Some(_), None) if is_default(expr) => {
                         Bound::new(self.column_default(table, ordinal)?, None)
                     }

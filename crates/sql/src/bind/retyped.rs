@@ -7,7 +7,8 @@ use types::{DataType, Error, Result, SqlState};
 use super::constraint::Definition;
 use super::types::{Context, can_cast, comparison_type};
 use super::{Binder, index_terms};
-use crate::catalog::{ColumnDef, Digits, IndexTerms};
+use crate::catalog::{ColumnDef, Digits, IndexTerms, TableRef};
+use crate::statement::AlterAction;
 
 /// Refuses a foreign key `name` of column `own` to column `other`, whose types do not compare by
 /// the index of `other`.
@@ -45,6 +46,22 @@ fn is_moment(ty: DataType) -> bool {
 }
 
 impl Binder<'_> {
+    /// What becomes of the sequence of an identity, whose values are of the column's type.
+    ///
+    /// # Errors
+    /// 22023 for a type that no sequence has, and bounds that it does not.
+    pub(super) fn retyped_identity(
+        &mut self,
+        table: &TableRef,
+        column: usize,
+        ty: DataType,
+    ) -> Result<Option<AlterAction>> {
+        let Some(identity) = table.identity(column) else { return Ok(None) };
+        let definition = self.sequence_of_type(&identity.sequence, ty)?;
+        let kind = identity.kind;
+        Ok(Some(AlterAction::SetIdentity { column, kind, definition, restart: None }))
+    }
+
     /// Tests that the conditions and the terms of indexes of a table that was altered still mean
     /// something.
     ///

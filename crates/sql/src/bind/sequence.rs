@@ -90,6 +90,18 @@ impl Binder<'_> {
         redefined(&options, &known, at)
     }
 
+    /// The definition of the sequence of an identity whose column gets type `ty`.
+    pub(super) fn sequence_of_type(&self, name: &RelationName, ty: DataType) -> Result<SequenceDef> {
+        let Some(known) = self.catalog.sequence(Some(name.schema_name()), &name.name) else {
+            return Err(Error::internal("an identity has a sequence"));
+        };
+        let ty = sequence_type(ty).map_err(|error| {
+            let message = "identity column type must be smallint, integer, or bigint";
+            Error::new(error.state(), message)
+        })?;
+        define(&Options { ty: Some(ty), ..Options::default() }, Some(&known))
+    }
+
     pub(super) fn bind_rename_sequence(
         &mut self,
         name: &ast::ObjectName,
@@ -342,20 +354,29 @@ fn invalid<T>(message: String) -> Result<T> {
     Err(Error::new(SqlState::INVALID_PARAMETER, message))
 }
 
-/// The definition that `options` give, over `known` when it exists already.
-fn define(options: &Options, known: Option<&SequenceDef>) -> Result<SequenceDef> {
-    let ty = options.ty.or(known.map(|known| known.ty)).unwrap_or(DataType::BigInt);
-    let (lowest, highest) = match ty {
+/// The least and the greatest value of a type of sequences.
+fn bounds_of(ty: DataType) -> (i64, i64) {
+    match ty {
         DataType::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
         DataType::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
         _ => (i64::MIN, i64::MAX),
-    };
+    }
+}
+
+/// The definition that `options` give, over `known` when it exists already.
+fn define(options: &Options, known: Option<&SequenceDef>) -> Result<SequenceDef> {
+    let ty = options.ty.or(known.map(|known| known.ty)).unwrap_or(DataType::BigInt);
+    let (lowest, highest) = bounds_of(ty);
     let increment = options.increment.or(known.map(|known| known.increment)).unwrap_or(1);
     if increment == 0 {
         return invalid("INCREMENT must not be zero".to_owned());
     }
     let ascending = increment > 0;
-    let kept = known.filter(|known| known.ty == ty);
+    // Bounds that were those of the type before follow it.
+    let before = known.filter(|known| known.ty != ty).map(|known| bounds_of(known.ty));
+    let kept_max = known.filter(|known| before.is_none_or(|(_, max)| known.max != max));
+    let kept_min = known.filter(|known| before.is_none_or(|(min, _)| known.min != min));
+    let is_new = known.is_none();
     let max = match options.max {
         Some(Some(max)) => max,
         Some(None) => {
@@ -365,7 +386,7 @@ fn define(options: &Options, known: Option<&SequenceDef>) -> Result<SequenceDef>
                 -1
             }
         }
-        None => kept.map_or(if ascending { highest } else { -1 }, |known| known.max),
+        None => kept_max.map_or(if ascending || !is_new { highest } else { -1 }, |k| k.max),
     };
     let min = match options.min {
         Some(Some(min)) => min,
@@ -376,7 +397,7 @@ fn define(options: &Options, known: Option<&SequenceDef>) -> Result<SequenceDef>
                 lowest
             }
         }
-        None => kept.map_or(if ascending { 1 } else { lowest }, |known| known.min),
+        None => kept_min.map_or(if ascending && is_new { 1 } else { lowest }, |k| k.min),
     };
     for (name, value) in [("MAXVALUE", max), ("MINVALUE", min)] {
         if value < lowest || value > highest {

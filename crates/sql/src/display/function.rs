@@ -161,6 +161,7 @@ fn bytes_name(function: Function) -> Option<&'static str> {
         Function::Sha256 => "sha256",
         Function::Sha384 => "sha384",
         Function::Sha512 => "sha512",
+        Function::FloatSend => "float8send",
         Function::Encode => "encode",
         Function::Decode => "decode",
         Function::GetByte => "get_byte",

@@ -137,8 +137,22 @@ fn is_operand(token: &Token) -> bool {
     )
 }
 
-/// Refuses words right behind numbers: `123abc` is none.
+/// Refuses words right behind numbers: `123abc` is none, nor are `1_000` and `0x1F`.
 fn check_numbers(tokens: &[TokenWithSpan]) -> Result<()> {
+    for token in tokens {
+        let junk = match &token.token {
+            Token::Number(digits, _) => digits.find('_').map(|at| digits[..=at].to_owned()),
+            Token::HexStringLiteral(digits) => {
+                let columns = token.span.end.column.saturating_sub(token.span.start.column);
+                let is_number = columns == digits.len() as u64 + 2;
+                is_number.then(|| "0x".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(junk) = junk {
+            return Err(junk_at(&junk, token));
+        }
+    }
     for pair in tokens.windows(2) {
         if let (Token::Number(digits, is_long), Token::Word(word)) =
             (&pair[0].token, &pair[1].token)
@@ -146,15 +160,20 @@ fn check_numbers(tokens: &[TokenWithSpan]) -> Result<()> {
         {
             let long = if *is_long { "L" } else { "" };
             let junk = format!("{digits}{long}{}", word.value);
-            let message = format!("trailing junk after numeric literal at or near \"{junk}\"");
-            let error = Error::new(SqlState::SYNTAX_ERROR, message);
-            return Err(match at_location(pair[0].span.start) {
-                Some(at) => error.at(at),
-                None => error,
-            });
+            return Err(junk_at(&junk, &pair[0]));
         }
     }
     Ok(())
+}
+
+/// 42601 for what stands right behind a number.
+fn junk_at(junk: &str, token: &TokenWithSpan) -> Error {
+    let message = format!("trailing junk after numeric literal at or near \"{junk}\"");
+    let error = Error::new(SqlState::SYNTAX_ERROR, message);
+    match at_location(token.span.start) {
+        Some(at) => error.at(at),
+        None => error,
+    }
 }
 
 /// Refuses strings that the grammar would take for the alias of what is before them: `AS 'a'`, and

@@ -41,10 +41,12 @@ enum Unit {
 }
 
 fn unit(word: &str) -> Option<Unit> {
-    Some(match word {
-        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds"
-        | "microsecon" => Unit::Microsecond,
-        "ms" | "msec" | "msecs" | "mseconds" | "millisecond" | "milliseconds" => Unit::Millisecond,
+    // Words count as far as their tenth letter.
+    Some(match word.get(..10).unwrap_or(word) {
+        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" => {
+            Unit::Microsecond
+        }
+        "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecon" => Unit::Millisecond,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
@@ -62,8 +64,8 @@ fn unit(word: &str) -> Option<Unit> {
 /// A piece of interval text.
 #[derive(Clone, Copy, Debug)]
 enum Token<'a> {
-    /// A number, perhaps signed: whole part, fraction, sign.
-    Number { whole: i64, fraction: f64, negative: bool },
+    /// A number: whole part and fraction of equal sign.
+    Number { whole: i64, fraction: f64 },
     /// `y-m`.
     YearMonth { years: i64, months: i64, negative: bool },
     /// `h:m[:s]` in microseconds, and whether a sign stood before it.
@@ -177,6 +179,12 @@ impl Sum {
         Ok(())
     }
 
+    /// Notes that parts of seconds occurred.
+    fn note_subseconds(&mut self) -> Parsed<()> {
+        self.note(Unit::Millisecond)?;
+        self.note(Unit::Microsecond)
+    }
+
     fn finish(self) -> Parsed<Interval> {
         let months = i32::try_from(self.years * 12 + self.months).map_err(|_| Failure::Total)?;
         let days = i32::try_from(self.days).map_err(|_| Failure::Range)?;
@@ -189,6 +197,15 @@ fn number(digits: &str) -> Parsed<i64> {
         return Ok(0);
     }
     digits.parse().map_err(|_| Failure::Range)
+}
+
+/// As [`number`], with its sign: the least has no opposite.
+fn signed(digits: &str, negative: bool) -> Parsed<i64> {
+    if !negative || digits.is_empty() {
+        return number(digits);
+    }
+    let magnitude: u64 = digits.parse().map_err(|_| Failure::Range)?;
+    checked(0i64.checked_sub_unsigned(magnitude))
 }
 
 /// The next token; None at the end.
@@ -224,7 +241,9 @@ fn next_token<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Token<'a>>> {
         }
         _ => {
             let fraction = cursor.fraction();
-            Ok(Some(Token::Number { whole: number(digits)?, fraction, negative }))
+            let sign = if negative { -1.0 } else { 1.0 };
+            let whole = signed(digits, negative)?;
+            Ok(Some(Token::Number { whole, fraction: fraction * sign }))
         }
     }
 }
@@ -276,6 +295,7 @@ fn read(text: &str, last: Unit) -> Parsed<Interval> {
                 sum.note(Unit::Hour)?;
                 sum.note(Unit::Minute)?;
                 sum.note(Unit::Second)?;
+                sum.note_subseconds()?;
                 sum.add_micros(Some(if negative { -micros } else { micros }))?;
                 (pending, found) = (Some(Unit::Day), true);
             }
@@ -285,12 +305,14 @@ fn read(text: &str, last: Unit) -> Parsed<Interval> {
                 sum.add_months(Some(if negative { -total } else { total }))?;
                 (pending, found) = (None, true);
             }
-            Token::Number { whole, fraction, negative } => {
+            Token::Number { whole, fraction } => {
                 let unit = pending.unwrap_or(last);
                 let is_implied = pending.is_none();
                 sum.note(unit)?;
-                let sign = if negative { -1 } else { 1 };
-                sum.add(whole * sign, fraction * sign as f64, unit)?;
+                if unit == Unit::Second && fraction != 0.0 {
+                    sum.note_subseconds()?;
+                }
+                sum.add(whole, fraction, unit)?;
                 // As in '1 2' DAY TO HOUR.
                 if is_implied && unit == Unit::Hour {
                     pending = Some(Unit::Day);
@@ -322,9 +344,13 @@ fn iso_number(cursor: &mut Cursor<'_>) -> Parsed<(i64, f64)> {
     if !cursor.peek().is_some_and(|b| b.is_ascii_digit() || b == b'.') {
         return Err(Failure::Format);
     }
-    let whole = number(cursor.digits())?;
+    let digits = cursor.digits();
+    if digits.is_empty() && !cursor.peek_at(1).is_some_and(|b| b.is_ascii_digit()) {
+        return Err(Failure::Format);
+    }
+    let whole = signed(digits, negative)?;
     let fraction = cursor.fraction();
-    Ok(if negative { (-whole, -fraction) } else { (whole, fraction) })
+    Ok((whole, if negative { -fraction } else { fraction }))
 }
 
 /// `P1Y2M3DT4H5M6S`, `P0001-02-03T04:05:06`.
@@ -349,7 +375,7 @@ fn read_iso(text: &str) -> Parsed<Interval> {
             (Some(b'M'), true) => Unit::Minute,
             (Some(b'S'), true) => Unit::Second,
             (Some(b'-'), false) | (Some(b':'), true) => {
-                read_iso_alternative(whole, in_time, &mut cursor, &mut sum)?;
+                read_iso_alternative((whole, fraction), in_time, &mut cursor, &mut sum)?;
                 found = true;
                 continue;
             }
@@ -364,7 +390,7 @@ fn read_iso(text: &str) -> Parsed<Interval> {
 
 /// The rest of `yyyy-mm-dd` or `hh:mm:ss`.
 fn read_iso_alternative(
-    first: i64,
+    (whole, fraction): (i64, f64),
     in_time: bool,
     cursor: &mut Cursor<'_>,
     sum: &mut Sum,
@@ -375,7 +401,7 @@ fn read_iso_alternative(
         [Unit::Year, Unit::Month, Unit::Day]
     };
     let separator = if in_time { b':' } else { b'-' };
-    sum.add(first, 0.0, units[0])?;
+    sum.add(whole, fraction, units[0])?;
     for unit in &units[1..] {
         if !cursor.eat(separator) {
             break;

@@ -42,6 +42,11 @@ pub(super) fn kernel(
             let f = if function == Function::Gcd { math_fn::gcd } else { math_fn::lcm };
             fallible(Box::new(move |a: &[&Vector], _| f(a[0], a[1], ty)))
         }
+        Function::FloatSend => {
+            let is_real = signature.arguments.first().is_some_and(|a| a.ty == DataType::Real);
+            let bytes = if is_real { math_fn::real_bytes } else { math_fn::double_bytes };
+            fallible(Box::new(move |a: &[&Vector], _| bytes(a[0])))
+        }
         Function::WidthBucket => {
             fallible(Box::new(|a: &[&Vector], _| math_fn::width_bucket(a[0], a[1], a[2], a[3])))
         }
