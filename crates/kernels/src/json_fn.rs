@@ -329,6 +329,36 @@ pub fn strip_nulls(json: &Vector, ty: DataType) -> Result<Vector> {
     write_rows(&[json], |i, out| json::without_nulls(out, texts.bytes(i), ty).map(|()| true))
 }
 
+/// JSON with a line feed behind each comma of its outermost value, in rows whose BOOLEAN is true.
+///
+/// # Errors
+/// None for JSON that was made here.
+pub fn line_feeds(json: &Vector, flags: &Vector) -> Result<Vector> {
+    let texts = Texts::new(json);
+    let wanted = Values::<u8>::new(flags);
+    write_rows(&[json, flags], |i, out| {
+        if wanted.get(i) == 0 {
+            out.extend_from_slice(texts.bytes(i));
+            return Ok(true);
+        }
+        let (mut depth, mut in_text, mut escaped) = (0, false, false);
+        for &byte in texts.bytes(i) {
+            out.push(byte);
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = in_text,
+                b'"' => in_text = !in_text,
+                _ if in_text => {}
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth -= 1,
+                b',' if depth == 1 => out.extend_from_slice(b"\n "),
+                _ => {}
+            }
+        }
+        Ok(true)
+    })
+}
+
 /// jsonb_pretty(json) -> TEXT.
 ///
 /// # Errors

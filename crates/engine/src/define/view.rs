@@ -6,7 +6,7 @@ use sql::statement::{
     Statement,
 };
 use types::calendar::TimeZone;
-use types::{DataType, Error, Position, Result, SqlState};
+use types::{DataType, Error, NumericDisplay, Position, Result, SqlState};
 
 use super::followers::{self, Change};
 use super::{drop, may_create, names, needed, persistence_of, wide};
@@ -51,6 +51,17 @@ pub(super) fn create(session: &mut Session, create: CreateView) -> Result<QueryR
     Ok(QueryResult::command("CREATE VIEW"))
 }
 
+/// The digits that a NUMERIC was declared with.
+fn declared_digits(ty: DataType) -> Option<(u16, i16)> {
+    match ty {
+        DataType::Numeric(ty) if ty.display == NumericDisplay::Fixed => {
+            Some((u16::from(ty.precision), i16::from(ty.scale)))
+        }
+        DataType::WideNumeric(Some(digits)) => Some((digits.precision, digits.scale)),
+        _ => None,
+    }
+}
+
 /// The columns of a view that takes the place of another are its columns, and perhaps more.
 ///
 /// # Errors
@@ -65,7 +76,8 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
             return fail(format!("cannot change name of view column \"{name}\" to \"{new_name}\""));
         }
         // Digits of computed numbers, which PostgreSQL does not count, are no other type.
-        let numbers = ty.is_numeric() && new_ty.is_numeric();
+        let declared = declared_digits(*ty).zip(declared_digits(*new_ty));
+        let numbers = ty.is_numeric() && new_ty.is_numeric() && declared.is_none();
         if ty != new_ty && !numbers {
             return fail(format!(
                 "cannot change data type of view column \"{name}\" from {ty} to {new_ty}"

@@ -38,6 +38,8 @@ pub enum JsonFunction {
     ArrayLength,
     /// json_strip_nulls(JSON).
     StripNulls,
+    /// (json, BOOLEAN): line feeds between the parts of the outermost value when that is true.
+    LineFeeds,
     /// jsonb_pretty(JSONB) -> TEXT.
     Pretty,
     /// json_build_object(TEXT key, JSON value, ...).
@@ -101,6 +103,7 @@ impl JsonFunction {
             Self::TypeOf => "json_typeof",
             Self::ArrayLength => "json_array_length",
             Self::StripNulls => "json_strip_nulls",
+            Self::LineFeeds => "json_line_feeds",
             Self::Pretty => "jsonb_pretty",
             Self::BuildObject => "json_build_object",
             Self::ObjectOfTexts => "json_object",

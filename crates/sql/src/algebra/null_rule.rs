@@ -74,6 +74,7 @@ impl JsonFunction {
             | J::TypeOf
             | J::ArrayLength
             | J::StripNulls
+            | J::LineFeeds
             | J::Pretty => NullRule::Any,
             _ => NullRule::Never,
         }

@@ -137,7 +137,7 @@ impl Binder<'_> {
         let excluded: Vec<ColumnId> = table.columns().iter().map(|_| self.fresh()).collect();
         let number = self.fresh();
         let mut scope = Scope::of(target.relation.clone());
-        scope.extend(Scope::of(excluded_relation(table, &excluded)))?;
+        scope.extend(Scope::of(excluded_relation(target, &excluded)))?;
         self.level()?.scope = scope;
         let own = target.ids.iter().chain(&excluded).enumerate();
         let own = own.map(|(ordinal, id)| InputColumn {
@@ -181,18 +181,19 @@ impl Binder<'_> {
     }
 }
 
-/// The row proposed, as a relation.
-fn excluded_relation(table: &TableRef, ids: &[ColumnId]) -> ScopeRelation {
-    let column = |(def, id): (&crate::catalog::ColumnDef, &ColumnId)| ScopeColumn {
+/// The row proposed, as a relation: to read it takes the right to read the table.
+fn excluded_relation(target: &Target, ids: &[ColumnId]) -> ScopeRelation {
+    let table = &target.table;
+    let column = |(at, (def, id)): (usize, (&crate::catalog::ColumnDef, &ColumnId))| ScopeColumn {
         name: def.name.clone(),
         expr: Expr::column(*id, def.ty),
         relation: "excluded".to_owned(),
-        source: None,
+        source: target.relation.columns.get(at).and_then(|column| column.source),
     };
     ScopeRelation {
         name: "excluded".to_owned(),
         schema: None,
-        columns: table.columns().iter().zip(ids).map(column).collect(),
+        columns: table.columns().iter().zip(ids).enumerate().map(column).collect(),
         system: Vec::new(),
         table: None,
         whole: Whole::Row,

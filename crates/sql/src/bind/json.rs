@@ -419,7 +419,10 @@ impl Binder<'_> {
     /// to_json, to_jsonb, row_to_json, array_to_json.
     fn converted(&mut self, name: &str, mut list: Vec<Bound>, at: Place) -> Result<Expr> {
         if list.len() == 2 && matches!(name, "row_to_json" | "array_to_json") {
-            return unsupported(format!("{name} with line feeds"), at);
+            let feeds = list.pop().ok_or_else(|| missing(name, &list, at))?;
+            let feeds = self.coerce(feeds, DataType::Boolean, Context::Implicit)?;
+            let value = self.converted(name, list, at)?;
+            return Ok(call(J::LineFeeds, vec![value, feeds], DataType::Json));
         }
         let (Some(bound), true) = (list.pop(), list.is_empty()) else {
             return Err(missing(name, &list, at));

@@ -10,6 +10,7 @@
 //! - `CREATE RECURSIVE VIEW v (a) AS q` to a view of `WITH RECURSIVE v (a) AS (q) SELECT a FROM v`,
 //! - `name 'a'` to `'a'::name`, likewise bpchar and "char",
 //! - `INSERT DEFAULT VALUES` of MERGE to `INSERT VALUES (DEFAULT)`,
+//! - `MERGE INTO t USING a JOIN b ON c ON d` to `USING (a JOIN b ON c) ON d`,
 //! - `EXPLAIN (SELECT ...)` to `EXPLAIN (VERBOSE false) (SELECT ...)`,
 //! - `USING (a) AS x` to `USING (a, x."using")`, which the binder takes apart (see `bind::from`),
 //! - `substring(a SIMILAR b ESCAPE c)` to `substring(a FROM b FOR c)`,
@@ -56,6 +57,38 @@ fn is(token: &TokenWithSpan, text: &str) -> bool {
     matches!(&token.token, Token::Word(word) if is_word(word, text))
 }
 
+/// Puts the joins that MERGE reads in parentheses.
+fn joined_source(tokens: &mut Vec<TokenWithSpan>) {
+    let places = significant(tokens);
+    let into = |at: usize| places.get(at + 1).is_some_and(|next| is(&tokens[*next], "into"));
+    let mut merges = (0..places.len()).filter(|&at| is(&tokens[places[at]], "merge") && into(at));
+    let Some(first) = merges.next() else { return };
+    let (mut depth, mut cases) = (0usize, 0usize);
+    let (mut source, mut condition, mut joins) = (None, None, false);
+    for &at in &places[first..] {
+        let token = &tokens[at];
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            _ if source.is_none() => source = is(token, "using").then_some(at),
+            _ if is(token, "case") => cases += 1,
+            _ if is(token, "end") => cases = cases.saturating_sub(1),
+            _ if is(token, "when") && cases == 0 => break,
+            _ if is(token, "join") => joins = true,
+            _ if is(token, "on") => condition = Some(at),
+            _ => {}
+        }
+    }
+    if let (Some(source), Some(condition), true) = (source, condition, joins) {
+        let parenthesis = |token, at: usize| TokenWithSpan { token, span: tokens[at].span };
+        let (open, close) =
+            (parenthesis(Token::LParen, source), parenthesis(Token::RParen, condition));
+        tokens.insert(condition, close);
+        tokens.insert(source + 1, open);
+    }
+}
+
 /// Positions of the tokens that are no blanks.
 fn significant(tokens: &[TokenWithSpan]) -> Vec<usize> {
     let is_one = |at: &usize| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF);
@@ -74,6 +107,7 @@ pub(super) fn rewrite(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     explained_query(tokens);
     join_names(tokens);
     similar_parts(tokens);
+    joined_source(tokens);
     let places = significant(tokens);
     let word = |at: usize, text: &str| places.get(at).is_some_and(|at| is(&tokens[*at], text));
     if word(0, "reset") && word(1, "time") && word(2, "zone") {

@@ -29,6 +29,7 @@ pub(super) fn kernel(function: J, signature: &Signature) -> Result<Kernel> {
         J::TypeOf => one(json_fn::type_of),
         J::ArrayLength => one(json_fn::array_length),
         J::Pretty => one(json_fn::pretty),
+        J::LineFeeds => two(json_fn::line_feeds),
         J::StripNulls => {
             let ty = signature.ty;
             Box::new(move |a: &[&Vector], _| json_fn::strip_nulls(a[0], ty))
