@@ -71,7 +71,8 @@ pub(super) fn retyped(session: &mut Session, def: &TableDef, names: &[String]) -
         for fk in &entry.def.foreign_keys {
             let (is_own, is_key) = (entry.def.name == def.name, fk.table.name == def.name);
             let refers = is_key && fk.references.iter().any(is_named);
-            if !refers && !(is_own && fk.columns.iter().any(is_named)) {
+            let is_about = refers || is_own && fk.columns.iter().any(is_named);
+            if !is_about {
                 continue;
             }
             let parent = tables.tables.get(&fk.table.name).ok_or_else(stale)?;

@@ -357,8 +357,7 @@ fn sequences(subject: &Subject<'_>) -> Vec<Row> {
     };
     let tables = subject.state.tables.values();
     let identities = tables.flat_map(|table| &table.def.identities);
-    let identities: Vec<String> =
-        identities.map(|(_, identity)| identity.sequence.key()).collect();
+    let identities: Vec<String> = identities.map(|(_, identity)| identity.sequence.key()).collect();
     let own = subject.state.sequences.iter().filter(|(name, _)| !identities.contains(name));
     own.map(row).collect()
 }

@@ -38,22 +38,24 @@ macro_rules! described {
 }
 
 /// Whether a role, by name or number, has one of some privileges on an object; NULL when one
-/// of both does not exist.
+/// of both does not exist. Inner names hide none that an argument could use.
 macro_rules! held {
     ($kind:literal, $role:literal, $object:literal, $privileges:literal) => {
         concat!(
-            "(SELECT bool_or(pgc.held ~* ('(^|,)(' || regexp_replace(trim(",
+            "(SELECT bool_or(pgc.pgc_held ~* ('(^|,)(' || regexp_replace(trim(",
             $privileges,
-            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM pg_catalog.tessera_privileges AS pgc \
-             WHERE pgc.kind = '",
+            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM (SELECT kind AS pgc_kind, \
+             rolname AS pgc_role, oid AS pgc_oid, name AS pgc_name, shown AS pgc_shown, \
+             held AS pgc_held FROM pg_catalog.tessera_privileges) AS pgc \
+             WHERE pgc.pgc_kind = '",
             $kind,
-            "' AND pgc.rolname = ",
+            "' AND pgc.pgc_role = ",
             role!($role),
-            " AND (pgc.oid::text = ",
+            " AND (pgc.pgc_oid::text = ",
             $object,
-            "::text OR pgc.name = regexp_replace(",
+            "::text OR pgc.pgc_name = regexp_replace(",
             $object,
-            "::text, '^public[.]', '') OR pgc.shown = ",
+            "::text, '^public[.]', '') OR pgc.pgc_shown = ",
             $object,
             "::text))"
         )
@@ -86,16 +88,17 @@ macro_rules! held_there {
 macro_rules! held_of {
     ($role:literal, $object:literal, $privileges:literal, $condition:literal) => {
         concat!(
-            "(SELECT bool_or(pgc.held ~* ('(^|,)(' || regexp_replace(trim(",
+            "(SELECT bool_or(pgc.pgc_held ~* ('(^|,)(' || regexp_replace(trim(",
             $privileges,
-            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM \
-             pg_catalog.tessera_column_privileges AS pgc WHERE pgc.rolname = ",
+            "), '\\s*,\\s*', '|', 'g') || ')(,|$)')) FROM (SELECT rolname AS pgc_role, \
+             part AS pgc_part, oid AS pgc_oid, name AS pgc_name, held AS pgc_held FROM \
+             pg_catalog.tessera_column_privileges) AS pgc WHERE pgc.pgc_role = ",
             role!($role),
             " AND ",
             $condition,
-            " AND (pgc.oid::text = ",
+            " AND (pgc.pgc_oid::text = ",
             $object,
-            "::text OR pgc.name = regexp_replace(",
+            "::text OR pgc.pgc_name = regexp_replace(",
             $object,
             "::text, '^public[.]', '')))"
         )
@@ -106,7 +109,8 @@ macro_rules! held_of {
 macro_rules! role {
     ($role:literal) => {
         concat!(
-            "coalesce((SELECT pgr.rolname FROM pg_catalog.pg_roles AS pgr WHERE pgr.oid::text = ",
+            "coalesce((SELECT pgr.pgr_name FROM (SELECT oid AS pgr_oid, rolname AS pgr_name \
+             FROM pg_catalog.pg_roles) AS pgr WHERE pgr.pgr_oid::text = ",
             $role,
             "::text), ",
             $role,
@@ -119,13 +123,15 @@ macro_rules! role {
 macro_rules! member {
     ($member:literal, $role:literal, $how:literal) => {
         concat!(
-            "EXISTS (SELECT 1 FROM pg_catalog.tessera_members AS pgc WHERE pgc.member = ",
+            "EXISTS (SELECT 1 FROM (SELECT member AS pgc_member, rolname AS pgc_role, \
+             oid AS pgc_oid, inherited AS pgc_inherited FROM pg_catalog.tessera_members) AS pgc \
+             WHERE pgc.pgc_member = ",
             role!($member),
-            " AND (pgc.rolname = ",
+            " AND (pgc.pgc_role = ",
             $role,
-            "::text OR pgc.oid::text = ",
+            "::text OR pgc.pgc_oid::text = ",
             $role,
-            "::text) AND (pgc.inherited OR upper(",
+            "::text) AND (pgc.pgc_inherited OR upper(",
             $how,
             ") LIKE 'MEMBER%'))"
         )
@@ -369,8 +375,8 @@ const TEMPLATES: &[(&str, &[usize], &str)] = &[
     ("has_table_privilege", &[3], held_there!("relation", "regclass", "$1", "$2", "$3")),
     ("has_any_column_privilege", &[2], held_of!("current_user", "$1", "$2", "true")),
     ("has_any_column_privilege", &[3], held_of!("$1", "$2", "$3", "true")),
-    ("has_column_privilege", &[3], held_of!("current_user", "$1", "$3", "pgc.part = $2::text")),
-    ("has_column_privilege", &[4], held_of!("$1", "$2", "$4", "pgc.part = $3::text")),
+    ("has_column_privilege", &[3], held_of!("current_user", "$1", "$3", "pgc.pgc_part = $2::text")),
+    ("has_column_privilege", &[4], held_of!("$1", "$2", "$4", "pgc.pgc_part = $3::text")),
     (
         "has_sequence_privilege",
         &[2],

@@ -350,10 +350,7 @@ impl NumberTemplate {
                     state.whole_at += 1;
                 }
                 Place::Digit | Place::Zero => {
-                    // A place behind all that is known of a number ends the text.
-                    let is_known = state.fraction_at < fraction.len();
-                    let is_left = self.bare && !fraction.is_empty() && *place == Place::Digit;
-                    if !is_known && !is_left {
+                    if self.ends_text(place, state.fraction_at, fraction) {
                         return;
                     }
                     if state.fraction_at < kept {
@@ -385,13 +382,17 @@ impl NumberTemplate {
                 Place::Sign(sign) => self.push_placed(*sign, negative, out),
             }
         }
-        if self.angles {
-            if negative {
-                out.push('>');
-            } else {
-                self.push_blank(out);
-            }
+        match (self.angles, negative) {
+            (true, true) => out.push('>'),
+            (true, false) => self.push_blank(out),
+            (false, _) => {}
         }
+    }
+
+    /// True for a place behind all that is known of a number: nothing follows.
+    fn ends_text(&self, place: &Place, at: usize, fraction: &str) -> bool {
+        let is_left_out = self.bare && !fraction.is_empty() && *place == Place::Digit;
+        at >= fraction.len() && !is_left_out
     }
 
     /// A blank, unless FM asks for none.

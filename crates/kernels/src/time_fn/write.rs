@@ -269,7 +269,8 @@ impl Moment<'_> {
                     (month, _) if month < 0 => Some(month + 12),
                     (month, _) => Some(month - 1),
                 };
-                let numeral = month.and_then(|m| usize::try_from(m).ok()).and_then(|m| ROMAN.get(m));
+                let month = month.and_then(|month| usize::try_from(month).ok());
+                let numeral = month.and_then(|month| ROMAN.get(month));
                 if let Some(numeral) = numeral {
                     push_padded(out, numeral, letters, if fill { 4 } else { 0 });
                 }

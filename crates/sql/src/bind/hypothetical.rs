@@ -14,7 +14,8 @@ use types::Result;
 use super::aggregate::call_arguments;
 use super::functions::no_function;
 use super::name::object_at;
-use super::{Binder, Bound};
+use super::{Binder, Bound, unsupported};
+use crate::parse::visit::rewrite_expressions;
 
 /// True for the name of a hypothetical-set aggregate.
 pub(super) fn is_hypothetical(name: &str) -> bool {
@@ -43,6 +44,13 @@ impl Binder<'_> {
             let message = format!("function {name} does not exist with these arguments");
             return Err(no_function(message, at));
         };
+        // What a column is in a group that leaves it out, no row can tell.
+        if self.level()?.has_sets && direct.iter().any(reads_columns) {
+            return unsupported(
+                format!("an argument of {name} that grouping sets may leave out"),
+                at,
+            );
+        }
         let make = Maker { function, keys, direct: &direct };
         let expr = match name {
             "rank" => add(number("1"), make.count(Some(Counted::Before))),
@@ -113,6 +121,15 @@ fn fractions(argument: &Ast) -> Option<Vec<Ast>> {
         },
         _ => None,
     }
+}
+
+/// Whether the expression names a column.
+fn reads_columns(expr: &Ast) -> bool {
+    let mut reads = false;
+    rewrite_expressions(&mut expr.clone(), &mut |inner| {
+        reads |= matches!(inner, Ast::Identifier(_) | Ast::CompoundIdentifier(_));
+    });
+    reads
 }
 
 fn direct_arguments(list: &[&ast::FunctionArg]) -> Option<Vec<Ast>> {

@@ -91,7 +91,11 @@ impl Binder<'_> {
     }
 
     /// The definition of the sequence of an identity whose column gets type `ty`.
-    pub(super) fn sequence_of_type(&self, name: &RelationName, ty: DataType) -> Result<SequenceDef> {
+    pub(super) fn sequence_of_type(
+        &self,
+        name: &RelationName,
+        ty: DataType,
+    ) -> Result<SequenceDef> {
         let Some(known) = self.catalog.sequence(Some(name.schema_name()), &name.name) else {
             return Err(Error::internal("an identity has a sequence"));
         };

@@ -189,9 +189,7 @@ pub fn position(
     // No subscript is looked at behind the last element: there may be none.
     elements(array, element)
         .zip(low..)
-        .find(|(raw, at)| {
-            start.is_none_or(|start| *at >= start) && same(*raw, wanted, element)
-        })
+        .find(|(raw, at)| start.is_none_or(|start| *at >= start) && same(*raw, wanted, element))
         .map(|(_, at)| at)
 }
 

@@ -43,9 +43,7 @@ enum Unit {
 fn unit(word: &str) -> Option<Unit> {
     // Words count as far as their tenth letter.
     Some(match word.get(..10).unwrap_or(word) {
-        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" => {
-            Unit::Microsecond
-        }
+        "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecon" => Unit::Microsecond,
         "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecon" => Unit::Millisecond,
         "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
         "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
