@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode, text_bytes};
+use super::{ArrayBuilder, ELEMENTS_MAX, Elements, RawElement, bounds, decode};
 use crate::budget::Room;
-use crate::{ElementType, Error, Result, SqlState, text, wide};
+use crate::{ElementType, Error, Result, SqlState, text};
 
 fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
     Elements::new(array, element)
@@ -15,9 +15,9 @@ fn elements(array: &[u8], element: ElementType) -> Elements<'_> {
 pub fn element_key(raw: &[u8], element: ElementType) -> Cow<'_, [u8]> {
     match element {
         ElementType::Interval => Cow::Borrowed(&raw[..16]),
-        ElementType::WideNumeric(_) => match text_bytes(raw) {
-            Cow::Borrowed(bytes) => Cow::Borrowed(wide::key(bytes)),
-            Cow::Owned(bytes) => Cow::Owned(wide::key(&bytes).to_vec()),
+        ElementType::WideNumeric(_) => match super::text_bytes(raw) {
+            Cow::Borrowed(bytes) => Cow::Borrowed(crate::wide::key(bytes)),
+            Cow::Owned(bytes) => Cow::Owned(crate::wide::key(&bytes).to_vec()),
         },
         _ => Cow::Borrowed(raw),
     }
