@@ -98,7 +98,7 @@ fn values_and_what_holds_them_stay_within_the_limit() {
 
 #[test]
 fn rows_of_results_and_of_functions_stay_within_the_limit() {
-    run_within_the_limit(&[
+    let statements = [
         "SELECT repeat('x', 10000) || i FROM generate_series(1, 100000) AS g(i)".to_owned(),
         "SELECT count(*) FROM unnest(array_fill('abcdefghijklmnopqrs'::text, ARRAY[2000000]))"
             .to_owned(),
@@ -106,12 +106,15 @@ fn rows_of_results_and_of_functions_stay_within_the_limit() {
          FROM (SELECT i, repeat('x', 1000) || i AS s FROM generate_series(1, 300000) AS g(i)) q) w \
          WHERE l IS NOT NULL"
             .to_owned(),
-        "SELECT length(array_to_string(array_fill(repeat('x', 1000), ARRAY[100000]), ','))"
+        "SELECT length(array_to_string(array_fill(repeat('x', 1000), ARRAY[50000]), ','))"
             .to_owned(),
         "SELECT string_to_array(repeat('x,', 50000000), ',')".to_owned(),
         "SELECT encode(repeat('x,', 60000000)::bytea, 'hex')".to_owned(),
         "SELECT to_json(repeat('x\"', 60000000))".to_owned(),
-    ]);
+    ];
+    for statement in statements {
+        run_within_the_limit(&[statement]);
+    }
 }
 
 #[test]

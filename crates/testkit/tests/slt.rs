@@ -54,7 +54,7 @@ query RT rowsort
 two
 ----
 (empty) t
-2.5 NULL
+2.50 NULL
 
 query error (22012)
 fail
@@ -74,7 +74,7 @@ fn what_holds_passes_and_is_rewritten_as_it_was() {
 
 #[test]
 fn what_does_not_hold_is_reported_by_line_and_rewritten() {
-    let wrong = RIGHT.replace("2.5 NULL", "2.6 NULL").replace("22012", "42P01");
+    let wrong = RIGHT.replace("2.50 NULL", "2.60 NULL").replace("22012", "42P01");
     let path = written("wrong.slt", &wrong);
     let report = run_file(&path, &Fake).expect("it runs");
     let lines: Vec<u32> = report.failures.iter().map(|failure| failure.line).collect();
