@@ -234,8 +234,13 @@ impl Database {
             spill,
             durable,
         }));
-        let transactions = Arc::clone(&database.0.transactions);
-        database.0.pool.set_collector(move || transactions.collect());
+        // Weak: what they keep holds the pool.
+        let transactions = Arc::downgrade(&database.0.transactions);
+        database.0.pool.set_collector(move || {
+            if let Some(transactions) = transactions.upgrade() {
+                transactions.collect();
+            }
+        });
         system::register(&database);
         database
     }

@@ -376,11 +376,7 @@ pub fn width_bucket(
 /// # Errors
 /// None.
 pub fn double_bytes(values: &Vector) -> Result<Vector> {
-    let numbers = Values::<f64>::new(values);
-    try_write(&[values], |i, out| {
-        out.extend_from_slice(&numbers.get(i).to_be_bytes());
-        Ok(())
-    })
+    sent(values, f64::to_be_bytes)
 }
 
 /// float4send(REAL) -> BYTEA.
@@ -388,9 +384,14 @@ pub fn double_bytes(values: &Vector) -> Result<Vector> {
 /// # Errors
 /// None.
 pub fn real_bytes(values: &Vector) -> Result<Vector> {
+    sent(values, |value| (value as f32).to_be_bytes())
+}
+
+/// The bytes that `bytes` makes of each value.
+fn sent<const N: usize>(values: &Vector, bytes: impl Fn(f64) -> [u8; N]) -> Result<Vector> {
     let numbers = Values::<f64>::new(values);
     try_write(&[values], |i, out| {
-        out.extend_from_slice(&(numbers.get(i) as f32).to_be_bytes());
+        out.extend_from_slice(&bytes(numbers.get(i)));
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! Which query's work order comes next.
 //!
-//! Source: Patel 2018, section 4.3; formulas from quickstep.md section 5.3.
+//! Source: Patel 2018, section 4.3.
 
 use std::collections::VecDeque;
 

@@ -9,7 +9,7 @@ use std::cmp::Ordering as Order;
 use std::sync::atomic::AtomicUsize;
 
 use kernels::sort_rows::sort_by;
-use types::budget::{self, Account};
+use types::budget;
 
 use super::*;
 use crate::memory::{MemoryCategory, Reservation};
@@ -282,18 +282,14 @@ fn range_of<F: KeyForm>(
 
 /// Results of `work(0)`, `work(1)`, .. from threads of their own, the last from this one.
 fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Vec<Result<T>> {
+    let account = budget::current();
+    let entered = |i: usize| {
+        let _entry = account.clone().map(budget::enter);
+        work(i)
+    };
     std::thread::scope(|scope| {
-        let (work, account) = (&work, budget::current());
-        let work_for = |i: usize, account: Option<Arc<dyn Account>>| {
-            let _entry = account.map(budget::enter);
-            work(i)
-        };
-        let threads: Vec<_> = (0..count - 1)
-            .map(|i| {
-                let account = account.clone();
-                scope.spawn(move || work_for(i, account))
-            })
-            .collect();
+        let entered = &entered;
+        let threads: Vec<_> = (0..count - 1).map(|i| scope.spawn(move || entered(i))).collect();
         let last = work(count - 1);
         let joined = threads
             .into_iter()
