@@ -1,8 +1,8 @@
 //! Files that appear when they are whole.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use types::{Error, Result, SqlState};
 
@@ -19,9 +19,14 @@ pub(crate) fn io_error(path: &str, action: &str, error: &std::io::Error) -> Erro
 }
 
 /// A file written under a temporary name; dropped before [`Output::finish`] it is removed.
+///
+/// A symbolic link stays, and the file that it names is replaced. What is no regular file (a
+/// device such as `/dev/null`, a pipe) is opened and written as it stands: a rename would put a
+/// regular file in its place.
 pub(crate) struct Output {
     path: String,
-    temporary: PathBuf,
+    /// The temporary name and the name that the file gets; none for what is written in place.
+    names: Option<(PathBuf, PathBuf)>,
     file: Option<BufWriter<File>>,
 }
 
@@ -30,10 +35,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 impl Output {
     pub(crate) fn create(path: &str) -> Result<Self> {
-        let temporary = PathBuf::from(format!("{path}.{}.partial", std::process::id()));
-        let file = File::create(&temporary).map_err(|e| io_error(path, "create", &e))?;
+        let (names, file) = open(Path::new(path)).map_err(|e| io_error(path, "create", &e))?;
         let file = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        Ok(Self { path: path.to_owned(), temporary, file })
+        Ok(Self { path: path.to_owned(), names, file })
     }
 
     /// The error as the user hears it.
@@ -45,8 +49,29 @@ impl Output {
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush().map_err(|e| self.error(&e))?;
         self.file = None;
-        std::fs::rename(&self.temporary, &self.path).map_err(|e| self.error(&e))
+        match &self.names {
+            Some((temporary, name)) => std::fs::rename(temporary, name).map_err(|e| self.error(&e)),
+            None => Ok(()),
+        }
     }
+}
+
+/// Opens what is written for `path`, with its names when it appears by a rename.
+fn open(path: &Path) -> std::io::Result<(Option<(PathBuf, PathBuf)>, File)> {
+    let stands = std::fs::metadata(path).ok();
+    if stands.as_ref().is_some_and(|found| !found.is_file()) {
+        return Ok((None, OpenOptions::new().write(true).open(path)?));
+    }
+    // Only a file that is there has its links followed to the end.
+    let name = match stands {
+        Some(_) => std::fs::canonicalize(path)?,
+        None => path.to_owned(),
+    };
+    let mut temporary = name.clone().into_os_string();
+    temporary.push(format!(".{}.partial", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let file = File::create(&temporary)?;
+    Ok((Some((temporary, name)), file))
 }
 
 impl Write for Output {
@@ -65,6 +90,63 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         // After `finish` there is nothing under this name any more.
-        let _ = std::fs::remove_file(&self.temporary);
+        if let Some((temporary, _)) = &self.names {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+    use std::path::Path;
+
+    use testkit::Scratch;
+
+    use super::Output;
+
+    fn write(path: &Path) {
+        let mut output = Output::create(path.to_str().expect("a name")).expect("it opens");
+        output.write_all(b"new").expect("it takes bytes");
+        output.finish().expect("it ends");
+    }
+
+    #[test]
+    fn a_device_stays_a_device() {
+        write(Path::new("/dev/null"));
+        assert!(fs::metadata("/dev/null").expect("it is there").file_type().is_char_device());
+    }
+
+    #[test]
+    fn a_pipe_gets_the_bytes() {
+        let folder = Scratch::new("output-pipe");
+        let pipe = folder.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || fs::read(pipe).expect("it is read"))
+        };
+        write(&pipe);
+        assert_eq!(reader.join().expect("it ends"), b"new");
+        assert!(fs::metadata(&pipe).expect("it is there").file_type().is_fifo());
+    }
+
+    #[test]
+    fn a_link_stays_and_its_file_is_replaced() {
+        let folder = Scratch::new("output-link");
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        fs::write(&file, b"old").expect("a file");
+        symlink(&file, &link).expect("a link");
+        write(&link);
+        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        assert_eq!(fs::read(&file).expect("it is there"), b"new");
+        assert_eq!(
+            fs::read_dir(folder.path()).expect("a folder").count(),
+            2,
+            "nothing else is left"
+        );
     }
 }
