@@ -76,9 +76,12 @@ fn check_replaced(old: &[(String, DataType)], new: &[(String, DataType)]) -> Res
             return fail(format!("cannot change name of view column \"{name}\" to \"{new_name}\""));
         }
         // Digits of computed numbers, which PostgreSQL does not count, are no other type.
-        let declared = declared_digits(*ty).zip(declared_digits(*new_ty));
-        let numbers = ty.is_numeric() && new_ty.is_numeric() && declared.is_none();
-        if ty != new_ty && !numbers {
+        let are_numbers = ty.is_numeric() && new_ty.is_numeric();
+        let is_same = match are_numbers {
+            true => declared_digits(*ty) == declared_digits(*new_ty),
+            false => ty == new_ty,
+        };
+        if !is_same {
             return fail(format!(
                 "cannot change data type of view column \"{name}\" from {ty} to {new_ty}"
             ));
