@@ -10,8 +10,9 @@ use storage::KeyFilter;
 use types::{DataType, Error, PhysicalType, Result, SqlState, Value};
 
 use crate::context::QueryContext;
-use crate::pipeline::Stream;
+use crate::pipeline::{Source, Stream};
 use crate::result::{ResultSet, StoredRows};
+use crate::set::LastRound;
 use crate::{aggregate, index, input, join, ordered, scan, set, simple};
 
 /// A filter on one integer column that a join above proved: rows that fail it cannot reach the
@@ -63,8 +64,8 @@ pub struct Opener {
     pub context: Arc<QueryContext>,
     /// Results of preludes, by index.
     preludes: Vec<Finished>,
-    /// Rows of the last round, by number of the recursive CTE.
-    pub(crate) recursive: Vec<(usize, Arc<StoredRows>)>,
+    /// The last round of each recursion around the node that is opened, by number of its CTE.
+    pub(crate) recursive: Vec<(usize, Arc<LastRound>)>,
 }
 
 /// What a prelude left.
@@ -212,8 +213,8 @@ impl Opener {
                     stream.push_operator(Arc::new(simple::Picked::new(columns, node.id)));
                     return Ok(stream);
                 }
-                let rows = self.cte(*source)?;
-                Ok(Stream::new(rows.source(columns), Some(node.id)))
+                let rows = self.cte(*source, columns)?;
+                Ok(Stream::new(rows, Some(node.id)))
             }
             Operator::Filter { .. } => simple::open_filter(self, node, filters),
             Operator::Project { .. } => simple::open_project(self, node, filters),
@@ -230,18 +231,31 @@ impl Opener {
         }
     }
 
-    fn cte(&self, source: CteSource) -> Result<Arc<StoredRows>> {
+    /// These columns of what `source` left.
+    fn cte(&self, source: CteSource, columns: &[usize]) -> Result<Arc<dyn Source>> {
         let rows = match source {
             CteSource::Prelude(i) => match self.preludes.get(i) {
-                Some(Finished::Rows(rows)) => Some(rows),
+                Some(Finished::Rows(rows)) => Some(rows.source(columns)),
                 _ => None,
             },
             CteSource::Recursive(number) => {
                 let last = self.recursive.iter().rev().find(|(n, _)| *n == number);
-                last.map(|(_, rows)| rows)
+                last.map(|(_, round)| round.source(columns))
             }
         };
-        rows.cloned().ok_or_else(|| Error::internal(format!("no rows for {source:?}")))
+        rows.ok_or_else(|| Error::internal(format!("no rows for {source:?}")))
+    }
+
+    /// True when rows below `node` may come from the last round of a recursion.
+    pub(crate) fn reads_a_round(&self, node: &Node) -> bool {
+        match &node.operator {
+            Operator::CteScan { source: CteSource::Recursive(_), .. } => true,
+            Operator::CteScan { source: CteSource::Prelude(i), .. } => match self.preludes.get(*i) {
+                Some(Finished::Streamed(prelude)) => self.reads_a_round(prelude),
+                _ => false,
+            },
+            _ => node.inputs().into_iter().any(|input| self.reads_a_round(input)),
+        }
     }
 
     /// `expr` with parameters and scalar sub-queries replaced by their values.

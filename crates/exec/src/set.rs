@@ -27,7 +27,7 @@ use crate::pipeline::{Demand, Push, Source, Stream};
 use crate::result::StoredRows;
 use crate::spill::{Gathered, Hashes, PARTITION_BITS, Results, gather, load, on_disk};
 
-pub(crate) use recursive::open_recursive;
+pub(crate) use recursive::{LastRound, open_recursive};
 
 /// Opens [`Operator::UnionAll`]: the streams of the inputs, one after the other.
 ///

@@ -242,6 +242,22 @@ pub enum JoinKind {
     ProbeSingle,
 }
 
+impl JoinKind {
+    /// True when every row of the result comes from one probe row, as it is met: nothing is noted
+    /// about build rows until the end.
+    pub fn gives_probe_rows(self) -> bool {
+        match self {
+            Self::Inner
+            | Self::ProbeOuter
+            | Self::ProbeSemi
+            | Self::ProbeAnti
+            | Self::ProbeMark
+            | Self::ProbeSingle => true,
+            Self::BuildOuter | Self::FullOuter | Self::BuildSemi | Self::BuildAnti => false,
+        }
+    }
+}
+
 /// How NULLs in a join key compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NullKeys {

@@ -13,6 +13,8 @@ use types::PhysicalType;
 
 /// Strings up to which they are numbered: beyond, keys become bytes.
 pub(super) const STRINGS_MAX: usize = 1 << 16;
+/// Bytes of one table of strings up to which they are numbered: nobody reserves the shared one.
+const TABLE_BYTES_MAX: usize = 8 << 20;
 /// A dictionary with more entries per row of a batch is read as plain strings.
 const ENTRIES_PER_ROW: usize = 16;
 const UNKNOWN: u32 = u32::MAX;
@@ -28,7 +30,7 @@ impl SharedInterner {
     fn id(&self, text: &[u8]) -> Option<u32> {
         let mut table = self.table.lock();
         let id = table.find_or_insert_one(text) + 1;
-        (table.len() <= STRINGS_MAX).then_some(id)
+        (table.len() <= STRINGS_MAX && table.bytes() <= TABLE_BYTES_MAX).then_some(id)
     }
 
     /// The strings by id.

@@ -16,6 +16,7 @@ use types::{DataType, SqlState, Value};
 use crate::context::QueryContext;
 use crate::open::{Opener, column};
 use crate::result::{ResultSet, StoredRows};
+use crate::set::LastRound;
 
 const KINDS: [JoinKind; 10] = [
     JoinKind::Inner,
@@ -160,8 +161,8 @@ impl Case {
 
     fn run_in(&self, context: &Arc<QueryContext>) -> types::Result<Vec<Row>> {
         let mut opener = Opener::new(Arc::clone(context));
-        opener.recursive.push((0, self.probe.stored()));
-        opener.recursive.push((1, self.build.stored()));
+        opener.recursive.push((0, LastRound::of(self.probe.stored())));
+        opener.recursive.push((1, LastRound::of(self.build.stored())));
         let node = self.node();
         let stream = opener.open(&node, Vec::new())?;
         let result = ResultSet::collect(context, &stream, &node.output)?;
@@ -458,7 +459,7 @@ fn joins_of_joins_keep_missing_rows_null() {
             let context = context(1 << 30);
             let mut opener = Opener::new(Arc::clone(&context));
             let inputs = [(0, &inner.probe), (1, &inner.build), (3, &outer.build)];
-            opener.recursive.extend(inputs.map(|(number, rows)| (number, rows.stored())));
+            opener.recursive.extend(inputs.map(|(number, rows)| (number, LastRound::of(rows.stored()))));
             let stream = opener.open(&node, Vec::new()).expect("opens");
             let found = ResultSet::collect(&context, &stream, &node.output).expect("runs");
             assert_same(rows_of(&found), expected, &format!("{kind:?} {above:?}"));

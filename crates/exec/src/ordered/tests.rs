@@ -19,6 +19,7 @@ use types::{DataType, Interval, NumericType, PhysicalType, Result, SqlState, Val
 use crate::context::QueryContext;
 use crate::open::Opener;
 use crate::result::{ResultSet, StoredRows};
+use crate::set::LastRound;
 
 /// Types of the test table's columns; the last numbers the rows.
 const COLUMNS: [DataType; 6] = [
@@ -97,7 +98,7 @@ fn run_in(
     data: &[Vec<Value>],
 ) -> Result<Vec<Vec<Value>>> {
     let mut opener = Opener::new(Arc::clone(context));
-    opener.recursive.push((0, stored(data)));
+    opener.recursive.push((0, LastRound::of(stored(data))));
     let stream = opener.open(node, Vec::new())?;
     let result = ResultSet::collect(context, &stream, &node.output)?;
     let row = |b: &Batch, i: usize| b.columns.iter().map(|c| c.value(i)).collect();

@@ -6,7 +6,8 @@ use hashbrown::HashMap;
 use kernels::hash::hash_columns;
 use kernels::join_table::verify::equal_rows;
 use kernels::{Column, Vector};
-use plan::physical::{Node, Operator};
+use parking_lot::Mutex;
+use plan::physical::{CteSource, Node, Operator};
 use sql::algebra::Duplicates;
 use storage::{MemoryCategory, Reservation};
 use types::{DataType, Error, Result};
@@ -51,45 +52,104 @@ impl Source for Rounds {
         let mut seen = (*duplicates == Duplicates::Remove).then(|| Seen::new(&context));
         let types = types_of(&self.node.output);
         let columns: Vec<usize> = (0..self.node.output.len()).collect();
-        let mut last: Option<Arc<StoredRows>> = None;
+        let stream = opener.open(base, Vec::new())?;
+        let mut rows = StoredRows::collect(&context, &stream, &base.output)?;
+        let mut repeated = None;
+        let last = Arc::new(LastRound::default());
+        opener.recursive.push((*number, Arc::clone(&last)));
         loop {
             context.check()?;
-            let input: &Node = if last.is_some() { step } else { base };
-            let round = run_round(&mut opener, input, *number, last)?;
-            let round = match &mut seen {
-                Some(seen) => seen.keep_new(&context, round, &types)?,
-                None => round,
-            };
-            if round.rows() == 0 {
+            if let Some(seen) = &mut seen {
+                rows = seen.keep_new(&context, rows, &types)?;
+            }
+            if rows.rows() == 0 {
                 return Ok(Demand::More);
             }
-            let round = Arc::new(round);
+            let round = Arc::new(rows);
             let source = round.source(&columns);
             for order in 0..source.orders() {
                 if source.run(order, push)? == Demand::Enough {
                     return Ok(Demand::Enough);
                 }
             }
-            last = Some(round);
+            last.replace(round);
+            rows = run_step(&mut opener, step, &mut repeated)?;
         }
     }
 }
 
-fn run_round(
-    opener: &mut Opener,
-    input: &Node,
-    number: usize,
-    last: Option<Arc<StoredRows>>,
-) -> Result<StoredRows> {
+/// Runs one round. A stream that can be run again is kept in `repeated`.
+fn run_step(opener: &mut Opener, step: &Node, repeated: &mut Option<Stream>) -> Result<StoredRows> {
     let context = Arc::clone(&opener.context);
-    let depth = opener.recursive.len();
-    if let Some(last) = last {
-        opener.recursive.push((number, last));
+    if let Some(stream) = repeated {
+        return StoredRows::collect(&context, stream, &step.output);
     }
-    let stream = opener.open(input, Vec::new());
-    let rows = stream.and_then(|stream| StoredRows::collect(&context, &stream, &input.output));
-    opener.recursive.truncate(depth);
-    rows
+    let stream = opener.open(step, Vec::new())?;
+    let rows = StoredRows::collect(&context, &stream, &step.output)?;
+    if is_pipeline(opener, step) && stream.segments.len() == 1 {
+        *repeated = Some(stream);
+    }
+    Ok(rows)
+}
+
+/// True when rows pass from the last round to the end of `node` without a breaker that reads the
+/// round, so that a stream of `node` can be run again on the next round: what it stored, the build
+/// sides of its joins, does not depend on the round.
+fn is_pipeline(opener: &Opener, node: &Node) -> bool {
+    match &node.operator {
+        Operator::CteScan { source: CteSource::Recursive(_), .. } => true,
+        Operator::Filter { input, .. } | Operator::Project { input, .. } => {
+            is_pipeline(opener, input)
+        }
+        Operator::IndexJoin { outer, .. } => is_pipeline(opener, outer),
+        Operator::HashJoin { probe, build, kind, .. } => {
+            kind.gives_probe_rows() && !opener.reads_a_round(build) && is_pipeline(opener, probe)
+        }
+        _ => false,
+    }
+}
+
+/// The rows of the last round of a recursion, which a stream of the step reads when it runs.
+#[derive(Default)]
+pub(crate) struct LastRound(Mutex<Option<Arc<StoredRows>>>);
+
+impl LastRound {
+    /// A round of these rows.
+    #[cfg(test)]
+    pub(crate) fn of(rows: Arc<StoredRows>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(rows))))
+    }
+
+    fn replace(&self, rows: Arc<StoredRows>) {
+        *self.0.lock() = Some(rows);
+    }
+
+    /// These columns of the rows that are there when the source runs.
+    pub(crate) fn source(self: &Arc<Self>, columns: &[usize]) -> Arc<dyn Source> {
+        Arc::new(RoundSource { round: Arc::clone(self), columns: columns.to_vec() })
+    }
+}
+
+/// Columns of the last round.
+struct RoundSource {
+    round: Arc<LastRound>,
+    columns: Vec<usize>,
+}
+
+impl RoundSource {
+    fn rows(&self) -> Option<Arc<dyn Source>> {
+        self.round.0.lock().as_ref().map(|rows| rows.source(&self.columns))
+    }
+}
+
+impl Source for RoundSource {
+    fn orders(&self) -> usize {
+        self.rows().map_or(0, |rows| rows.orders())
+    }
+
+    fn run(&self, order: usize, push: &mut Push<'_>) -> Result<Demand> {
+        self.rows().map_or(Ok(Demand::More), |rows| rows.run(order, push))
+    }
 }
 
 /// A row of an earlier round, and the next one of the same hash.

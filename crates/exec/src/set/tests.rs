@@ -43,7 +43,7 @@ fn run(operator: Operator, inputs: &[Vec<Row>], types: &[DataType]) -> Vec<Row> 
     let context = Arc::new(QueryContext::new(pool, Scheduler::new(2), ticket, 2));
     let mut opener = Opener::new(Arc::clone(&context));
     for (number, rows) in inputs.iter().enumerate() {
-        opener.recursive.push((number, stored(rows)));
+        opener.recursive.push((number, LastRound::of(stored(rows))));
     }
     let node = Node { id: OperatorId(1), operator, output: output(types), rows: 1.0 };
     let stream = opener.open(&node, Vec::new()).expect("opens");
