@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use exec::SpillSpace;
+use host::{Io, RealIo};
 use parking_lot::{Mutex, RwLock};
 use sched::Scheduler;
 use storage::{BufferPool, Layout, Timestamp};
-use txn::io::{Io, RealIo};
 use txn::manager::TransactionManager;
 use types::{Error, Result};
 

@@ -7,7 +7,7 @@
 //! ```
 //! Invariants: nothing is written to a file under the commit latch; a file that the log or a
 //! manifest names was synced before; temporary tables, views and sequences are in no file.
-//! Elsewhere: files and their damage (`txn::log`, `txn::checkpoint`), definitions as bytes
+//! Elsewhere: files and their damage (`wal`, `txn::checkpoint`), definitions as bytes
 //! (`catalog::codec`).
 
 mod objects;
@@ -26,12 +26,12 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use host::{Io, RealIo};
 use parking_lot::Mutex;
 use storage::Timestamp;
 use txn::checkpoint::Directory;
-use txn::io::{Io, RealIo};
-use txn::log::{Log, LogOptions};
 use types::{Error, Result, SqlState};
+use wal::{Log, LogOptions};
 
 use crate::catalog::State;
 use crate::database::Inner;
@@ -40,13 +40,13 @@ use background::Checkpointer;
 use files::BlockFiles;
 
 pub use recover::RecoveryReport;
-pub use txn::log::Background;
 pub use verify::CheckReport;
+pub use wal::Background;
 
 pub(crate) use open::{Opened, check, open};
 pub(crate) use redo::Redo;
-pub(crate) use txn::log::Lsn;
 pub(crate) use verify::{tables as check_tables, tables_beside_others as check_beside_others};
+pub(crate) use wal::Lsn;
 
 /// Bytes of log after which a checkpoint is written: recovery reads no more than about twice that.
 pub(crate) const CHECKPOINT_WAL_BYTES: u64 = 256 << 20;

@@ -250,10 +250,12 @@ impl Opener {
     pub(crate) fn reads_a_round(&self, node: &Node) -> bool {
         match &node.operator {
             Operator::CteScan { source: CteSource::Recursive(_), .. } => true,
-            Operator::CteScan { source: CteSource::Prelude(i), .. } => match self.preludes.get(*i) {
-                Some(Finished::Streamed(prelude)) => self.reads_a_round(prelude),
-                _ => false,
-            },
+            Operator::CteScan { source: CteSource::Prelude(i), .. } => {
+                match self.preludes.get(*i) {
+                    Some(Finished::Streamed(prelude)) => self.reads_a_round(prelude),
+                    _ => false,
+                }
+            }
             _ => node.inputs().into_iter().any(|input| self.reads_a_round(input)),
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! Invariants: a file has no name while it is used, so that the system removes it however its
 //! operator ends; nothing of it outlives the process. Chunks carry a checksum.
-//! Elsewhere: which operators spill (`aggregate`, `join`, `ordered`), files (`txn::io`).
+//! Elsewhere: which operators spill (`aggregate`, `join`, `ordered`), files (`host`).
 
 mod chunk;
 mod file;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use txn::io::Io;
+use host::Io;
 use types::{Error, SqlState};
 
 use crate::context::QueryContext;

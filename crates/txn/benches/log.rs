@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use host::{Io, RealIo};
 use parking_lot::Mutex;
-use storage::{Datum, Tid, Timestamp};
-use txn::io::{Io, RealIo};
-use txn::log::{Log, LogOptions, LogPlace, LogReader, Position, RecordBuffer};
+use storage::{Datum, Tid};
 use txn::redo::{RedoReader, RedoWriter};
+use wal::{Log, LogOptions, LogPlace, LogReader, Position, RecordBuffer, Stamp};
 
 const ROUNDS: usize = 5;
 
@@ -49,7 +49,7 @@ fn append_cost(directory: &Path, full: bool) {
                 let start = Instant::now();
                 let space = log.reserve(&record).expect("space");
                 let middle = Instant::now();
-                log.append(space, Timestamp(ts), &mut record).expect("a log that works");
+                log.append(space, Stamp(ts), &mut record).expect("a log that works");
                 let end = Instant::now();
                 // The first round touches the memory of the buffers for the first time.
                 if round > 0 {
@@ -85,7 +85,7 @@ fn durable_commits(directory: &Path, threads: u64, full: bool) {
                         let lsn = {
                             let mut ts = latch.lock();
                             *ts += 1;
-                            log.append(space, Timestamp(*ts), &mut record).expect("works")
+                            log.append(space, Stamp(*ts), &mut record).expect("works")
                         };
                         log.wait_durable(lsn).expect("a disk that works");
                     }
@@ -119,14 +119,14 @@ fn replay(directory: &Path, full: bool) {
                 writer.insert(1, Tid(ts * 24 + row), values.into_iter());
             }
             let space = log.reserve(&record).expect("space");
-            log.append(space, Timestamp(ts), &mut record).expect("a log that works");
+            log.append(space, Stamp(ts), &mut record).expect("a log that works");
         }
         let bytes = log.position().lsn.0 as f64;
         drop(log);
         for decode in [false, true] {
             let rates = (0..ROUNDS).map(|_| {
                 let start = Instant::now();
-                let mut reader = LogReader::open(place, Position::default(), Timestamp(0))
+                let mut reader = LogReader::open(place, Position::default(), Stamp(0))
                     .expect("the log just written");
                 let (mut records, mut rows) = (0, 0);
                 while let Some(record) = reader.next().expect("a whole log") {

@@ -6,7 +6,7 @@
 //! CURRENT       name and checksum of the newest complete manifest; replaced by renaming
 //! manifest-<n>  snapshot, position in the log, catalog, sequences, tables and their block files
 //! blocks/       <table>-<block>-<version>.blk, and .dead: newer marks of deleted rows
-//! wal/          see `log`
+//! wal/          see the crate `wal`
 //! ```
 //! Order of a checkpoint: block files synced, their names synced, manifest synced, its name synced,
 //! CURRENT replaced, directory synced; only then old files and log segments go. A crash in between

@@ -8,7 +8,7 @@
 //! Invariants: a snapshot is in its slot before anything is read with it, and no timestamp above
 //! the low-water mark was handed out before; stamps of a transaction are complete before its
 //! timestamp is published.
-//! Elsewhere: versions (`storage::undo`), the log (`log`).
+//! Elsewhere: versions (`storage::undo`), the log (`wal`).
 //! Source: Neumann, Mühlbauer, Kemper 2015, section 2.
 
 mod garbage;

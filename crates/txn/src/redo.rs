@@ -10,16 +10,18 @@
 //! ```
 //! Invariants: [`RedoReader`] reads exactly what [`RedoWriter`] wrote and refuses everything else
 //! with XX001, never with a panic; nothing is allocated per entry on either side.
-//! Elsewhere: checksums (`log`); applying entries (`storage`, `engine`).
+//! Elsewhere: checksums (`wal`); applying entries (`storage`, `engine`).
 
 mod value;
 #[cfg(test)]
 mod tests;
 
-use storage::{Change, ChangeKind, Datum, RowBuffer, RowChange, RowChangeKind, RowChanges, Tid};
+use storage::{
+    Change, ChangeKind, Datum, RowBuffer, RowChange, RowChangeKind, RowChanges, Tid, Timestamp,
+};
 use types::Result;
-
-use crate::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
+use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32};
+use wal::Stamp;
 
 use value::{pass_value, put_value, take_value};
 
@@ -34,6 +36,16 @@ mod kind {
     pub(super) const SEQUENCE: u8 = 7;
     /// Flag: the table is that of the entry before.
     pub(super) const SAME_TABLE: u8 = 0x80;
+}
+
+/// The stamp of the record of the transaction that committed at `ts`.
+pub fn stamp_of(ts: Timestamp) -> Stamp {
+    Stamp(ts.0)
+}
+
+/// When the transaction committed whose record has this stamp.
+pub fn time_of(stamp: Stamp) -> Timestamp {
+    Timestamp(stamp.0)
 }
 
 /// What errors call the bytes.

@@ -18,6 +18,7 @@ pub mod array;
 pub mod budget;
 pub mod calendar;
 pub mod cast;
+pub mod codec;
 pub mod decimal;
 pub mod json;
 pub mod record;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Database, Files};
+use host::{SimIo, Tear};
+
 use support::{config, options, query, serve};
-use txn::io::{SimIo, Tear};
 
 /// How many clients a disk lets wait for how long. First until the server takes a connection for an
 /// idle one, then until it takes a thread that does nothing for one that is not needed.

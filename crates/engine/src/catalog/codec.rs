@@ -6,7 +6,7 @@
 //! ```
 //! Invariants: [`decode_table`] and its kin never panic, whatever the bytes, and take memory in
 //! proportion to them; what they return can be used without care.
-//! Elsewhere: checksums and the frame around a record (`txn::log`, `txn::checkpoint`).
+//! Elsewhere: checksums and the frame around a record (`wal`, `txn::checkpoint`).
 
 mod field;
 mod parts;

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use storage::{BlockImage, Table};
 use txn::checkpoint::{BlockEntry, Manifest, Syncing, TableEntry as TableFiles, Unsynced};
-use txn::log::Position;
 use txn::manager::{Isolation, Transaction};
 use types::{Error, Result, SqlState};
+use wal::Position;
 
 use super::encode::dead_bytes;
 use super::files::{Need, temperature_of};

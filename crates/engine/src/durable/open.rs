@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use parking_lot::Mutex;
 use storage::BufferPool;
 use txn::checkpoint::Directory;
-use txn::log::Log;
 use types::{Result, SqlState};
+use wal::Log;
 
 use super::background::Checkpointer;
 use super::recover::{Means, Recovered};

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use storage::{BufferPool, Table, Timestamp, TxnId, WriteError};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Directory, Manifest};
-use txn::log::LogReader;
 use types::{Error, Result, SqlState};
+use wal::LogReader;
 
 use super::damaged;
 use super::files::{BlockFiles, temperature_of};
@@ -214,7 +214,7 @@ impl<'a> Means<'a> {
 }
 
 /// XX001 names the place in the log.
-fn in_record(error: Error, log: &LogReader, lsn: txn::log::Lsn) -> Error {
+fn in_record(error: Error, log: &LogReader, lsn: wal::Lsn) -> Error {
     if error.state() != SqlState::DATA_CORRUPTED {
         return error;
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use storage::{RowBuffer, Timestamp};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest, TableEntry as TableFiles};
-use txn::log::{Log, Lsn, RecordBuffer, Space};
+use txn::redo::stamp_of;
 use types::{Error, Result, SqlState};
+use wal::{Log, Lsn, RecordBuffer, Space};
 
 use super::Durable;
 use super::files::LoadedBlock;
@@ -96,7 +97,7 @@ impl<'d> Redo<'d> {
     /// See [`Log::append`].
     pub(super) fn append(&mut self, log: &Log, ts: Timestamp) -> Result<Lsn> {
         let space = self.space.take().expect("redo is appended once");
-        log.append(space, ts, &mut self.scratch_mut().record)
+        log.append(space, stamp_of(ts), &mut self.scratch_mut().record)
     }
 
     /// The files, which from now on stay.

@@ -18,9 +18,9 @@ use std::thread::ScopedJoinHandle;
 use foldhash::fast::RandomState;
 use storage::{RowChanges, Table, TableReplay, Tid, Timestamp, replay_rows};
 use txn::checkpoint::{BlockEntry, BlockTemperature, Manifest};
-use txn::log::{LogReader, Lsn};
-use txn::redo::{BlockReference, Redo, RedoReader, RowsEnd, first_catalog_kind};
+use txn::redo::{BlockReference, Redo, RedoReader, RowsEnd, first_catalog_kind, time_of};
 use types::{Error, Result};
+use wal::{LogReader, Lsn};
 
 use super::damaged;
 use super::files::{BlockFiles, LoadedBlock};
@@ -94,14 +94,15 @@ impl<'l> Source<'l> {
             let Some(record) = self.log.next().map_err(|error| (None, error))? else {
                 return Ok((portion, Some(Stop::End)));
             };
-            self.last = self.last.max(record.ts);
+            self.last = self.last.max(time_of(record.stamp));
             self.commits += 1;
             let catalog = first_catalog_kind(record.payload).is_some_and(|kind| !is_value(kind));
             if catalog {
-                let stop = Stop::Catalog(record.lsn, record.ts, record.payload.to_vec());
+                let stop =
+                    Stop::Catalog(record.lsn, time_of(record.stamp), record.payload.to_vec());
                 return Ok((portion, Some(stop)));
             }
-            portion.add(record.lsn, record.ts, record.payload);
+            portion.add(record.lsn, time_of(record.stamp), record.payload);
         }
         Ok((portion, None))
     }

@@ -5,8 +5,8 @@ mod crash;
 use std::path::Path;
 use std::sync::Arc;
 
+use host::{Io, SimIo, Tear};
 use storage::Layout;
-use txn::io::{Io, SimIo, Tear};
 
 use super::{Background, Files};
 use crate::{Config, Database, Session};
@@ -305,7 +305,7 @@ fn a_full_disk_and_a_failed_sync_lose_nothing() {
     assert_eq!(rows(&mut session, "SELECT a FROM t"), ["1"]);
     io.set_capacity(None);
     run(&mut session, &sql);
-    io.inject(txn::io::Fault::Sync(1));
+    io.inject(host::Fault::Sync(1));
     assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (3, '')"), "58030");
     assert_eq!(state_of(&mut session, "INSERT INTO t VALUES (4, '')"), "58030");
     assert_eq!(rows(&mut session, "SELECT a FROM t WHERE a < 3 ORDER BY a"), ["1", "2"]);

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use host::Finding;
 use storage::{
     Direction, IndexKind, KeyBuffer, KeyRange, RowBuffer, Snapshot, Table, TableIndex, Tid,
     Timestamp,
 };
-use txn::Finding;
 use txn::manager::{Isolation, TransactionManager};
 use types::budget;
 

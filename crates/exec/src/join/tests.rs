@@ -459,7 +459,9 @@ fn joins_of_joins_keep_missing_rows_null() {
             let context = context(1 << 30);
             let mut opener = Opener::new(Arc::clone(&context));
             let inputs = [(0, &inner.probe), (1, &inner.build), (3, &outer.build)];
-            opener.recursive.extend(inputs.map(|(number, rows)| (number, LastRound::of(rows.stored()))));
+            opener
+                .recursive
+                .extend(inputs.map(|(number, rows)| (number, LastRound::of(rows.stored()))));
             let stream = opener.open(&node, Vec::new()).expect("opens");
             let found = ResultSet::collect(&context, &stream, &node.output).expect("runs");
             assert_same(rows_of(&found), expected, &format!("{kind:?} {above:?}"));

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use host::{File, OpenMode};
 use kernels::Batch;
 use parking_lot::Mutex;
 use plan::physical::OperatorId;
 use storage::BufferPool;
-use txn::io::{File, OpenMode};
 use types::{Error, Result};
 
 use super::{chunk, next_number};

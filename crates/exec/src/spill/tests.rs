@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use host::{Io, SimIo, Tear};
 use kernels::{Batch, Bitmap, Column, StrVector, Vector, VectorData};
 use plan::physical::OperatorId;
 use proptest::collection::vec;
@@ -11,7 +12,6 @@ use proptest::prelude::*;
 use sched::{Priority, Scheduler, Ticket};
 use storage::BufferPool;
 use testkit::values;
-use txn::io::{Io, SimIo, Tear};
 use types::{Interval, SqlState};
 
 use super::*;

@@ -10,12 +10,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use host::{Io, OpenMode, read_file, write_file};
 use types::{Error, Result, SqlState};
+use wal::{Lsn, SEGMENT_HEADER_BYTES, segment_first};
 
 use super::block_file::BlockFileName;
 use super::directory::{BLOCKS_NAME, CURRENT_NAME, Directory, LOG_NAME, MARKER_NAME, read_current};
-use crate::io::{Io, OpenMode, read_file, write_file};
-use crate::log::{Lsn, SEGMENT_HEADER_BYTES, segment_first};
 
 /// In a directory that is not yet, or never became, a whole copy.
 const INCOMPLETE_NAME: &str = "backup.incomplete";

@@ -9,9 +9,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::codec::{read_u32, read_u64};
-use crate::damage::{Failure, Finding};
-use crate::io::{File, Io, Pace, read_file, write_uncached};
+use host::{Failure, Finding};
+use host::{File, Io, Pace, read_file, write_uncached};
+use types::codec::{read_u32, read_u64};
 
 const MAGIC: &[u8; 8] = b"TESSBLK\n";
 const FORMAT_VERSION: u32 = 1;

@@ -3,17 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use storage::Timestamp;
+use host::Io;
+use host::{Failure, Finding};
 use types::{Result, SqlState};
+use wal::{LogPlace, LogReader, Stamp};
 
 use super::directory::{
     LOCK_NAME, LOG_NAME, MARKER_NAME, read_block, read_current, read_marker, verify_entry,
 };
 use super::manifest::Manifest;
-use crate::damage::{Failure, Finding};
-use crate::io::Io;
-use crate::log::{LogPlace, LogReader};
-use crate::redo::{Redo, RedoReader};
+use crate::redo::{Redo, RedoReader, stamp_of};
 
 /// Reads and verifies marker, CURRENT, manifest, all block files and all log records of the
 /// database in `path`, which nobody may have open. A torn tail of the log is no damage, and
@@ -85,12 +84,12 @@ impl Check<'_> {
     fn log(&mut self, manifest: &Manifest) -> Result<(), Failure> {
         let directory = self.path.join(LOG_NAME);
         let place = LogPlace { io: self.io, directory: &directory, database: self.database };
-        let mut reader = LogReader::try_open(&place, manifest.position, Timestamp(0))?;
+        let mut reader = LogReader::try_open(&place, manifest.position, Stamp(0))?;
         loop {
             let (lsn, failure) = match reader.try_next()? {
                 None => return Ok(()),
                 Some(record) => {
-                    let needed = record.ts > manifest.snapshot;
+                    let needed = record.stamp > stamp_of(manifest.snapshot);
                     (record.lsn, self.redo(record.payload, needed).err())
                 }
             };

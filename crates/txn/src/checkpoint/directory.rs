@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use host::{Failure, Finding};
+use host::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
 use parking_lot::Mutex;
+use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
+use wal::{Log, LogOptions, LogPlace, LogReader, holds_records};
 
 use super::block_file::{BlockFile, BlockFileKind, BlockFileName};
 use super::manifest::{BlockEntry, DeadReference, Manifest};
-use crate::codec::{read_u32, read_u64};
-use crate::damage::{Failure, Finding};
-use crate::io::{File, FileLock, Io, Pace, read_file, replace_file, write_file};
-use crate::log::{Log, LogOptions, LogPlace, LogReader, holds_records};
-use crate::redo::BlockReference;
+use crate::redo::{BlockReference, stamp_of};
 
 pub(super) const MARKER_NAME: &str = "tessera.db";
 pub(super) const CURRENT_NAME: &str = "CURRENT";
@@ -115,7 +115,7 @@ impl Directory {
     pub fn read_log(&self, manifest: &Manifest) -> Result<LogReader> {
         let directory = self.path.join(LOG_NAME);
         let place = LogPlace { io: &self.io, directory: &directory, database: self.database };
-        LogReader::open(&place, manifest.position, manifest.snapshot)
+        LogReader::open(&place, manifest.position, stamp_of(manifest.snapshot))
     }
 
     /// Makes `manifest` the newest checkpoint. All its files must be written. When this returns,

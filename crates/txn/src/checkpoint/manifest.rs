@@ -7,12 +7,12 @@
 
 use std::path::Path;
 
-use super::block_file::{BlockFileKind, BlockFileName};
+use host::Finding;
 use storage::Timestamp;
+use types::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32, read_u64};
+use wal::{Lsn, Position};
 
-use crate::codec::{Input, Malformed, put_bytes, put_i64, put_u64, read_u32, read_u64};
-use crate::damage::Finding;
-use crate::log::{Lsn, Position};
+use super::block_file::{BlockFileKind, BlockFileName};
 use crate::redo::BlockReference;
 
 const MAGIC: &[u8; 8] = b"TESSMAN\n";

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use host::{Fault, Io, OpenMode, RealIo, SimIo, Tear};
+use storage::{Datum, Tid, Timestamp};
 use testkit::Random;
 use types::{Result, SqlState};
+use wal::{Background, Log, LogOptions, Lsn, RecordBuffer, Stamp};
 
 use super::*;
-use crate::io::{Fault, Io, OpenMode, RealIo, SimIo, Tear};
-use crate::log::{Background, Log, LogOptions, Lsn, RecordBuffer};
 use crate::redo::{BlockReference, Redo, RedoReader, RedoWriter};
-use storage::{Datum, Tid, Timestamp};
 
 const TABLE: u64 = 7;
 /// Rows of a block of the model.
@@ -44,7 +44,7 @@ fn content(rows: &Rows, block: u64) -> Vec<u8> {
 
 fn read_content(bytes: &[u8], rows: &mut Rows) {
     for row in bytes.chunks(16) {
-        let number = |at: usize| crate::codec::read_u64(row, at);
+        let number = |at: usize| types::codec::read_u64(row, at);
         rows.insert(number(0), number(8));
     }
 }
@@ -74,15 +74,15 @@ impl Database {
             if let Some(dead) = &entry.dead {
                 let dead = directory.read_dead(TABLE, entry.file.block, dead)?;
                 for key in dead.dead().chunks(8) {
-                    rows.remove(&crate::codec::read_u64(key, 0));
+                    rows.remove(&types::codec::read_u64(key, 0));
                 }
             }
         }
         let mut reader = directory.read_log(&manifest)?;
         let mut used = Vec::new();
         while let Some(record) = reader.next()? {
-            assert!(record.ts.0 > ts, "commits in order");
-            ts = record.ts.0;
+            assert!(record.stamp.0 > ts, "commits in order");
+            ts = record.stamp.0;
             let mut redo = RedoReader::new(record.payload);
             while let Some(redo) = redo.next()? {
                 next_version =
@@ -126,7 +126,7 @@ impl Database {
             }
         }
         let space = self.log.reserve(&record)?;
-        let lsn = self.log.append(space, Timestamp(self.ts + 1), &mut record)?;
+        let lsn = self.log.append(space, Stamp(self.ts + 1), &mut record)?;
         self.ts += 1;
         self.rows = rows;
         for (key, _) in changes {
@@ -440,7 +440,7 @@ fn manifests_come_back_and_bad_bytes_do_not() {
         let mut number = || random.bits() >> random.below(64);
         let manifest = Manifest {
             snapshot: Timestamp(number()),
-            position: crate::log::Position { lsn: Lsn(number()), incarnation: number() },
+            position: wal::Position { lsn: Lsn(number()), incarnation: number() },
             next_version: number(),
             catalog: number().to_le_bytes().to_vec(),
             sequences: vec![(number(), number() as i64)],

@@ -1,8 +1,7 @@
 //! A value in a redo entry.
 
 use storage::Datum;
-
-use crate::codec::{Input, Malformed, put_bytes, put_i64, put_i128, put_interval};
+use types::codec::{Input, Malformed, put_bytes, put_i64, put_i128, put_interval};
 
 mod tag {
     pub(super) const NULL: u8 = 0;
@@ -81,7 +80,7 @@ pub(super) fn take_value<'a>(input: &mut Input<'a>) -> Result<Datum<'a>, Malform
             tag::I32 => Datum::I32(input.i32()?),
             tag::I64 => Datum::I64(input.i64()?),
             tag::I128 => Datum::I128(input.i128()?),
-            tag::F64 => Datum::F64(f64::from_bits(crate::codec::read_u64(input.take(8)?, 0))),
+            tag::F64 => Datum::F64(f64::from_bits(types::codec::read_u64(input.take(8)?, 0))),
             tag::STR => Datum::Str(input.bytes()?),
             tag::INTERVAL => Datum::Interval(input.interval()?),
             _ => return Err(no_value(input, tag)),

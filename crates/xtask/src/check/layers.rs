@@ -1,13 +1,15 @@
 //! Which crate may know which: the order of DESIGN section 2.
 //!
 //! ```text
-//! types < kernels < storage < txn      bus < sched      types < sql < plan
+//! types < kernels < storage < txn      types < host < wal < txn
+//! bus < sched                          types < sql < plan
 //! all of these < exec < engine < formats, workloads, wire, procs < server, python
 //! ```
 
 /// Chains of crates, lower ones first: each may depend on what stands before it.
 const CHAINS: &[&[&str]] = &[
     &["types", "kernels", "storage", "txn"],
+    &["types", "host", "wal", "txn"],
     &["types", "bus", "sched"],
     &["types", "sql", "plan"],
 ];
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_order_of_the_design_holds() {
-        for (user, used) in [("kernels", "types"), ("txn", "types"), ("plan", "sql")] {
+        for (user, used) in [("kernels", "types"), ("txn", "wal"), ("plan", "sql")] {
             assert_eq!(objection(user, used), None);
         }
         for (user, used) in [("exec", "plan"), ("engine", "sched"), ("server", "formats")] {
@@ -98,6 +100,7 @@ mod tests {
         for (user, used) in [
             ("types", "kernels"),
             ("storage", "sql"),
+            ("wal", "storage"),
             ("sched", "exec"),
             ("formats", "workloads"),
             ("engine", "formats"),

@@ -9,9 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use host::{Fault, SimIo, Tear};
 use storage::Layout;
 use testkit::Random;
-use txn::io::{Fault, SimIo, Tear};
 
 use super::{config, files_of};
 use crate::{Config, Database, Session};

@@ -12,13 +12,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
+use types::codec::{read_u32, read_u64};
 use types::waiting::waiting;
 use types::{Error, Result, SqlState};
 
-use super::format::{self, Checksums, MARK_BYTES, MARK_TIMESTAMP, RECORD_ALIGN};
+use super::format::{self, Checksums, MARK_BYTES, MARK_STAMP, RECORD_ALIGN};
 use super::segments::Segments;
 use super::{LogOptions, Lsn};
-use crate::codec::{read_u32, read_u64};
 
 /// Bytes of a chunk. Records of this size and more are chunks of their own and never copied.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -277,7 +277,7 @@ impl Shared {
             while !rest.is_empty() {
                 let bytes = (read_u32(rest, 0) as usize).next_multiple_of(RECORD_ALIGN);
                 let (record, later) = rest.split_at_mut(bytes);
-                let is_mark = read_u64(record, 8) == MARK_TIMESTAMP;
+                let is_mark = read_u64(record, 8) == MARK_STAMP;
                 checksums.seal(record, if is_mark { 0 } else { self.incarnation }, lsn);
                 lsn += bytes as u64;
                 rest = later;

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use host::{Fault, RealIo, SimIo, Tear};
 use testkit::Random;
 use types::SqlState;
 
 use super::*;
-use crate::io::{Fault, RealIo, SimIo, Tear};
 
 const DATABASE: u64 = 0x7e55_e7a0_0000_0001;
 
@@ -29,14 +29,14 @@ fn append(log: &Log, ts: u64, payload: &[u8]) -> Result<Lsn> {
     let mut record = RecordBuffer::default();
     record.output().extend_from_slice(payload);
     let space = log.reserve(&record)?;
-    log.append(space, Timestamp(ts), &mut record)
+    log.append(space, Stamp(ts), &mut record)
 }
 
 fn read_all(place: &LogPlace<'_>, from: Position) -> Result<Vec<(u64, Vec<u8>)>> {
-    let mut reader = LogReader::open(place, from, Timestamp(0))?;
+    let mut reader = LogReader::open(place, from, Stamp(0))?;
     let mut records = Vec::new();
     while let Some(record) = reader.next()? {
-        records.push((record.ts.0, record.payload.to_vec()));
+        records.push((record.stamp.0, record.payload.to_vec()));
     }
     Ok(records)
 }
@@ -150,7 +150,7 @@ fn crash_run(seed: u64) {
         sim.kill();
         let found = read_all(&place(&io), model.from).unwrap_or_else(|e| panic!("{seed}: {e}"));
         model.recovered(&found, seed);
-        let reader = LogReader::open(&place(&io), model.from, Timestamp(0)).unwrap();
+        let reader = LogReader::open(&place(&io), model.from, Stamp(0)).unwrap();
         // Opening may crash as well.
         if random.chance(20) {
             sim.inject(Fault::PowerLoss(1 + random.below(6)));
@@ -161,7 +161,7 @@ fn crash_run(seed: u64) {
                 model.recovered(&found, seed);
             }
             sim.kill();
-            let reader = LogReader::open(&place(&io), model.from, Timestamp(0)).unwrap();
+            let reader = LogReader::open(&place(&io), model.from, Stamp(0)).unwrap();
             log = Some(Log::resume(reader, small()).unwrap());
         } else {
             log = Some(Log::resume(reader, small()).unwrap());
@@ -217,7 +217,7 @@ fn a_write_that_meets_a_full_disk_is_tried_again() {
     let log = Log::create(&place(&io), small()).unwrap();
     let lsn = append(&log, 1, b"one").unwrap();
     let files = sim.files();
-    let segment = io.open(&files[0].0, crate::io::OpenMode::Write).unwrap();
+    let segment = io.open(&files[0].0, host::OpenMode::Write).unwrap();
     segment.truncate(4096).unwrap();
     sim.set_capacity(Some(4096));
     assert_eq!(log.wait_durable(lsn).unwrap_err().state(), SqlState::DISK_FULL);
@@ -247,7 +247,7 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
         assert!(error.message().starts_with("the log failed: cannot sync"), "{error}");
     }
     assert!(log.wait_durable(first).is_ok(), "what was acknowledged stays so");
-    assert!(log.append(space, Timestamp(3), &mut record).is_err());
+    assert!(log.append(space, Stamp(3), &mut record).is_err());
     assert_eq!(append(&log, 3, b"three").unwrap_err().state(), SqlState::IO_ERROR);
     drop(log);
     sim.crash();
@@ -312,7 +312,7 @@ fn cut_and_missing_segments_are_refused() {
         assert!(found.is_err() || index + 1 == files.len(), "without {path:?}");
         let copy = sim.fork(1);
         let io: Arc<dyn Io> = Arc::new(copy.clone());
-        io.open(path, crate::io::OpenMode::Write).unwrap().truncate(bytes - 8).unwrap();
+        io.open(path, host::OpenMode::Write).unwrap().truncate(bytes - 8).unwrap();
         match read_all(&place(&io), Position::default()) {
             Ok(found) => assert_eq!(found, records),
             Err(error) => assert_eq!(error.state(), SqlState::DATA_CORRUPTED),
@@ -339,7 +339,7 @@ fn a_torn_tail_is_cut_and_never_read_again() {
     // The second record is damaged, those behind it are whole: one batch, so a torn one.
     let path = PathBuf::from("/wal/0000000000000000.log");
     sim.flip(&path, 4096 + 24 + 40 + 20, 1).unwrap();
-    let reader = LogReader::open(&place(&io), Position::default(), Timestamp(0)).unwrap();
+    let reader = LogReader::open(&place(&io), Position::default(), Stamp(0)).unwrap();
     let log = Log::resume(reader, small()).unwrap();
     assert_eq!(log.position().lsn, Lsn(24 + 40));
     // A mark and a record that end where the old third record starts.
@@ -376,12 +376,12 @@ fn segments_are_used_again_and_their_old_records_forgotten() {
 }
 
 #[test]
-fn timestamps_are_passed_over_up_to_the_snapshot() {
+fn stamps_are_passed_over_up_to_the_snapshot() {
     let sim = SimIo::new(3, Tear::Bytes);
     closed_log(&sim);
     let io: Arc<dyn Io> = Arc::new(sim);
-    let mut reader = LogReader::open(&place(&io), Position::default(), Timestamp(30)).unwrap();
-    assert_eq!(reader.next().unwrap().unwrap().ts, Timestamp(31));
+    let mut reader = LogReader::open(&place(&io), Position::default(), Stamp(30)).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap().stamp, Stamp(31));
 }
 
 /// A directory of the real file system that goes with the value.
@@ -440,7 +440,7 @@ fn threads_share_syncs_and_all_records_arrive_in_order() {
                     let lsn = {
                         let mut ts = latch.lock();
                         *ts += 1;
-                        log.append(space, Timestamp(*ts), &mut record).unwrap()
+                        log.append(space, Stamp(*ts), &mut record).unwrap()
                     };
                     log.wait_durable(lsn).unwrap();
                     assert!(log.durable() >= lsn);
@@ -481,7 +481,7 @@ fn what_threads_were_told_is_durable_survives_a_crash_among_them() {
             let space = log.reserve(record)?;
             let (ts, lsn) = {
                 let mut ts = latch.lock();
-                let lsn = log.append(space, Timestamp(*ts + 1), record)?;
+                let lsn = log.append(space, Stamp(*ts + 1), record)?;
                 *ts += 1;
                 (*ts, lsn)
             };

@@ -17,11 +17,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(
-        path: impl Into<PathBuf>,
-        offset: u64,
-        expectation: impl Into<String>,
-    ) -> Self {
+    /// Damage at `offset` of the file `path`.
+    pub fn new(path: impl Into<PathBuf>, offset: u64, expectation: impl Into<String>) -> Self {
         Self { path: path.into(), offset, expectation: expectation.into() }
     }
 }
@@ -41,10 +38,12 @@ impl From<Finding> for Error {
     }
 }
 
-/// Why a file could not be used: [`check`](crate::checkpoint::check) lists the first kind.
+/// Why a file could not be used: a check of all files lists the first kind.
 #[derive(Clone, Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
+    /// The file is damaged.
     Damage(Finding),
+    /// Anything else that the system says.
     Other(Error),
 }
 

@@ -4,7 +4,7 @@
 //! wal/0000000000000000.log | header 4096 | stream bytes 0 .. S |      S = 64 MiB
 //! wal/0000000004000000.log | header 4096 | stream bytes S .. 2 S |    (names: first lsn, hex)
 //! stream: | mark | record | record | mark | record | ...    each padded to 8 bytes
-//! record: | bytes u32 | crc32c u32 | timestamp u64 | payload |        bytes: 16 + payload
+//! record: | bytes u32 | crc32c u32 | stamp u64     | payload |        bytes: 16 + payload
 //! mark:   | 24    u32 | crc32c u32 | u64::MAX      | incarnation u64 |
 //! ```
 //! An lsn is a position in the stream; records may cross segments. A mark starts each batch that
@@ -16,8 +16,9 @@
 //! Invariants: one batch is in flight at a time; a record lies within space that was allocated and
 //! synced before its commit became visible, so a full disk is met by [`Log::reserve`], before;
 //! after a failed sync nothing is acknowledged any more (58030).
-//! Elsewhere: what payloads say (`redo`), from where to replay (`checkpoint`).
+//! Elsewhere: files (`host`); what payloads say, and from where to replay (the users: `txn`).
 //! Source: Mohan et al. 1992 (ARIES), group commit: DeWitt et al. 1984. Departures: redo only.
+#![forbid(unsafe_code)]
 
 mod format;
 mod segments;
@@ -31,17 +32,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use storage::Timestamp;
 use types::{Error, Result, SqlState};
 
-use crate::io::Io;
 use flush::{Shared, Tail};
 use format::{MARK_BYTES, RECORD_ALIGN, RECORD_HEADER_BYTES};
+use host::Io;
 use segments::Segments;
 
-pub(crate) use format::SEGMENT_HEADER_BYTES;
+pub use format::SEGMENT_HEADER_BYTES;
 pub use reader::{LogReader, Record};
-pub(crate) use segments::{holds_records, segment_first};
+pub use segments::{holds_records, segment_first};
+
+/// The number that a writer gives a record, in the order of its own clock: the commit timestamp of
+/// a database. A reader can pass over records up to one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub u64);
 
 /// A position in the stream of the log, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -214,20 +219,15 @@ impl Log {
     /// 58030 once the log has failed.
     ///
     /// # Panics
-    /// If the record grew since it was reserved, or if `ts` is `u64::MAX`.
-    pub fn append(
-        &self,
-        space: Space<'_>,
-        ts: Timestamp,
-        record: &mut RecordBuffer,
-    ) -> Result<Lsn> {
-        assert!(ts.0 != u64::MAX, "the last timestamp is that of marks");
+    /// If the record grew since it was reserved, or if `stamp` is `u64::MAX`.
+    pub fn append(&self, space: Space<'_>, stamp: Stamp, record: &mut RecordBuffer) -> Result<Lsn> {
+        assert!(stamp.0 != u64::MAX, "the last stamp is that of marks");
         let padded = record.bytes.len().next_multiple_of(RECORD_ALIGN);
         assert!((padded + MARK_BYTES) as u64 <= space.bytes, "more than was reserved");
         self.shared.refuse_if_failed()?;
         let bytes = record.bytes.len() as u32;
         record.bytes[..4].copy_from_slice(&bytes.to_le_bytes());
-        record.bytes[8..16].copy_from_slice(&ts.0.to_le_bytes());
+        record.bytes[8..16].copy_from_slice(&stamp.0.to_le_bytes());
         record.bytes.resize(padded, 0);
         let end = {
             let mut tail = self.shared.tail.lock();

@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use storage::Timestamp;
+use host::Io;
+use host::{Failure, Finding};
+use types::codec::{read_u32, read_u64};
 use types::{Error, Result, SqlState};
 
 use super::format::{
-    Checksums, MARK_BYTES, MARK_TIMESTAMP, RECORD_ALIGN, RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES,
+    Checksums, MARK_BYTES, MARK_STAMP, RECORD_ALIGN, RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES,
 };
 use super::segments::{self, Segment, Segments, segment_name};
-use super::{LogPlace, Lsn, Position};
-use crate::codec::{read_u32, read_u64};
-use crate::damage::{Failure, Finding};
-use crate::io::Io;
+use super::{LogPlace, Lsn, Position, Stamp};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 4 << 20;
@@ -23,8 +22,8 @@ const READ_BYTES: usize = 4 << 20;
 pub struct Record<'a> {
     /// Where it starts.
     pub lsn: Lsn,
-    /// Commit timestamp.
-    pub ts: Timestamp,
+    /// Its stamp.
+    pub stamp: Stamp,
     /// What [`super::RecordBuffer`] held.
     pub payload: &'a [u8],
 }
@@ -38,7 +37,7 @@ pub struct LogReader {
     checksums: Checksums,
     segment_bytes: u64,
     files: Vec<Segment>,
-    after: Timestamp,
+    after: Stamp,
     /// End of the stream's space on disk.
     limit: u64,
     /// Bytes of the stream from position `lsn` on are `buffer[start..end]`.
@@ -51,8 +50,8 @@ pub struct LogReader {
     /// Where the batch of `lsn` starts, or reading did.
     batch: u64,
     ended: bool,
-    /// The newest timestamp read.
-    newest: Timestamp,
+    /// The newest stamp read.
+    newest: Stamp,
     torn: Option<Finding>,
     failure: Option<Failure>,
 }
@@ -69,15 +68,15 @@ impl LogReader {
     ///
     /// # Errors
     /// XX001 when the log has no such position, or a segment's header is damaged; those of `io`.
-    pub fn open(place: &LogPlace<'_>, from: Position, after: Timestamp) -> Result<Self> {
+    pub fn open(place: &LogPlace<'_>, from: Position, after: Stamp) -> Result<Self> {
         Ok(Self::try_open(place, from, after)?)
     }
 
-    pub(crate) fn try_open(
-        place: &LogPlace<'_>,
-        from: Position,
-        after: Timestamp,
-    ) -> Result<Self, Failure> {
+    /// As [`Self::open`], with damage told apart from other errors.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub fn try_open(place: &LogPlace<'_>, from: Position, after: Stamp) -> Result<Self, Failure> {
         let found = segments::open(place, from.lsn.0)?;
         let limit = found.files.last().map_or(0, |last| last.first + last.room);
         if from.lsn.0 > limit {
@@ -116,7 +115,11 @@ impl LogReader {
         Ok(self.try_next()?)
     }
 
-    pub(crate) fn try_next(&mut self) -> Result<Option<Record<'_>>, Failure> {
+    /// As [`Self::next`], with damage told apart from other errors.
+    ///
+    /// # Errors
+    /// See [`Self::next`].
+    pub fn try_next(&mut self) -> Result<Option<Record<'_>>, Failure> {
         while !self.ended {
             if let Some(failure) = &self.failure {
                 return Err(failure.clone());
@@ -130,12 +133,12 @@ impl LogReader {
                 Found::Record { padded } => {
                     let (lsn, at) = (Lsn(self.lsn), self.start);
                     self.advance(padded);
-                    let ts = Timestamp(read_u64(&self.buffer, at + 8));
-                    self.newest = self.newest.max(ts);
-                    if ts > self.after {
+                    let stamp = Stamp(read_u64(&self.buffer, at + 8));
+                    self.newest = self.newest.max(stamp);
+                    if stamp > self.after {
                         let bytes = read_u32(&self.buffer, at) as usize;
                         let payload = &self.buffer[at + RECORD_HEADER_BYTES..at + bytes];
-                        return Ok(Some(Record { lsn, ts, payload }));
+                        return Ok(Some(Record { lsn, stamp, payload }));
                     }
                 }
                 Found::Nothing(expectation) => self.finish(expectation)?,
@@ -171,7 +174,7 @@ impl LogReader {
             return Ok(Found::Nothing("a record"));
         }
         let bytes = read_u32(&self.buffer, self.start) as usize;
-        if read_u64(&self.buffer, self.start + 8) == MARK_TIMESTAMP {
+        if read_u64(&self.buffer, self.start + 8) == MARK_STAMP {
             if bytes != MARK_BYTES || !self.fill(MARK_BYTES)? {
                 return Ok(Found::Nothing("a mark of 24 bytes"));
             }
@@ -237,14 +240,14 @@ impl LogReader {
     }
 
     /// Whether what stands here looks like the next record. Bytes of recycled segments do not:
-    /// their timestamps are old.
+    /// their stamps are old.
     fn is_record_begun(&mut self) -> Result<bool, Failure> {
         if !self.fill(RECORD_HEADER_BYTES)? {
             return Ok(false);
         }
         let bytes = read_u32(&self.buffer, self.start) as usize;
-        let ts = read_u64(&self.buffer, self.start + 8);
-        let is_next = ts > self.newest.0 && ts - self.newest.0 <= u64::from(u32::MAX);
+        let stamp = read_u64(&self.buffer, self.start + 8);
+        let is_next = stamp > self.newest.0 && stamp - self.newest.0 <= u64::from(u32::MAX);
         Ok(bytes >= RECORD_HEADER_BYTES && is_next)
     }
 

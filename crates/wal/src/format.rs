@@ -1,6 +1,6 @@
 //! Bytes of segments, records and marks.
 
-use crate::codec::{read_u32, read_u64};
+use types::codec::{read_u32, read_u64};
 
 /// Records start at multiples of this.
 pub(crate) const RECORD_ALIGN: usize = 8;
@@ -8,11 +8,11 @@ pub(crate) const RECORD_ALIGN: usize = 8;
 pub(crate) const RECORD_HEADER_BYTES: usize = 16;
 /// Bytes of a mark.
 pub(crate) const MARK_BYTES: usize = 24;
-/// The timestamp field of a mark.
-pub(crate) const MARK_TIMESTAMP: u64 = u64::MAX;
+/// The stamp of a mark.
+pub(crate) const MARK_STAMP: u64 = u64::MAX;
 /// Bytes of a segment in front of its part of the stream: a page, so that records never share
 /// one with the header.
-pub(crate) const SEGMENT_HEADER_BYTES: u64 = 4096;
+pub const SEGMENT_HEADER_BYTES: u64 = 4096;
 /// First bytes of a segment.
 const SEGMENT_MAGIC: &[u8; 8] = b"TESSWAL\n";
 /// Version of this format.
@@ -102,7 +102,7 @@ impl Checksums {
     /// The incarnation of the mark at the start of `bytes`, if there is one.
     pub(crate) fn mark(&self, bytes: &[u8], lsn: u64) -> Option<u64> {
         let bytes = bytes.get(..MARK_BYTES)?;
-        let alike = read_u32(bytes, 0) == MARK_BYTES as u32 && read_u64(bytes, 8) == MARK_TIMESTAMP;
+        let alike = read_u32(bytes, 0) == MARK_BYTES as u32 && read_u64(bytes, 8) == MARK_STAMP;
         (alike && self.of(bytes, 0, lsn) == read_u32(bytes, 4)).then(|| read_u64(bytes, 16))
     }
 }
@@ -111,7 +111,7 @@ impl Checksums {
 pub(crate) fn mark(incarnation: u64) -> [u8; MARK_BYTES] {
     let mut bytes = [0; MARK_BYTES];
     bytes[..4].copy_from_slice(&(MARK_BYTES as u32).to_le_bytes());
-    bytes[8..16].copy_from_slice(&MARK_TIMESTAMP.to_le_bytes());
+    bytes[8..16].copy_from_slice(&MARK_STAMP.to_le_bytes());
     bytes[16..].copy_from_slice(&incarnation.to_le_bytes());
     bytes
 }

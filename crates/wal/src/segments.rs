@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use host::{Failure, Finding};
+use host::{File, Io, OpenMode};
 use parking_lot::Mutex;
 use types::Result;
 
 use super::LogPlace;
 use super::format::{MARK_BYTES, RECORD_ALIGN, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::damage::{Failure, Finding};
-use crate::io::{File, Io, OpenMode};
 
 /// Bytes of zeros written at once: the first and the largest step, doubling in between.
 const STEP_BYTES: (u64, u64) = (1 << 20, 16 << 20);
@@ -66,7 +66,7 @@ pub(super) fn segment_name(first: u64) -> String {
 }
 
 /// Start of the segment of that name.
-pub(crate) fn segment_first(name: &str) -> Option<u64> {
+pub fn segment_first(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".log")?;
     let first = u64::from_str_radix(digits, 16).ok()?;
     (segment_name(first) == name).then_some(first)
@@ -337,8 +337,11 @@ fn open_segment(
     Ok((header, Segment { first, room, file }))
 }
 
-/// Whether a log in `directory` was ever written to, which its database's marker precedes.
-pub(crate) fn holds_records(io: &dyn Io, directory: &Path) -> Result<bool> {
+/// True when a log in `directory` was ever written to.
+///
+/// # Errors
+/// Those of `io`.
+pub fn holds_records(io: &dyn Io, directory: &Path) -> Result<bool> {
     let names = io.list(directory)?;
     let mut firsts = names.iter().filter_map(|name| segment_first(name));
     match firsts.next() {

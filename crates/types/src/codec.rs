@@ -1,39 +1,48 @@
-//! Integers and strings as bytes: little-endian, varints of 7 bits with the lowest first.
+//! Integers and strings as bytes: little-endian, varints of 7 bits with the lowest first. The log,
+//! its records and manifests are written so.
 
-use types::{Error, Interval, SqlState};
+use crate::{Error, Interval, SqlState};
 
 /// Why bytes cannot be read: offset in them and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
-    pub(crate) offset: usize,
-    pub(crate) expectation: String,
+pub struct Malformed {
+    /// Of the first byte in doubt.
+    pub offset: usize,
+    /// What should be there.
+    pub expectation: String,
 }
 
 impl Malformed {
-    /// XX001 for bytes that are `what`.
-    pub(crate) fn in_bytes_of(self, what: &str) -> Error {
+    /// The error XX001 about bytes that are `what`.
+    pub fn in_bytes_of(self, what: &str) -> Error {
         let message =
             format!("{what} is damaged at byte {}: expected {}", self.offset, self.expectation);
         Error::new(SqlState::DATA_CORRUPTED, message)
     }
 }
 
-/// Reads 4 bytes at `at`, which must be there.
-pub(crate) fn read_u32(bytes: &[u8], at: usize) -> u32 {
+/// Reads 4 bytes at `at`.
+///
+/// # Panics
+/// When they are not there.
+pub fn read_u32(bytes: &[u8], at: usize) -> u32 {
     let mut value = [0; 4];
     value.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(value)
 }
 
-/// Reads 8 bytes at `at`, which must be there.
-pub(crate) fn read_u64(bytes: &[u8], at: usize) -> u64 {
+/// Reads 8 bytes at `at`.
+///
+/// # Panics
+/// When they are not there.
+pub fn read_u64(bytes: &[u8], at: usize) -> u64 {
     let mut value = [0; 8];
     value.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(value)
 }
 
 /// Appends `value` in 1 to 19 bytes.
-pub(crate) fn put_u128(out: &mut Vec<u8>, mut value: u128) {
+pub fn put_u128(out: &mut Vec<u8>, mut value: u128) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -43,7 +52,7 @@ pub(crate) fn put_u128(out: &mut Vec<u8>, mut value: u128) {
 
 /// Appends `value` in 1 to 10 bytes.
 #[inline]
-pub(crate) fn put_u64(out: &mut Vec<u8>, mut value: u64) {
+pub fn put_u64(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -53,23 +62,23 @@ pub(crate) fn put_u64(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends `value` so that numbers near 0 of either sign are short.
 #[inline]
-pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+pub fn put_i64(out: &mut Vec<u8>, value: i64) {
     put_u64(out, (value << 1 ^ value >> 63) as u64);
 }
 
 /// Appends `value` so that numbers near 0 of either sign are short.
-pub(crate) fn put_i128(out: &mut Vec<u8>, value: i128) {
+pub fn put_i128(out: &mut Vec<u8>, value: i128) {
     put_u128(out, (value << 1 ^ value >> 127) as u128);
 }
 
 /// Appends the length of `bytes`, then `bytes`.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_u64(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Appends months, days and microseconds.
-pub(crate) fn put_interval(out: &mut Vec<u8>, value: Interval) {
+pub fn put_interval(out: &mut Vec<u8>, value: Interval) {
     put_i64(out, i64::from(value.months));
     put_i64(out, i64::from(value.days));
     put_i64(out, value.micros);
@@ -77,37 +86,45 @@ pub(crate) fn put_interval(out: &mut Vec<u8>, value: Interval) {
 
 /// Reads what the functions above wrote. Never panics, whatever the bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Input<'a> {
+pub struct Input<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Starts at the beginning of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True at the end.
+    pub fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// The bytes that were not read yet.
+    pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
 
-    pub(crate) fn remaining(&self) -> usize {
+    /// How many bytes were not read yet.
+    pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
     /// The error of having expected `expectation` here.
     #[cold]
     #[inline(never)]
-    pub(crate) fn malformed(&self, expectation: impl Into<String>) -> Malformed {
+    pub fn malformed(&self, expectation: impl Into<String>) -> Malformed {
         Malformed { offset: self.at, expectation: expectation.into() }
     }
 
+    /// Reads one byte.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
+    pub fn u8(&mut self) -> Result<u8, Malformed> {
         match self.bytes.get(self.at) {
             Some(byte) => {
                 self.at += 1;
@@ -117,8 +134,12 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Reads an integer of up to 64 bits.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline(always)]
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
         match self.bytes.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -169,8 +190,11 @@ impl<'a> Input<'a> {
     }
 
     /// Passes over an integer of any length.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline(always)]
-    pub(crate) fn pass_integer(&mut self) -> Result<(), Malformed> {
+    pub fn pass_integer(&mut self) -> Result<(), Malformed> {
         match self.word() {
             Some((_, ends)) if ends != 0 => {
                 self.at += ends.trailing_zeros() as usize / 8 + 1;
@@ -180,7 +204,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(crate) fn u128(&mut self) -> Result<u128, Malformed> {
+    /// Reads an integer of up to 128 bits.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
+    pub fn u128(&mut self) -> Result<u128, Malformed> {
         let mut value = 0;
         for shift in (0..128).step_by(7) {
             let byte = self.u8()?;
@@ -196,26 +224,41 @@ impl<'a> Input<'a> {
         Err(self.malformed("an integer of 128 bits"))
     }
 
+    /// Reads a signed integer of up to 64 bits.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline(always)]
-    pub(crate) fn i64(&mut self) -> Result<i64, Malformed> {
+    pub fn i64(&mut self) -> Result<i64, Malformed> {
         let value = self.u64()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    /// Reads a signed integer of up to 32 bits.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline(always)]
-    pub(crate) fn i32(&mut self) -> Result<i32, Malformed> {
+    pub fn i32(&mut self) -> Result<i32, Malformed> {
         let value = self.i64()?;
         i32::try_from(value).map_err(|_| self.malformed("an integer of 32 bits"))
     }
 
-    pub(crate) fn i128(&mut self) -> Result<i128, Malformed> {
+    /// Reads a signed integer of up to 128 bits.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
+    pub fn i128(&mut self) -> Result<i128, Malformed> {
         let value = self.u128()?;
         Ok((value >> 1) as i128 ^ -((value & 1) as i128))
     }
 
     /// The next `count` bytes.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline]
-    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         match self.bytes[self.at..].get(..count) {
             Some(taken) => {
                 self.at += count;
@@ -232,24 +275,37 @@ impl<'a> Input<'a> {
     }
 
     /// A length and as many bytes.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
     #[inline]
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
         let count = self.u64()?;
         self.take(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// A length and as many bytes of text.
-    pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
+    pub fn text(&mut self) -> Result<&'a str, Malformed> {
         let bytes = self.bytes()?;
         std::str::from_utf8(bytes).map_err(|_| self.malformed("text in UTF-8"))
     }
 
-    pub(crate) fn interval(&mut self) -> Result<Interval, Malformed> {
+    /// Reads months, days and microseconds.
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
+    pub fn interval(&mut self) -> Result<Interval, Malformed> {
         Ok(Interval { months: self.i32()?, days: self.i32()?, micros: self.i64()? })
     }
 
     /// A count of things that take at least `bytes_each`.
-    pub(crate) fn count(&mut self, bytes_each: usize) -> Result<usize, Malformed> {
+    ///
+    /// # Errors
+    /// Where the bytes end or are something else.
+    pub fn count(&mut self, bytes_each: usize) -> Result<usize, Malformed> {
         let count = self.u64()?;
         match usize::try_from(count) {
             Ok(count) if count.saturating_mul(bytes_each) <= self.remaining() => Ok(count),

@@ -1,10 +1,7 @@
 //! Files and directories behind a trait, so that a seeded simulation can lose what was not synced.
 //!
-//! ```text
-//! log, checkpoint -> Io, File -> RealIo (rustix) | SimIo (memory, seed, crash(), faults)
-//! ```
-//! Invariants: nothing of this crate touches a file in another way; a name is durable only after
-//! its directory was synced, bytes only after their file was.
+//! Invariants: a name is durable only after its directory was synced, bytes only after their file
+//! was.
 //! Every error names the path: 53100 disk or quota full, 55006 locked by another process,
 //! 58P01 no such file, 58030 anything else.
 

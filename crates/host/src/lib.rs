@@ -1,0 +1,17 @@
+//! The machine below the database, behind traits: files, so that tests can take them away.
+//!
+//! ```text
+//! wal, checkpoints -> Io, File -> RealIo (rustix) | SimIo (memory, seed, crash(), faults)
+//! ```
+//! Invariant: no crate of the product touches its files in another way.
+//! Elsewhere: what files say (`wal`, `txn`).
+#![forbid(unsafe_code)]
+
+mod damage;
+mod io;
+
+pub use damage::{Failure, Finding};
+pub use io::{
+    Fault, File, FileLock, HeldSyncs, Io, OpenMode, PAGE_BYTES, Pace, RealIo, SimIo, Tear,
+    read_file, replace_file, write_file, write_uncached,
+};
