@@ -15,7 +15,7 @@ use crate::catalog::{Indexes, TableDef, TableEntry};
 use crate::define::table::{key_index, schema_of};
 use crate::locks::TableLock;
 use crate::rights::Who;
-use crate::work::{Begun, Durability, Modes, Work, now_micros};
+use crate::work::{Begun, Durability, Modes, Work};
 use crate::write::rows::attempt;
 use crate::{CancelHandle, Database};
 
@@ -37,7 +37,8 @@ impl BulkLoad {
     pub(crate) fn new(database: Database) -> Result<Self> {
         let modes = Modes::new(Isolation::Snapshot, AccessMode::ReadWrite);
         let (begun, temporary) = (Begun::Explicitly, Arc::default());
-        let work = Work::begin(database.inner(), modes, begun, temporary, now_micros())?;
+        let now = database.inner().clock.micros();
+        let work = Work::begin(database.inner(), modes, begun, temporary, now)?;
         Ok(Self { database, entries: Vec::new(), work: Mutex::new(work) })
     }
 

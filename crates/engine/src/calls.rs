@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use host::Clock;
 use parking_lot::Mutex;
 use sql::algebra::{Advisory, AdvisorySpan, ObjectKey, SessionFunction};
 use sql::statement::{RelationName, SetScope};
@@ -22,8 +23,7 @@ use crate::pg_catalog::objects::Seen;
 use crate::rights::{Who, denied};
 use crate::session::SessionInfo;
 use crate::settings::Settings;
-use crate::work::now_micros;
-use crate::{CancelHandle, Session};
+use crate::{CancelHandle, Database, Session};
 
 /// What queries asked of their session.
 #[derive(Default)]
@@ -37,6 +37,7 @@ pub(crate) struct Asked {
 pub(crate) struct SessionCalls {
     info: Arc<SessionInfo>,
     database: WeakDatabase,
+    clock: Arc<dyn Clock>,
     cancel: CancelHandle,
     asked: Mutex<Asked>,
     is_asked: AtomicBool,
@@ -51,15 +52,12 @@ pub(crate) struct SessionCalls {
 }
 
 impl SessionCalls {
-    pub(crate) fn new(
-        info: Arc<SessionInfo>,
-        database: WeakDatabase,
-        cancel: CancelHandle,
-    ) -> Self {
+    pub(crate) fn new(info: Arc<SessionInfo>, database: &Database) -> Self {
         Self {
+            cancel: info.cancel.clone(),
             info,
-            database,
-            cancel,
+            database: database.downgrade(),
+            clock: Arc::clone(&database.inner().clock),
             asked: Mutex::default(),
             is_asked: AtomicBool::new(false),
             settings: Mutex::default(),
@@ -71,7 +69,7 @@ impl SessionCalls {
 
     /// A statement begins.
     pub(crate) fn begin_statement(&self) {
-        self.began.store(now_micros(), Ordering::Relaxed);
+        self.began.store(self.clock.micros(), Ordering::Relaxed);
     }
 
     /// When the statement began, microseconds since 1970.
@@ -154,7 +152,7 @@ impl SessionCalls {
                 }
                 Ok(nothing())
             }
-            (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(now_micros())),
+            (SessionFunction::ClockTimestamp, []) => Ok(Value::I64(self.clock.micros())),
             (SessionFunction::StatementTimestamp, []) => Ok(Value::I64(self.statement_micros())),
             (SessionFunction::CancelBackend, [Value::I32(pid)]) => {
                 self.end_other(*pid, state, who, Ending::Statement)

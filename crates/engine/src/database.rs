@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use exec::SpillSpace;
-use host::{Io, RealIo};
+use host::{Clock, Io, RealClock, RealIo};
 use parking_lot::{Mutex, RwLock};
 use sched::Scheduler;
 use storage::{BufferPool, Layout, Timestamp};
@@ -87,6 +87,8 @@ pub(crate) struct Inner {
     pub(crate) advisory: AdvisoryLocks,
     /// Who listens to whom.
     pub(crate) channels: Channels,
+    /// The time of day.
+    pub(crate) clock: Arc<dyn Clock>,
     /// Where queries put what does not fit in memory.
     pub(crate) spill: SpillSpace,
     /// Log and checkpoints; None in memory.
@@ -135,6 +137,7 @@ struct Beginning {
     state: State,
     last: Timestamp,
     last_object: u64,
+    clock: Arc<dyn Clock>,
     spill: SpillSpace,
     durable: Option<Durable>,
 }
@@ -164,7 +167,9 @@ impl Database {
         let pool = BufferPool::new(config.memory_bytes);
         let (state, last) = (State::default(), Timestamp(1));
         let spill = spill_in(Arc::new(RealIo), std::env::temp_dir());
-        let beginning = Beginning { pool, state, last, last_object: 0, spill, durable: None };
+        let clock = Arc::new(RealClock);
+        let beginning =
+            Beginning { pool, state, last, last_object: 0, clock, spill, durable: None };
         Ok(Self::begin(&config, beginning))
     }
 
@@ -192,7 +197,8 @@ impl Database {
         let durable = Some(durable);
         let spill = spill_in(Arc::clone(&files.io), path.as_ref().join(TEMPORARY_NAME));
         sweep(&spill);
-        let beginning = Beginning { pool, state, last, last_object, spill, durable };
+        let clock = Arc::clone(&files.clock);
+        let beginning = Beginning { pool, state, last, last_object, clock, spill, durable };
         let database = Self::begin(&config, beginning);
         if let (Some(durable), Background::Thread) = (&database.0.durable, files.background) {
             durable.start(database.downgrade());
@@ -211,7 +217,7 @@ impl Database {
     }
 
     fn begin(config: &Config, beginning: Beginning) -> Self {
-        let Beginning { pool, state, last, last_object, spill, durable } = beginning;
+        let Beginning { pool, state, last, last_object, clock, spill, durable } = beginning;
         let relations = Relations::default();
         relations.publish(Arc::new(state));
         let database = Self(Arc::new(Inner {
@@ -228,9 +234,10 @@ impl Database {
             sessions: Mutex::default(),
             checkpoint_wal_bytes: AtomicU64::new(CHECKPOINT_WAL_BYTES),
             aborted: AtomicU64::new(0),
-            opened_micros: crate::work::now_micros(),
+            opened_micros: clock.micros(),
             advisory: AdvisoryLocks::default(),
             channels: Channels::default(),
+            clock,
             spill,
             durable,
         }));
@@ -284,7 +291,7 @@ impl Database {
         let id = self.0.sessions_made.fetch_add(1, Ordering::Relaxed) + 1;
         let info = Arc::new(SessionInfo {
             id,
-            began_micros: crate::work::now_micros(),
+            began_micros: self.0.clock.micros(),
             ..SessionInfo::default()
         });
         let mut sessions = self.0.sessions.lock();

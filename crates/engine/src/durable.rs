@@ -26,7 +26,7 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use host::{Io, RealIo};
+use host::{Clock, Io, RealClock, RealIo};
 use parking_lot::Mutex;
 use storage::Timestamp;
 use txn::checkpoint::Directory;
@@ -54,11 +54,13 @@ pub(crate) const CHECKPOINT_WAL_BYTES: u64 = 256 << 20;
 /// Bit of the numbers of temporary tables, whose rows are in no file.
 const TEMPORARY_TABLE: u64 = 1 << 62;
 
-/// The files of a database: the machine's, or those of a simulation.
+/// Files and clock of a database: the machine's, or those of a simulation.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// The file system.
     pub io: Arc<dyn Io>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
     /// Whether threads of the engine write the log and checkpoints; without them only sessions do.
     pub background: Background,
     /// Bytes of a file of the log.
@@ -68,7 +70,12 @@ pub struct Files {
 impl Default for Files {
     fn default() -> Self {
         let segment_bytes = LogOptions::default().segment_bytes;
-        Self { io: Arc::new(RealIo), background: Background::Thread, segment_bytes }
+        Self {
+            io: Arc::new(RealIo),
+            clock: Arc::new(RealClock),
+            background: Background::Thread,
+            segment_bytes,
+        }
     }
 }
 

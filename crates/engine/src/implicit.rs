@@ -12,7 +12,7 @@ use crate::channels::{Notification, Wake};
 use crate::notice::{Notice, Severity};
 use crate::registry::{CopyClient, Outside};
 use crate::rights::Object;
-use crate::work::{Begun, now_micros};
+use crate::work::Begun;
 use crate::{QueryResult, Session};
 
 impl Session {
@@ -164,8 +164,8 @@ impl Session {
 
     /// Shows others what the session runs from now on.
     pub fn show_query(&self, text: &Arc<str>) {
-        let mut seen = self.info().seen.lock();
-        seen.query = Some((Arc::clone(text), now_micros()));
+        let now = self.inner().clock.micros();
+        self.info().seen.lock().query = Some((Arc::clone(text), now));
     }
 
     /// Shows others its application_name as it is now.

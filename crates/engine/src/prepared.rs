@@ -89,7 +89,13 @@ pub(crate) fn prepare(session: &mut Session, prepare: Prepare) -> Result<QueryRe
     let text = text.unwrap_or_else(|| statement.text.as_str().into());
     let prepared = PreparedStatement::new(session, parameters, statement);
     let prepared = PreparedStatement { columns, origins, ..prepared };
-    let body = Body { text, by: PreparedBy::Sql, declared: Vec::new(), prepared: Some(prepared) };
+    let body = Body {
+        text,
+        by: PreparedBy::Sql,
+        prepared_micros: session.inner().clock.micros(),
+        declared: Vec::new(),
+        prepared: Some(prepared),
+    };
     session.keep_statement(&name, Arc::new(KeptStatement::new(body)))?;
     Ok(QueryResult::command("PREPARE"))
 }
@@ -283,7 +289,13 @@ impl Session {
             true => None,
             false => Some(self.prepare(text, types)?),
         };
-        let body = Body { text: text.into(), by: PreparedBy::Protocol, declared, prepared };
+        let body = Body {
+            text: text.into(),
+            by: PreparedBy::Protocol,
+            prepared_micros: self.inner().clock.micros(),
+            declared,
+            prepared,
+        };
         Ok(Arc::new(KeptStatement::new(body)))
     }
 

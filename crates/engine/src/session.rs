@@ -195,7 +195,7 @@ impl Drop for Session {
 impl Session {
     pub(crate) fn new(database: Database, info: Arc<SessionInfo>) -> Self {
         let cancel = info.cancel.clone();
-        let calls = SessionCalls::new(Arc::clone(&info), database.downgrade(), cancel.clone());
+        let calls = SessionCalls::new(Arc::clone(&info), &database);
         let account = StatementAccount::new(&database.inner().pool, Arc::clone(&cancel.0));
         Self {
             database,

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use exec::context::ReadLog;
 use parking_lot::Mutex;
@@ -204,12 +203,6 @@ pub(crate) fn level_of(given: sql::statement::Isolation) -> &'static str {
 /// The statement has to be bound again: a table it names changed while it waited.
 pub(crate) fn stale() -> Error {
     Error::new(STALE, "a table changed while the statement waited for it")
-}
-
-/// Microseconds since 1970.
-pub(crate) fn now_micros() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The state of [`stale`]; it never leaves the session.

@@ -4,8 +4,9 @@ mod crash;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use host::{Io, SimIo, Tear};
+use host::{Io, SimClock, SimIo, Tear};
 use storage::Layout;
 
 use super::{Background, Files};
@@ -15,7 +16,7 @@ const PATH: &str = "/db";
 
 fn files_of(io: &SimIo) -> Files {
     let io: Arc<dyn Io> = Arc::new(io.clone());
-    Files { io, background: Background::None, segment_bytes: 64 << 10 }
+    Files { io, background: Background::None, segment_bytes: 64 << 10, ..Files::default() }
 }
 
 fn config() -> Config {
@@ -355,4 +356,31 @@ fn the_machine_s_files_serve_as_well() {
     assert_eq!(rows(&mut database.session(), "SELECT count(*), sum(a) FROM t"), ["1000|500500"]);
     drop(database);
     std::fs::remove_dir_all(&path).expect("nothing else uses it");
+}
+
+#[test]
+fn sessions_and_checks_go_by_the_clock_that_is_given() {
+    let (io, clock) = (SimIo::new(1, Tear::Bytes), SimClock::at(0));
+    let files = Files { clock: Arc::new(clock.clone()), ..files_of(&io) };
+    let database = Database::open_with(PATH, config(), &files).expect("it opens");
+    let mut session = database.session();
+    run(&mut session, "SET timezone = 'UTC'");
+    run(
+        &mut session,
+        "CREATE TABLE t (id INT PRIMARY KEY, made TIMESTAMPTZ DEFAULT now(),
+            CHECK (made <= clock_timestamp()))",
+    );
+    run(&mut session, "BEGIN; INSERT INTO t (id) VALUES (1)");
+    clock.advance(Duration::from_secs(90));
+    let times = "SELECT now(), statement_timestamp(), clock_timestamp()";
+    let (begun, later) = ("1970-01-01 00:00:00+00", "1970-01-01 00:01:30+00");
+    assert_eq!(rows(&mut session, times), [format!("{begun}|{later}|{later}")]);
+    run(&mut session, "COMMIT");
+    run(&mut session, "INSERT INTO t VALUES (2, '1970-01-01 00:01:30+00')");
+    let early = "INSERT INTO t VALUES (3, '1970-01-01 00:01:31+00')";
+    assert_eq!(state_of(&mut session, early), "23514");
+    clock.advance(Duration::from_secs(1));
+    run(&mut session, early);
+    let made = rows(&mut session, "SELECT made FROM t ORDER BY id");
+    assert_eq!(made, [begun, later, "1970-01-01 00:01:31+00"]);
 }

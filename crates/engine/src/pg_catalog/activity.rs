@@ -10,7 +10,6 @@ use types::Value;
 use super::{Row, Subject, numbers};
 use crate::locks::LockMode;
 use crate::session::{Seen, SessionInfo};
-use crate::work::now_micros;
 
 /// What a role without rights sees in the place of a statement.
 const HIDDEN: &str = "<insufficient privilege>";
@@ -115,7 +114,7 @@ pub(super) fn sessions(subject: &Subject<'_>) -> Vec<Row> {
 
 /// `tessera_queries`: the statements that run, with the work orders done and known of each.
 pub(super) fn queries(subject: &Subject<'_>) -> Vec<Row> {
-    let now = now_micros();
+    let now = subject.database.inner().clock.micros();
     let row = |(number, info): (u64, Arc<SessionInfo>)| {
         let seen = info.seen.lock().clone();
         let row = Row::default()

@@ -10,7 +10,6 @@ use types::{ElementType, Interval, RegKind, Value, array};
 use super::{Row, Subject, keywords, numbers};
 use crate::KeptStatement;
 use crate::prepared::PreparedBy;
-use crate::work::now_micros;
 
 /// The rows of a table of this module, of keywords, the server or extensions; None for others.
 pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
@@ -28,7 +27,7 @@ pub(super) fn rows(name: &str, subject: &Subject<'_>) -> Option<Vec<Row>> {
         }
         "pg_catalog.pg_sequences" => sequence_values(subject),
         "pg_catalog.pg_prepared_statements" => prepared(subject),
-        "pg_catalog.pg_timezone_names" => zones(),
+        "pg_catalog.pg_timezone_names" => zones(subject),
         "pg_catalog.pg_get_keywords" => keywords::rows(),
         "pg_catalog.tessera_server" => {
             let started = subject.database.inner().opened_micros;
@@ -134,8 +133,8 @@ fn prepared(subject: &Subject<'_>) -> Vec<Row> {
 }
 
 /// pg_timezone_names.
-fn zones() -> Vec<Row> {
-    let now = now_micros();
+fn zones(subject: &Subject<'_>) -> Vec<Row> {
+    let now = subject.database.inner().clock.micros();
     let row = |name: String| {
         let zone = TimeZone::setting(&name).ok()?;
         let micros = zone.offset_at(now) * 1_000_000;

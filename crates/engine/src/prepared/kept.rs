@@ -9,7 +9,6 @@ use sql::ParsedStatement;
 use types::{DataType, Error, Result, SqlState};
 
 use super::{ColumnOrigin, PreparedStatement};
-use crate::work::now_micros;
 use crate::{QueryResult, Session};
 
 /// Most statements that a session keeps.
@@ -28,6 +27,8 @@ pub(crate) enum PreparedBy {
 pub(super) struct Body {
     pub(super) text: Arc<str>,
     pub(super) by: PreparedBy,
+    /// Microseconds since 1970.
+    pub(super) prepared_micros: i64,
     pub(super) declared: Vec<u32>,
     pub(super) prepared: Option<PreparedStatement>,
 }
@@ -50,12 +51,12 @@ pub struct KeptStatement {
 
 impl KeptStatement {
     pub(super) fn new(body: Body) -> Self {
-        let Body { text, by, declared, prepared } = body;
+        let Body { text, by, prepared_micros, declared, prepared } = body;
         let of = prepared.as_ref();
         Self {
             text,
             by,
-            prepared_micros: now_micros(),
+            prepared_micros,
             declared,
             types: of.map(|p| p.types.clone()).unwrap_or_default(),
             columns: of.and_then(|p| p.columns.clone()),

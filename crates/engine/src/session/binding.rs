@@ -16,6 +16,7 @@ use crate::compiled::{Compiled, Ready, Timing};
 use crate::rights::Who;
 use crate::wide::WideReader;
 use crate::work::Work;
+use crate::write::checks::Clocks;
 
 impl Session {
     /// The catalog for a statement of the session.
@@ -73,8 +74,12 @@ impl Session {
 
     /// What conditions over rows are told by the session: the time of its transaction, and its
     /// time zone.
-    pub(crate) fn clocks(&self) -> (i64, &TimeZone) {
-        (self.work().now_micros, self.settings.time_zone())
+    pub(crate) fn clocks(&self) -> Clocks<'_> {
+        Clocks {
+            now: self.work().now_micros,
+            clock: &*self.inner().clock,
+            zone: self.settings.time_zone(),
+        }
     }
 
     /// On whose behalf its statements run.

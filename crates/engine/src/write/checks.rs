@@ -4,13 +4,24 @@ use std::sync::OnceLock;
 
 use exec::expr::Evaluator;
 use exec::open::columns_of;
+use host::Clock;
 use kernels::{Batch, Column, Vector};
 use sql::algebra::ColumnId;
 use types::calendar::TimeZone;
 use types::{Error, PhysicalType, Result, SqlState, Value, text};
 
 use crate::catalog::{StatementCatalog, TableDef};
-use crate::work::now_micros;
+
+/// What conditions and computed columns are told of the time.
+#[derive(Clone, Copy)]
+pub(crate) struct Clocks<'a> {
+    /// When the transaction began, microseconds since 1970.
+    pub(crate) now: i64,
+    /// The time of day.
+    pub(crate) clock: &'a dyn Clock,
+    /// The session's time zone.
+    pub(crate) zone: &'a TimeZone,
+}
 
 struct Check {
     name: String,
@@ -50,20 +61,15 @@ impl Checks {
         Ok(())
     }
 
-    /// Tests the rows of `batch`, all columns of the table, in a transaction that began at `now`,
-    /// microseconds since 1970, of a session that goes by `zone`.
+    /// Tests the rows of `batch`, all columns of the table, at the time that `clocks` show.
     ///
     /// # Errors
     /// 23514 for the first row that a condition is false for; what a condition raises.
-    pub(crate) fn verify(
-        &self,
-        def: &TableDef,
-        batch: &Batch,
-        (now, zone): (i64, &TimeZone),
-    ) -> Result<()> {
+    pub(crate) fn verify(&self, def: &TableDef, batch: &Batch, clocks: Clocks<'_>) -> Result<()> {
         let Some(Compiled { checks, reads_clock }) = self.0.get() else { return Ok(()) };
         let timed = reads_clock.then(|| {
-            let told = [Value::I64(now), Value::I64(now_micros()), Value::text(zone.name())];
+            let Clocks { now, clock, zone } = clocks;
+            let told = [Value::I64(now), Value::I64(clock.micros()), Value::text(zone.name())];
             let types = [PhysicalType::I64, PhysicalType::I64, PhysicalType::Str];
             let told = told.iter().zip(types).map(|(value, physical)| {
                 Column::plain(Vector::repeat(physical, value, batch.rows))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use exec::flow::Flow;
 use exec::pipeline::{Demand, Place, Sink, Stream, drive};
 use exec::{Opener, QueryContext, ResultSet};
+use host::Clock;
 use kernels::{BATCH_ROWS, Batch};
 use sql::catalog::TableMeta;
 use sql::statement::{Insert, Returning};
@@ -12,6 +13,7 @@ use storage::{BulkWriter, Datum, TableLoad, Tid};
 use types::Result;
 use types::calendar::TimeZone;
 
+use super::checks::Clocks;
 use super::rows::{Rows, attempt, one_row};
 use super::{conflict, foreign, wide};
 use crate::catalog::TableEntry;
@@ -27,6 +29,7 @@ struct BulkSink {
     entry: Arc<TableEntry>,
     /// The time of the transaction.
     now: i64,
+    clock: Arc<dyn Clock>,
     zone: TimeZone,
 }
 
@@ -40,7 +43,8 @@ impl Sink for BulkSink {
     fn consume(&self, local: &mut BulkWriter, flow: Flow, _: Place) -> Result<Demand> {
         let mut batch = flow.into_batch()?;
         self.entry.generated.fill(&mut batch)?;
-        self.entry.checks.verify(&self.entry.def, &batch, (self.now, &self.zone))?;
+        let clocks = Clocks { now: self.now, clock: &*self.clock, zone: &self.zone };
+        self.entry.checks.verify(&self.entry.def, &batch, clocks)?;
         local.push(&batch)?;
         Ok(Demand::More)
     }
@@ -56,8 +60,9 @@ pub(crate) fn load_stream(
 ) -> Result<u64> {
     let load = entry.storage().begin_load();
     let (now, zone) = (session.work().now_micros, session.settings.time_zone().clone());
+    let clock = Arc::clone(&session.inner().clock);
     let (target, entry_of) = (Arc::clone(&load), Arc::clone(entry));
-    let sink = Arc::new(BulkSink { load: target, entry: entry_of, now, zone });
+    let sink = Arc::new(BulkSink { load: target, entry: entry_of, now, clock, zone });
     for writer in drive(context, stream, &sink)? {
         writer.finish()?;
     }
