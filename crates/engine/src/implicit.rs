@@ -189,23 +189,21 @@ impl Session {
         std::mem::take(&mut self.notices)
     }
 
-    fn tell(&mut self, severity: Severity, state: &str, message: String) {
+    fn tell(&mut self, severity: Severity, state: SqlState, message: String) {
         let asked = self.settings.changed("client_min_messages").unwrap_or("notice");
         let least = Severity::from_name(asked);
         if least.is_some_and(|least| severity >= least) {
-            let state =
-                state.as_bytes().first_chunk::<5>().map_or(SqlState(*b"00000"), |s| SqlState(*s));
             self.notices.push(Notice { severity, error: Error::new(state, message) });
         }
     }
 
     /// Tells the client something, with this SQLSTATE.
-    pub(crate) fn notice(&mut self, state: &str, message: String) {
+    pub(crate) fn notice(&mut self, state: SqlState, message: String) {
         self.tell(Severity::Notice, state, message);
     }
 
     /// Warns the client.
-    pub(crate) fn warn(&mut self, state: &str, message: String) {
+    pub(crate) fn warn(&mut self, state: SqlState, message: String) {
         self.tell(Severity::Warning, state, message);
     }
 

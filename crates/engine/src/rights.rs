@@ -127,7 +127,7 @@ pub(crate) const DATABASE: Privileges =
 
 /// 42501.
 pub(crate) fn denied(message: impl Into<String>) -> Error {
-    Error::new(SqlState(*b"42501"), message)
+    Error::new(SqlState::INSUFFICIENT_PRIVILEGE, message)
 }
 
 /// The name of the schema that is always there, and of the database.

@@ -208,7 +208,7 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
         session.check_may_change(&state, Some(&known))?;
         if state.is_member(&name, &member) {
             let message = format!("role \"{name}\" is a member of role \"{member}\"");
-            return Err(Error::new(SqlState(*b"0LP01"), message));
+            return Err(Error::new(SqlState::INVALID_GRANT_OPERATION, message));
         }
         known.member_of.push(Membership { role: name.clone(), admin });
         put(session, member, known)?;
@@ -219,12 +219,12 @@ fn create(session: &mut Session, name: String, options: RoleOptions) -> Result<(
 fn check_free(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") || matches!(name, "public" | "none") {
         let message = format!("role name \"{name}\" is reserved");
-        return Err(Error::new(SqlState(*b"42939"), message));
+        return Err(Error::new(SqlState::RESERVED_NAME, message));
     }
     match state.roles.contains_key(name) {
         true => {
             let message = format!("role \"{name}\" already exists");
-            Err(Error::new(SqlState(*b"42710"), message))
+            Err(Error::new(SqlState::DUPLICATE_OBJECT, message))
         }
         false => Ok(()),
     }
@@ -295,7 +295,10 @@ fn drop_all(session: &mut Session, names: &[String], if_missing: IfMissing) -> R
     for name in names {
         let role = state.roles.get(name);
         if role.is_none() && if_missing == IfMissing::Skip {
-            session.notice("00000", format!("role \"{name}\" does not exist, skipping"));
+            session.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("role \"{name}\" does not exist, skipping"),
+            );
             continue;
         }
         let role = role.ok_or_else(|| undefined(name))?;

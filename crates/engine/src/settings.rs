@@ -523,7 +523,7 @@ impl Settings {
         match access {
             Access::ReadOnly => {
                 let message = format!("parameter \"{name}\" cannot be changed");
-                Err(Error::new(SqlState(*b"55P02"), message))
+                Err(Error::new(SqlState::CANT_CHANGE_RUNTIME_PARAM, message))
             }
             Access::Fixed if !same => {
                 Err(Error::unsupported(format!("{name} other than '{default}'")))

@@ -203,7 +203,7 @@ pub(crate) fn level_of(given: sql::statement::Isolation) -> &'static str {
 
 /// The statement has to be bound again: a table it names changed while it waited.
 pub(crate) fn stale() -> Error {
-    Error::new(STALE, "a table changed while the statement waited for it")
+    Error::new(SqlState::STALE_CATALOG, "a table changed while the statement waited for it")
 }
 
 /// Microseconds since 1970.
@@ -211,9 +211,6 @@ pub(crate) fn now_micros() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
-
-/// The state of [`stale`]; it never leaves the session.
-pub(crate) const STALE: SqlState = SqlState(*b"TS001");
 
 impl Work {
     /// Begins a transaction that sees these temporary relations, at `now_micros` since 1970.
@@ -268,7 +265,7 @@ impl Work {
             return Ok(());
         }
         let message = format!("cannot execute {command} in a read-only transaction");
-        Err(Error::new(SqlState(*b"25006"), message))
+        Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
     }
 
     /// The catalog as this transaction sees it.
@@ -505,7 +502,7 @@ impl Work {
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         self.savepoints.iter().rposition(|s| s.name == name).ok_or_else(|| {
             let message = format!("savepoint \"{name}\" does not exist");
-            Error::new(SqlState(*b"3B001"), message)
+            Error::new(SqlState::INVALID_SAVEPOINT_SPECIFICATION, message)
         })
     }
 

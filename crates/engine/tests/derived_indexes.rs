@@ -8,6 +8,7 @@ use engine::{Config, Database, Files, Session};
 use storage::{Datum, RowBuffer};
 use support::{run, state};
 use testkit::{Random, Scratch};
+use types::SqlState;
 
 /// What is wrong with indexes, as the database sees it itself.
 fn problems(session: &mut Session) -> Vec<String> {
@@ -144,7 +145,7 @@ fn native_transactions_keep_them() {
     native.insert(&table, &row(2, 5, b"y")).expect("outside of the partial index");
     for refused in [row(3, 3, b"y"), row(4, 5, b"x")] {
         let equal = native.insert(&table, &refused).expect_err("a key that is there");
-        assert_eq!(equal.state().to_string(), "23505");
+        assert_eq!(equal.state(), SqlState::UNIQUE_VIOLATION);
     }
     native.update(&table, tid, &[(1, Datum::I32(20))]).expect("its key changes");
     let index = table.index("t_sum").expect("the index");

@@ -78,7 +78,8 @@ impl From<Error> for Failure {
 
 impl Failure {
     fn exception(&self, py: Python<'_>) -> PyErr {
-        let interface = |message| raise(py, "InterfaceError", SqlState(*b"08003"), message);
+        let interface =
+            |message| raise(py, "InterfaceError", SqlState::CONNECTION_DOES_NOT_EXIST, message);
         match self {
             Self::Sql(error) => exception(py, error),
             Self::Closed => interface("the connection is closed"),
@@ -329,7 +330,7 @@ impl Open {
         let known = prepared.parameters().len();
         if known != parameters.len() {
             let message = format!("{} parameter values for {known}", parameters.len());
-            return Err(Error::new(SqlState(*b"08P01"), message));
+            return Err(Error::new(SqlState::PROTOCOL_VIOLATION, message));
         }
         let values = parameters.iter().zip(prepared.parameters()).map(value);
         let values = values.collect::<std::result::Result<Vec<Value>, Error>>()?;

@@ -120,7 +120,7 @@ impl RelationName {
     /// # Errors
     /// 42602 for text that is no name of one or two parts.
     pub fn parse(text: &str) -> Result<Self> {
-        let invalid = || Error::new(SqlState(*b"42602"), "invalid name syntax");
+        let invalid = || Error::new(SqlState::INVALID_NAME, "invalid name syntax");
         let mut parts: Vec<String> = Vec::new();
         let mut rest = text.trim();
         loop {

@@ -109,7 +109,7 @@ impl Activity {
 /// 57P01.
 pub(crate) fn shutting_down() -> Error {
     let message = "terminating connection due to administrator command";
-    Error::new(SqlState(*b"57P01"), message)
+    Error::new(SqlState::ADMIN_SHUTDOWN, message)
 }
 
 /// What all connections do, by the number of their session.

@@ -166,11 +166,11 @@ impl Connection {
         self.dismissed = Some(match self.session.in_transaction() {
             true => {
                 let message = "terminating connection due to idle-in-transaction timeout";
-                Error::new(SqlState(*b"25P03"), message)
+                Error::new(SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT, message)
             }
             false => {
                 let message = "terminating connection due to idle-session timeout";
-                Error::new(SqlState(*b"57P05"), message)
+                Error::new(SqlState::IDLE_SESSION_TIMEOUT, message)
             }
         });
     }

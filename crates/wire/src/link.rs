@@ -74,7 +74,7 @@ impl Broken {
     /// The error that a statement ends with.
     pub(crate) fn to_error(&self) -> Error {
         match self {
-            Self::Gone => Error::new(SqlState(*b"08006"), "connection to client lost"),
+            Self::Gone => Error::new(SqlState::CONNECTION_FAILURE, "connection to client lost"),
             Self::Fatal(error) => error.clone(),
         }
     }

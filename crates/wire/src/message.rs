@@ -11,7 +11,7 @@ use types::{Error, Position, Result, SqlState};
 
 /// 08P01: what came is not the protocol.
 pub(crate) fn violation(message: impl Into<String>) -> Error {
-    Error::new(SqlState(*b"08P01"), message)
+    Error::new(SqlState::PROTOCOL_VIOLATION, message)
 }
 
 /// The fields of a message's body, from the front.

@@ -83,7 +83,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, value: i128, ty: NumericType) {
 /// 22P03 for bytes that are no number, 22003 for one that does not fit, 0A000 for NaN and
 /// infinity.
 pub(crate) fn decode(bytes: &[u8], ty: NumericType) -> Result<i128> {
-    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let invalid = || {
+        Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "invalid external \"numeric\" value")
+    };
     let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let weight = i32::from(field(2) as i16);
@@ -177,7 +179,9 @@ fn encode_text(out: &mut Vec<u8>, text: &str) {
 /// # Errors
 /// 22P03 for bytes that are no number, 22003.
 pub(crate) fn decode_wide(bytes: &[u8]) -> Result<Wide> {
-    let invalid = || Error::new(SqlState(*b"22P03"), "invalid external \"numeric\" value");
+    let invalid = || {
+        Error::new(SqlState::INVALID_BINARY_REPRESENTATION, "invalid external \"numeric\" value")
+    };
     let (head, digits) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
     let field = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (weight, sign, scale) = (i64::from(field(2) as i16), field(4), field(6));

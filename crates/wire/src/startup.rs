@@ -134,7 +134,7 @@ impl Newcomer {
 }
 
 pub(crate) fn gone(error: &io::Error) -> Error {
-    Error::new(SqlState(*b"08006"), format!("connection to client lost: {error}"))
+    Error::new(SqlState::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
 }
 
 /// What the startup message says.
@@ -205,7 +205,7 @@ fn startup(mut fields: Fields<'_>, minor: u16) -> Result<Startup> {
     fields.end()?;
     if startup.user.is_empty() {
         let message = "no PostgreSQL user name specified in startup packet";
-        return Err(Error::new(SqlState(*b"28000"), message));
+        return Err(Error::new(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, message));
     }
     Ok(startup)
 }

@@ -263,7 +263,7 @@ impl Altering {
     fn adopt_index(&mut self, session: &mut Session, index: &str, key: &KeyDef) -> Result<()> {
         if index != key.name {
             session.notice(
-                "00000",
+                SqlState::SUCCESSFUL_COMPLETION,
                 format!(
                     "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index \"{index}\" to \
                      \"{}\"",

@@ -38,12 +38,12 @@ pub(super) fn run(session: &mut Session, statement: SchemaStatement) -> Result<Q
 fn check_name(state: &State, name: &str) -> Result<()> {
     if name.starts_with("pg_") {
         let message = format!("unacceptable schema name \"{name}\"");
-        return Err(Error::new(SqlState(*b"42939"), message)
+        return Err(Error::new(SqlState::RESERVED_NAME, message)
             .with_detail("The prefix \"pg_\" is reserved for system schemas."));
     }
     if state.has_schema(name) || matches!(name, "information_schema" | "main") {
         let message = format!("schema \"{name}\" already exists");
-        return Err(Error::new(SqlState(*b"42P06"), message));
+        return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
     match name.contains('.') {
         true => Err(Error::unsupported("a point in the name of a schema")),
@@ -75,8 +75,8 @@ fn create(
         return Err(denied(format!("must be member of role \"{owner}\"")));
     }
     if let Err(error) = check_name(&state, &name) {
-        if error.state() == SqlState(*b"42P06") && if_exists == IfExists::Skip {
-            session.notice("42P06", format!("{}, skipping", error.message()));
+        if error.state() == SqlState::DUPLICATE_SCHEMA && if_exists == IfExists::Skip {
+            session.notice(SqlState::DUPLICATE_SCHEMA, format!("{}, skipping", error.message()));
             return Ok(());
         }
         return Err(error);
@@ -120,7 +120,10 @@ fn drop_all(
         let object = match schema_named(&state, name) {
             Ok(object) => object,
             Err(error) if if_missing == IfMissing::Skip => {
-                session.notice("00000", format!("{}, skipping", error.message()));
+                session.notice(
+                    SqlState::SUCCESSFUL_COMPLETION,
+                    format!("{}, skipping", error.message()),
+                );
                 continue;
             }
             Err(error) => return Err(error),
@@ -229,7 +232,10 @@ fn set_schema(
     };
     match state.kind_of(&key) {
         None if if_missing == IfMissing::Skip => {
-            session.notice("00000", format!("relation \"{name}\" does not exist, skipping"));
+            session.notice(
+                SqlState::SUCCESSFUL_COMPLETION,
+                format!("relation \"{name}\" does not exist, skipping"),
+            );
             return Ok(());
         }
         None => return Err(undefined_table(&name.to_string())),

@@ -43,7 +43,7 @@ impl Seen<'_> {
                 let name = single(text)?;
                 match self.schemas().find(|(_, known)| *known == name) {
                     Some((number, name)) => Ok(value(number, &relations::quoted(name))),
-                    None => Err(missing(SqlState(*b"3F000"), "schema", &name)),
+                    None => Err(missing(SqlState::UNDEFINED_SCHEMA, "schema", &name)),
                 }
             }
             RegKind::Role => {
@@ -275,7 +275,7 @@ impl Seen<'_> {
                         0 | 1 => "missing argument",
                         _ => "too many arguments",
                     };
-                    return Err(Error::new(SqlState(*b"42P02"), message));
+                    return Err(Error::new(SqlState::UNDEFINED_PARAMETER, message));
                 }
                 (name, Some(operands))
             }
@@ -301,7 +301,7 @@ impl Seen<'_> {
             (Some(only), None) => Ok(self.numbered(kind, only.number)),
             (Some(_), Some(_)) => {
                 let message = format!("more than one {what} named {}", shown_name(what, text));
-                Err(Error::new(SqlState(*b"42725"), message))
+                Err(Error::new(SqlState::AMBIGUOUS_FUNCTION, message))
             }
             (None, _) if what == "operator" => {
                 Err(Error::new(state, format!("operator does not exist: {text}")))
@@ -390,7 +390,7 @@ fn single(text: &str) -> Result<String> {
     let name = RelationName::parse(text)?;
     match name.schema {
         None => Ok(name.name),
-        Some(_) => Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+        Some(_) => Err(Error::new(SqlState::INVALID_NAME, "invalid name syntax")),
     }
 }
 

@@ -174,7 +174,7 @@ impl Binder<'_> {
             DataType::Array(element) => Ok((vec![array.expr], element.data_type())),
             DataType::Unknown => {
                 let message = "function unnest(unknown) is not unique";
-                let error = Error::new(SqlState(*b"42725"), message).with_hint(
+                let error = Error::new(SqlState::AMBIGUOUS_FUNCTION, message).with_hint(
                     "Could not choose a best candidate function. You might need to add explicit \
                      type casts.",
                 );

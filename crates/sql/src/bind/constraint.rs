@@ -99,7 +99,7 @@ impl Definition {
                     "constraint \"{name}\" for relation \"{}\" already exists",
                     self.name.name
                 );
-                return fail(super::state::DUPLICATE_OBJECT, message, at);
+                return fail(SqlState::DUPLICATE_OBJECT, message, at);
             }
             return Ok(name);
         }
@@ -523,7 +523,7 @@ impl Binder<'_> {
         let references = referenced_columns(target, &key.referred_columns, at)?;
         if references.len() != columns.len() {
             let message = "number of referencing and referenced columns for foreign key disagree";
-            return fail(super::state::INVALID_FOREIGN_KEY, message, at);
+            return fail(SqlState::INVALID_FOREIGN_KEY, message, at);
         }
         if !is_self {
             let needed = references.iter().copied();
@@ -598,7 +598,7 @@ fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> R
         "there is no unique constraint matching given keys for referenced table \"{}\"",
         target.name.name
     );
-    fail(super::state::INVALID_FOREIGN_KEY, message, at)
+    fail(SqlState::INVALID_FOREIGN_KEY, message, at)
 }
 
 /// `table_column_label`, shortened to what PostgreSQL keeps of a name.

@@ -85,7 +85,7 @@ impl Binder<'_> {
             EffectlessTree::ReindexSchema(name) => {
                 if !self.catalog.has_schema(name) {
                     let message = format!("schema \"{name}\" does not exist");
-                    return fail(SqlState(*b"3F000"), message, None);
+                    return fail(SqlState::UNDEFINED_SCHEMA, message, None);
                 }
                 plain("REINDEX")
             }
@@ -101,7 +101,7 @@ impl Binder<'_> {
                                      those that queries gather"
                     ),
                 };
-                let notices = vec![(SqlState(*b"00000"), message)];
+                let notices = vec![(SqlState::SUCCESSFUL_COMPLETION, message)];
                 Effectless { notices, ..plain("CREATE STATISTICS") }
             }
         }))
@@ -179,7 +179,7 @@ impl Binder<'_> {
                 Action::Triggers if !table.foreign_keys().is_empty() => {
                     let message =
                         format!("foreign keys of \"{of}\" are tested all the same").to_owned();
-                    notices.push((SqlState(*b"00000"), message));
+                    notices.push((SqlState::SUCCESSFUL_COMPLETION, message));
                 }
                 Action::Triggers | Action::Plain | Action::Parameters(_) => {}
             }
@@ -207,7 +207,10 @@ fn check_parameters(actions: &[Action]) -> Result<()> {
 fn missing(name: &ast::ObjectName, command: &'static str) -> Statement {
     let name = object_parts(name).unwrap_or_default().join(".");
     let message = format!("relation \"{name}\" does not exist, skipping");
-    Statement::Skipped(Skipped { command, notices: vec![(SqlState(*b"00000"), message)] })
+    Statement::Skipped(Skipped {
+        command,
+        notices: vec![(SqlState::SUCCESSFUL_COMPLETION, message)],
+    })
 }
 
 fn column_of(table: &TableRef, ident: &ast::Ident) -> Result<()> {

@@ -24,7 +24,7 @@ impl Binder<'_> {
         }
         if !create.include.is_empty() {
             let message = "columns of INCLUDE are not kept: rows are where their keys are found";
-            notices.push((SqlState(*b"00000"), message.to_owned()));
+            notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
         }
         if !create.index_options.is_empty() || !create.alter_options.is_empty() {
             return unsupported("an option of CREATE INDEX", at);
@@ -32,7 +32,7 @@ impl Binder<'_> {
         let kind = match &create.using {
             Some(ast::IndexType::BRIN) if !create.unique => {
                 let message = "access method \"btree\" is taken in the place of \"brin\"";
-                notices.push((SqlState(*b"00000"), message.to_owned()));
+                notices.push((SqlState::SUCCESSFUL_COMPLETION, message.to_owned()));
                 IndexKind::Ordered
             }
             _ => index_kind(create, at)?,

@@ -99,11 +99,11 @@ impl Binder<'_> {
         }
         if let Some(number) = parameter(&bound.expr) {
             let message = format!("there is no parameter ${}", number + 1);
-            return fail(super::state::UNDEFINED_PARAMETER, message, at);
+            return fail(SqlState::UNDEFINED_PARAMETER, message, at);
         }
         if is_told || is_mutable(&bound.expr, columns.len()) {
             let message = format!("functions in {} must be marked IMMUTABLE", term.name);
-            return fail(super::state::INVALID_OBJECT, message, at);
+            return fail(SqlState::INVALID_OBJECT_DEFINITION, message, at);
         }
         Ok(bound)
     }

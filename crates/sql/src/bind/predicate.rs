@@ -451,7 +451,7 @@ pub(super) fn similar_regex(pattern: &str, escape: Option<char>, at: Place) -> R
                     None => {
                         let message = "SQL regular expression may not contain more than two \
                                        escape-double-quote separators";
-                        return super::fail(SqlState(*b"2200C"), message, at);
+                        return super::fail(SqlState::INVALID_USE_OF_ESCAPE_CHARACTER, message, at);
                     }
                 },
                 // Any character may be escaped: there are classes and borders of words, too.

@@ -45,7 +45,7 @@ impl Binder<'_> {
         let (first, second) = (tables.next().cloned(), tables.next());
         if second.is_some() {
             let message = format!("column reference \"{name}\" is ambiguous");
-            return fail(SqlState(*b"42702"), message, at);
+            return fail(SqlState::AMBIGUOUS_COLUMN, message, at);
         }
         match first {
             Some(relation) => self.row_place(depth, &relation, name, at),

@@ -286,7 +286,7 @@ impl Binder<'_> {
             let ident = names.get(place_idx);
             let name = ident.map(folded).unwrap_or_default();
             let message = format!("column \"{name}\" is a generated column");
-            let error = Error::new(super::state::INVALID_COLUMN_REFERENCE, message)
+            let error = Error::new(SqlState::INVALID_COLUMN_REFERENCE, message)
                 .with_detail("Generated columns cannot be used in COPY.");
             return Err(place(error, ident.and_then(ident_at)));
         }

@@ -340,7 +340,7 @@ impl Binder<'_> {
             _ => return Ok(()),
         };
         let message = format!("column \"{name}\" can only be updated to DEFAULT");
-        Err(Error::new(super::state::GENERATED_ALWAYS, message).with_detail(detail))
+        Err(Error::new(SqlState::GENERATED_ALWAYS, message).with_detail(detail))
     }
 
     /// RETURNING over a row of `target` and whatever else is in the level's scope.

@@ -50,7 +50,7 @@ impl Failure {
             }
             Self::Displacement => {
                 let message = format!("time zone displacement out of range: \"{text}\"");
-                Error::new(SqlState(*b"22009"), message)
+                Error::new(SqlState::INVALID_TIME_ZONE_DISPLACEMENT, message)
             }
             Self::Other(error) => error,
         }
