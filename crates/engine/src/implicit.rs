@@ -37,9 +37,10 @@ impl Session {
     /// 23503 from deferred foreign keys, 40001 from validation, or why the log cannot take it:
     /// everything is then rolled back.
     pub fn end_implicit(&mut self) -> Result<()> {
-        match self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly) {
-            true => self.commit_work(),
-            false => Ok(()),
+        if self.work.as_ref().is_some_and(|work| work.begun == Begun::Implicitly) {
+            self.commit_work()
+        } else {
+            Ok(())
         }
     }
 

@@ -280,10 +280,7 @@ impl Session {
         declared: Vec<u32>,
         types: &[DataType],
     ) -> Result<Arc<KeptStatement>> {
-        let prepared = match crate::is_blank(text) {
-            true => None,
-            false => Some(self.prepare(text, types)?),
-        };
+        let prepared = if crate::is_blank(text) { None } else { Some(self.prepare(text, types)?) };
         let body = Body { text: text.into(), by: PreparedBy::Protocol, declared, prepared };
         Ok(Arc::new(KeptStatement::new(body)))
     }
@@ -302,9 +299,12 @@ impl Session {
         let outer = std::mem::replace(&mut self.parameters, values);
         let levels = prepared.statement.levels();
         let result = stack::statement(levels, || {
-            self.statement_by(&mut |session| match session.in_failed_transaction() {
-                true => session.bind_and_run(&prepared.statement, &prepared.types),
-                false => run_compiled(session, prepared),
+            self.statement_by(&mut |session| {
+                if session.in_failed_transaction() {
+                    session.bind_and_run(&prepared.statement, &prepared.types)
+                } else {
+                    run_compiled(session, prepared)
+                }
             })
         });
         self.parameters = outer;

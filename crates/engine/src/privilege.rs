@@ -58,10 +58,7 @@ fn role_of(session: &Session, state: &State, name: &RoleName) -> Result<Option<S
         RoleName::Current => session.settings.current_user().to_owned(),
         RoleName::Session => session.settings.session_user().to_owned(),
     };
-    match state.roles.contains_key(&name) {
-        true => Ok(Some(name)),
-        false => Err(undefined(&name)),
-    }
+    if state.roles.contains_key(&name) { Ok(Some(name)) } else { Err(undefined(&name)) }
 }
 
 /// A role that is not PUBLIC.
@@ -90,9 +87,10 @@ fn invalid(what: &str, privilege: Privilege) -> Error {
 /// 3F000.
 pub(crate) fn schema_named(state: &State, name: &str) -> Result<Object> {
     let name = if name == "main" { SCHEMA_NAME } else { name };
-    match state.has_schema(name) {
-        true => Ok(Object::Schema(name.to_owned())),
-        false => Err(undefined_schema(name)),
+    if state.has_schema(name) {
+        Ok(Object::Schema(name.to_owned()))
+    } else {
+        Err(undefined_schema(name))
     }
 }
 
@@ -478,9 +476,10 @@ fn check_admin(session: &Session, state: &State, role: &str, is_superuser: bool)
     };
     let creates = state.roles.get(&**own).is_some_and(|known| known.can_create_roles);
     let admin = state.roles.keys().any(|name| is_admin(name) && state.has_rights_of(&who, name));
-    match creates || admin {
-        true => Ok(()),
-        false => Err(denied(format!("must have admin option on role \"{role}\""))),
+    if creates || admin {
+        Ok(())
+    } else {
+        Err(denied(format!("must have admin option on role \"{role}\"")))
     }
 }
 

@@ -174,10 +174,8 @@ fn next_value(name: &str, def: &SequenceDef, current: SequenceValue) -> Result<i
             Ok(if def.increment > 0 { def.min } else { def.max })
         }
         None => {
-            let (end, bound) = match def.increment > 0 {
-                true => ("maximum", def.max),
-                false => ("minimum", def.min),
-            };
+            let (end, bound) =
+                if def.increment > 0 { ("maximum", def.max) } else { ("minimum", def.min) };
             let message = format!("nextval: reached {end} value of sequence \"{name}\" ({bound})");
             Err(Error::new(SqlState::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message))
         }

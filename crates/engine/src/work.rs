@@ -271,9 +271,10 @@ impl Work {
     /// The catalog as this transaction sees it.
     pub(crate) fn catalog(&self, inner: &Inner) -> Arc<State> {
         let shared = self.shared_catalog(inner);
-        match self.temporary.is_empty() {
-            true => shared,
-            false => Arc::new(shared.with_temporary(&self.temporary)),
+        if self.temporary.is_empty() {
+            shared
+        } else {
+            Arc::new(shared.with_temporary(&self.temporary))
         }
     }
 

@@ -214,10 +214,8 @@ fn condition(random: &mut Random) -> String {
 
 /// A statement that changes rows of `TABLE`.
 fn change(random: &mut Random) -> String {
-    let mut number = || match random.chance(10) {
-        true => "NULL".to_owned(),
-        false => random.within(-2..10).to_string(),
-    };
+    let mut number =
+        || if random.chance(10) { "NULL".to_owned() } else { random.within(-2..10).to_string() };
     let (a, b, n) = (number(), number(), number());
     let letter = if random.chance(50) { 'V' } else { 'v' };
     match random.below(7) {

@@ -438,11 +438,10 @@ pub fn bucket(value: &Vector, array: &Vector, element: ElementType) -> Result<Ve
         }
         Some(below)
     });
-    match failed {
-        true => {
-            Err(Error::new(SqlState::NULL_NOT_ALLOWED, "thresholds array must not contain NULLs"))
-        }
-        false => Ok(buckets),
+    if failed {
+        Err(Error::new(SqlState::NULL_NOT_ALLOWED, "thresholds array must not contain NULLs"))
+    } else {
+        Ok(buckets)
     }
 }
 

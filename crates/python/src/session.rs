@@ -108,9 +108,10 @@ impl Session {
         let open = self.open.try_lock();
         let statements = open.as_ref().and_then(|open| open.as_ref()).map(|open| &open.statements);
         let known = statements.and_then(|known| known.get(&key_of(text, parameters)));
-        match known.is_some_and(PreparedStatement::reads_one_row) {
-            true => Length::Short,
-            false => Length::Unknown,
+        if known.is_some_and(PreparedStatement::reads_one_row) {
+            Length::Short
+        } else {
+            Length::Unknown
         }
     }
 
@@ -202,9 +203,12 @@ impl Session {
 
     /// Ends the transaction, if there is one: by COMMIT or ROLLBACK.
     fn end(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        let end = |open: &mut Open| match open.session.in_transaction() {
-            true => open.session.execute(text).map(|result| result.tag().to_owned()),
-            false => Ok(text.to_owned()),
+        let end = |open: &mut Open| {
+            if open.session.in_transaction() {
+                open.session.execute(text).map(|result| result.tag().to_owned())
+            } else {
+                Ok(text.to_owned())
+            }
         };
         py.detach(|| self.with(end)).map_err(|failure| failure.exception(py))
     }

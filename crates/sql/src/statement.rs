@@ -173,9 +173,10 @@ impl RelationName {
     pub fn quoted(&self) -> String {
         let part = |part: &String| {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            match part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
-                true => part.clone(),
-                false => format!("\"{}\"", part.replace('"', "\"\"")),
+            if part.chars().all(plain) && !part.starts_with(|c: char| c.is_ascii_digit()) {
+                part.clone()
+            } else {
+                format!("\"{}\"", part.replace('"', "\"\""))
             }
         };
         match &self.schema {

@@ -80,9 +80,10 @@ impl Activity {
     /// # Errors
     /// 57P01 when the server ends.
     pub(crate) fn check(&self) -> Result<(), Broken> {
-        match self.is_ending.load(Ordering::Relaxed) {
-            true => Err(Broken::Fatal(shutting_down())),
-            false => Ok(()),
+        if self.is_ending.load(Ordering::Relaxed) {
+            Err(Broken::Fatal(shutting_down()))
+        } else {
+            Ok(())
         }
     }
 

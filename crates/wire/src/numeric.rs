@@ -164,10 +164,7 @@ fn encode_text(out: &mut Vec<u8>, text: &str) {
     let first = digits.iter().position(|&digit| digit != 0).unwrap_or(digits.len());
     let last = digits.iter().rposition(|&digit| digit != 0).map_or(first, |last| last + 1);
     // At most 131,072 digits before the point.
-    let weight = match first == last {
-        true => 0,
-        false => whole.len().div_ceil(4) as i32 - 1 - first as i32,
-    };
+    let weight = if first == last { 0 } else { whole.len().div_ceil(4) as i32 - 1 - first as i32 };
     for field in [(last - first) as u16, weight as i16 as u16, sign, part.len() as u16] {
         out.extend_from_slice(&field.to_be_bytes());
     }

@@ -374,8 +374,9 @@ fn wait_until_empty(shared: &Shared, limit: Duration) {
 fn remove_stale(path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt as _;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
-    match is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        true => std::fs::remove_file(path),
-        false => Ok(()),
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)
+    } else {
+        Ok(())
     }
 }

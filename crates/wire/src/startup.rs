@@ -268,13 +268,12 @@ async fn greet(shared: &Shared, mut newcomer: Newcomer) -> Option<(Newcomer, Sta
         let mut length = [0; 4];
         newcomer.read(&mut length).await.ok()?;
         let length = u32::from_be_bytes(length) as usize;
-        let opened = match (8..=STARTUP_BYTES_MAX).contains(&length) {
-            true => {
-                let mut body = vec![0; length - 4];
-                newcomer.read(&mut body).await.ok()?;
-                opening(&body)
-            }
-            false => Err(violation("invalid length of startup packet")),
+        let opened = if (8..=STARTUP_BYTES_MAX).contains(&length) {
+            let mut body = vec![0; length - 4];
+            newcomer.read(&mut body).await.ok()?;
+            opening(&body)
+        } else {
+            Err(violation("invalid length of startup packet"))
         };
         match opened {
             Ok(Opening::Startup(startup)) => return Some((newcomer, startup)),

@@ -45,9 +45,10 @@ fn check_name(state: &State, name: &str) -> Result<()> {
         let message = format!("schema \"{name}\" already exists");
         return Err(Error::new(SqlState::DUPLICATE_SCHEMA, message));
     }
-    match name.contains('.') {
-        true => Err(Error::unsupported("a point in the name of a schema")),
-        false => Ok(()),
+    if name.contains('.') {
+        Err(Error::unsupported("a point in the name of a schema"))
+    } else {
+        Ok(())
     }
 }
 
@@ -195,9 +196,12 @@ fn rename(session: &mut Session, name: &str, to: &str) -> Result<()> {
         let defaults = std::mem::take(&mut state.default_privileges);
         state.default_privileges = defaults
             .into_iter()
-            .map(|(of, grants)| match of.schema.as_deref() == Some(name) {
-                true => (DefaultsOf { schema: Some(to.to_owned()), ..of }, grants),
-                false => (of, grants),
+            .map(|(of, grants)| {
+                if of.schema.as_deref() == Some(name) {
+                    (DefaultsOf { schema: Some(to.to_owned()), ..of }, grants)
+                } else {
+                    (of, grants)
+                }
             })
             .collect();
         state.move_comments(|on| match on {
@@ -267,10 +271,7 @@ fn set_schema(
         );
         return Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message).with_detail(detail));
     }
-    match RelationName::schema_of_key(&key) == to {
-        true => Ok(()),
-        false => move_one(session, &key, to),
-    }
+    if RelationName::schema_of_key(&key) == to { Ok(()) } else { move_one(session, &key, to) }
 }
 
 /// Gives a relation, and the sequences that belong to it, their names in another schema.

@@ -107,9 +107,10 @@ fn change_one(
     grants.retain(|grant| !grant.privileges.is_empty());
     public_first(&mut grants);
     session.change_catalog(|state| {
-        match grants == first {
-            true => drop(state.default_privileges.remove(&of)),
-            false => drop(state.default_privileges.insert(of, grants)),
+        if grants == first {
+            drop(state.default_privileges.remove(&of))
+        } else {
+            drop(state.default_privileges.insert(of, grants))
         }
         Ok(())
     })

@@ -191,9 +191,10 @@ fn note_keys(
     for row in 0..rows.count {
         key.clear();
         key.extend(fk.columns.iter().map(|&c| rows.get(c, row)));
-        match key.iter().any(Datum::is_null) {
-            true => refuse_mixed(entry, fk, &key)?,
-            false => deferred::note(session, waiting, &key)?,
+        if key.iter().any(Datum::is_null) {
+            refuse_mixed(entry, fk, &key)?
+        } else {
+            deferred::note(session, waiting, &key)?
         }
     }
     Ok(())

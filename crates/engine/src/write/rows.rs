@@ -237,9 +237,10 @@ impl<'a> RowReader<'a> {
     /// Reads a row, to be kept or not.
     pub(crate) fn read(&mut self, at: Snapshot, tid: Tid) -> Found {
         self.row.clear();
-        match self.table.read(at, tid, &self.ordinals, &mut self.row) {
-            true => Found::Row,
-            false => Found::Nothing,
+        if self.table.read(at, tid, &self.ordinals, &mut self.row) {
+            Found::Row
+        } else {
+            Found::Nothing
         }
     }
 

@@ -71,16 +71,15 @@ impl Binder<'_> {
         if altered.rewrites {
             self.check_retyped(&altered.definition, &altered.terms)?;
         }
-        let rewrite = match altered.rewrites {
-            false => None,
-            true => {
-                let query = self.projected_exprs(scan, altered.row);
-                let mut query = self.finish(query)?;
-                for (column, def) in query.columns.iter_mut().zip(&altered.definition.columns) {
-                    column.name.clone_from(&def.name);
-                }
-                Some(Box::new(query))
+        let rewrite = if altered.rewrites {
+            let query = self.projected_exprs(scan, altered.row);
+            let mut query = self.finish(query)?;
+            for (column, def) in query.columns.iter_mut().zip(&altered.definition.columns) {
+                column.name.clone_from(&def.name);
             }
+            Some(Box::new(query))
+        } else {
+            None
         };
         let Altered { table, actions, .. } = altered;
         Ok(Statement::AlterTable(Some(Box::new(AlterTable { table, actions, rewrite }))))
@@ -392,9 +391,11 @@ impl Binder<'_> {
         let is_identity = altered.identities.contains(&column);
         let of =
             format!("column \"{}\" of relation \"{}\"", def.name, altered.definition.name.name);
-        let refuse_identity = || match is_identity {
-            true => fail(SqlState::SYNTAX_ERROR, format!("{of} is an identity column"), at),
-            false => Ok(()),
+        let refuse_identity = || {
+            if !is_identity {
+                return Ok(());
+            }
+            fail(SqlState::SYNTAX_ERROR, format!("{of} is an identity column"), at)
         };
         let action = match op {
             ColumnOp::SetNotNull => {
@@ -576,10 +577,8 @@ fn refuse_indexed(altered: &Altered, column: usize, ty: DataType, at: Place) -> 
     let in_key = altered.definition.keys.iter().any(|key| key.columns.contains(&column));
     let in_index =
         |index: &IndexMeta| index.columns.iter().any(|indexed| indexed.ordinal == column);
-    match in_key || altered.table.indexes().iter().any(in_index) {
-        true => super::json::refuse_index(ty, at),
-        false => Ok(()),
-    }
+    let is_indexed = in_key || altered.table.indexes().iter().any(in_index);
+    if is_indexed { super::json::refuse_index(ty, at) } else { Ok(()) }
 }
 
 /// 0A000 for a key, which has an index of all rows.

@@ -160,9 +160,12 @@ impl Binder<'_> {
             list.iter().for_each(|expr| self.note_shown(expr.ty, texts));
         }
         let is_shown = function == Function::ArrayToString && self.has_zone();
-        let shown = |expr: Expr| match types::cast::depends_on_zone(expr.ty, texts) {
-            true if is_shown => self.cast(expr, texts),
-            _ => expr,
+        let shown = |expr: Expr| {
+            if is_shown && types::cast::depends_on_zone(expr.ty, texts) {
+                self.cast(expr, texts)
+            } else {
+                expr
+            }
         };
         list.into_iter().map(shown).collect()
     }
@@ -210,9 +213,10 @@ impl Binder<'_> {
         };
         let low = bound_of("array_lower", array, dimension)?;
         let high = bound_of("array_upper", again.0, again.1)?;
-        let list = match reverse {
-            false => vec![low, high, Expr::integer(1)],
-            true => vec![high, low, Expr::integer(-1)],
+        let list = if reverse {
+            vec![high, low, Expr::integer(-1)]
+        } else {
+            vec![low, high, Expr::integer(1)]
         };
         Ok((list, DataType::Integer))
     }

@@ -167,9 +167,10 @@ impl Definition {
             refuse_index(column.ty, at)?;
         }
         let names = self.names(&columns);
-        let name = match primary {
-            true => self.constraint_name(name, &[], "pkey", at)?,
-            false => self.constraint_name(name, &names, "key", at)?,
+        let name = if primary {
+            self.constraint_name(name, &[], "pkey", at)?
+        } else {
+            self.constraint_name(name, &names, "key", at)?
         };
         if primary {
             for &ordinal in &columns {
@@ -604,9 +605,12 @@ fn referenced_columns(target: &Definition, names: &[ast::Ident], at: Place) -> R
 /// `table_column_label`, shortened to what PostgreSQL keeps of a name.
 pub(super) fn object_name(table: &str, columns: &[&str], label: &str) -> String {
     let (mut table, mut middle) = (table.to_owned(), columns.join("_"));
-    let joined = |table: &str, middle: &str| match middle.is_empty() {
-        true => format!("{table}_{label}"),
-        false => format!("{table}_{middle}_{label}"),
+    let joined = |table: &str, middle: &str| {
+        if middle.is_empty() {
+            format!("{table}_{label}")
+        } else {
+            format!("{table}_{middle}_{label}")
+        }
     };
     while joined(&table, &middle).len() > NAME_MAX {
         let longer = if table.len() > middle.len() { &mut table } else { &mut middle };

@@ -60,12 +60,11 @@ pub(super) fn check_parameter(ident: &ast::Ident, value: Option<&str>) -> Result
 /// 42704 for a tablespace that there is none of.
 pub(super) fn check_tablespace(ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
-    match TABLESPACES.contains(&name.as_str()) {
-        true => Ok(()),
-        false => {
-            let message = format!("tablespace \"{name}\" does not exist");
-            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
-        }
+    if TABLESPACES.contains(&name.as_str()) {
+        Ok(())
+    } else {
+        let message = format!("tablespace \"{name}\" does not exist");
+        fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
     }
 }
 
@@ -215,13 +214,12 @@ fn missing(name: &ast::ObjectName, command: &'static str) -> Statement {
 
 fn column_of(table: &TableRef, ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
-    match table.columns().iter().any(|column| column.name == name) {
-        true => Ok(()),
-        false => {
-            let message =
-                format!("column \"{name}\" of relation \"{}\" does not exist", table.bare_name());
-            fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
-        }
+    if table.columns().iter().any(|column| column.name == name) {
+        Ok(())
+    } else {
+        let message =
+            format!("column \"{name}\" of relation \"{}\" does not exist", table.bare_name());
+        fail(SqlState::UNDEFINED_COLUMN, message, ident_at(ident))
     }
 }
 
@@ -229,12 +227,11 @@ fn check_index(table: &TableRef, ident: &ast::Ident) -> Result<()> {
     let name = folded(ident);
     let is_there = table.indexes().iter().any(|index| index.name == name)
         || table.keys().iter().any(|key| key.name == name);
-    match is_there {
-        true => Ok(()),
-        false => {
-            let message =
-                format!("index \"{name}\" for table \"{}\" does not exist", table.bare_name());
-            fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
-        }
+    if is_there {
+        Ok(())
+    } else {
+        let message =
+            format!("index \"{name}\" for table \"{}\" does not exist", table.bare_name());
+        fail(SqlState::UNDEFINED_OBJECT, message, ident_at(ident))
     }
 }

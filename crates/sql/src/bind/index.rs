@@ -191,10 +191,14 @@ fn index_option(option: &ast::Expr) -> Result<(String, String)> {
 
 /// Indexes that blocks have are for one column and refuse nothing.
 fn check_one_column(create: &ast::CreateIndex, kind: IndexKind, at: Place) -> Result<()> {
-    let what = match kind.is_of_blocks() {
-        true if create.unique => "unique",
-        true if create.columns.len() > 1 => "multicolumn",
-        _ => return Ok(()),
+    let what = if !kind.is_of_blocks() {
+        return Ok(());
+    } else if create.unique {
+        "unique"
+    } else if create.columns.len() > 1 {
+        "multicolumn"
+    } else {
+        return Ok(());
     };
     let message = format!("access method \"{}\" does not support {what} indexes", kind.method());
     fail(SqlState::FEATURE_NOT_SUPPORTED, message, at)

@@ -119,9 +119,10 @@ impl Binder<'_> {
 
     /// Refuses what no scan gives: a column of a table that a join has merged with another.
     pub(super) fn check_row_places(&self) -> Result<()> {
-        match self.row_places.wanted.is_empty() {
-            true => Ok(()),
-            false => unsupported("ctid and tableoid of a table in this place", None),
+        if self.row_places.wanted.is_empty() {
+            Ok(())
+        } else {
+            unsupported("ctid and tableoid of a table in this place", None)
         }
     }
 

@@ -203,10 +203,8 @@ impl Binder<'_> {
         }
         let item = match &copy.source {
             CopySource::Table(name, columns) => {
-                let table = match copy.from {
-                    true => self.writable_table(name)?,
-                    false => self.table_named(name)?,
-                };
+                let table =
+                    if copy.from { self.writable_table(name)? } else { self.table_named(name)? };
                 if table.wide().is_some() {
                     let message = format!("cannot copy from wide table \"{}\"", table.bare_name());
                     let error = Error::new(SqlState::WRONG_OBJECT_TYPE, message)

@@ -96,10 +96,7 @@ impl Binder<'_> {
         Ok(ast::WindowSpec {
             window_name: None,
             partition_by: own.into_iter().chain(base.partition_by).collect(),
-            order_by: match spec.order_by.is_empty() {
-                true => base.order_by,
-                false => spec.order_by.clone(),
-            },
+            order_by: if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() },
             window_frame: spec.window_frame.clone(),
         })
     }
@@ -373,9 +370,10 @@ impl Binder<'_> {
         let fractional =
             matches!(distance.ty(), DataType::Numeric(_) | DataType::Double | DataType::Real);
         // A number of rows is rounded.
-        let distance = match fractional && units != FrameUnits::Range {
-            true => Bound::new(self.coerce(distance, ty, Context::Assignment)?, place),
-            false => distance,
+        let distance = if fractional && units != FrameUnits::Range {
+            Bound::new(self.coerce(distance, ty, Context::Assignment)?, place)
+        } else {
+            distance
         };
         let expr = self.coerce_clause(distance, ty, frame_name(units))?;
         let zoned = order_by.first().filter(|key| key.expr.ty.is_timestamptz());

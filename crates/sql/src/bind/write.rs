@@ -273,9 +273,10 @@ impl Binder<'_> {
         while let ast::Expr::Nested(inner) = value {
             value = inner;
         }
-        let count = |found: usize| match found == ordinals.len() {
-            true => Ok(()),
-            false => {
+        let count = |found: usize| {
+            if found == ordinals.len() {
+                Ok(())
+            } else {
                 let message = "number of columns does not match number of values";
                 fail(SqlState::SYNTAX_ERROR, message, at)
             }

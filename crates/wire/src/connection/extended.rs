@@ -324,9 +324,10 @@ impl Connection {
         // CALL may have rows that nobody was told of.
         let has_rows = result.has_rows() && portal.statement.columns().is_some();
         let count_max = if count == 0 { usize::MAX } else { count };
-        let (sent, more) = match has_rows {
-            true => encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?,
-            false => (0, false),
+        let (sent, more) = if has_rows {
+            encode::rows(&mut *link, &result, &portal.formats, &mut place, count_max)?
+        } else {
+            (0, false)
         };
         if more {
             portal.progress = Progress::Open(Box::new(result), place);

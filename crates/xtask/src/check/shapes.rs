@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 use super::{relative, sources};
 use crate::text;
@@ -33,6 +33,10 @@ fn check_tokens(name: &str, tokens: TokenStream, problems: &mut Vec<String>) {
         if is_inline_state(&trees[i..]) {
             let line = tree.span().start().line;
             problems.push(format!("{name}:{line}: SQLSTATE without a name of types::SqlState"));
+        }
+        if is_bool_arm(&trees[..i], &trees[i..]) {
+            let line = tree.span().start().line;
+            problems.push(format!("{name}:{line}: match on a bool, where `if` is meant"));
         }
         if let TokenTree::Group(group) = tree {
             check_tokens(name, group.stream(), problems);
@@ -69,6 +73,25 @@ fn is_code(literal: &str) -> bool {
         && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
+/// True where an arm begins whose pattern is `true` or `false`, with or without a guard.
+fn is_bool_arm(before: &[TokenTree], trees: &[TokenTree]) -> bool {
+    let begins_arm = match before.last() {
+        None | Some(TokenTree::Group(_)) => true,
+        Some(TokenTree::Punct(sign)) => sign.as_char() == ',',
+        Some(_) => false,
+    };
+    let [TokenTree::Ident(pattern), next, ..] = trees else { return false };
+    let ends_pattern = match next {
+        TokenTree::Ident(guard) => guard == "if",
+        TokenTree::Punct(sign) => {
+            let arrow = trees.get(2).is_some_and(|tree| tree.to_string() == ">");
+            sign.as_char() == '=' && sign.spacing() == Spacing::Joint && arrow
+        }
+        _ => false,
+    };
+    begins_arm && (pattern == "true" || pattern == "false") && ends_pattern
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +115,19 @@ mod tests {
         assert_eq!(problems_of(r#"/// As `SqlState(*b"42501")`."#.trim_end()), 0);
         assert_eq!(problems_of(r#"const TEXT: &str = "SqlState(*b\"42501\")";"#), 0);
         assert_eq!(problems_of(r#"fn f() { node.state().as_str() == "ready" }"#), 0);
+    }
+
+    #[test]
+    fn matches_on_a_bool_are_found() {
+        assert_eq!(problems_of("fn f() { match a { true => 1, false => 2 } }"), 2);
+        assert_eq!(problems_of("fn f() { match a { true if b => {} false => 2, _ => 3 } }"), 2);
+        assert_eq!(problems_of("fn f() { assert!(match a { true => 1, _ => 2 } == 1) }"), 1);
+    }
+
+    #[test]
+    fn patterns_with_a_bool_inside_are_not() {
+        assert_eq!(problems_of("fn f() { match (a, b) { (true, X) => 1, _ => 2 } }"), 0);
+        assert_eq!(problems_of("fn f() { match a { Some(true) => 1, _ => 2 } }"), 0);
+        assert_eq!(problems_of("fn f() { matches!(a, X { b: true } if c) && true }"), 0);
     }
 }
